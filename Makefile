@@ -1,0 +1,40 @@
+# Each target does all the set-up it needs, in a .venv of this checkout; the second call is quick.
+# A Python >= 3.11 is looked for, or given: make PYTHON=/path/to/python3.12 demo
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
+	&& { echo $$p; break; }; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/core.stamp
+	@mkdir -p out
+	$(BIN)/batsched-py run -w workloads/sample.swf --hosts 64 -s easy -e out/demo
+
+test: .venv/dev.stamp
+	$(BIN)/python -m pytest -q
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/dev.stamp
+	$(BIN)/python benchmarks/bench.py
+
+clean:
+	rm -rf .venv out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "no working Python >= 3.11 found; try: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/core.stamp: pyproject.toml | $(BIN)/python
+	$(PIP) -e .
+	@touch $@
+
+.venv/dev.stamp: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[dev]'
+	@touch $@ .venv/core.stamp

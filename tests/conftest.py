@@ -1,0 +1,28 @@
+"""What every test may use: the shared reference data, and reproducible hypothesis runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+
+settings.register_profile("project", deadline=None, derandomize=True)
+settings.load_profile("project")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The project's checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Logs and recordings that are kept beside the checkout, not in it."""
+    if not SHARED.is_dir():
+        pytest.skip("needs the logs and recordings of ../shared, which is absent")
+    return SHARED
