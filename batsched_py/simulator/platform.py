@@ -1,0 +1,297 @@
+"""The machines of a simulation: which there are, how fast, and what power they draw.
+
+A platform is either so many equal hosts or what a SimGrid file says. Hosts are numbered as Batsim does it:
+computing hosts first, then storage, each in the order of their names as plain text (``a10`` before ``a2``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from math import isfinite
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from batsched_py.errors import InputError
+from batsched_py.protocol.jobs import Host
+from batsched_py.simulator.simgrid_xml import DeclaredHost, declared_hosts
+from batsched_py.workload.swf import LOG_SPEED
+
+
+class Role(StrEnum):
+    """What a host is there for."""
+
+    MASTER = "master"
+    COMPUTE_NODE = "compute_node"
+    STORAGE = "storage"
+
+
+_ROLES = ", ".join(Role)
+
+
+class PowerState(Struct, frozen=True):
+    """A speed a host can run at, and the power it draws then (0 when the platform says nothing of it)."""
+
+    speed: float
+    """Flop/s."""
+    idle_watts: float = 0.0
+    """While nothing runs."""
+    epsilon_watts: float = 0.0
+    """While something runs, at a load of almost nothing."""
+    full_watts: float = 0.0
+    """While all cores are busy."""
+
+    def watts(self, load: float) -> float:
+        """The power drawn at ``load``, the busy share of all cores.
+
+        It grows linearly from the epsilon to the full power; a host without any load draws its idle power.
+        """
+        if load <= 0:
+            return self.idle_watts
+        return self.epsilon_watts + (self.full_watts - self.epsilon_watts) * min(load, 1.0)
+
+
+class SleepState(Struct, frozen=True):
+    """A power state in which a host sleeps, and the two it passes through to get there and back."""
+
+    sleep: int
+    switch_off: int
+    switch_on: int
+
+
+class PlatformHost(Struct):
+    """A machine as the platform describes it."""
+
+    id: int
+    name: str
+    pstates: list[PowerState]
+    pstate: int = 0
+    """The power state it begins in."""
+    sleep_states: dict[int, SleepState] = field(default_factory=dict)
+    """By the number of the power state."""
+    properties: dict[str, str] = field(default_factory=lambda: {"role": ""})
+    zone_properties: dict[str, str] = field(default_factory=dict)
+    role: Role = Role.COMPUTE_NODE
+    cores: int = 1
+
+    @property
+    def speed(self) -> float:
+        """Its speed at the beginning, in flop/s."""
+        return self.pstates[self.pstate].speed
+
+    @property
+    def has_power(self) -> bool:
+        """Whether the platform says what power it draws."""
+        return "wattage_per_state" in self.properties or "watt_per_state" in self.properties
+
+    def computes_in(self, pstate: int) -> bool:
+        """Whether ``pstate`` is a power state of this host in which jobs can run."""
+        return 0 <= pstate < len(self.pstates) and not any(
+            pstate in (state.sleep, state.switch_off, state.switch_on) for state in self.sleep_states.values()
+        )
+
+
+class Platform(Struct):
+    """All machines a simulation may use."""
+
+    hosts: list[PlatformHost]
+    """Those that compute, numbered from 0."""
+    storages: list[PlatformHost] = field(default_factory=list)
+    """Those that store, numbered after them."""
+    path: str = ""
+    """The file that describes it, if there is one."""
+
+    @classmethod
+    def homogeneous(cls, count: int, speed: float = 1.0) -> Platform:
+        """``count`` equal hosts, ``speed`` times as fast as the machine on which a log was recorded."""
+        if count < 1:
+            raise InputError(f"a platform needs at least 1 host, not {count}")
+        if not 0 < speed < float("inf"):
+            raise InputError(f"the speed of hosts must be a positive number, not {speed}")
+        pstate = PowerState(speed * LOG_SPEED)
+        return cls([PlatformHost(number, f"host{number}", [pstate]) for number in range(count)])
+
+    def as_protocol(self) -> tuple[list[Host], list[Host]]:
+        """The computing and the storage hosts, as a decision process is shown them."""
+        return [_as_protocol(host) for host in self.hosts], [_as_protocol(host) for host in self.storages]
+
+
+def _as_protocol(host: PlatformHost) -> Host:
+    return Host(host.id, host.name, properties=host.properties, zone_properties=host.zone_properties)
+
+
+def parse_roles(options: Iterable[str]) -> dict[str, str]:
+    """Roles by host name, from Batsim's ``-r`` options: ``host[,host...]:role``.
+
+    >>> parse_roles(["io0,io1:storage", "front:master"])
+    {'io0': 'storage', 'io1': 'storage', 'front': 'master'}
+    """
+    roles: dict[str, str] = {}
+    for option in options:
+        names, colon, role = option.partition(":")
+        if not colon or not names or role not in tuple(Role):
+            raise InputError(
+                f"role {option!r} is not of the form HOST[,HOST...]:ROLE with a role of {_ROLES}"
+            )
+        roles |= dict.fromkeys(names.split(","), role)
+    return roles
+
+
+def read_platform(
+    path: str | Path,
+    master_host: str = "master_host",
+    roles: dict[str, str] | None = None,
+    mmax: int | None = None,
+) -> Platform:
+    """The platform that the SimGrid file at ``path`` describes.
+
+    The host called ``master_host`` is Batsim's own and left out. ``roles`` gives further hosts a role by
+    name, as the property ``role`` does in the file. With ``mmax``, only the first so many computing hosts are
+    kept; 0 keeps all, as in Batsim.
+    """
+    given = {master_host: str(Role.MASTER)} | (roles or {})
+    masters: list[str] = []
+    computing: list[PlatformHost] = []
+    storages: list[PlatformHost] = []
+    declared = sorted(declared_hosts(path), key=lambda host: host.name)
+    unknown = sorted((roles or {}).keys() - {host.name for host in declared})
+    if unknown:
+        raise InputError(f"{path}: there is no host {unknown[0]!r} to give a role to")
+    for host in declared:
+        try:
+            described = _describe(host, given.get(host.name, ""))
+        except ValueError as error:
+            raise InputError(f"{path}: host {host.name!r}: {error}") from None
+        match described.role:
+            case Role.MASTER:
+                masters.append(host.name)
+            case Role.STORAGE:
+                storages.append(described)
+            case Role.COMPUTE_NODE:
+                computing.append(described)
+    _check_master(path, masters, master_host)
+    hosts = _keep_first(path, computing, mmax)
+    for number, numbered in enumerate(hosts + storages):
+        numbered.id = number
+    return Platform(hosts, storages, str(path))
+
+
+def _check_master(path: str | Path, masters: list[str], name: str) -> None:
+    if not masters:
+        raise InputError(
+            f"{path}: there is no master host; add a host called {name!r} (its speed does not matter), "
+            "name another with -m, or give one the property role=master"
+        )
+    if len(masters) > 1:
+        raise InputError(f"{path}: hosts {masters[0]!r} and {masters[1]!r} are both master; keep one")
+
+
+def _keep_first(path: str | Path, hosts: list[PlatformHost], mmax: int | None) -> list[PlatformHost]:
+    if not hosts:
+        raise InputError(f"{path}: there is no host to compute on beside the master")
+    if not mmax:
+        return hosts
+    if not 1 <= mmax <= len(hosts):
+        raise InputError(f"{path}: cannot keep {mmax} computing hosts (--mmax), there are {len(hosts)}")
+    return hosts[:mmax]
+
+
+def _describe(host: DeclaredHost, given_role: str) -> PlatformHost:
+    """What the properties of ``host`` mean; it has no number yet."""
+    role = _role(host.properties.get("role", ""), given_role)
+    described = PlatformHost(
+        -1,
+        host.name,
+        _power_states(host),
+        host.pstate,
+        _sleep_states(host),
+        {"role": host.properties.get("role", "") or given_role} | _without_role(host.properties),
+        host.zone_properties,
+        role,
+        host.cores,
+    )
+    if role is Role.COMPUTE_NODE:
+        _check_speeds(described)
+    return described
+
+
+def _without_role(properties: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in properties.items() if key != "role"}
+
+
+def _role(declared: str, given: str) -> Role:
+    if declared and given:
+        raise ValueError(f"its role is {declared!r} in the file and {given!r} by option; give it once")
+    role = declared or given or Role.COMPUTE_NODE
+    if role not in tuple(Role):
+        raise ValueError(f"role {role!r} is unknown, there are {_ROLES}")
+    return Role(role)
+
+
+def _check_speeds(host: PlatformHost) -> None:
+    transitions = {state.switch_on for state in host.sleep_states.values()}
+    transitions |= {state.switch_off for state in host.sleep_states.values()}
+    for number, pstate in enumerate(host.pstates):
+        if pstate.speed <= 0 and (number in transitions or host.computes_in(number)):
+            raise ValueError(f"its speed in pstate {number} must be more than 0")
+
+
+def _power_states(host: DeclaredHost) -> list[PowerState]:
+    for name in ("wattage_off", "watt_off"):
+        if name in host.properties:
+            _watts(name, host.properties[name])
+    name = "wattage_per_state" if "wattage_per_state" in host.properties else "watt_per_state"
+    text = host.properties.get(name)
+    if text is None:
+        return [PowerState(speed) for speed in host.speeds]
+    parts = text.split(",")
+    if len(parts) != len(host.speeds):
+        raise ValueError(f"{name} describes {len(parts)} pstates, but there are {len(host.speeds)} speeds")
+    return [_power_state(name, speed, part) for speed, part in zip(host.speeds, parts, strict=True)]
+
+
+def _power_state(name: str, speed: float, text: str) -> PowerState:
+    watts = [_watts(name, part) for part in text.split(":")]
+    match watts:
+        case [idle, full]:
+            return PowerState(speed, idle, idle, full)
+        case [idle, epsilon, full]:
+            return PowerState(speed, idle, epsilon, full)
+        case _:
+            raise ValueError(f"{name} has {text.strip()!r} where it needs IDLE:FULL or IDLE:EPSILON:FULL")
+
+
+def _watts(name: str, text: str) -> float:
+    try:
+        watts = float(text)
+    except ValueError:
+        watts = -1.0
+    if watts < 0 or not isfinite(watts):
+        raise ValueError(f"{name} has {text.strip()!r} where it needs a power in watts")
+    return watts
+
+
+def _sleep_states(host: DeclaredHost) -> dict[int, SleepState]:
+    states: dict[int, SleepState] = {}
+    transitions: set[int] = set()
+    for triplet in filter(None, host.properties.get("sleep_pstates", "").split(",")):
+        numbers = [_pstate(part, triplet, len(host.speeds)) for part in triplet.split(":")]
+        if len(numbers) != 3:
+            raise ValueError(f"sleep_pstates has {triplet.strip()!r} where it needs SLEEP:OFF:ON")
+        state = SleepState(*numbers)
+        if state.sleep in states:
+            raise ValueError(f"sleep_pstates defines the sleep pstate {state.sleep} twice")
+        states[state.sleep] = state
+        transitions |= {state.switch_off, state.switch_on}
+    both = sorted(transitions & states.keys())
+    if both:
+        raise ValueError(f"sleep_pstates uses pstate {both[0]} for sleeping and for switching")
+    return states
+
+
+def _pstate(text: str, triplet: str, count: int) -> int:
+    number = text.strip()
+    if not (number.isascii() and number.isdigit() and int(number) < count):
+        raise ValueError(f"sleep_pstates has {triplet.strip()!r}, but the pstates are 0 to {count - 1}")
+    return int(number)

@@ -1,0 +1,187 @@
+"""The hosts a SimGrid platform file declares (versions 4 and 4.1 of its format).
+
+Only hosts are read, be they given one by one (``<host>``, ``<peer>``) or in bulk (``<cluster>``,
+``<cabinet>``). Links, routes and settings describe the network, which is not simulated. The format's DTD is
+never fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import isfinite
+from pathlib import Path
+from xml.etree import ElementTree
+
+from msgspec import Struct
+
+from batsched_py.errors import InputError
+
+_PREFIXES = {"": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6, "Z": 7, "Y": 8}
+_LONG_PREFIXES = {"kilo": 1, "mega": 2, "giga": 3, "tera": 4, "peta": 5, "exa": 6, "zeta": 7, "yotta": 8}
+_UNITS = (
+    {"": 1.0, "flops": 1.0}
+    | {f"{prefix}f": 1000.0**power for prefix, power in _PREFIXES.items()}
+    | {f"{prefix}flops": 1000.0**power for prefix, power in _LONG_PREFIXES.items()}
+)
+_SPEED = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
+_GROUP = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_LARGEST_GROUP = 10_000_000
+_PROFILES = ("speed_file", "availability_file", "state_file")
+_PROFILE_KINDS = ("HOST_AVAIL", "SPEED")
+
+
+class DeclaredHost(Struct):
+    """A host as the file declares it, before anything is concluded from its properties."""
+
+    name: str
+    speeds: list[float]
+    """Flop/s in each power state."""
+    pstate: int
+    """The power state it begins in."""
+    cores: int
+    properties: dict[str, str]
+    zone_properties: dict[str, str]
+    """Properties of the zones around it; those of an inner zone win."""
+
+
+def declared_hosts(path: str | Path) -> list[DeclaredHost]:
+    """All hosts of the platform file at ``path``, in the order in which it declares them."""
+    platform = _root(path)
+    hosts: dict[str, DeclaredHost] = {}
+    try:
+        for host in _inside(platform, {}):
+            if host.name in hosts:
+                raise ValueError(f"host {host.name!r} is declared twice")
+            hosts[host.name] = host
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    return list(hosts.values())
+
+
+def parse_speed(text: str) -> float:
+    """Read a speed in flop/s.
+
+    >>> parse_speed("2.5Gf"), parse_speed("1e-9Mf"), parse_speed("100")
+    (2500000000.0, 0.001, 100.0)
+    """
+    match = _SPEED.fullmatch(text.strip())
+    scale = _UNITS.get(match[2]) if match else None
+    if match is None or scale is None:
+        raise ValueError(f"{text.strip()!r} is not a speed like '1Gf' or '98.095Mf'")
+    speed = float(match[1]) * scale
+    if not isfinite(speed):
+        raise ValueError(f"speed {text.strip()!r} is too large")
+    return speed
+
+
+def parse_radical(text: str) -> list[int]:
+    """Read the numbers of a cluster's hosts.
+
+    >>> parse_radical("0-2,7")
+    [0, 1, 2, 7]
+    """
+    numbers: list[int] = []
+    for group in text.split(","):
+        match = _GROUP.fullmatch(group.strip())
+        if match is None:
+            raise ValueError(f"radical {text!r} is not a list of numbers and intervals like '0-3,7'")
+        first = int(match[1])
+        last = int(match[2] or first)
+        if not 0 <= last - first < _LARGEST_GROUP:
+            raise ValueError(f"interval {group.strip()!r} of radical {text!r} is reversed or too long")
+        numbers.extend(range(first, last + 1))
+    return numbers
+
+
+def _root(path: str | Path) -> ElementTree.Element:
+    try:
+        # SimGrid tolerates blank lines in front of the XML declaration; XML itself does not.
+        text = Path(path).read_bytes().lstrip()
+    except OSError as error:
+        raise InputError(f"{path}: cannot read this platform file ({error.strerror})") from None
+    try:
+        root = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise InputError(f"{path}: this is not well-formed XML ({error})") from None
+    if root.tag != "platform":
+        raise InputError(f"{path}: this is no SimGrid platform, its root is <{root.tag}> and not <platform>")
+    version = root.get("version", "")
+    if version.partition(".")[0] != "4":
+        raise InputError(
+            f"{path}: platform version {version!r} is not supported, only 4 and 4.1 are; "
+            "convert the file with SimGrid's simgrid_update_xml"
+        )
+    return root
+
+
+def _inside(zone: ElementTree.Element, outer: dict[str, str]) -> Iterator[DeclaredHost]:
+    """The hosts of ``zone`` and of the zones in it; ``outer`` are the properties of the zones around it."""
+    zone_properties = outer | _properties(zone)
+    for element in zone:
+        match element.tag:
+            case "zone" | "AS":
+                yield from _inside(element, zone_properties)
+            case "host" | "peer":
+                yield _host(element, _required(element, "id"), _properties(element), zone_properties)
+            case "cluster":
+                properties = _properties(element)
+                yield from _hosts_in_bulk(element, properties, zone_properties | properties)
+            case "cabinet":
+                yield from _hosts_in_bulk(element, {}, zone_properties)
+            case "trace_connect" if element.get("kind", "HOST_AVAIL") in _PROFILE_KINDS:
+                raise ValueError(
+                    f"the trace connected to {element.get('element')!r} would change a host with time, "
+                    "which is not simulated; remove it"
+                )
+            case "include":
+                raise ValueError("<include> is not supported; put the included text in its place")
+
+
+def _hosts_in_bulk(
+    element: ElementTree.Element, properties: dict[str, str], zone_properties: dict[str, str]
+) -> Iterator[DeclaredHost]:
+    prefix, suffix = _required(element, "prefix"), _required(element, "suffix")
+    try:
+        numbers = parse_radical(_required(element, "radical"))
+    except ValueError as error:
+        raise ValueError(f"{element.tag} {element.get('id')!r}: {error}") from None
+    for number in numbers:
+        yield _host(element, f"{prefix}{number}{suffix}", properties, zone_properties)
+
+
+def _host(
+    element: ElementTree.Element, name: str, properties: dict[str, str], zone_properties: dict[str, str]
+) -> DeclaredHost:
+    profile = next((profile for profile in _PROFILES if element.get(profile)), None)
+    try:
+        if profile is not None:
+            raise ValueError(f"{profile} would change it with time, which is not simulated; remove it")
+        speeds = [parse_speed(speed) for speed in _required(element, "speed").split(",")]
+        pstate = _count(element, "pstate", 0)
+        if pstate >= len(speeds):
+            raise ValueError(f"it begins in pstate {pstate} but has {len(speeds)} speeds")
+        cores = _count(element, "core", 1)
+        if cores == 0:
+            raise ValueError("it has no core")
+    except ValueError as error:
+        raise ValueError(f"host {name!r}: {error}") from None
+    return DeclaredHost(name, speeds, pstate, cores, dict(properties), zone_properties)
+
+
+def _properties(element: ElementTree.Element) -> dict[str, str]:
+    return {_required(prop, "id"): _required(prop, "value") for prop in element.findall("prop")}
+
+
+def _required(element: ElementTree.Element, attribute: str) -> str:
+    value = element.get(attribute)
+    if value is None:
+        raise ValueError(f"<{element.tag}> {element.get('id', '')!r} lacks its attribute {attribute!r}")
+    return value
+
+
+def _count(element: ElementTree.Element, attribute: str, default: int) -> int:
+    text = element.get(attribute, str(default))
+    if re.fullmatch(r"[0-9]{1,9}(\.0*)?", text) is None:
+        raise ValueError(f"{attribute} {text!r} is not a whole number")
+    return int(float(text))
