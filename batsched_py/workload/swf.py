@@ -137,7 +137,7 @@ def _read_header(text: bytes) -> dict[str, str]:
     """The comments by their keys; a line without a key goes on with the one before it."""
     header: dict[str, list[str]] = {}
     key = ""
-    for comment in re.findall(rb"^[ \t]*;.*$", text, re.MULTILINE):
+    for comment in re.findall(rb";.*", text):
         parts = _COMMENT.match(comment.decode(errors="replace").strip())
         assert parts is not None
         key = parts[1] or key

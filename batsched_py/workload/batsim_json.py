@@ -1,0 +1,96 @@
+"""Workload files of Batsim: ``{"nb_res": 4, "jobs": [...], "profiles": {...}}``.
+
+What a profile means is the simulator's business; here it only has to exist where a job names it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from batsched_py.errors import InputError, ProtocolError
+from batsched_py.protocol.batsim4 import job_from_json, job_to_json
+from batsched_py.protocol.jobs import Job, Profile
+from batsched_py.workload.model import Workload
+
+
+class _File(Struct):
+    nb_res: int
+    jobs: list[dict[str, Any]]
+    profiles: dict[str, Profile]
+
+
+def read_batsim_json(path: str | Path, name: str) -> Workload:
+    """Read a workload file; its jobs get identifiers ``NAME!ID`` and come in the order of submission.
+
+    As in Batsim, profiles that no job needs are left out.
+    """
+    try:
+        content = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a Batsim workload: {error}") from None
+    if content.nb_res < 1:
+        raise InputError(f"{path}: field `nb_res`: must be positive, got {content.nb_res}")
+    jobs = [_read_job(path, index, fields, name) for index, fields in enumerate(content.jobs)]
+    seen: dict[str, int] = {}
+    for index, job in enumerate(jobs):
+        if job.profile not in content.profiles:
+            raise InputError(f"{path}: job {index} ({job.id}): field `profile`: there is no {job.profile!r}")
+        if seen.setdefault(job.id, index) != index:
+            raise InputError(f"{path}: job {index} ({job.id}): field `id`: job {seen[job.id]} has it already")
+    return Workload(
+        name=name,
+        jobs=sorted(jobs, key=lambda job: job.submission_time),
+        profiles=_needed_profiles(jobs, content.profiles),
+        nb_hosts=content.nb_res,
+        path=str(path),
+    )
+
+
+def _read_job(path: str | Path, index: int, fields: dict[str, Any], workload: str) -> Job:
+    try:
+        return job_from_json(fields, workload)
+    except ProtocolError as error:
+        label = f" ({fields['id']})" if "id" in fields else ""
+        raise InputError(f"{path}: job {index}{label}: {error}") from None
+
+
+def _needed_profiles(jobs: list[Job], profiles: dict[str, Profile]) -> dict[str, Profile]:
+    """The profiles that jobs name, and those that these name in turn, in the order of the file."""
+    needed: set[str] = set()
+    waiting: list[Any] = [job.profile for job in jobs]
+    while waiting:
+        name = waiting.pop()
+        if name not in needed and name in profiles:
+            needed.add(name)
+            waiting.extend(_parts(profiles[name]))
+    return {name: profile for name, profile in profiles.items() if name in needed}
+
+
+def _parts(profile: Profile) -> list[str]:
+    """The names of the profiles that a profile is made of."""
+    parts: list[Any] = []
+    match profile:
+        case {"type": "composed", "seq": list(sequence)}:
+            parts = sequence
+        case {"type": "recv"}:
+            parts = [profile.get(field) for field in ("success", "failure", "timeout")]
+    return [part for part in parts if isinstance(part, str)]
+
+
+def write_batsim_json(path: str | Path, workload: Workload) -> None:
+    """Write a workload file, one job and one profile a line; identifiers go without the workload's name."""
+    jobs = ",\n  ".join(_json(job_to_json(job) | {"id": job.name}) for job in workload.jobs)
+    profiles = ",\n  ".join(f"{_json(name)}:{_json(profile)}" for name, profile in workload.profiles.items())
+    size = workload.nb_hosts or max([job.size for job in workload.jobs], default=1)
+    content = f'{{\n "nb_res":{size},\n "jobs":[\n  {jobs}\n ],\n "profiles":{{\n  {profiles}\n }}\n}}\n'
+    Path(path).write_text(content, encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
