@@ -237,6 +237,14 @@ def swf_to_workload(
     return Workload(name=name, jobs=jobs, profiles=profiles, nb_hosts=log.machine_size, path=log.path)
 
 
+def recorded_finishes(log: SwfLog) -> list[float]:
+    """When each job of :func:`swf_to_workload` had finished on the recorded machine, on the same clock.
+
+    A wait that was not recorded counts as 0.
+    """
+    kept = log.select(log.processors > 0)
+    return (kept.submit - kept.submit.min() + np.maximum(kept.wait, 0) + kept.run_time).tolist()
+
 def _extras(log: SwfLog) -> list[dict[str, Any]]:
     """For each job who submitted what to where, in one dictionary for each combination."""
     names = ("user", "group", "executable", "queue", "partition")
