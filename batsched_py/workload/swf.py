@@ -245,6 +245,7 @@ def recorded_finishes(log: SwfLog) -> list[float]:
     kept = log.select(log.processors > 0)
     return (kept.submit - kept.submit.min() + np.maximum(kept.wait, 0) + kept.run_time).tolist()
 
+
 def _extras(log: SwfLog) -> list[dict[str, Any]]:
     """For each job who submitted what to where, in one dictionary for each combination."""
     names = ("user", "group", "executable", "queue", "partition")
