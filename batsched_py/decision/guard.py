@@ -1,0 +1,230 @@
+"""The guard: no decision leaves that would make Batsim abort.
+
+Batsim answers a bad decision by dying without a word. The guard follows the conversation from both sides
+and checks each decision against the rules first, so that a broken policy is told which rule it broke.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from batsched_py.errors import RuleBroken
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job, Profile
+
+
+class Guard:
+    """Knows what Batsim knows of jobs and hosts, as far as the rules need it."""
+
+    def __init__(self, begins: ev.SimulationBegins) -> None:
+        self._settings = begins.settings
+        self._all = HostSet.range(len(begins.hosts) + len(begins.storages))
+        self._compute = HostSet.range(len(begins.hosts))
+        self._busy = HostSet()
+        self._unavailable = HostSet()
+        self._waiting: dict[str, Job] = {}
+        self._running: dict[str, HostSet] = {}
+        self._kill_asked: set[str] = set()
+        self._registered: set[str] = set()
+        self._profiles: dict[str, dict[str, Profile]] = {w: dict(p) for w, p in begins.profiles.items()}
+        self._registration_open = begins.settings.dynamic_jobs
+        self._ended = False
+        self._now = 0.0
+
+    # --- what happened ---------------------------------------------------------------------------
+
+    def hear(self, request: ev.Message) -> None:
+        """Learn what the simulator says."""
+        self._now = request.now
+        for event in request.events:
+            learn = _LEARN.get(type(event))
+            if learn is not None:
+                learn(self, event)
+
+    def _submitted(self, event: ev.JobSubmitted) -> None:
+        self._waiting.setdefault(event.job.id, event.job)
+
+    def _completed(self, event: ev.JobCompleted) -> None:
+        hosts = self._running.pop(event.job_id, None)
+        if hosts is not None:
+            self._busy -= hosts
+        self._kill_asked.discard(event.job_id)
+
+    def _lost(self, event: ev.HostsUnavailable) -> None:
+        self._unavailable |= event.hosts
+
+    def _regained(self, event: ev.HostsAvailable) -> None:
+        self._unavailable -= event.hosts
+
+    def _ends(self, event: ev.SimulationEnds) -> None:
+        self._ended = True
+
+    # --- what shall happen -----------------------------------------------------------------------
+
+    def check(self, reply: ev.Message) -> None:
+        """Raise :class:`RuleBroken` if Batsim would abort on this reply."""
+        time = self._now
+        for decision in reply.events:
+            if self._ended:
+                raise RuleBroken(f"{_describe(decision)}: the simulation has ended, nothing can be decided any more")
+            if decision.time < time:
+                raise RuleBroken(f"{_describe(decision)}: at {decision.time:g}, before {time:g}; decisions go forward in time")
+            if decision.time > reply.now:
+                raise RuleBroken(f"{_describe(decision)}: at {decision.time:g}, after the reply's own time {reply.now:g}")
+            time = decision.time
+            rule = _CHECK.get(type(decision))
+            if rule is None:
+                raise RuleBroken(f"{_describe(decision)}: Batsim does not know such a decision")
+            try:
+                rule(self, decision)
+            except RuleBroken as broken:
+                raise RuleBroken(f"{_describe(decision)}: {broken}") from None
+
+    def _execute(self, decision: ev.ExecuteJob) -> None:
+        job = self._waiting.get(decision.job_id)
+        if job is None:
+            raise RuleBroken(self._why_not_waiting(decision.job_id))
+        hosts = decision.hosts
+        if not hosts:
+            raise RuleBroken("no host was given")
+        if not hosts <= self._all:
+            raise RuleBroken(f"hosts {hosts - self._all} do not exist")
+        if decision.mapping is not None:
+            if len(decision.mapping) != job.size:
+                raise RuleBroken(f"the job has {job.size} executors, the mapping places {len(decision.mapping)}")
+            if decision.mapping and not 0 <= min(decision.mapping) <= max(decision.mapping) < len(hosts):
+                raise RuleBroken("the mapping names a place outside the allocation")
+        elif len(hosts) != job.size and not self._is_moldable(job):
+            raise RuleBroken(f"the job needs {job.size} hosts and was given {len(hosts)} ({hosts})")
+        if taken := hosts & self._unavailable:
+            raise RuleBroken(f"hosts {taken} are unavailable")
+        exclusive = HostSet()
+        if not self._settings.compute_sharing:
+            exclusive |= self._compute
+        if not self._settings.storage_sharing:
+            exclusive |= self._all - self._compute
+        if shared := hosts & self._busy & exclusive:
+            raise RuleBroken(f"hosts {shared} are busy and may not be shared")
+        del self._waiting[decision.job_id]
+        self._running[decision.job_id] = hosts
+        self._busy |= hosts
+
+    def _reject(self, decision: ev.RejectJob) -> None:
+        if decision.job_id not in self._waiting:
+            raise RuleBroken(self._why_not_waiting(decision.job_id))
+        del self._waiting[decision.job_id]
+
+    def _kill(self, decision: ev.KillJobs) -> None:
+        if not decision.job_ids:
+            raise RuleBroken("no job was named")
+        for job_id in decision.job_ids:
+            if job_id in self._waiting:
+                raise RuleBroken(f"job {job_id} is waiting; only a running job can be killed")
+            if job_id not in self._running:
+                raise RuleBroken(f"job {job_id} is unknown or has completed; only a running job can be killed")
+            self._kill_asked.add(job_id)
+
+    def _call(self, decision: ev.CallMeLater) -> None:
+        if decision.at <= decision.time:
+            raise RuleBroken(f"a call at {decision.at:g} is not in the future (it is {decision.time:g})")
+
+    def _register_profile(self, decision: ev.RegisterProfile) -> None:
+        self._check_registration_open()
+        profiles = self._profiles.setdefault(decision.workload, {})
+        if decision.name in profiles:
+            raise RuleBroken(f"profile {decision.name!r} exists already in workload {decision.workload!r}")
+        profiles[decision.name] = decision.profile
+
+    def _register_job(self, decision: ev.RegisterJob) -> None:
+        self._check_registration_open()
+        job = decision.job
+        if job.id in self._registered or job.id in self._waiting or job.id in self._running:
+            raise RuleBroken(f"job {job.id} exists already")
+        if job.workload not in self._profiles:
+            raise RuleBroken(f"workload {job.workload!r} does not exist; register a profile in it first")
+        if job.profile not in self._profiles[job.workload]:
+            raise RuleBroken(f"profile {job.profile!r} does not exist in workload {job.workload!r}")
+        self._registered.add(job.id)
+        if not self._settings.acknowledge_dynamic_jobs:
+            self._waiting[job.id] = job
+
+    def _check_registration_open(self) -> None:
+        if not self._settings.dynamic_jobs:
+            raise RuleBroken("the simulator does not accept dynamic jobs (start it with --enable-dynamic-jobs)")
+        if not self._registration_open:
+            raise RuleBroken("registration was declared finished")
+
+    def _finish(self, decision: ev.RegistrationFinished) -> None:
+        self._registration_open = False
+
+    def _continue(self, decision: ev.ContinueRegistration) -> None:
+        self._registration_open = True
+
+    def _set_state(self, decision: ev.SetHostsState) -> None:
+        if not decision.hosts or not decision.hosts <= self._all:
+            raise RuleBroken(f"hosts {decision.hosts} do not all exist")
+        if busy := decision.hosts & self._busy:
+            raise RuleBroken(f"hosts {busy} are running jobs and cannot change their power state")
+
+    def _metadata(self, decision: ev.SetJobMetadata) -> None:
+        if '"' in decision.metadata:
+            raise RuleBroken('metadata may not contain the character "')
+        if decision.job_id not in self._waiting and decision.job_id not in self._running:
+            raise RuleBroken(f"job {decision.job_id} is unknown or has completed")
+
+    def _unchecked(self, decision: ev.Event) -> None:
+        """Nothing can be wrong with it."""
+
+    def _why_not_waiting(self, job_id: str) -> str:
+        if job_id in self._running:
+            return f"job {job_id} is running already"
+        return f"job {job_id} is not waiting (it is unknown, not submitted yet, rejected or completed)"
+
+    def _is_moldable(self, job: Job) -> bool:
+        return is_moldable(job.profile, self._profiles.get(job.workload, {}))
+
+
+def is_moldable(name: str, profiles: Mapping[str, Profile]) -> bool:
+    """Whether a profile's work can be spread over any number of hosts."""
+    profile = profiles.get(name, {})
+    if profile.get("type") == "composed":
+        return all(is_moldable(child, profiles) for child in profile.get("seq", []))
+    return profile.get("type") == "parallel_homogeneous_total"
+
+
+def _describe(decision: ev.Event) -> str:
+    name = type(decision).__name__
+    match decision:
+        case ev.RegisterJob(job=job):
+            return f"{name} {job.id}"
+        case ev.ExecuteJob() | ev.RejectJob() | ev.SetJobMetadata():
+            return f"{name} {decision.job_id}"
+        case _:
+            return name
+
+
+_LEARN: dict[type[ev.Event], Callable[[Guard, Any], None]] = {
+    ev.JobSubmitted: Guard._submitted,
+    ev.JobCompleted: Guard._completed,
+    ev.HostsUnavailable: Guard._lost,
+    ev.HostsAvailable: Guard._regained,
+    ev.SimulationEnds: Guard._ends,
+}
+
+_CHECK: dict[type[ev.Event], Callable[[Guard, Any], None]] = {
+    ev.ExecuteJob: Guard._execute,
+    ev.RejectJob: Guard._reject,
+    ev.KillJobs: Guard._kill,
+    ev.CallMeLater: Guard._call,
+    ev.RegisterProfile: Guard._register_profile,
+    ev.RegisterJob: Guard._register_job,
+    ev.RegistrationFinished: Guard._finish,
+    ev.ContinueRegistration: Guard._continue,
+    ev.SetHostsState: Guard._set_state,
+    ev.SetJobMetadata: Guard._metadata,
+    ev.QueryEnergy: Guard._unchecked,
+    ev.WaitingTimeAnswer: Guard._unchecked,
+    ev.TellJob: Guard._unchecked,
+}

@@ -1,0 +1,33 @@
+"""The few kinds of errors a caller may want to catch.
+
+Everything a user can do wrong ends in a subclass of :class:`BatschedError`, whose text is one line
+that says what is wrong, where, and what to do. Anything else that is raised is a bug of ours.
+"""
+
+
+class BatschedError(Exception):
+    """Base of all errors that speak to the user."""
+
+
+class InputError(BatschedError):
+    """A file, option or name given by the user cannot be used."""
+
+
+class ProtocolError(BatschedError):
+    """The peer sent bytes that are not a message of the protocol."""
+
+
+class RuleBroken(BatschedError):
+    """A decision breaks a rule that Batsim enforces by aborting."""
+
+
+class PolicyError(BatschedError):
+    """A scheduler or user behaviour failed: it raised, or it decided something impossible."""
+
+
+class Deadlock(BatschedError):
+    """Nothing can happen any more, yet jobs are waiting or registration is still open."""
+
+
+class PeerVanished(BatschedError):
+    """The other side of the conversation stopped answering."""

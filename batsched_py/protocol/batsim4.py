@@ -1,0 +1,646 @@
+"""The JSON dialect of Batsim 4.
+
+Reading is strict about what the protocol fixes and lenient about what it leaves open: an unknown type
+or field is kept and logged once. Bad text raises :class:`ProtocolError` with the event and the field.
+
+Writing comes in two hands. A decision process writes numbers in full (:func:`encode_reply`);
+Batsim prints every non-integer with six decimals, and so do we in its place (:func:`encode_request`).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from json.encoder import encode_basestring_ascii as quote
+from math import inf, isfinite
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Host, Job, JobState
+
+_log = logging.getLogger(__name__)
+_seen: set[str] = set()
+
+
+def _log_once(text: str) -> None:
+    if text not in _seen:
+        _seen.add(text)
+        _log.warning(text)
+
+
+def wire_time(time: float) -> float:
+    """The time that a reader of Batsim's text sees: six decimals."""
+    return time if time.is_integer() else round(time, 6)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+class _Event(Struct):
+    timestamp: float
+    type: str
+    data: Raw
+
+
+class _Envelope(Struct):
+    now: float
+    events: list[Raw]
+
+
+class _Data(Struct, forbid_unknown_fields=True):
+    """Base of the ``data`` members, one class for each shape."""
+
+
+class _Empty(_Data):
+    pass
+
+
+class _JobId(_Data):
+    job_id: str
+
+
+class _JobSubmitted(_Data):
+    job_id: str
+    job: dict[str, Any] | None = None
+    profile: dict[str, Any] | None = None
+
+
+class _JobCompleted(_Data):
+    job_id: str
+    job_state: JobState
+    return_code: int = 0
+    alloc: str = ""
+
+
+class _JobsKilled(_Data):
+    job_ids: list[str]
+    job_progress: dict[str, dict[str, Any]] = {}
+
+
+class _Resources(_Data):
+    resources: str
+    state: str
+
+
+class _Requests(_Data):
+    requests: dict[str, dict[str, Any]]
+
+
+class _Execute(_Data):
+    job_id: str
+    alloc: str
+    mapping: dict[str, int | str] | None = None
+    storage_mapping: dict[str, int] | None = None
+    additional_io_job: dict[str, Any] | None = None
+
+
+class _JobIds(_Data):
+    job_ids: list[str]
+
+
+class _Timestamp(_Data):
+    timestamp: float
+
+
+class _RegisterProfile(_Data):
+    workload_name: str
+    profile_name: str
+    profile: dict[str, Any]
+
+
+class _RegisterJob(_Data):
+    job_id: str
+    job: dict[str, Any]
+
+
+class _Metadata(_Data):
+    job_id: str
+    metadata: str
+
+
+class _ChangeState(_Data):
+    job_id: str
+    job_state: JobState
+    kill_reason: str | None = None
+
+
+class _Text(_Data):
+    job_id: str
+    msg: str
+
+
+class _Object(_Data):
+    job_id: str
+    msg: dict[str, Any]
+
+
+class _Begins(_Data):
+    nb_resources: int
+    nb_compute_resources: int
+    nb_storage_resources: int
+    allow_compute_sharing: bool
+    allow_storage_sharing: bool
+    config: dict[str, Any]
+    compute_resources: list[Host]
+    storage_resources: list[Host] = []
+    workloads: dict[str, str] = {}
+    profiles: dict[str, dict[str, dict[str, Any]]] = {}
+
+
+def _hosts(text: str, field: str) -> HostSet:
+    try:
+        return HostSet.parse(text)
+    except ValueError as error:
+        raise ProtocolError(f"field `{field}`: {error}") from None
+
+
+def _number(value: Any, field: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ProtocolError(f"field `{field}`: expected a number, got {value!r}")
+    return float(value)
+
+
+def job_from_json(fields: dict[str, Any], workload: str | None = None) -> Job:
+    """Read a job object; ``workload`` is put before an identifier that does not name it yet."""
+    try:
+        job_id, size, profile = fields["id"], fields["res"], fields["profile"]
+        submission = fields["subtime"]
+    except KeyError as missing:
+        raise ProtocolError(f"field `job`: a job needs `{missing.args[0]}`") from None
+    if isinstance(job_id, bool) or not isinstance(job_id, (str, int)):
+        raise ProtocolError(f"field `job.id`: expected a string or an integer, got {job_id!r}")
+    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+        raise ProtocolError(f"field `job.res`: expected a number of hosts, got {size!r}")
+    if not isinstance(profile, str):
+        raise ProtocolError(f"field `job.profile`: expected a profile's name, got {profile!r}")
+    job_id = str(job_id)
+    if workload is not None and workload not in job_id:
+        job_id = f"{workload}!{job_id}"
+    if job_id.count("!") != 1:
+        raise ProtocolError(f"field `job.id`: {job_id!r} is not of the form WORKLOAD!NAME")
+    walltime = _number(fields.get("walltime", -1), "job.walltime")
+    if walltime != -1 and not walltime > 0:
+        raise ProtocolError(f"field `job.walltime`: must be positive, or -1 for none, got {walltime:g}")
+    return Job(
+        id=job_id,
+        submission_time=_number(submission, "job.subtime"),
+        size=size,
+        walltime=inf if walltime == -1 else walltime,
+        profile=profile,
+        extra={k: v for k, v in fields.items() if k not in _JOB_FIELDS},
+    )
+
+
+_JOB_FIELDS = frozenset({"id", "subtime", "res", "walltime", "profile"})
+
+
+def job_to_json(job: Job) -> dict[str, Any]:
+    """The object that describes a job in messages and workload files."""
+    fields: dict[str, Any] = {"id": job.id, "subtime": job.submission_time, "res": job.size}
+    if job.has_walltime:
+        fields["walltime"] = job.walltime
+    fields["profile"] = job.profile
+    fields.update(job.extra)
+    return fields
+
+
+def _read_progress(node: dict[str, Any]) -> ev.Progress:
+    name = str(node.get("profile_name", node.get("profile", "")))
+    if "current_task_index" not in node:
+        return ev.Progress(profile=name, done=_number(node.get("progress", 0.0), "job_progress"))
+    task = node.get("current_task")
+    return ev.Progress(
+        profile=name, task_index=int(node["current_task_index"]), task=_read_progress(task) if task else None
+    )
+
+
+def _write_progress(node: ev.Progress) -> dict[str, Any]:
+    if node.task_index is None:
+        return {"profile_name": node.profile, "progress": node.done}
+    fields: dict[str, Any] = {"profile_name": node.profile, "current_task_index": node.task_index}
+    if node.task is not None:
+        fields["current_task"] = _write_progress(node.task)
+    return fields
+
+
+def _read_begins(d: _Begins) -> ev.Event:
+    config = d.config
+    settings = ev.Settings(
+        dynamic_jobs=bool(config.get("dynamic-jobs-enabled", False)),
+        acknowledge_dynamic_jobs=bool(config.get("dynamic-jobs-acknowledged", False)),
+        profile_reuse=bool(config.get("profile-reuse-enabled", False)),
+        forward_profiles=bool(config.get("profiles-forwarded-on-submission", False)),
+        forward_unknown_events=bool(config.get("forward-unknown-events", False)),
+        compute_sharing=d.allow_compute_sharing,
+        storage_sharing=d.allow_storage_sharing,
+        scheduler_config=str(config.get("sched-config", "")),
+    )
+    return ev.SimulationBegins(
+        hosts=d.compute_resources,
+        storages=d.storage_resources,
+        settings=settings,
+        workloads=d.workloads,
+        profiles=d.profiles,
+    )
+
+
+def _write_begins(e: ev.SimulationBegins) -> dict[str, Any]:
+    s = e.settings
+    return {
+        "nb_resources": len(e.hosts) + len(e.storages),
+        "nb_compute_resources": len(e.hosts),
+        "nb_storage_resources": len(e.storages),
+        "allow_compute_sharing": s.compute_sharing,
+        "allow_storage_sharing": s.storage_sharing,
+        "config": {
+            "redis-enabled": False,
+            "redis-hostname": "127.0.0.1",
+            "redis-port": 6379,
+            "redis-prefix": "default",
+            "profiles-forwarded-on-submission": s.forward_profiles,
+            "dynamic-jobs-enabled": s.dynamic_jobs,
+            "dynamic-jobs-acknowledged": s.acknowledge_dynamic_jobs,
+            "profile-reuse-enabled": s.profile_reuse,
+            "sched-config": s.scheduler_config,
+            "forward-unknown-events": s.forward_unknown_events,
+        },
+        "compute_resources": [msgspec.structs.asdict(host) for host in e.hosts],
+        "storage_resources": [msgspec.structs.asdict(host) for host in e.storages],
+        "workloads": e.workloads,
+        "profiles": e.profiles,
+    }
+
+
+def _read_submitted(d: _JobSubmitted) -> ev.Event:
+    if d.job is None:
+        raise ProtocolError("field `job`: missing (Batsim's redis storage is not supported)")
+    job = job_from_json(d.job)
+    if job.id != d.job_id:
+        raise ProtocolError(f"field `job_id`: {d.job_id!r} but the job calls itself {job.id!r}")
+    return ev.JobSubmitted(job=job, profile=d.profile)
+
+
+def _read_register_job(d: _RegisterJob) -> ev.Event:
+    job = job_from_json(d.job, workload=d.job_id.partition("!")[0])
+    if job.id != d.job_id:
+        raise ProtocolError(f"field `job_id`: {d.job_id!r} but the job calls itself {job.id!r}")
+    return ev.RegisterJob(job=job)
+
+
+def _read_request_query(d: _Requests) -> ev.Event:
+    if "estimate_waiting_time" in d.requests:
+        query = d.requests["estimate_waiting_time"]
+        return ev.WaitingTimeQuery(job_id=str(query.get("job_id", "")), job=query.get("job", {}))
+    raise ProtocolError(f"field `requests`: unknown query {sorted(d.requests)}")
+
+
+def _read_reply_query(d: _Requests) -> ev.Event:
+    if list(d.requests) == ["consumed_energy"]:
+        return ev.QueryEnergy()
+    raise ProtocolError(f"field `requests`: only consumed_energy can be asked for, got {sorted(d.requests)}")
+
+
+def _read_request_answer(d: dict[str, Any]) -> ev.Event:
+    if "consumed_energy" not in d:
+        raise ProtocolError(f"unknown answer {sorted(d)}")
+    return ev.EnergyAnswer(joules=_number(d["consumed_energy"], "consumed_energy"))
+
+
+def _read_reply_answer(d: dict[str, Any]) -> ev.Event:
+    answer = d.get("estimate_waiting_time")
+    if not isinstance(answer, dict):
+        raise ProtocolError(f"unknown answer {sorted(d)}")
+    seconds = _number(answer.get("estimated_waiting_time"), "estimated_waiting_time")
+    return ev.WaitingTimeAnswer(job_id=str(answer.get("job_id", "")), seconds=seconds)
+
+
+def _read_request_notify(d: dict[str, Any]) -> ev.Event:
+    match d.get("type"):
+        case "no_more_static_job_to_submit":
+            return ev.NoMoreStaticJobs()
+        case "no_more_external_event_to_occur":
+            return ev.NoMoreExternalEvents()
+        case "event_machine_unavailable":
+            return ev.HostsUnavailable(hosts=_hosts(str(d.get("resources", "")), "resources"))
+        case "event_machine_available":
+            return ev.HostsAvailable(hosts=_hosts(str(d.get("resources", "")), "resources"))
+        case str():
+            return ev.ExternalEvent(data=d)
+        case other:
+            raise ProtocolError(f"field `type`: expected the kind of notice, got {other!r}")
+
+
+def _read_reply_notify(d: dict[str, Any]) -> ev.Event:
+    match d.get("type"):
+        case "registration_finished":
+            return ev.RegistrationFinished()
+        case "continue_registration":
+            return ev.ContinueRegistration()
+        case other:
+            raise ProtocolError(
+                f"field `type`: expected registration_finished or continue_registration, got {other!r}"
+            )
+
+
+def _read_execute(d: _Execute) -> ev.Event:
+    optional = (d.mapping is not None) + (d.storage_mapping is not None) + (d.additional_io_job is not None)
+    if optional > 1:
+        raise ProtocolError("at most one of `mapping`, `storage_mapping`, `additional_io_job` may be given")
+    mapping = None
+    if d.mapping is not None:
+        try:
+            places = {int(executor): int(host) for executor, host in d.mapping.items()}
+            mapping = [places[executor] for executor in range(len(places))]
+        except (ValueError, KeyError):
+            raise ProtocolError(
+                "field `mapping`: must give an integer for each executor from 0 on, without a hole"
+            ) from None
+    return ev.ExecuteJob(
+        job_id=d.job_id,
+        hosts=_hosts(d.alloc, "alloc"),
+        mapping=mapping,
+        storage_mapping=d.storage_mapping,
+        io_job=d.additional_io_job,
+    )
+
+
+def _pstate(text: str) -> int:
+    if not re.fullmatch(r"-?\d+", text):
+        raise ProtocolError(f"field `state`: expected a power state's number as a string, got {text!r}")
+    return int(text)
+
+
+_Reader = tuple[Any, Callable[[Any], ev.Event]]
+
+_REQUEST_READERS: dict[str, _Reader] = {
+    "SIMULATION_BEGINS": (_Begins, _read_begins),
+    "SIMULATION_ENDS": (_Empty, lambda d: ev.SimulationEnds()),
+    "JOB_SUBMITTED": (_JobSubmitted, _read_submitted),
+    "JOB_COMPLETED": (
+        _JobCompleted,
+        lambda d: ev.JobCompleted(
+            job_id=d.job_id, state=d.job_state, return_code=d.return_code, hosts=_hosts(d.alloc, "alloc")
+        ),
+    ),
+    "JOB_KILLED": (
+        _JobsKilled,
+        lambda d: ev.JobsKilled(
+            job_ids=d.job_ids, progress={job: _read_progress(node) for job, node in d.job_progress.items()}
+        ),
+    ),
+    "RESOURCE_STATE_CHANGED": (
+        _Resources,
+        lambda d: ev.HostsStateChanged(hosts=_hosts(d.resources, "resources"), pstate=_pstate(d.state)),
+    ),
+    "REQUESTED_CALL": (_Empty, lambda d: ev.RequestedCall()),
+    "ANSWER": (dict[str, Any], _read_request_answer),
+    "QUERY": (_Requests, _read_request_query),
+    "NOTIFY": (dict[str, Any], _read_request_notify),
+    "FROM_JOB_MSG": (_Object, lambda d: ev.JobSaid(job_id=d.job_id, message=d.msg)),
+}
+
+_REPLY_READERS: dict[str, _Reader] = {
+    "EXECUTE_JOB": (_Execute, _read_execute),
+    "REJECT_JOB": (_JobId, lambda d: ev.RejectJob(job_id=d.job_id)),
+    "KILL_JOB": (_JobIds, lambda d: ev.KillJobs(job_ids=d.job_ids)),
+    "CALL_ME_LATER": (_Timestamp, lambda d: ev.CallMeLater(at=d.timestamp)),
+    "REGISTER_PROFILE": (
+        _RegisterProfile,
+        lambda d: ev.RegisterProfile(workload=d.workload_name, name=d.profile_name, profile=d.profile),
+    ),
+    "REGISTER_JOB": (_RegisterJob, _read_register_job),
+    "NOTIFY": (dict[str, Any], _read_reply_notify),
+    "SET_RESOURCE_STATE": (
+        _Resources,
+        lambda d: ev.SetHostsState(hosts=_hosts(d.resources, "resources"), pstate=_pstate(d.state)),
+    ),
+    "SET_JOB_METADATA": (_Metadata, lambda d: ev.SetJobMetadata(job_id=d.job_id, metadata=d.metadata)),
+    "CHANGE_JOB_STATE": (
+        _ChangeState,
+        lambda d: ev.ChangeJobState(job_id=d.job_id, state=d.job_state, kill_reason=d.kill_reason),
+    ),
+    "QUERY": (_Requests, _read_reply_query),
+    "ANSWER": (dict[str, Any], _read_reply_answer),
+    "TO_JOB_MSG": (_Text, lambda d: ev.TellJob(job_id=d.job_id, message=d.msg)),
+}
+
+_envelope = msgspec.json.Decoder(_Envelope)
+_event = msgspec.json.Decoder(_Event)
+_decoders = {
+    shape: msgspec.json.Decoder(shape)
+    for readers in (_REQUEST_READERS, _REPLY_READERS)
+    for shape, _ in readers.values()
+}
+
+
+def decode_request(text: bytes | str) -> ev.Message:
+    """Read what Batsim says."""
+    return _decode(text, _REQUEST_READERS)
+
+
+def decode_reply(text: bytes | str) -> ev.Message:
+    """Read what a decision process says."""
+    return _decode(text, _REPLY_READERS)
+
+
+def _decode(text: bytes | str, readers: dict[str, _Reader]) -> ev.Message:
+    try:
+        envelope = _envelope.decode(text)
+    except msgspec.DecodeError as error:
+        raise ProtocolError(f"not a message of Batsim's protocol: {error}") from None
+    except UnicodeDecodeError:
+        raise ProtocolError("not a message of Batsim's protocol: the bytes are not UTF-8") from None
+    events = [_decode_event(raw, index, readers) for index, raw in enumerate(envelope.events)]
+    return ev.Message(envelope.now, events)
+
+
+def _decode_event(raw: Raw, index: int, readers: dict[str, _Reader]) -> ev.Event:
+    kind = ""
+    try:
+        wire = _event.decode(raw)
+        kind = f" ({wire.type})"
+        event = _decode_data(wire, readers)
+        event.time = wire.timestamp
+        return event
+    except ProtocolError as error:
+        raise ProtocolError(f"event {index}{kind}: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProtocolError(f"event {index}{kind}: {error}") from None
+
+
+def _decode_data(wire: _Event, readers: dict[str, _Reader]) -> ev.Event:
+    if wire.type not in readers:
+        _log_once(f"event type {wire.type} is not known; it is kept but not interpreted")
+        return ev.Unknown(type=wire.type, data=msgspec.json.decode(wire.data))
+    shape, read = readers[wire.type]
+    extra = None
+    try:
+        data = _decoders[shape].decode(wire.data)
+    except msgspec.ValidationError as error:
+        if "unknown field" not in str(error):
+            raise
+        fields = msgspec.json.decode(wire.data)
+        known = set(shape.__struct_fields__)
+        extra = {name: value for name, value in fields.items() if name not in known}
+        for name in extra:
+            _log_once(f"field `{name}` of {wire.type} is not known; it is kept but not interpreted")
+        data = msgspec.convert({k: v for k, v in fields.items() if k in known}, shape)
+    event = read(data)
+    event.extra = extra
+    return event
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def _write_execute(e: ev.ExecuteJob) -> dict[str, Any]:
+    data: dict[str, Any] = {"job_id": e.job_id, "alloc": str(e.hosts)}
+    if e.mapping is not None:
+        data["mapping"] = {str(executor): host for executor, host in enumerate(e.mapping)}
+    if e.storage_mapping is not None:
+        data["storage_mapping"] = e.storage_mapping
+    if e.io_job is not None:
+        data["additional_io_job"] = e.io_job
+    return data
+
+
+def _write_submitted(e: ev.JobSubmitted) -> dict[str, Any]:
+    data: dict[str, Any] = {"job_id": e.job.id, "job": job_to_json(e.job)}
+    if e.profile is not None:
+        data["profile"] = e.profile
+    return data
+
+
+def _write_change_state(e: ev.ChangeJobState) -> dict[str, Any]:
+    data: dict[str, Any] = {"job_id": e.job_id, "job_state": e.state}
+    if e.kill_reason is not None:
+        data["kill_reason"] = e.kill_reason
+    return data
+
+
+_Writer = tuple[str, Callable[[Any], dict[str, Any]]]
+
+_WRITERS: dict[type[ev.Event], _Writer] = {
+    ev.SimulationBegins: ("SIMULATION_BEGINS", _write_begins),
+    ev.SimulationEnds: ("SIMULATION_ENDS", lambda e: {}),
+    ev.JobSubmitted: ("JOB_SUBMITTED", _write_submitted),
+    ev.JobCompleted: (
+        "JOB_COMPLETED",
+        lambda e: {
+            "job_id": e.job_id,
+            "job_state": e.state,
+            "return_code": e.return_code,
+            "alloc": str(e.hosts),
+        },
+    ),
+    ev.JobsKilled: (
+        "JOB_KILLED",
+        lambda e: {
+            "job_ids": e.job_ids,
+            "job_progress": {job: _write_progress(node) for job, node in e.progress.items()},
+        },
+    ),
+    ev.HostsStateChanged: (
+        "RESOURCE_STATE_CHANGED",
+        lambda e: {"resources": str(e.hosts), "state": str(e.pstate)},
+    ),
+    ev.RequestedCall: ("REQUESTED_CALL", lambda e: {}),
+    ev.EnergyAnswer: ("ANSWER", lambda e: {"consumed_energy": e.joules}),
+    ev.WaitingTimeQuery: (
+        "QUERY",
+        lambda e: {"requests": {"estimate_waiting_time": {"job_id": e.job_id, "job": e.job}}},
+    ),
+    ev.NoMoreStaticJobs: ("NOTIFY", lambda e: {"type": "no_more_static_job_to_submit"}),
+    ev.NoMoreExternalEvents: ("NOTIFY", lambda e: {"type": "no_more_external_event_to_occur"}),
+    ev.HostsUnavailable: (
+        "NOTIFY",
+        lambda e: {"type": "event_machine_unavailable", "resources": str(e.hosts)},
+    ),
+    ev.HostsAvailable: ("NOTIFY", lambda e: {"type": "event_machine_available", "resources": str(e.hosts)}),
+    ev.ExternalEvent: ("NOTIFY", lambda e: e.data),
+    ev.JobSaid: ("FROM_JOB_MSG", lambda e: {"job_id": e.job_id, "msg": e.message}),
+    ev.ExecuteJob: ("EXECUTE_JOB", _write_execute),
+    ev.RejectJob: ("REJECT_JOB", lambda e: {"job_id": e.job_id}),
+    ev.KillJobs: ("KILL_JOB", lambda e: {"job_ids": e.job_ids}),
+    ev.CallMeLater: ("CALL_ME_LATER", lambda e: {"timestamp": e.at}),
+    ev.RegisterProfile: (
+        "REGISTER_PROFILE",
+        lambda e: {"workload_name": e.workload, "profile_name": e.name, "profile": e.profile},
+    ),
+    ev.RegisterJob: ("REGISTER_JOB", lambda e: {"job_id": e.job.id, "job": job_to_json(e.job)}),
+    ev.RegistrationFinished: ("NOTIFY", lambda e: {"type": "registration_finished"}),
+    ev.ContinueRegistration: ("NOTIFY", lambda e: {"type": "continue_registration"}),
+    ev.SetHostsState: (
+        "SET_RESOURCE_STATE",
+        lambda e: {"resources": str(e.hosts), "state": str(e.pstate)},
+    ),
+    ev.SetJobMetadata: ("SET_JOB_METADATA", lambda e: {"job_id": e.job_id, "metadata": e.metadata}),
+    ev.ChangeJobState: ("CHANGE_JOB_STATE", _write_change_state),
+    ev.QueryEnergy: ("QUERY", lambda e: {"requests": {"consumed_energy": {}}}),
+    ev.WaitingTimeAnswer: (
+        "ANSWER",
+        lambda e: {"estimate_waiting_time": {"job_id": e.job_id, "estimated_waiting_time": e.seconds}},
+    ),
+    ev.TellJob: ("TO_JOB_MSG", lambda e: {"job_id": e.job_id, "msg": e.message}),
+}
+
+
+def _to_json(message: ev.Message) -> dict[str, Any]:
+    written = []
+    for event in message.events:
+        if isinstance(event, ev.Unknown):
+            kind, data = event.type, event.data
+        else:
+            kind, write = _WRITERS[type(event)]
+            data = write(event)
+            if event.extra:
+                data = data | event.extra
+        written.append({"timestamp": event.time, "type": kind, "data": data})
+    return {"now": message.now, "events": written}
+
+
+def encode_reply(message: ev.Message) -> bytes:
+    """What a decision process sends, with numbers in full."""
+    return msgspec.json.encode(_to_json(message))
+
+
+def encode_request(message: ev.Message) -> bytes:
+    """What Batsim sends, with every non-integer printed to six decimals."""
+    return six_decimals(_to_json(message)).encode()
+
+
+def six_decimals(value: Any) -> str:
+    """JSON text in which every float has exactly six decimals, as Batsim's writer prints it."""
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise ProtocolError(f"{value} cannot be written as JSON")
+        return f"{value:.6f}"
+    if value is None:
+        return "null"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join([six_decimals(item) for item in value]) + "]"
+    return "{" + ",".join([f"{quote(str(key))}:{six_decimals(item)}" for key, item in value.items()]) + "}"
+
+
+__all__ = [
+    "decode_reply",
+    "decode_request",
+    "encode_reply",
+    "encode_request",
+    "job_from_json",
+    "job_to_json",
+    "six_decimals",
+    "wire_time",
+]

@@ -1,0 +1,252 @@
+"""The conversation between a simulator and a decision process, as typed values.
+
+A simulator sends a :class:`Message` of *happenings*, a decision process answers with a
+:class:`Message` of *decisions*. Nothing here shows how a wire spells them: each dialect of
+Batsim's protocol is a codec of its own (see :mod:`batsched_py.protocol.batsim4`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Host, Job, JobState, Profile
+
+
+class Event(Struct, gc=False, kw_only=True):
+    """Something that happened, or that shall happen, at a time."""
+
+    time: float = 0.0
+    extra: dict[str, Any] | None = None
+    """Fields that the dialect does not know; they are kept, not interpreted."""
+
+
+class Unknown(Event):
+    """An event whose type the dialect does not know."""
+
+    type: str
+    data: Any
+
+
+class Message(Struct, gc=False):
+    """All that one side says at once; ``now`` is the time at which it has said it."""
+
+    now: float
+    events: list[Event]
+
+
+# --- happenings: simulator -> decision process ---------------------------------------------------
+
+
+class Settings(Struct, frozen=True):
+    """What the simulator allows and promises."""
+
+    dynamic_jobs: bool = False
+    acknowledge_dynamic_jobs: bool = False
+    profile_reuse: bool = False
+    forward_profiles: bool = False
+    forward_unknown_events: bool = False
+    compute_sharing: bool = False
+    storage_sharing: bool = True
+    scheduler_config: str = ""
+
+
+class SimulationBegins(Event):
+    """The first thing that is said: the platform, the workloads, the settings."""
+
+    hosts: list[Host]
+    storages: list[Host] = field(default_factory=list)
+    settings: Settings = field(default_factory=Settings)
+    workloads: Mapping[str, str] = field(default_factory=dict)
+    profiles: Mapping[str, Mapping[str, Profile]] = field(default_factory=dict)
+
+
+class SimulationEnds(Event):
+    """The last thing that is said."""
+
+
+class JobSubmitted(Event):
+    """A job entered the queue."""
+
+    job: Job
+    profile: Profile | None = None
+
+
+class JobCompleted(Event):
+    """A job left its hosts, in one of the completed states."""
+
+    job_id: str
+    state: JobState
+    hosts: HostSet
+    return_code: int = 0
+
+
+class Progress(Struct):
+    """How far a killed job had come; a composed profile nests the progress of its current task."""
+
+    profile: str
+    done: float = 0.0
+    """Fraction of a simple profile that was executed."""
+    task_index: int | None = None
+    task: Progress | None = None
+
+
+class JobsKilled(Event):
+    """Answer to :class:`KillJobs`; jobs that had ended by themselves have no progress."""
+
+    job_ids: list[str]
+    progress: dict[str, Progress]
+
+
+class HostsStateChanged(Event):
+    """Answer to :class:`SetHostsState`, when all its hosts are done."""
+
+    hosts: HostSet
+    pstate: int
+
+
+class RequestedCall(Event):
+    """Answer to :class:`CallMeLater`."""
+
+
+class EnergyAnswer(Event):
+    """Answer to :class:`QueryEnergy`: joules consumed so far."""
+
+    joules: float
+
+
+class WaitingTimeQuery(Event):
+    """How long would this job wait?"""
+
+    job_id: str
+    job: dict[str, Any]
+
+
+class NoMoreStaticJobs(Event):
+    """Every job of the workload files has been submitted."""
+
+
+class NoMoreExternalEvents(Event):
+    """Every event of the event files has occurred."""
+
+
+class HostsUnavailable(Event):
+    """Hosts were taken away; jobs on them go on."""
+
+    hosts: HostSet
+
+
+class HostsAvailable(Event):
+    """Hosts came back."""
+
+    hosts: HostSet
+
+
+class ExternalEvent(Event):
+    """An event of an event file that the simulator itself does not know."""
+
+    data: dict[str, Any]
+
+
+class JobSaid(Event):
+    """A message from a running job."""
+
+    job_id: str
+    message: dict[str, Any]
+
+
+# --- decisions: decision process -> simulator ----------------------------------------------------
+
+
+class ExecuteJob(Event):
+    """Run a waiting job on these hosts."""
+
+    job_id: str
+    hosts: HostSet
+    mapping: list[int] | None = None
+    """For each executor of the job, which of the hosts (by position) it runs on."""
+    storage_mapping: dict[str, int] | None = None
+    io_job: dict[str, Any] | None = None
+
+
+class RejectJob(Event):
+    """Refuse a waiting job for good."""
+
+    job_id: str
+
+
+class KillJobs(Event):
+    """Stop running jobs."""
+
+    job_ids: list[str]
+
+
+class CallMeLater(Event):
+    """Ask to be called at a time."""
+
+    at: float
+
+
+class RegisterProfile(Event):
+    """Make a profile known, for jobs to be registered."""
+
+    workload: str
+    name: str
+    profile: Profile
+
+
+class RegisterJob(Event):
+    """Submit a job that is in no workload file."""
+
+    job: Job
+
+
+class RegistrationFinished(Event):
+    """No more jobs will be registered."""
+
+
+class ContinueRegistration(Event):
+    """After all, more jobs may be registered, from the next reply on."""
+
+
+class SetHostsState(Event):
+    """Put hosts into a power state."""
+
+    hosts: HostSet
+    pstate: int
+
+
+class SetJobMetadata(Event):
+    """Leave a note in the job's row of the results."""
+
+    job_id: str
+    metadata: str
+
+
+class ChangeJobState(Event):
+    """Move a job to another state by hand (Batsim 4 accepts it, and dies of most uses)."""
+
+    job_id: str
+    state: JobState
+    kill_reason: str | None = None
+
+
+class QueryEnergy(Event):
+    """Ask for the energy consumed so far."""
+
+
+class WaitingTimeAnswer(Event):
+    """Answer to :class:`WaitingTimeQuery`."""
+
+    job_id: str
+    seconds: float
+
+
+class TellJob(Event):
+    """A message to a running job."""
+
+    job_id: str
+    message: str

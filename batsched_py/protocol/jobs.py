@@ -1,0 +1,83 @@
+"""What both sides say about jobs, hosts and profiles."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from math import inf
+from typing import Any
+
+from msgspec import Struct, field
+
+#: What a job does once it runs, in the form of Batsim's workload files: ``{"type": "delay", "delay": 10}``.
+Profile = dict[str, Any]
+
+
+class JobState(StrEnum):
+    """Where a job stands in its life."""
+
+    NOT_SUBMITTED = "NOT_SUBMITTED"
+    SUBMITTED = "SUBMITTED"
+    RUNNING = "RUNNING"
+    SUCCESS = "COMPLETED_SUCCESSFULLY"
+    FAILED = "COMPLETED_FAILED"
+    WALLTIME_REACHED = "COMPLETED_WALLTIME_REACHED"
+    KILLED = "COMPLETED_KILLED"
+    REJECTED = "REJECTED"
+
+
+class HostState(StrEnum):
+    """What a host is doing."""
+
+    SLEEPING = "sleeping"
+    IDLE = "idle"
+    COMPUTING = "computing"
+    SWITCHING_ON = "switching_on"
+    SWITCHING_OFF = "switching_off"
+    UNAVAILABLE = "unavailable"
+
+
+class Job(Struct, gc=False, eq=False):
+    """A job as its submitter describes it."""
+
+    id: str
+    """Full identifier, ``WORKLOAD!NAME``."""
+    submission_time: float
+    size: int
+    """How many hosts it asks for."""
+    walltime: float
+    """How long it may run before it is killed; infinite when it may run for ever."""
+    profile: str
+    """Name of its profile, in its own workload."""
+    extra: dict[str, Any] = field(default_factory=dict)
+    """Everything else that was said about it, such as its user."""
+
+    @property
+    def workload(self) -> str:
+        """Name of the workload it belongs to."""
+        return self.id.partition("!")[0]
+
+    @property
+    def name(self) -> str:
+        """Its identifier inside its workload."""
+        return self.id.partition("!")[2]
+
+    @property
+    def user(self) -> str | None:
+        """Who submitted it, if that was said."""
+        user = self.extra.get("user")
+        return None if user is None else str(user)
+
+    @property
+    def has_walltime(self) -> bool:
+        """Whether its run time is bounded."""
+        return self.walltime != inf
+
+
+class Host(Struct):
+    """A machine of the platform, as the simulator presents it."""
+
+    id: int
+    name: str
+    state: HostState = HostState.IDLE
+    properties: dict[str, str] = field(default_factory=dict)
+    zone_properties: dict[str, str] = field(default_factory=dict)

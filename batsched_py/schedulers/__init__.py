@@ -1,0 +1,17 @@
+"""One policy a file.
+
+A policy sees a queue, free hosts and the clock; it never sees a socket, a JSON field or a user.
+To write one, subclass :class:`Scheduler` in a file of your own (see ``fcfs.py`` and ``easy.py``).
+"""
+
+from batsched_py.plugins import Registry
+from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.cluster import Cluster, RunningJob
+from batsched_py.schedulers.queue import JobQueue
+
+#: The known policies.
+SCHEDULERS: Registry[Scheduler] = Registry(
+    "scheduler", Scheduler, "batsched_py.schedulers", "batsched_py.schedulers"  # type: ignore[type-abstract]
+)
+
+__all__ = ["SCHEDULERS", "Cluster", "JobQueue", "RunningJob", "Scheduler"]

@@ -1,0 +1,150 @@
+"""What a policy sees and may do."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from math import inf
+
+from msgspec import Struct
+
+from batsched_py.protocol.events import CallMeLater, Event, ExecuteJob, KillJobs, RejectJob
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job
+from batsched_py.schedulers.queue import JobQueue
+
+#: The wire rounds times to six decimals, so nothing can be asked for within less than this.
+TICK = 1e-6
+
+
+class RunningJob(Struct, gc=False, eq=False):
+    """A job on its hosts."""
+
+    job: Job
+    hosts: HostSet
+    start: float
+    expected_end: float
+    """When its walltime will be over."""
+
+
+class Running:
+    """The running jobs, ordered by expected end."""
+
+    def __init__(self) -> None:
+        self._by_end: list[tuple[float, int, RunningJob]] = []
+        self._entry: dict[str, tuple[float, int, RunningJob]] = {}
+        self._count = 0
+
+    def add(self, running: RunningJob) -> None:
+        """A job was started."""
+        self._count += 1
+        entry = (running.expected_end, self._count, running)
+        self._entry[running.job.id] = entry
+        insort(self._by_end, entry)
+
+    def pop(self, job_id: str) -> RunningJob | None:
+        """A job has ended; it is returned if it was running."""
+        entry = self._entry.pop(job_id, None)
+        if entry is None:
+            return None
+        del self._by_end[bisect_left(self._by_end, entry[:2])]  # type: ignore[type-var]
+        return entry[2]
+
+    def __iter__(self) -> Iterator[RunningJob]:
+        return (entry[2] for entry in self._by_end)
+
+    def __len__(self) -> int:
+        return len(self._by_end)
+
+    def __contains__(self, job_id: str) -> bool:
+        return job_id in self._entry
+
+
+class Cluster:
+    """The machine with its queue, as a policy sees it at the moment it is asked.
+
+    A policy reads ``now``, ``queue``, ``running`` and ``free``, and says what to do with :meth:`start`,
+    :meth:`reject`, :meth:`kill` and :meth:`call_at`. What it says is checked before it leaves.
+    """
+
+    def __init__(self, hosts: HostSet) -> None:
+        self.now = 0.0
+        self.hosts = hosts
+        self.free = hosts
+        self.nb_free = len(hosts)
+        self.unavailable = HostSet()
+        self.queue = JobQueue()
+        self.running = Running()
+        self._decisions: list[Event] = []
+
+    def fits(self, job: Job) -> bool:
+        """Whether enough hosts are free for the job now."""
+        return job.size <= self.nb_free
+
+    def reservation(self, job: Job) -> tuple[float, int]:
+        """When the job can start at the latest, and how many hosts it will leave free then.
+
+        The first is its *shadow time*: the earliest time at which enough hosts will be free if every
+        running job lasts as long as its walltime. The second are the *extra* hosts.
+        """
+        free = self.nb_free
+        shadow_time = self.now if free >= job.size else inf
+        for running in self.running:
+            if running.expected_end > shadow_time:
+                break
+            free += len(running.hosts - self.unavailable) if self.unavailable else running.job.size
+            if free >= job.size and shadow_time == inf:
+                shadow_time = max(running.expected_end, self.now)
+        return shadow_time, free - job.size
+
+    def start(self, job: Job, hosts: HostSet | None = None) -> None:
+        """Run a waiting job now, on the given hosts or on the lowest-numbered free ones."""
+        if hosts is None:
+            hosts = self.free.lowest(job.size)
+        self._set_free(self.free - hosts)
+        if job in self.queue:
+            self.queue.remove(job)
+        self.running.add(RunningJob(job, hosts, self.now, self.now + job.walltime))
+        self._decisions.append(ExecuteJob(job.id, hosts, time=self.now))
+
+    def reject(self, job: Job) -> None:
+        """Refuse a waiting job for good."""
+        if job in self.queue:
+            self.queue.remove(job)
+        self._decisions.append(RejectJob(job.id, time=self.now))
+
+    def kill(self, job: Job) -> None:
+        """Stop a running job; it leaves its hosts when the simulator says so."""
+        self._decisions.append(KillJobs([job.id], time=self.now))
+
+    def call_at(self, time: float) -> None:
+        """Ask to be called at a time in the future."""
+        self._decisions.append(CallMeLater(max(time, self.now + TICK) if time > self.now else time, time=self.now))
+
+    def take_decisions(self) -> list[Event]:
+        """What was said since the last time this was asked."""
+        decisions, self._decisions = self._decisions, []
+        return decisions
+
+    def release(self, job_id: str) -> None:
+        """A job has ended: its hosts are free again, except those that were taken away meanwhile."""
+        running = self.running.pop(job_id)
+        if running is not None:
+            self._set_free(self.free | (running.hosts - self.unavailable))
+
+    def take_away(self, hosts: HostSet) -> None:
+        """Hosts became unavailable."""
+        self.unavailable |= hosts
+        self._set_free(self.free - hosts)
+
+    def give_back(self, hosts: HostSet) -> None:
+        """Hosts became available again."""
+        self.unavailable -= hosts
+        busy = HostSet()
+        for running in self.running:
+            busy |= running.hosts
+        self._set_free(self.free | ((hosts & self.hosts) - busy))
+
+    def _set_free(self, free: HostSet) -> None:
+        self.free = free
+        self.nb_free = len(free)

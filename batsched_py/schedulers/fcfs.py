@@ -1,0 +1,18 @@
+"""First come, first served."""
+
+from __future__ import annotations
+
+from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.cluster import Cluster
+
+
+class Fcfs(Scheduler):
+    """First come, first served: jobs start in submission order, none overtakes another."""
+
+    name = "fcfs"
+
+    def schedule(self, cluster: Cluster) -> None:
+        """Start jobs from the head of the queue while they fit."""
+        queue = cluster.queue
+        while queue and cluster.fits(queue.head):
+            cluster.start(queue.head)

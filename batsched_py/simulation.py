@@ -1,0 +1,25 @@
+"""Both sides in one process: a simulator and a decision process that hand typed messages to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.outputs import Results
+
+
+def simulate(batsim: Batsim, process: DecisionProcess, on_message: Callable[[], None] | None = None) -> Results:
+    """Run a whole simulation; whoever wants to show progress is called after each exchange."""
+    try:
+        request = batsim.begin()
+        while True:
+            following = batsim.advance(process.react(request))
+            if following is None:
+                return batsim.outputs.results
+            request = following
+            if on_message is not None:
+                on_message()
+    except BaseException:
+        batsim.outputs.abandon()
+        raise

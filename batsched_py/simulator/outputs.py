@@ -1,0 +1,168 @@
+"""Batsim's output files, column by column and decimal by decimal."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TextIO
+
+from batsched_py import __version__
+from batsched_py.errors import InputError
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import HostState, Job, JobState
+from batsched_py.simulator.machines import Machines
+
+JOBS_HEADER = (
+    "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,final_state,"
+    "starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,"
+    "consumed_energy,metadata\n"
+)
+
+#: Batsim writes seconds of its own clock here; the same simulation must give the same bytes, so we do not.
+UNMEASURED = "nan"
+
+#: Batsim gives a job that took no time this run time, so that its stretch is finite.
+LEAST_RUNTIME = 1e-5
+
+
+class OutputFile:
+    """A file that gets its name only when it is complete; until then it is called ``NAME.part``."""
+
+    def __init__(self, path: Path, header: str) -> None:
+        self._path = path
+        self._part = path.with_name(path.name + ".part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: TextIO = self._part.open("w", encoding="utf-8", newline="")
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}") from None
+        self.write = self._file.write
+        self.write(header)
+
+    def complete(self) -> None:
+        """Give the file its name."""
+        self._file.close()
+        os.replace(self._part, self._path)
+
+    def abandon(self) -> None:
+        """Leave what was written in the ``.part`` file."""
+        self._file.close()
+
+
+class Results:
+    """Sums over finished jobs, for ``schedule.csv`` and for whoever wants to know."""
+
+    def __init__(self) -> None:
+        self.nb_jobs = 0
+        self.nb_rejected = 0
+        self.nb_success = 0
+        self.makespan = 0.0
+        self.sum_waiting = self.max_waiting = 0.0
+        self.sum_turnaround = self.max_turnaround = 0.0
+        self.sum_slowdown = self.max_slowdown = 0.0
+
+    @property
+    def nb_finished(self) -> int:
+        """Jobs that ran to some end."""
+        return self.nb_jobs - self.nb_rejected
+
+    def mean(self, total: float) -> float:
+        """Batsim's mean: over all jobs, the rejected ones adding 0."""
+        return total / self.nb_jobs if self.nb_jobs else float("nan")
+
+
+class Outputs:
+    """Writes one simulation's files, or only counts when there is no prefix."""
+
+    def __init__(self, prefix: str | None) -> None:
+        self._prefix = prefix
+        self._jobs = OutputFile(Path(f"{prefix}_jobs.csv"), JOBS_HEADER) if prefix else None
+        self.results = Results()
+
+    def rejected(self, job: Job, metadata: str) -> None:
+        """A job was refused."""
+        self.results.nb_jobs += 1
+        self.results.nb_rejected += 1
+        if self._jobs is not None:
+            workload, _, name = job.id.partition("!")
+            self._jobs.write(
+                f"{name},{workload},{job.profile},{job.submission_time:.6f},{job.size},{_walltime(job)},0,REJECTED,"
+                f',,,,,,,,"{metadata}"\n'
+            )
+
+    def finished(self, job: Job, state: JobState, hosts: HostSet, start: float, end: float, joules: float, metadata: str) -> None:
+        """A job left its hosts."""
+        runtime = end - start or LEAST_RUNTIME
+        finish = start + runtime
+        waiting = start - job.submission_time
+        turnaround = finish - job.submission_time
+        slowdown = turnaround / runtime
+        success = state is JobState.SUCCESS
+        results = self.results
+        results.nb_jobs += 1
+        results.nb_success += success
+        results.makespan = max(results.makespan, finish)
+        results.sum_waiting += waiting
+        results.sum_turnaround += turnaround
+        results.sum_slowdown += slowdown
+        results.max_waiting = max(results.max_waiting, waiting)
+        results.max_turnaround = max(results.max_turnaround, turnaround)
+        results.max_slowdown = max(results.max_slowdown, slowdown)
+        if self._jobs is not None:
+            workload, _, name = job.id.partition("!")
+            self._jobs.write(
+                f"{name},{workload},{job.profile},{job.submission_time:.6f},{job.size},{_walltime(job)},{success:d},"
+                f"{state},{start:.6f},{runtime:.6f},{finish:.6f},{waiting:.6f},{turnaround:.6f},{slowdown:.6f},"
+                f'{hosts},{joules:.6f},"{metadata}"\n'
+            )
+
+    def complete(self, machines: Machines) -> None:
+        """The simulation ended well: give the files their names."""
+        if self._jobs is not None:
+            self._jobs.complete()
+            row = self._schedule_row(machines)
+            schedule = OutputFile(Path(f"{self._prefix}_schedule.csv"), ",".join(row) + "\n")
+            schedule.write(",".join(row.values()) + "\n")
+            schedule.complete()
+
+    def abandon(self) -> None:
+        """The simulation did not end well: what was written stays in ``.part`` files."""
+        if self._jobs is not None:
+            self._jobs.abandon()
+
+    def _schedule_row(self, machines: Machines) -> dict[str, str]:
+        r = self.results
+        seconds = machines.seconds
+        values: dict[str, float | int | str] = {
+            "batsim_version": f"batsched_py {__version__}",
+            "consumed_joules": 0.0,
+            "makespan": r.makespan,
+            "max_slowdown": r.max_slowdown,
+            "max_turnaround_time": r.max_turnaround,
+            "max_waiting_time": r.max_waiting,
+            "mean_slowdown": r.mean(r.sum_slowdown),
+            "mean_turnaround_time": r.mean(r.sum_turnaround),
+            "mean_waiting_time": r.mean(r.sum_waiting),
+            "nb_computing_machines": machines.count,
+            "nb_grouped_switches": 0,
+            "nb_jobs": r.nb_jobs,
+            "nb_jobs_finished": r.nb_finished,
+            "nb_jobs_killed": r.nb_finished - r.nb_success,
+            "nb_jobs_rejected": r.nb_rejected,
+            "nb_jobs_success": r.nb_success,
+            "nb_machine_switches": 0,
+            "scheduling_time": UNMEASURED,
+            "simulation_time": UNMEASURED,
+            "success_rate": r.mean(r.nb_success),
+            "time_computing": seconds[HostState.COMPUTING],
+            "time_idle": seconds[HostState.IDLE],
+            "time_sleeping": seconds[HostState.SLEEPING],
+            "time_switching_off": seconds[HostState.SWITCHING_OFF],
+            "time_switching_on": seconds[HostState.SWITCHING_ON],
+            "time_unavailable": seconds[HostState.UNAVAILABLE],
+        }
+        return {name: f"{value:.6f}" if isinstance(value, float) else str(value) for name, value in values.items()}
+
+
+def _walltime(job: Job) -> str:
+    return f"{job.walltime:.6f}" if job.has_walltime else "-1.000000"

@@ -1,0 +1,46 @@
+"""Submitting the jobs of the workload files, each at its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from batsched_py.protocol.jobs import Job
+from batsched_py.simulator.agenda import Agenda
+from batsched_py.workload.model import Workload
+
+
+class Submitter:
+    """Submits static jobs; those of one instant workload by workload, in the string order of their ids."""
+
+    def __init__(
+        self,
+        workloads: Sequence[Workload],
+        agenda: Agenda,
+        submit: Callable[[Job], None],
+        done: Callable[[None], None],
+    ) -> None:
+        order = {workload.name: place for place, workload in enumerate(workloads)}
+        jobs = [job for workload in workloads for job in workload.jobs]
+        jobs.sort(key=lambda job: (job.submission_time, order[job.workload], job.id))
+        self._jobs = jobs
+        self._next = 0
+        self._agenda = agenda
+        self._submit = submit
+        self._done = done
+        self._plan(0.0)
+
+    def _plan(self, now: float) -> None:
+        if self._next < len(self._jobs):
+            self._agenda.at(max(self._jobs[self._next].submission_time, now), self._run)
+        else:
+            self._agenda.notice(now, self._done)
+
+    def _run(self, _: None) -> None:
+        jobs, place = self._jobs, self._next
+        time = jobs[place].submission_time
+        while place < len(jobs) and jobs[place].submission_time == time:
+            self._submit(jobs[place])
+            jobs[place] = None  # type: ignore[call-overload]
+            place += 1
+        self._next = place
+        self._plan(time)
