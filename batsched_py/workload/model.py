@@ -1,0 +1,20 @@
+"""What a workload is, whatever file it came from."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from batsched_py.protocol.jobs import Job, Profile
+
+
+class Workload(Struct):
+    """Jobs and what they do, under one name."""
+
+    name: str
+    """The part of each job's identifier before the ``!``."""
+    jobs: list[Job]
+    profiles: dict[str, Profile]
+    nb_hosts: int | None = None
+    """Size of the machine it was made for, where that is known."""
+    path: str = ""
+    """The file it was read from."""
