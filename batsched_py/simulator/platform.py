@@ -46,7 +46,10 @@ class PowerState(Struct, frozen=True):
         """The power drawn at ``load``, the busy share of all cores.
 
         It grows linearly from the epsilon to the full power; a host without any load draws its idle power.
+        A state of speed 0 always counts as fully loaded, as it does in SimGrid.
         """
+        if self.speed <= 0:
+            return self.full_watts
         if load <= 0:
             return self.idle_watts
         return self.epsilon_watts + (self.full_watts - self.epsilon_watts) * min(load, 1.0)

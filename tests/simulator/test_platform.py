@@ -349,6 +349,10 @@ def test_power_is_linear_in_the_load_but_for_an_idle_host() -> None:
     assert [pstate.watts(load) for load in (0, 0.5, 1)] == [95, 155, 190]
 
 
+def test_power_state_without_speed_is_always_fully_loaded() -> None:
+    assert PowerState(0.0, idle_watts=9, epsilon_watts=10, full_watts=11).watts(0) == 11
+
+
 def test_host_computes_in_the_states_that_are_neither_sleep_nor_transition() -> None:
     host = PlatformHost(0, "h", [PowerState(1.0)] * 5, sleep_states={2: SleepState(2, 3, 4)})
     assert [pstate for pstate in range(-1, 7) if host.computes_in(pstate)] == [0, 1]
