@@ -1,15 +1,23 @@
-"""Both sides in one process: a simulator and a decision process that hand typed messages to each other."""
+"""The whole conversation: a simulator and a decision process that hand typed messages to each other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
-from batsched_py.decision.process import DecisionProcess
+from batsched_py.protocol.events import Message
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Results
 
 
-def simulate(batsim: Batsim, process: DecisionProcess, on_message: Callable[[], None] | None = None) -> Results:
+class Decides(Protocol):
+    """Whoever answers requests: a ``DecisionProcess`` here, or a ``RemoteProcess`` elsewhere."""
+
+    def react(self, request: Message) -> Message:
+        """Answer one request of the simulator."""
+
+
+def simulate(batsim: Batsim, process: Decides, on_message: Callable[[], None] | None = None) -> Results:
     """Run a whole simulation; whoever wants to show progress is called after each exchange."""
     try:
         request = batsim.begin()
