@@ -101,8 +101,9 @@ def _convert(text: bytes, starts: Indices, ends: Indices) -> Numbers:
     dots, words = dots[inside], words[inside]
     whole_ends = ends.copy()
     whole_ends[words] = dots
-    if (whole_ends == starts).any():
-        raise ValueError("a number begins with its dot")
+    last = letters[whole_ends - 1]
+    if ((whole_ends == starts) | (last < ord("0")) | (last > ord("9"))).any():
+        raise ValueError("a word has no whole part that ends in a digit")
     change = np.zeros(len(letters) + 1, dtype=np.int8)
     change[starts] = 1
     change[whole_ends] = -1
