@@ -1,0 +1,150 @@
+"""What several commands ask for in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from batsched_py.errors import InputError
+from batsched_py.simulator.platform import Platform, read_platform
+from batsched_py.workload.model import Workload
+from batsched_py.workload.read import read_workload
+from batsched_py.workload.swf import WalltimeRule
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+#: A time in seconds.
+SECONDS = click.FloatRange(min=0, min_open=True, max=1e6)
+
+
+def scheduler_options(command: Command) -> Command:
+    """``-s`` and ``-o``."""
+    command = click.option(
+        "-o",
+        "--option",
+        "scheduler_settings",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=_pairs,
+        help="An option of the scheduler; may be given several times.",
+    )(command)
+    return click.option(
+        "-s",
+        "--scheduler",
+        metavar="NAME",
+        required=True,
+        help="One that `batsched-py schedulers` lists, or path/to/file.py:ClassName.",
+    )(command)
+
+
+def _pairs(ctx: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE")
+        if key in pairs:
+            raise click.BadParameter(f"{key!r} is given twice")
+        pairs[key] = value
+    return pairs
+
+
+def workload_options(required: bool) -> Callable[[Command], Command]:
+    """``-w`` and how walltimes are made of an SWF log."""
+
+    def decorate(command: Command) -> Command:
+        for option in (
+            click.option(
+                "--walltime",
+                "walltime_rule",
+                type=click.Choice(["max", "requested"]),
+                default="max",
+                show_default=True,
+                help="Walltime of the jobs of an SWF log: the larger one of the requested time and a "
+                "multiple of the run time, or the requested time alone.",
+            ),
+            click.option(
+                "--walltime-factor",
+                metavar="F",
+                type=float,
+                default=2.0,
+                show_default=True,
+                help="The multiple of the run time in --walltime max.",
+            ),
+            click.option(
+                "-w",
+                "--workload",
+                "workload_files",
+                metavar="FILE",
+                type=click.Path(path_type=Path),
+                multiple=True,
+                required=required,
+                help="An SWF log (.swf, .swf.gz) or a Batsim workload (.json); several are played together.",
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def read_workloads(files: Sequence[Path], factor: float, rule: WalltimeRule) -> list[Workload]:
+    """The workloads in the files, named ``w0``, ``w1``, ... as Batsim does."""
+    return [read_workload(file, f"w{number}", factor, rule) for number, file in enumerate(files)]
+
+
+def platform_options(command: Command) -> Command:
+    """``-p``, or ``--hosts`` and ``--speed``."""
+    for option in (
+        click.option(
+            "--speed",
+            metavar="X",
+            type=float,
+            help="Speed of the --hosts, relative to the machine of the log.  [default: 1]",
+        ),
+        click.option("--hosts", metavar="N", type=int, help="A machine of N equal hosts."),
+        click.option(
+            "-p",
+            "--platform",
+            "platform_file",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="A platform of SimGrid (.xml).",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def choose_platform(
+    file: Path | None,
+    hosts: int | None,
+    speed: float | None,
+    master_host: str = "master_host",
+    roles: Mapping[str, str] | None = None,
+    mmax: int | None = None,
+) -> Platform | None:
+    """The platform that was asked for, if any was."""
+    if file is not None and hosts is not None:
+        raise InputError("both --hosts and -p say what the machine is; give one of them")
+    if speed is not None and hosts is None:
+        raise InputError("--speed is for the hosts of --hosts; those of a platform file have their own")
+    if file is not None:
+        return read_platform(file, master_host, dict(roles or {}), mmax)
+    if hosts is not None:
+        if mmax:
+            hosts = min(hosts, mmax)
+        return Platform.homogeneous(hosts, 1.0 if speed is None else speed)
+    return None
+
+
+def communication_option(command: Command) -> Command:
+    """``--ignore-communication``."""
+    return click.option(
+        "--ignore-communication",
+        is_flag=True,
+        help="Run jobs that send bytes as if sending took no time; otherwise they are refused.",
+    )(command)
