@@ -35,6 +35,7 @@ $(BIN)/python:
 	$(PIP) -e .
 	@touch $@
 
-.venv/dev.stamp: pyproject.toml | $(BIN)/python
+.venv/dev.stamp: pyproject.toml requirements-peers.txt | $(BIN)/python
 	$(PIP) -e '.[dev]'
+	$(PIP) --no-deps -r requirements-peers.txt
 	@touch $@ .venv/core.stamp
