@@ -42,7 +42,7 @@ def describe(registry: Registry[Any], name: str) -> str:
     formatter.write(f"{name}\n\n{_doc(cls)}\n")
     options = _options(cls)
     if options:
-        with formatter.section("\nOptions"):
+        with formatter.section("Options"):
             formatter.write_dl(options)
     return formatter.getvalue()
 
