@@ -1,0 +1,103 @@
+"""A schedule as the sequence of instants at which a scheduler could decide.
+
+Whether two printed times are the same is settled here, once: times that are less than the printing error
+apart are one instant, and from then on instants are compared by their number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.analysis.schedule import INSTANT, started
+from batsched_py.analysis.violation import SLACK
+
+
+@dataclass(slots=True, eq=False)
+class Life:
+    """A job from its submission to its end; the instants are numbers of :attr:`Timeline.instants`."""
+
+    id: str
+    arrives: int
+    begins: int
+    leaves: int
+    """Where it begins, for a job of no length."""
+    start: float
+    size: int
+    """How many hosts it asked for."""
+    held: int
+    """How many hosts it was given."""
+    walltime: float
+
+    @property
+    def expected_end(self) -> float:
+        """When it ends at the latest, as a scheduler knows it when the job has begun."""
+        return self.start + self.walltime
+
+    @property
+    def passing(self) -> bool:
+        """Whether it has no length: its hosts are free again at the instant at which it begins."""
+        return self.leaves == self.begins
+
+
+@dataclass(slots=True)
+class Instant:
+    """All that happens at one time."""
+
+    time: float
+    arriving: list[Life] = field(default_factory=list)
+    beginning: list[Life] = field(default_factory=list)
+    leaving: list[Life] = field(default_factory=list)
+    """Without those of no length."""
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The executed jobs of a schedule and the instants of their lives."""
+
+    lives: list[Life]
+    """In the order of submission; at one instant in the order of identifiers, as Batsim submits."""
+    instants: list[Instant]
+
+
+def timeline(schedule: pd.DataFrame) -> Timeline:
+    """The timeline of a schedule with the columns ``id`` and ``hosts``; rejected jobs are no part of it.
+
+    Lives are made to run forward, also those of jobs that start before they are submitted.
+    """
+    executed = started(schedule)
+    starts = executed["starting_time"].to_numpy()
+    submissions = np.minimum(executed["submission_time"].to_numpy(), starts)
+    passing = executed["execution_time"].to_numpy() <= INSTANT
+    finishes = np.where(passing, starts, np.maximum(executed["finish_time"].to_numpy(), starts))
+    times = np.sort(np.concatenate([submissions, starts, finishes]))
+    firsts = times[np.diff(times, prepend=-inf) > SLACK]
+    limits = executed["requested_time"].to_numpy()
+    lives = [
+        Life(*fields)
+        for fields in zip(
+            executed["id"],
+            *(_numbers(firsts, column) for column in (submissions, starts, finishes)),
+            starts.tolist(),
+            executed["requested_number_of_resources"].to_list(),
+            map(len, executed["hosts"]),
+            np.where(limits < 0, inf, limits).tolist(),
+            strict=True,
+        )
+    ]
+    lives.sort(key=lambda life: (life.arrives, life.id))
+    instants = [Instant(time) for time in firsts.tolist()]
+    for life in lives:
+        instants[life.arrives].arriving.append(life)
+        instants[life.begins].beginning.append(life)
+        if not life.passing:
+            instants[life.leaves].leaving.append(life)
+    return Timeline(lives, instants)
+
+
+def _numbers(firsts: np.ndarray, times: np.ndarray) -> list[int]:
+    """For each time the instant it belongs to, given the first time of each instant."""
+    return (np.searchsorted(firsts, times, side="right") - 1).tolist()

@@ -1,0 +1,181 @@
+"""What the policies promise, checked on their schedules.
+
+The checks follow the schedule as it was: at each instant, what runs and what waits is taken from the file,
+and only what the policy promises about it is computed. A scheduler is thought to decide once at each
+instant, when it has heard of all that happens then. All hosts are thought to be available all the time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from batsched_py.analysis.instants import Instant, Life, Timeline
+from batsched_py.analysis.profile import Profile
+from batsched_py.analysis.violation import SLACK, Violation
+
+
+def fcfs(timeline: Timeline) -> Iterator[Violation]:
+    """First come, first served: no job starts before one that was submitted earlier."""
+    last_before: Life | None = None
+    last: Life | None = None
+    arrival = -1
+    for life in timeline.lives:
+        if life.arrives > arrival:
+            arrival, last_before = life.arrives, last
+        if last_before is not None and life.begins < last_before.begins:
+            text = f"job {life.id} starts before {last_before.id}, which was submitted earlier"
+            yield Violation("fcfs-order", (life.id, last_before.id), life.start, text)
+        if last is None or life.begins > last.begins:
+            last = life
+
+
+def easy(timeline: Timeline, hosts: int) -> Iterator[Violation]:
+    """EASY backfilling: nothing delays the job at the head of the queue.
+
+    * The head starts as soon as it fits.
+    * It starts no later than at the shadow time that it had when it came to the head, the earliest time at
+      which, by the walltimes of the running jobs, enough hosts are free.
+    * A job that overtakes the head ends by the head's shadow time, by its walltime, or takes hosts that the
+      head will not need then.
+
+    Jobs that were submitted at the same instant may have queued in any order: the file does not tell. As
+    long as the head may be one of several, a violation is one whichever it is. At an instant at which a job
+    of no length runs, the scheduler decides more than once, and what it knew then is not to be seen in the
+    file; what overtakes there is not judged.
+    """
+    idle, promised = set[Life](), set[Life]()
+    for waiting in _waiting(timeline):
+        now, head = waiting.instant.time, waiting.heads[0]
+        free = hosts - sum(life.held for life in waiting.running)
+        if max(life.size for life in waiting.heads) <= free and head not in idle:
+            idle.add(head)
+            text = f"job {head.id} at the head of the queue waits for {head.size} hosts, but {free} are free"
+            yield Violation("easy-idle", (head.id,), now, text)
+
+        overtaking = [life for life in waiting.instant.beginning if life.arrives > head.arrives]
+        if any(life.passing for life in waiting.instant.beginning):
+            overtaking = []
+        first_sight = len(waiting.heads) == 1 and head not in promised
+        if not overtaking and not first_sight:
+            continue
+        others = [life for life in waiting.running if life not in overtaking]
+        reservations = [_reservation(life.size, others, hosts, now) for life in waiting.heads]
+        shadow, extra = reservations[0]
+        if all(_beyond(overtaking, now, *reservation) for reservation in reservations):
+            beyond = tuple(life.id for life in _beyond(overtaking, now, shadow, extra))
+            text = (
+                f"job {', '.join(beyond)} overtakes {head.id}, but may run beyond its shadow time "
+                f"{shadow:.6f} on more than the {extra} hosts that are extra then"
+            )
+            yield Violation("easy-backfill", (*beyond, head.id), now, text)
+        if first_sight:
+            promised.add(head)
+            if head.start > shadow + SLACK:
+                text = f"job {head.id} starts at {head.start:.6f}, but its shadow time was {shadow:.6f}"
+                yield Violation("easy-reservation", (head.id,), now, text)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """An instant after which jobs are left in the queue."""
+
+    instant: Instant
+    heads: list[Life]
+    """Of those, the ones that were submitted first."""
+    running: list[Life]
+    """By their expected ends."""
+
+
+def _waiting(timeline: Timeline) -> Iterator[_Waiting]:
+    queue, first = timeline.lives, 0
+    running: list[Life] = []
+    for number, instant in enumerate(timeline.instants):
+        for life in instant.leaving:
+            del running[running.index(life, bisect_left(running, life.expected_end, key=_expected_end))]
+        for life in instant.beginning:
+            if not life.passing:
+                insort(running, life, key=_expected_end)
+        while first < len(queue) and queue[first].begins <= number:
+            first += 1
+        heads, last = [], first
+        while last < len(queue) and queue[last].arrives == queue[first].arrives <= number:
+            if queue[last].begins > number:
+                heads.append(queue[last])
+            last += 1
+        if heads:
+            yield _Waiting(instant, heads, running)
+
+
+def _expected_end(life: Life) -> float:
+    return life.expected_end
+
+
+def _reservation(size: int, running: Sequence[Life], hosts: int, now: float) -> tuple[float, int]:
+    """The shadow time of a job of this size, and how many hosts are free then beyond its need."""
+    free = hosts - sum(life.held for life in running)
+    shadow = now if free >= size else inf
+    for life in running:
+        if life.expected_end > shadow + SLACK:
+            break
+        free += life.held
+        if free >= size:
+            shadow = min(shadow, life.expected_end)
+    return shadow, free - size
+
+
+def _beyond(overtaking: Sequence[Life], now: float, shadow: float, extra: int) -> list[Life]:
+    """The jobs that may run beyond the shadow time, if they take more hosts than the extra ones."""
+    beyond = [life for life in overtaking if now + life.walltime > shadow + SLACK]
+    return beyond if sum(life.held for life in beyond) > extra else []
+
+
+def conservative(timeline: Timeline, hosts: int) -> Iterator[Violation]:
+    """Conservative backfilling: every job starts no later than at the reservation it gets on arrival.
+
+    A reservation is the earliest time from which the job fits beside the running jobs and the reservations
+    of all jobs that wait already, for as long as their walltimes last. When jobs have ended, each waiting
+    job in the order of submission gives up its reservation for the earliest one that the others leave.
+    Jobs that were submitted at the same instant are taken to have queued as Batsim submits them, in the
+    order of their identifiers as text.
+    """
+    profile = Profile(hosts)
+    reserved: dict[Life, float] = {}
+
+    def reserve(life: Life, now: float) -> None:
+        start = profile.earliest(now, life.size, life.walltime)
+        profile.take(start, start + life.walltime, life.size)
+        reserved[life] = start
+
+    def release(life: Life) -> None:
+        profile.take(reserved[life], reserved[life] + life.walltime, -life.size)
+
+    for instant in timeline.instants:
+        now = instant.time
+        profile.forget(now)
+        for life in instant.leaving:
+            profile.take(now, life.expected_end, -life.held)
+        ended, arriving, beginning = bool(instant.leaving), instant.arriving, instant.beginning
+        while ended or arriving or beginning:
+            if ended:
+                for life in reserved:
+                    release(life)
+                    reserve(life, now)
+            for life in arriving:
+                reserve(life, now)
+                if life.start > reserved[life] + SLACK:
+                    text = (
+                        f"job {life.id} starts at {life.start:.6f}, "
+                        f"but its reservation was for {reserved[life]:.6f}"
+                    )
+                    yield Violation("conservative-reservation", (life.id,), now, text)
+            due = [life for life in beginning if reserved[life] <= now + SLACK] or beginning
+            for life in due:
+                release(life)
+                del reserved[life]
+                if not life.passing:
+                    profile.take(now, life.expected_end, life.held)
+            ended = any(life.passing for life in due)
+            arriving, beginning = [], [life for life in beginning if life not in due]

@@ -1,0 +1,254 @@
+"""The rules that every schedule obeys, whatever the policy, and those that its workload adds.
+
+Each rule is a function from the schedule to its violations. It sees the columns of Batsim's ``jobs.csv``,
+the full identifier of each job as ``id`` and its hosts as ``hosts``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from math import inf
+from operator import or_
+from typing import Any
+
+import pandas as pd
+
+from batsched_py.analysis.schedule import INSTANT, started
+from batsched_py.analysis.violation import SLACK, Violation
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job, JobState, Profile
+from batsched_py.workload.model import Workload
+
+
+def _blame(rule: str, rows: pd.DataFrame, time: str, text: Callable[[Any], str]) -> Iterator[Violation]:
+    for row in rows.itertuples():
+        yield Violation(rule, (row.id,), getattr(row, time), f"job {row.id} {text(row)}")
+
+
+def overlap(schedule: pd.DataFrame) -> Iterator[Violation]:
+    """No host runs two jobs at a time.
+
+    A job of no length does not hold its hosts, but they must not belong to another job when it runs.
+    """
+    ends, passes, begins = range(3)
+    executed = started(schedule)
+    ids, masks = executed["id"].to_list(), [hosts.mask for hosts in executed["hosts"]]
+    times = zip(executed["starting_time"], executed["execution_time"], executed["finish_time"], strict=True)
+    events: list[tuple[float, int, int]] = []
+    for row, (start, ran, finish) in enumerate(times):
+        if ran <= INSTANT:
+            events.append((start - SLACK, passes, row))
+        else:
+            events += [(start, begins, row), (finish - SLACK, ends, row)]
+    busy = contested = 0
+    running: set[int] = set()
+    for time, kind, row in sorted(events):
+        mask = masks[row]
+        if kind == ends:
+            running.discard(row)
+            busy &= ~mask
+            if contested & mask:
+                busy = reduce(or_, [masks[other] for other in running], 0)
+            continue
+        if busy & mask:
+            contested |= busy & mask
+            for other in sorted(running):
+                if shared := masks[other] & mask:
+                    jobs = (ids[other], ids[row])
+                    text = f"jobs {jobs[0]} and {jobs[1]} both run on {HostSet(shared)}"
+                    yield Violation("overlap", jobs, time, text)
+        if kind == begins:
+            running.add(row)
+            busy |= mask
+
+
+def capacity(schedule: pd.DataFrame, hosts: int | None, moldable: set[str]) -> Iterator[Violation]:
+    """Every job runs on as many hosts as it asked for, and on hosts that exist."""
+    executed = started(schedule)
+    for job, time, asked, given in zip(
+        executed["id"],
+        executed["starting_time"],
+        executed["requested_number_of_resources"],
+        executed["hosts"],
+        strict=True,
+    ):
+        if not given or (len(given) != asked and job not in moldable):
+            text = f"job {job} runs on {len(given)} hosts instead of {asked}"
+            yield Violation("capacity", (job,), time, text)
+        if hosts is not None and given.mask >> hosts:
+            beyond = HostSet(given.mask >> hosts << hosts)
+            text = f"job {job} runs on {beyond}, but the last host is {hosts - 1}"
+            yield Violation("capacity", (job,), time, text)
+
+
+def causality(schedule: pd.DataFrame) -> Iterator[Violation]:
+    """No job starts before it is submitted."""
+    early = schedule[schedule["starting_time"] < schedule["submission_time"] - SLACK]
+    yield from _blame(
+        "causality",
+        early,
+        "starting_time",
+        lambda row: f"starts at {row.starting_time:.6f}, before its submission at {row.submission_time:.6f}",
+    )
+
+
+def walltime(schedule: pd.DataFrame) -> Iterator[Violation]:
+    """No job runs longer than its walltime, and one that is stopped by it ran exactly so long."""
+    limit = schedule["requested_time"].where(schedule["requested_time"] >= 0, inf)
+    ran = schedule["execution_time"]
+    yield from _blame(
+        "walltime",
+        schedule[ran > limit + SLACK],
+        "finish_time",
+        lambda row: f"runs for {row.execution_time:.6f}, longer than its walltime {row.requested_time:.6f}",
+    )
+    stopped = schedule["final_state"] == JobState.WALLTIME_REACHED
+    yield from _blame(
+        "walltime",
+        schedule[stopped & (ran < limit - SLACK)],
+        "finish_time",
+        lambda row: f"reached its walltime {row.requested_time:.6f} after {row.execution_time:.6f}",
+    )
+
+
+def arithmetic(schedule: pd.DataFrame) -> Iterator[Violation]:
+    """The times of a row fit together."""
+    ran = schedule["execution_time"]
+    yield from _blame(
+        "arithmetic",
+        schedule[ran < 0],
+        "starting_time",
+        lambda row: f"runs for {row.execution_time:.6f}",
+    )
+    start, submission, finish = (
+        schedule[column] for column in ("starting_time", "submission_time", "finish_time")
+    )
+    stretch = schedule["turnaround_time"] / ran.where(ran > SLACK)  # less has no digits to divide by
+    expectations = {
+        "finish_time": ("starting_time + execution_time", start + ran, SLACK),
+        "waiting_time": ("starting_time - submission_time", start - submission, SLACK),
+        "turnaround_time": ("finish_time - submission_time", finish - submission, SLACK),
+        "stretch": (
+            "turnaround_time / execution_time",
+            stretch,
+            SLACK * (1 + (1 + stretch.abs()) / ran),
+        ),
+    }
+    for column, (formula, expected, slack) in expectations.items():
+        wrong = (schedule[column] - expected).abs() > slack
+        for row in schedule.assign(expected=expected)[wrong].itertuples():
+            text = f"{column} of job {row.id} is {getattr(row, column):.6f}, {formula} is {row.expected:.6f}"
+            yield Violation("arithmetic", (row.id,), row.starting_time, text)
+
+
+def state(schedule: pd.DataFrame) -> Iterator[Violation]:
+    """The success flag says what the final state says, and a rejected job was not executed."""
+    succeeded = schedule["final_state"] == JobState.SUCCESS
+    yield from _blame(
+        "state",
+        schedule[schedule["success"] != succeeded],
+        "submission_time",
+        lambda row: f"is {row.final_state}, but its success flag is {row.success}",
+    )
+    executed = (
+        schedule["starting_time"].notna() | schedule["finish_time"].notna() | schedule["hosts"].map(bool)
+    )
+    rejected = schedule["final_state"] == JobState.REJECTED
+    yield from _blame(
+        "state",
+        schedule[rejected & executed],
+        "submission_time",
+        lambda row: "was rejected, but has times or hosts of an execution",
+    )
+
+
+def twice(schedule: pd.DataFrame) -> Iterator[Violation]:
+    """No job has two rows."""
+    again = schedule[schedule["id"].duplicated()]
+    yield from _blame("twice", again, "submission_time", lambda row: "has more than one row")
+
+
+def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[Violation]:
+    """Every job of the workloads is there, as they describe it, and no other.
+
+    Jobs under other workload names were registered in the course of the simulation: no file describes them.
+    """
+    described = {job.id: job for load in workloads for job in load.jobs}
+    names = {load.name for load in workloads}
+    codes = {load.name: ReturnCodes(load.profiles) for load in workloads}
+    present = set(schedule["id"])
+    for job in described.values():
+        if job.id not in present:
+            text = f"job {job.id} of the workload has no row"
+            yield Violation("lost", (job.id,), job.submission_time, text)
+    for row in schedule[schedule["workload_name"].isin(names)].itertuples():
+        if row.id not in described:
+            text = f"job {row.id} is not in the workload"
+            yield Violation("invented", (row.id,), row.submission_time, text)
+            continue
+        job = described[row.id]
+        for difference in _differences(row, job, codes[job.workload]):
+            yield Violation("workload", (row.id,), row.submission_time, f"job {row.id} {difference}")
+
+
+def _differences(row: Any, job: Job, codes: ReturnCodes) -> Iterator[str]:
+    if row.requested_number_of_resources != job.size:
+        yield f"asks for {row.requested_number_of_resources} hosts, in the workload for {job.size}"
+    if abs(row.submission_time - job.submission_time) > SLACK:
+        yield f"is submitted at {row.submission_time:.6f}, in the workload at {job.submission_time:.6f}"
+    limit = job.walltime if job.has_walltime else -1.0
+    if abs(row.requested_time - limit) > SLACK:
+        yield f"has the walltime {row.requested_time:.6f}, in the workload {limit:.6f}"
+    if row.profile != job.profile:
+        yield f"has the profile {row.profile!r}, in the workload {job.profile!r}"
+    elif row.final_state in (JobState.SUCCESS, JobState.FAILED):
+        code = codes.of(job.profile)
+        if (row.final_state == JobState.SUCCESS) != (code == 0):
+            yield f"ends {row.final_state}, but its profile returns {code}"
+
+
+class ReturnCodes:
+    """What the profiles of a workload return when they run to their end."""
+
+    def __init__(self, profiles: Mapping[str, Profile]) -> None:
+        self._profiles = profiles
+        self._known: dict[str, int] = {}
+
+    def of(self, name: str) -> int:
+        """The code of a profile; a composed one stops at the first part that does not return 0."""
+        if name not in self._known:
+            profile = self._profiles.get(name, {})
+            parts = profile.get("seq", []) if profile.get("type") == "composed" else []
+            codes = (self.of(part) for part in parts)
+            self._known[name] = next((code for code in codes if code), profile.get("ret", 0))
+        return self._known[name]
+
+
+def moldable_jobs(workloads: Sequence[Workload]) -> set[str]:
+    """The jobs that may run on any number of hosts, because their work is a total to be shared out."""
+    moldable = set()
+    for load in workloads:
+        names = {name for name in load.profiles if _is_total(load.profiles, name)}
+        moldable |= {job.id for job in load.jobs if job.profile in names}
+    return moldable
+
+
+def _is_total(profiles: Mapping[str, Profile], name: str) -> bool:
+    profile = profiles.get(name, {})
+    if profile.get("type") == "composed":
+        return all(_is_total(profiles, part) for part in profile.get("seq", []))
+    return profile.get("type") == "parallel_homogeneous_total"
+
+
+__all__ = [
+    "arithmetic",
+    "capacity",
+    "causality",
+    "moldable_jobs",
+    "overlap",
+    "state",
+    "twice",
+    "walltime",
+    "workload",
+]

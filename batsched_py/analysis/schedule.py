@@ -1,0 +1,148 @@
+"""Reading the schedule that a simulation left behind: Batsim's ``PREFIX_jobs.csv``, ours or a real one's."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from math import isfinite
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.errors import InputError
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import JobState
+
+#: A run time up to this long stands for none at all: Batsim writes it in place of 0, to keep the stretch
+#: finite, although its clock does not move.
+INSTANT: Final = 1e-5
+
+#: States in which a job may leave the simulation.
+FINAL_STATES: Final = (
+    JobState.SUCCESS,
+    JobState.FAILED,
+    JobState.WALLTIME_REACHED,
+    JobState.KILLED,
+    JobState.REJECTED,
+)
+
+_TEXTS: Final = ("job_id", "workload_name", "profile", "final_state", "allocated_resources", "metadata")
+_COUNTS: Final = ("requested_number_of_resources", "success")
+_REQUEST: Final = ("submission_time", "requested_time")
+_EXECUTION: Final = (
+    "starting_time",
+    "execution_time",
+    "finish_time",
+    "waiting_time",
+    "turnaround_time",
+    "stretch",
+)
+_ENERGY: Final = "consumed_energy"
+_NUMBERS: Final = (*_REQUEST, *_EXECUTION, _ENERGY)
+_TYPES: Final[dict[str, Any]] = (
+    dict.fromkeys(_TEXTS, "str") | dict.fromkeys(_COUNTS, "int64") | dict.fromkeys(_NUMBERS, "float64")
+)
+
+
+def read_schedule(path: str | Path) -> pd.DataFrame:
+    """The rows of a ``PREFIX_jobs.csv``, in the order of the file.
+
+    Identifiers and host sets are strings, sizes and the success flag integers, times floats. Rejected jobs
+    have NaN where they have no times. A row that cannot be read is named by its line.
+    """
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            header = next(csv.reader(file), [])
+            missing = [column for column in _TYPES if column not in header]
+            if missing:
+                raise InputError(f"{path}:1: no column `{missing[0]}`; this is not the jobs.csv of a Batsim")
+            file.seek(0)
+            schedule = _read_rows(file)
+            if schedule is None:
+                file.seek(0)
+                raise InputError(f"{path}:{_first_fault(file)}")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not text in UTF-8") from None
+    return schedule
+
+
+def _read_rows(file: Any) -> pd.DataFrame | None:
+    """The whole table at once, or nothing when some row in it is bad."""
+    try:
+        schedule = pd.read_csv(
+            file,
+            dtype=_TYPES,
+            keep_default_na=False,
+            na_values={column: [""] for column in _NUMBERS},
+            float_precision="round_trip",
+        )
+    except ValueError:
+        return None
+    rejected = schedule["final_state"] == JobState.REJECTED
+    whole = isinstance(schedule.index, pd.RangeIndex) and schedule["metadata"].notna().all()
+    known = schedule["final_state"].isin(FINAL_STATES).all()
+    requested = np.isfinite(schedule[list(_REQUEST)]).all(axis=None)
+    executed = np.isfinite(schedule.loc[~rejected, list(_EXECUTION)]).all(axis=None)
+    return schedule if whole and known and requested and executed else None
+
+
+def _first_fault(file: Any) -> str:
+    """Line number and fault of the first bad row."""
+    rows = csv.reader(file)
+    header = next(rows)
+    for row in rows:
+        if row:
+            for fault in _faults(header, row):
+                return f"{rows.line_num}: {fault}"
+    return "1: the table cannot be read"
+
+
+def _faults(header: list[str], row: list[str]) -> Iterator[str]:
+    if len(row) != len(header):
+        yield f"{len(row)} fields instead of {len(header)}"
+        return
+    fields = dict(zip(header, row, strict=True))
+    if fields["final_state"] not in FINAL_STATES:
+        yield f"`final_state` is {fields['final_state']!r}, which is no state in which a job ends"
+    for column in _COUNTS:
+        if not fields[column].lstrip("-").isdigit():
+            yield f"`{column}` is {fields[column]!r} instead of an integer"
+    optional = (*_EXECUTION, _ENERGY) if fields["final_state"] == JobState.REJECTED else (_ENERGY,)
+    for column in _NUMBERS:
+        text = fields[column]
+        if text or column not in optional:
+            try:
+                number = float(text)
+            except ValueError:
+                yield f"`{column}` is {text!r} instead of a number"
+            else:
+                if not isfinite(number) and column not in optional:
+                    yield f"`{column}` is {text!r}, which is not finite"
+
+
+def full_ids(schedule: pd.DataFrame) -> pd.Series[str]:
+    """The identifiers ``WORKLOAD!JOB`` of the rows."""
+    return schedule["workload_name"] + "!" + schedule["job_id"]
+
+
+def started(schedule: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the jobs that were executed, that is, not rejected."""
+    return schedule[schedule["final_state"] != JobState.REJECTED]
+
+
+def host_sets(schedule: pd.DataFrame) -> list[HostSet]:
+    """The hosts of each row; each distinct text is parsed once."""
+    codes, texts = pd.factorize(schedule["allocated_resources"])
+    parsed = []
+    for code, text in enumerate(texts):
+        try:
+            parsed.append(HostSet.parse(text))
+        except ValueError as error:
+            job = full_ids(schedule).iloc[int(np.argmax(codes == code))]
+            raise InputError(f"job {job}: `allocated_resources`: {error}") from None
+    return [parsed[code] for code in codes]

@@ -1,0 +1,67 @@
+"""An independent check of schedules: whoever made one, does it obey the rules?
+
+It knows nothing of the simulator and of the schedulers, only what their results must look like. It works on
+Batsim's ``jobs.csv``, ours or a real one's (see :func:`batsched_py.analysis.schedule.read_schedule`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import pandas as pd
+
+from batsched_py.analysis import promises, rules
+from batsched_py.analysis.instants import timeline
+from batsched_py.analysis.schedule import full_ids, host_sets
+from batsched_py.analysis.violation import Violation
+from batsched_py.errors import InputError
+from batsched_py.workload.model import Workload
+
+Policy = Literal["fcfs", "easy", "conservative"]
+
+
+def validate(
+    schedule: pd.DataFrame,
+    hosts: int | None = None,
+    workloads: Sequence[Workload] = (),
+    policy: Policy | None = None,
+) -> list[Violation]:
+    """All violations in a schedule, in the order of time.
+
+    With ``hosts``, host numbers must be below it. With ``workloads``, no job may be lost, invented or other
+    than described there. With a ``policy``, its promises must be kept; those of EASY and conservative
+    backfilling depend on ``hosts``.
+    """
+    schedule = schedule.assign(id=full_ids(schedule), hosts=host_sets(schedule))
+    found = [*_rules(schedule, hosts, workloads), *_promises(schedule, hosts, policy)]
+    return sorted(found, key=lambda violation: (violation.time, violation.rule, violation.jobs))
+
+
+def _rules(schedule: pd.DataFrame, hosts: int | None, workloads: Sequence[Workload]) -> Iterator[Violation]:
+    yield from rules.overlap(schedule)
+    yield from rules.capacity(schedule, hosts, rules.moldable_jobs(workloads))
+    yield from rules.causality(schedule)
+    yield from rules.walltime(schedule)
+    yield from rules.arithmetic(schedule)
+    yield from rules.state(schedule)
+    yield from rules.twice(schedule)
+    if workloads:
+        yield from rules.workload(schedule, workloads)
+
+
+def _promises(schedule: pd.DataFrame, hosts: int | None, policy: Policy | None) -> Iterator[Violation]:
+    match policy:
+        case None:
+            return
+        case "fcfs":
+            yield from promises.fcfs(timeline(schedule))
+        case "easy" | "conservative" if hosts is None:
+            raise InputError(f"the promises of {policy} depend on the number of hosts; give it")
+        case "easy":
+            yield from promises.easy(timeline(schedule), hosts)
+        case "conservative":
+            yield from promises.conservative(timeline(schedule), hosts)
+
+
+__all__ = ["Policy", "Violation", "validate"]
