@@ -21,58 +21,58 @@ class Guard:
     def __init__(self, begins: ev.SimulationBegins) -> None:
         self._settings = begins.settings
         self._all = HostSet.range(len(begins.hosts) + len(begins.storages))
-        self._compute = HostSet.range(len(begins.hosts))
-        self._busy = HostSet()
-        self._unavailable = HostSet()
+        self._exclusive = _exclusive(begins)
+        self._busy = 0
+        self._unavailable = 0
         self._waiting: dict[str, Job] = {}
         self._running: dict[str, HostSet] = {}
-        self._kill_asked: set[str] = set()
         self._registered: set[str] = set()
         self._profiles: dict[str, dict[str, Profile]] = {w: dict(p) for w, p in begins.profiles.items()}
         self._registration_open = begins.settings.dynamic_jobs
         self._ended = False
-        self._now = 0.0
 
     # --- what happened ---------------------------------------------------------------------------
 
-    def hear(self, request: ev.Message) -> None:
-        """Learn what the simulator says."""
-        self._now = request.now
-        for event in request.events:
-            learn = _LEARN.get(type(event))
-            if learn is not None:
-                learn(self, event)
+    def submitted(self, job: Job) -> None:
+        """A job waits."""
+        self._waiting[job.id] = job
 
-    def _submitted(self, event: ev.JobSubmitted) -> None:
-        self._waiting.setdefault(event.job.id, event.job)
-
-    def _completed(self, event: ev.JobCompleted) -> None:
-        hosts = self._running.pop(event.job_id, None)
+    def completed(self, job_id: str) -> None:
+        """A job has left its hosts."""
+        hosts = self._running.pop(job_id, None)
         if hosts is not None:
-            self._busy -= hosts
-        self._kill_asked.discard(event.job_id)
+            self._busy &= ~hosts.mask
 
-    def _lost(self, event: ev.HostsUnavailable) -> None:
-        self._unavailable |= event.hosts
+    def lost(self, hosts: HostSet) -> None:
+        """Hosts were taken away."""
+        self._unavailable |= hosts.mask
 
-    def _regained(self, event: ev.HostsAvailable) -> None:
-        self._unavailable -= event.hosts
+    def regained(self, hosts: HostSet) -> None:
+        """Hosts came back."""
+        self._unavailable &= ~hosts.mask
 
-    def _ends(self, event: ev.SimulationEnds) -> None:
+    def ended(self) -> None:
+        """The simulation is over."""
         self._ended = True
 
     # --- what shall happen -----------------------------------------------------------------------
 
-    def check(self, reply: ev.Message) -> None:
-        """Raise :class:`RuleBroken` if Batsim would abort on this reply."""
-        time = self._now
+    def check(self, reply: ev.Message, now: float) -> None:
+        """Raise :class:`RuleBroken` if Batsim would abort on this reply to a request at ``now``."""
+        time = now
         for decision in reply.events:
             if self._ended:
-                raise RuleBroken(f"{_describe(decision)}: the simulation has ended, nothing can be decided any more")
+                raise RuleBroken(
+                    f"{_describe(decision)}: the simulation has ended, nothing can be decided any more"
+                )
             if decision.time < time:
-                raise RuleBroken(f"{_describe(decision)}: at {decision.time:g}, before {time:g}; decisions go forward in time")
+                raise RuleBroken(
+                    f"{_describe(decision)}: at {decision.time:g}, before {time:g}; decisions go forward in time"
+                )
             if decision.time > reply.now:
-                raise RuleBroken(f"{_describe(decision)}: at {decision.time:g}, after the reply's own time {reply.now:g}")
+                raise RuleBroken(
+                    f"{_describe(decision)}: at {decision.time:g}, after the reply's own time {reply.now:g}"
+                )
             time = decision.time
             rule = _CHECK.get(type(decision))
             if rule is None:
@@ -93,23 +93,20 @@ class Guard:
             raise RuleBroken(f"hosts {hosts - self._all} do not exist")
         if decision.mapping is not None:
             if len(decision.mapping) != job.size:
-                raise RuleBroken(f"the job has {job.size} executors, the mapping places {len(decision.mapping)}")
+                raise RuleBroken(
+                    f"the job has {job.size} executors, the mapping places {len(decision.mapping)}"
+                )
             if decision.mapping and not 0 <= min(decision.mapping) <= max(decision.mapping) < len(hosts):
                 raise RuleBroken("the mapping names a place outside the allocation")
         elif len(hosts) != job.size and not self._is_moldable(job):
             raise RuleBroken(f"the job needs {job.size} hosts and was given {len(hosts)} ({hosts})")
-        if taken := hosts & self._unavailable:
-            raise RuleBroken(f"hosts {taken} are unavailable")
-        exclusive = HostSet()
-        if not self._settings.compute_sharing:
-            exclusive |= self._compute
-        if not self._settings.storage_sharing:
-            exclusive |= self._all - self._compute
-        if shared := hosts & self._busy & exclusive:
-            raise RuleBroken(f"hosts {shared} are busy and may not be shared")
+        if taken := hosts.mask & self._unavailable:
+            raise RuleBroken(f"hosts {HostSet(taken)} are unavailable")
+        if shared := hosts.mask & self._busy & self._exclusive:
+            raise RuleBroken(f"hosts {HostSet(shared)} are busy and may not be shared")
         del self._waiting[decision.job_id]
         self._running[decision.job_id] = hosts
-        self._busy |= hosts
+        self._busy |= hosts.mask
 
     def _reject(self, decision: ev.RejectJob) -> None:
         if decision.job_id not in self._waiting:
@@ -123,8 +120,9 @@ class Guard:
             if job_id in self._waiting:
                 raise RuleBroken(f"job {job_id} is waiting; only a running job can be killed")
             if job_id not in self._running:
-                raise RuleBroken(f"job {job_id} is unknown or has completed; only a running job can be killed")
-            self._kill_asked.add(job_id)
+                raise RuleBroken(
+                    f"job {job_id} is unknown or has completed; only a running job can be killed"
+                )
 
     def _call(self, decision: ev.CallMeLater) -> None:
         if decision.at <= decision.time:
@@ -152,7 +150,9 @@ class Guard:
 
     def _check_registration_open(self) -> None:
         if not self._settings.dynamic_jobs:
-            raise RuleBroken("the simulator does not accept dynamic jobs (start it with --enable-dynamic-jobs)")
+            raise RuleBroken(
+                "the simulator does not accept dynamic jobs (start it with --enable-dynamic-jobs)"
+            )
         if not self._registration_open:
             raise RuleBroken("registration was declared finished")
 
@@ -165,8 +165,8 @@ class Guard:
     def _set_state(self, decision: ev.SetHostsState) -> None:
         if not decision.hosts or not decision.hosts <= self._all:
             raise RuleBroken(f"hosts {decision.hosts} do not all exist")
-        if busy := decision.hosts & self._busy:
-            raise RuleBroken(f"hosts {busy} are running jobs and cannot change their power state")
+        if busy := decision.hosts.mask & self._busy:
+            raise RuleBroken(f"hosts {HostSet(busy)} are running jobs and cannot change their power state")
 
     def _metadata(self, decision: ev.SetJobMetadata) -> None:
         if '"' in decision.metadata:
@@ -194,6 +194,15 @@ def is_moldable(name: str, profiles: Mapping[str, Profile]) -> bool:
     return profile.get("type") == "parallel_homogeneous_total"
 
 
+def _exclusive(begins: ev.SimulationBegins) -> int:
+    """The hosts that run one job at a time, as a mask."""
+    compute = HostSet.range(len(begins.hosts)).mask
+    storage = HostSet.range(len(begins.hosts) + len(begins.storages)).mask & ~compute
+    return (0 if begins.settings.compute_sharing else compute) | (
+        0 if begins.settings.storage_sharing else storage
+    )
+
+
 def _describe(decision: ev.Event) -> str:
     name = type(decision).__name__
     match decision:
@@ -204,14 +213,6 @@ def _describe(decision: ev.Event) -> str:
         case _:
             return name
 
-
-_LEARN: dict[type[ev.Event], Callable[[Guard, Any], None]] = {
-    ev.JobSubmitted: Guard._submitted,
-    ev.JobCompleted: Guard._completed,
-    ev.HostsUnavailable: Guard._lost,
-    ev.HostsAvailable: Guard._regained,
-    ev.SimulationEnds: Guard._ends,
-}
 
 _CHECK: dict[type[ev.Event], Callable[[Guard, Any], None]] = {
     ev.ExecuteJob: Guard._execute,

@@ -24,49 +24,39 @@ class DecisionProcess:
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
         self.finished = False
-        self._cluster: Cluster | None = None
-        self._guard: Guard | None = None
+        self._begun: tuple[Cluster, Guard] | None = None
 
     def react(self, request: ev.Message) -> ev.Message:
         """Answer one request of the simulator."""
-        self._check_order(request)
-        if self._cluster is None:
-            self._begin(request)
-        cluster, guard = self._cluster, self._guard
-        assert cluster is not None and guard is not None
-        cluster.now = request.now
-        guard.hear(request)
+        now = request.now
+        cluster, guard = self._begun or self._begin(request)
+        if now < cluster.now:
+            raise ProtocolError(f"time runs backwards: {now:g} comes after {cluster.now:g}")
+        cluster.now = now
         for event in request.events:
-            handle = _HANDLERS.get(type(event))
-            if handle is not None:
-                handle(self, cluster, event)
+            learn = _LEARN.get(type(event))
+            if learn is not None:
+                learn(self, event, cluster, guard)
         if not self.finished:
             self._ask(self.scheduler.schedule, cluster)
-        reply = ev.Message(request.now, cluster.take_decisions())
-        try:
-            guard.check(reply)
-        except RuleBroken as broken:
-            raise PolicyError(f"scheduler {self.scheduler.name!r} broke a rule at time {request.now:g}: {broken}") from None
+        reply = ev.Message(now, cluster.take_decisions())
+        if reply.events:
+            try:
+                guard.check(reply, now)
+            except RuleBroken as broken:
+                raise PolicyError(
+                    f"scheduler {self.scheduler.name!r} broke a rule at time {now:g}: {broken}"
+                ) from None
         return reply
 
-    def _check_order(self, request: ev.Message) -> None:
-        begins = any(type(event) is ev.SimulationBegins for event in request.events)
-        if self.finished:
-            raise ProtocolError("the simulation has ended, yet the simulator goes on talking")
-        if begins and self._cluster is not None:
-            raise ProtocolError("SIMULATION_BEGINS came in the middle of a simulation")
-        if not begins and self._cluster is None:
+    def _begin(self, request: ev.Message) -> tuple[Cluster, Guard]:
+        if not request.events or not isinstance(request.events[0], ev.SimulationBegins):
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
-        if self._cluster is not None and request.now < self._cluster.now:
-            raise ProtocolError(f"time runs backwards: {request.now:g} comes after {self._cluster.now:g}")
-
-    def _begin(self, request: ev.Message) -> None:
-        begins = request.events[0]
-        if not isinstance(begins, ev.SimulationBegins):
-            raise ProtocolError("SIMULATION_BEGINS must be the first event of the first message")
-        self._cluster = Cluster(HostSet.range(len(begins.hosts)))
-        self._guard = Guard(begins)
-        self._ask(self.scheduler.begin, self._cluster)
+        begins = request.events.pop(0)
+        assert isinstance(begins, ev.SimulationBegins)
+        self._begun = (Cluster(HostSet.range(len(begins.hosts))), Guard(begins))
+        self._ask(self.scheduler.begin, self._begun[0])
+        return self._begun
 
     def _ask(self, question: Callable[[Cluster], None], cluster: Cluster) -> None:
         try:
@@ -78,30 +68,40 @@ class DecisionProcess:
                 f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
             ) from error
 
-    def _submitted(self, cluster: Cluster, event: ev.JobSubmitted) -> None:
+    def _submitted(self, event: ev.JobSubmitted, cluster: Cluster, guard: Guard) -> None:
         """A job joins the queue, unless no machine state could ever run it."""
-        if 0 < event.job.size <= len(cluster.hosts):
-            cluster.queue.append(event.job)
+        job = event.job
+        guard.submitted(job)
+        if 0 < job.size <= cluster.nb_hosts:
+            cluster.queue.append(job)
         else:
-            cluster.reject(event.job)
+            cluster.reject(job)
 
-    def _completed(self, cluster: Cluster, event: ev.JobCompleted) -> None:
+    def _completed(self, event: ev.JobCompleted, cluster: Cluster, guard: Guard) -> None:
+        guard.completed(event.job_id)
         cluster.release(event.job_id)
 
-    def _lost(self, cluster: Cluster, event: ev.HostsUnavailable) -> None:
+    def _lost(self, event: ev.HostsUnavailable, cluster: Cluster, guard: Guard) -> None:
+        guard.lost(event.hosts)
         cluster.take_away(event.hosts)
 
-    def _regained(self, cluster: Cluster, event: ev.HostsAvailable) -> None:
+    def _regained(self, event: ev.HostsAvailable, cluster: Cluster, guard: Guard) -> None:
+        guard.regained(event.hosts)
         cluster.give_back(event.hosts)
 
-    def _ends(self, cluster: Cluster, event: ev.SimulationEnds) -> None:
+    def _begins_again(self, event: ev.SimulationBegins, cluster: Cluster, guard: Guard) -> None:
+        raise ProtocolError("SIMULATION_BEGINS came in the middle of a simulation")
+
+    def _ended(self, event: ev.SimulationEnds, cluster: Cluster, guard: Guard) -> None:
+        guard.ended()
         self.finished = True
 
 
-_HANDLERS: dict[type[ev.Event], Callable[[DecisionProcess, Cluster, Any], None]] = {
+_LEARN: dict[type[ev.Event], Callable[[DecisionProcess, Any, Cluster, Guard], None]] = {
     ev.JobSubmitted: DecisionProcess._submitted,
     ev.JobCompleted: DecisionProcess._completed,
     ev.HostsUnavailable: DecisionProcess._lost,
     ev.HostsAvailable: DecisionProcess._regained,
-    ev.SimulationEnds: DecisionProcess._ends,
+    ev.SimulationBegins: DecisionProcess._begins_again,
+    ev.SimulationEnds: DecisionProcess._ended,
 }

@@ -78,9 +78,18 @@ class _JobCompleted(_Data):
     alloc: str = ""
 
 
+class _Progress(Struct):
+    profile_name: str = ""
+    profile: str = ""
+    """How Batsim's documentation calls the name."""
+    progress: float = 0.0
+    current_task_index: int | None = None
+    current_task: _Progress | None = None
+
+
 class _JobsKilled(_Data):
     job_ids: list[str]
-    job_progress: dict[str, dict[str, Any]] = {}
+    job_progress: dict[str, _Progress] = {}
 
 
 class _Resources(_Data):
@@ -210,13 +219,12 @@ def job_to_json(job: Job) -> dict[str, Any]:
     return fields
 
 
-def _read_progress(node: dict[str, Any]) -> ev.Progress:
-    name = str(node.get("profile_name", node.get("profile", "")))
-    if "current_task_index" not in node:
-        return ev.Progress(profile=name, done=_number(node.get("progress", 0.0), "job_progress"))
-    task = node.get("current_task")
+def _read_progress(node: _Progress) -> ev.Progress:
     return ev.Progress(
-        profile=name, task_index=int(node["current_task_index"]), task=_read_progress(task) if task else None
+        profile=node.profile_name or node.profile,
+        done=node.progress,
+        task_index=node.current_task_index,
+        task=None if node.current_task is None else _read_progress(node.current_task),
     )
 
 
@@ -456,6 +464,8 @@ def _decode(text: bytes | str, readers: dict[str, _Reader]) -> ev.Message:
         raise ProtocolError(f"not a message of Batsim's protocol: {error}") from None
     except UnicodeDecodeError:
         raise ProtocolError("not a message of Batsim's protocol: the bytes are not UTF-8") from None
+    except RecursionError:
+        raise ProtocolError("not a message of Batsim's protocol: it is nested too deeply") from None
     events = [_decode_event(raw, index, readers) for index, raw in enumerate(envelope.events)]
     return ev.Message(envelope.now, events)
 
@@ -468,10 +478,10 @@ def _decode_event(raw: Raw, index: int, readers: dict[str, _Reader]) -> ev.Event
         event = _decode_data(wire, readers)
         event.time = wire.timestamp
         return event
-    except ProtocolError as error:
+    except (ProtocolError, msgspec.DecodeError) as error:
         raise ProtocolError(f"event {index}{kind}: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProtocolError(f"event {index}{kind}: {error}") from None
+    except UnicodeDecodeError:
+        raise ProtocolError(f"event {index}{kind}: the bytes are not UTF-8") from None
 
 
 def _decode_data(wire: _Event, readers: dict[str, _Reader]) -> ev.Event:

@@ -2,37 +2,35 @@
 
 A set is one Python integer whose bit *i* says whether host *i* belongs to it. Union, intersection and
 difference are then single machine operations, which is what makes scheduling thousands of hosts cheap.
+Allocations recur, so the intervals of recent sets are remembered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from msgspec import Struct
 
 
-class HostSet:
+class HostSet(Struct, frozen=True, gc=False):
     """An immutable set of host numbers."""
 
-    __slots__ = ("mask",)
+    mask: int = 0
+    """Bit *i* says whether host *i* is in the set."""
 
-    mask: int
-
-    def __init__(self, hosts: Iterable[int] = ()) -> None:
+    @classmethod
+    def of(cls, hosts: Iterable[int]) -> HostSet:
+        """The set of these hosts."""
         mask = 0
         for host in hosts:
             mask |= 1 << host
-        self.mask = mask
-
-    @classmethod
-    def from_mask(cls, mask: int) -> HostSet:
-        """The set whose bit mask is ``mask``."""
-        hosts = cls.__new__(cls)
-        hosts.mask = mask
-        return hosts
+        return cls(mask)
 
     @classmethod
     def range(cls, count: int) -> HostSet:
         """The hosts ``0`` to ``count - 1``."""
-        return cls.from_mask((1 << count) - 1)
+        return cls((1 << count) - 1)
 
     @classmethod
     def parse(cls, text: str) -> HostSet:
@@ -44,42 +42,30 @@ class HostSet:
         mask = 0
         for piece in text.split():
             first, dash, last = piece.partition("-")
-            if not (first.isascii() and first.isdigit() and (last.isascii() and last.isdigit() if dash else True)):
+            if not (
+                first.isascii() and first.isdigit() and (last.isascii() and last.isdigit() if dash else True)
+            ):
                 raise ValueError(f"{piece!r} is not a host or an interval of hosts like '3' or '0-3'")
             low = int(first)
             high = int(last) if dash else low
             if high < low:
                 raise ValueError(f"interval {piece!r} ends before it begins")
             mask |= ((1 << (high - low + 1)) - 1) << low
-        return cls.from_mask(mask)
+        return cls(mask)
 
-    def runs(self) -> list[tuple[int, int]]:
+    def runs(self) -> tuple[tuple[int, int], ...]:
         """The maximal intervals ``(first, last)``, in order."""
-        runs = []
-        mask, base = self.mask, 0
-        while mask:
-            gap = (mask & -mask).bit_length() - 1
-            mask >>= gap
-            length = (~mask & (mask + 1)).bit_length() - 1
-            base += gap
-            runs.append((base, base + length - 1))
-            mask >>= length
-            base += length
-        return runs
+        return _runs(self.mask)
 
     def lowest(self, count: int) -> HostSet:
         """The ``count`` lowest-numbered hosts of the set (all of it when it has fewer)."""
-        mask = self.mask
-        if mask.bit_count() <= count:
-            return self
-        low, high = 0, mask.bit_length()
-        while low < high:
-            middle = (low + high) >> 1
-            if (mask & ((1 << middle) - 1)).bit_count() < count:
-                low = middle + 1
-            else:
-                high = middle
-        return HostSet.from_mask(mask & ((1 << low) - 1))
+        rest, taken = self.mask, 0
+        while count > 0 and rest:
+            window = rest & (((rest & -rest) << count) - 1)
+            rest ^= window
+            taken |= window
+            count -= window.bit_count()
+        return HostSet(taken)
 
     def __len__(self) -> int:
         return self.mask.bit_count()
@@ -95,25 +81,39 @@ class HostSet:
         return bool(self.mask >> host & 1)
 
     def __or__(self, other: HostSet) -> HostSet:
-        return HostSet.from_mask(self.mask | other.mask)
+        return HostSet(self.mask | other.mask)
 
     def __and__(self, other: HostSet) -> HostSet:
-        return HostSet.from_mask(self.mask & other.mask)
+        return HostSet(self.mask & other.mask)
 
     def __sub__(self, other: HostSet) -> HostSet:
-        return HostSet.from_mask(self.mask & ~other.mask)
+        return HostSet(self.mask & ~other.mask)
 
     def __le__(self, other: HostSet) -> bool:
         return not self.mask & ~other.mask
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, HostSet) and self.mask == other.mask
-
-    def __hash__(self) -> int:
-        return hash(self.mask)
-
     def __str__(self) -> str:
-        return " ".join([str(a) if a == b else f"{a}-{b}" for a, b in self.runs()])
+        return _text(self.mask)
 
     def __repr__(self) -> str:
         return f"HostSet.parse({str(self)!r})"
+
+
+@lru_cache(maxsize=4096)
+def _runs(mask: int) -> tuple[tuple[int, int], ...]:
+    runs = []
+    base = 0
+    while mask:
+        gap = (mask & -mask).bit_length() - 1
+        mask >>= gap
+        length = (~mask & (mask + 1)).bit_length() - 1
+        base += gap
+        runs.append((base, base + length - 1))
+        mask >>= length
+        base += length
+    return tuple(runs)
+
+
+@lru_cache(maxsize=4096)
+def _text(mask: int) -> str:
+    return " ".join([str(first) if first == last else f"{first}-{last}" for first, last in _runs(mask)])

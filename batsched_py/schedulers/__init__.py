@@ -10,8 +10,11 @@ from batsched_py.schedulers.cluster import Cluster, RunningJob
 from batsched_py.schedulers.queue import JobQueue
 
 #: The known policies.
-SCHEDULERS: Registry[Scheduler] = Registry(
-    "scheduler", Scheduler, "batsched_py.schedulers", "batsched_py.schedulers"  # type: ignore[type-abstract]
+SCHEDULERS = Registry[Scheduler](
+    "scheduler",
+    Scheduler,  # type: ignore[type-abstract]
+    package="batsched_py.schedulers",
+    group="batsched_py.schedulers",
 )
 
 __all__ = ["SCHEDULERS", "Cluster", "JobQueue", "RunningJob", "Scheduler"]

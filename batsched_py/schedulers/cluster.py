@@ -31,30 +31,30 @@ class Running:
     """The running jobs, ordered by expected end."""
 
     def __init__(self) -> None:
-        self._by_end: list[tuple[float, int, RunningJob]] = []
+        self.by_end: list[tuple[float, int, RunningJob]] = []
+        """Expected end, a number that breaks ties in order of start, and the job."""
         self._entry: dict[str, tuple[float, int, RunningJob]] = {}
         self._count = 0
 
     def add(self, running: RunningJob) -> None:
         """A job was started."""
         self._count += 1
-        entry = (running.expected_end, self._count, running)
-        self._entry[running.job.id] = entry
-        insort(self._by_end, entry)
+        self._entry[running.job.id] = entry = (running.expected_end, self._count, running)
+        insort(self.by_end, entry)
 
     def pop(self, job_id: str) -> RunningJob | None:
         """A job has ended; it is returned if it was running."""
         entry = self._entry.pop(job_id, None)
         if entry is None:
             return None
-        del self._by_end[bisect_left(self._by_end, entry[:2])]  # type: ignore[type-var]
+        del self.by_end[bisect_left(self.by_end, entry)]
         return entry[2]
 
     def __iter__(self) -> Iterator[RunningJob]:
-        return (entry[2] for entry in self._by_end)
+        return (running for _, _, running in self.by_end)
 
     def __len__(self) -> int:
-        return len(self._by_end)
+        return len(self.by_end)
 
     def __contains__(self, job_id: str) -> bool:
         return job_id in self._entry
@@ -70,12 +70,18 @@ class Cluster:
     def __init__(self, hosts: HostSet) -> None:
         self.now = 0.0
         self.hosts = hosts
-        self.free = hosts
+        self.nb_hosts = len(hosts)
         self.nb_free = len(hosts)
-        self.unavailable = HostSet()
         self.queue = JobQueue()
         self.running = Running()
+        self._free = hosts.mask
+        self._unavailable = 0
         self._decisions: list[Event] = []
+
+    @property
+    def free(self) -> HostSet:
+        """The hosts that can be given to a job now."""
+        return HostSet(self._free)
 
     def fits(self, job: Job) -> bool:
         """Whether enough hosts are free for the job now."""
@@ -87,30 +93,30 @@ class Cluster:
         The first is its *shadow time*: the earliest time at which enough hosts will be free if every
         running job lasts as long as its walltime. The second are the *extra* hosts.
         """
-        free = self.nb_free
-        shadow_time = self.now if free >= job.size else inf
-        for running in self.running:
-            if running.expected_end > shadow_time:
+        free, needed = self.nb_free, job.size
+        usable = ~self._unavailable
+        shadow_time = self.now if free >= needed else inf
+        for end, _, running in self.running.by_end:
+            if end > shadow_time:
                 break
-            free += len(running.hosts - self.unavailable) if self.unavailable else running.job.size
-            if free >= job.size and shadow_time == inf:
-                shadow_time = max(running.expected_end, self.now)
-        return shadow_time, free - job.size
+            free += (running.hosts.mask & usable).bit_count()
+            if free >= needed and shadow_time == inf:
+                shadow_time = max(end, self.now)
+        return shadow_time, free - needed
 
     def start(self, job: Job, hosts: HostSet | None = None) -> None:
         """Run a waiting job now, on the given hosts or on the lowest-numbered free ones."""
         if hosts is None:
-            hosts = self.free.lowest(job.size)
-        self._set_free(self.free - hosts)
-        if job in self.queue:
-            self.queue.remove(job)
+            hosts = HostSet(self._free).lowest(job.size)
+        self._free &= ~hosts.mask
+        self.nb_free = self._free.bit_count()
+        self.queue.discard(job)
         self.running.add(RunningJob(job, hosts, self.now, self.now + job.walltime))
         self._decisions.append(ExecuteJob(job.id, hosts, time=self.now))
 
     def reject(self, job: Job) -> None:
         """Refuse a waiting job for good."""
-        if job in self.queue:
-            self.queue.remove(job)
+        self.queue.discard(job)
         self._decisions.append(RejectJob(job.id, time=self.now))
 
     def kill(self, job: Job) -> None:
@@ -119,7 +125,9 @@ class Cluster:
 
     def call_at(self, time: float) -> None:
         """Ask to be called at a time in the future."""
-        self._decisions.append(CallMeLater(max(time, self.now + TICK) if time > self.now else time, time=self.now))
+        if self.now < time < self.now + TICK:
+            time = self.now + TICK
+        self._decisions.append(CallMeLater(time, time=self.now))
 
     def take_decisions(self) -> list[Event]:
         """What was said since the last time this was asked."""
@@ -130,21 +138,20 @@ class Cluster:
         """A job has ended: its hosts are free again, except those that were taken away meanwhile."""
         running = self.running.pop(job_id)
         if running is not None:
-            self._set_free(self.free | (running.hosts - self.unavailable))
+            self._free |= running.hosts.mask & ~self._unavailable
+            self.nb_free = self._free.bit_count()
 
     def take_away(self, hosts: HostSet) -> None:
         """Hosts became unavailable."""
-        self.unavailable |= hosts
-        self._set_free(self.free - hosts)
+        self._unavailable |= hosts.mask
+        self._free &= ~hosts.mask
+        self.nb_free = self._free.bit_count()
 
     def give_back(self, hosts: HostSet) -> None:
-        """Hosts became available again."""
-        self.unavailable -= hosts
-        busy = HostSet()
+        """Hosts became available again; those with a job on them are free when it ends."""
+        self._unavailable &= ~hosts.mask
+        free = (hosts & self.hosts).mask
         for running in self.running:
-            busy |= running.hosts
-        self._set_free(self.free | ((hosts & self.hosts) - busy))
-
-    def _set_free(self, free: HostSet) -> None:
-        self.free = free
-        self.nb_free = len(free)
+            free &= ~running.hosts.mask
+        self._free |= free
+        self.nb_free = self._free.bit_count()

@@ -23,7 +23,7 @@ class Easy(Scheduler):
         queue = cluster.queue
         while queue and cluster.fits(queue.head):
             cluster.start(queue.head)
-        if len(queue) < 2 or not cluster.free:
+        if len(queue) < 2 or not cluster.nb_free:
             return
 
         shadow_time, extra = cluster.reservation(queue.head)

@@ -41,9 +41,11 @@ class JobQueue:
         self._sizes[place] = job.size
         self._walltimes[place] = job.walltime
 
-    def remove(self, job: Job) -> None:
-        """Let a job leave, wherever it stands."""
-        place = self._place.pop(job.id)
+    def discard(self, job: Job) -> None:
+        """Let a job leave, wherever it stands, if it is there."""
+        place = self._place.pop(job.id, None)
+        if place is None:
+            return
         self._jobs[place] = None
         self._sizes[place] = _GONE
         if place == self._first:
@@ -65,7 +67,8 @@ class JobQueue:
         it is given numbers or numpy columns, whichever is quicker.
         """
         if len(self._place) < _SHORT:
-            return [job for job in self if condition(job.size, job.walltime)]
+            waiting = self._jobs[self._first :]
+            return [job for job in waiting if job is not None and condition(job.size, job.walltime)]
         window = slice(self._first, len(self._jobs))
         sizes = self._sizes[window]
         found = np.flatnonzero(condition(sizes, self._walltimes[window]) & (sizes != _GONE))

@@ -39,7 +39,9 @@ class Catalog:
         if isinstance(profile, Composed):
             for child in dict.fromkeys(profile.sequence):
                 if child not in self._raw[workload]:
-                    raise InputError(f"workload {workload!r}: profile {name!r} uses {child!r}, which does not exist")
+                    raise InputError(
+                        f"workload {workload!r}: profile {name!r} uses {child!r}, which does not exist"
+                    )
                 self._check_tree(workload, child, (*above, name))
 
     def get(self, workload: str, name: str) -> Task | Composed:

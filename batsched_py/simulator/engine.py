@@ -15,7 +15,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.catalog import Catalog
-from batsched_py.simulator.execution import Execution
+from batsched_py.simulator.execution import Execution, first_task, next_task
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
@@ -43,6 +43,8 @@ class Batsim:
         ignore_communication: bool = False,
     ) -> None:
         self.clock = 0.0
+        self.now = 0.0
+        """The clock as a reader of the wire sees it."""
         self.outputs = Outputs(None) if outputs is None else outputs
         self.machines = Machines(len(platform.hosts) + len(platform.storages))
         self._platform = platform
@@ -52,10 +54,13 @@ class Batsim:
         self._catalog = Catalog(workloads, settings, ignore_communication)
         self._catalog.check()
         self._speeds = [host.speed for host in (*platform.hosts, *platform.storages)]
+        self._even = len(set(self._speeds)) == 1
         self._waiting: dict[str, tuple[Job, Task | Composed]] = {}
         self._running: dict[str, Execution] = {}
         self._metadata: dict[str, str] = {}
-        self._met: set[str] = {job.id for w in workloads for job in w.jobs} if settings.dynamic_jobs else set()
+        self._met: set[str] = (
+            {job.id for w in workloads for job in w.jobs} if settings.dynamic_jobs else set()
+        )
         self._registration_open = settings.dynamic_jobs
         self._happened: list[ev.Event] = []
         self._decisions: deque[ev.Event] = deque()
@@ -77,63 +82,74 @@ class Batsim:
         )
         if self._workloads:
             Submitter(self._workloads, self._agenda, self._submit, self._no_more_static_jobs)
-        while self._more_at_once():
-            self._agenda.run_instant()
+        while not self._instant_is_over():
+            self._happen()
         return ev.Message(0.0, [begins])
 
     def advance(self, reply: ev.Message) -> ev.Message | None:
         """Apply a reply; what is said next, or nothing when the simulation is over."""
         if self._ended:
             if reply.events:
-                raise RuleBroken(f"{_name(reply.events[0])} in the reply to SIMULATION_ENDS: nothing can be decided any more")
+                raise RuleBroken(
+                    f"{_name(reply.events[0])} came in the reply to SIMULATION_ENDS, when all is over"
+                )
             self.outputs.complete(self.machines)
             return None
-        for decision in reply.events:
-            if decision.time > reply.now:
-                raise RuleBroken(f"{_name(decision)} at {decision.time:f} lies after its message's `now` {reply.now:f}")
-        self._register_at_once(reply)
-        self._ready = False
-        self._decisions.extend(reply.events)
-        self._reply_now = reply.now
-        self._go_on_deciding(None)
+        if reply.events or reply.now > self.clock:
+            self._read(reply)
+            self._ready = False
+            self._go_on_deciding(None)
         return self._next_request()
 
     def _next_request(self) -> ev.Message:
-        agenda = self._agenda
+        heap = self._agenda.heap
         while True:
-            if self._ready and self._happened and not self._more_at_once():
+            if self._happened and self._ready and self._instant_is_over():
                 happened, self._happened = self._happened, []
-                return ev.Message(wire_time(self.clock), happened)
-            if not agenda:
+                return ev.Message(self.now, happened)
+            if not heap:
                 return self._end()
-            self.clock = agenda.next_time
-            agenda.run_instant()
+            self._happen()
 
-    def _more_at_once(self) -> bool:
-        return self._agenda.next_time == self.clock and not self._agenda.notice_is_next
+    def _instant_is_over(self) -> bool:
+        """Whether nothing but notices is left to happen now."""
+        heap = self._agenda.heap
+        return not heap or heap[0][0] > self.clock or heap[0][1] == 1
+
+    def _happen(self) -> None:
+        """Let the next thing happen."""
+        time, action, argument = self._agenda.next()
+        if time != self.clock:
+            self.clock = time
+            self.now = wire_time(time)
+        action(argument)
 
     def _end(self) -> ev.Message:
         if self._waiting:
             raise Deadlock(
-                f"deadlock at {self.clock:f}: {len(self._waiting)} jobs wait (the first is {next(iter(self._waiting))}), "
-                "nothing runs and nothing else will happen; the decision process has to execute or reject them"
+                f"deadlock at {self.clock:f}: {len(self._waiting)} jobs wait, {next(iter(self._waiting))} first, "
+                "and nothing else will happen; the decision process has to execute or reject them"
             )
         if self._registration_open:
             raise Deadlock(
-                f"deadlock at {self.clock:f}: nothing else will happen, yet dynamic registration was never declared finished"
+                f"deadlock at {self.clock:f}: nothing else will happen, yet registration was never finished"
             )
         self._ended = True
-        return ev.Message(wire_time(self.clock), [ev.SimulationEnds(time=wire_time(self.clock))])
+        return ev.Message(self.now, [ev.SimulationEnds(time=self.now)])
 
     def _tell(self, event: ev.Event) -> None:
-        event.time = wire_time(self.clock)
+        event.time = self.now
         self._happened.append(event)
 
     # --- decisions -------------------------------------------------------------------------------
 
-    def _register_at_once(self, reply: ev.Message) -> None:
-        """Registrations come alive while the reply is read, whatever their time."""
+    def _read(self, reply: ev.Message) -> None:
+        """Check a reply's times; registrations come alive while it is read, whatever their time."""
         for decision in reply.events:
+            if decision.time > reply.now:
+                raise RuleBroken(
+                    f"{_name(decision)} at {decision.time:f} lies after its message's `now` {reply.now:f}"
+                )
             try:
                 if isinstance(decision, ev.RegisterProfile):
                     self._check_registration_open()
@@ -145,6 +161,8 @@ class Batsim:
                     self._registration_open = False
             except RuleBroken as broken:
                 raise RuleBroken(f"{_name(decision)}: {broken}") from None
+        self._decisions.extend(reply.events)
+        self._reply_now = reply.now
 
     def _go_on_deciding(self, _: None) -> None:
         """Apply decisions in order, each at its time; then the decision process is ready again."""
@@ -178,7 +196,8 @@ class Batsim:
         del self._waiting[decision.job_id]
         self.machines.change(hosts, HostState.IDLE, HostState.COMPUTING, self.clock)
         speeds = self._executor_speeds(decision)
-        execution = Execution(job, profile, hosts, speeds, self.clock, self._catalog)
+        task, frames = first_task(profile, job, self._catalog)
+        execution = Execution(job, hosts, speeds, self.clock, job.walltime, task, frames)
         self._running[job.id] = execution
         self._begin_task(execution)
 
@@ -190,7 +209,9 @@ class Batsim:
             raise RuleBroken(f"hosts {hosts - HostSet.range(self.machines.count)} do not exist")
         if decision.mapping is not None:
             if len(decision.mapping) != job.size:
-                raise RuleBroken(f"job {job.id} has {job.size} executors, the mapping places {len(decision.mapping)}")
+                raise RuleBroken(
+                    f"job {job.id} has {job.size} executors, the mapping places {len(decision.mapping)}"
+                )
             if not all(0 <= place < len(hosts) for place in decision.mapping):
                 raise RuleBroken("the mapping names a place outside the allocation")
         elif len(hosts) != job.size and not self._is_moldable(job, profile):
@@ -200,11 +221,17 @@ class Batsim:
 
     def _is_moldable(self, job: Job, profile: Task | Composed) -> bool:
         if isinstance(profile, Composed):
-            return all(self._is_moldable(job, self._catalog.get(job.workload, name)) for name in profile.sequence)
+            return all(
+                self._is_moldable(job, self._catalog.get(job.workload, name)) for name in profile.sequence
+            )
         return isinstance(profile, HomogeneousTotal)
 
     def _executor_speeds(self, decision: ev.ExecuteJob) -> list[float]:
         speeds = self._speeds
+        if self._even:
+            return speeds[
+                : decision.hosts.mask.bit_count() if decision.mapping is None else len(decision.mapping)
+            ]
         allocated = [speed for first, last in decision.hosts.runs() for speed in speeds[first : last + 1]]
         return allocated if decision.mapping is None else [allocated[place] for place in decision.mapping]
 
@@ -228,14 +255,15 @@ class Batsim:
             killed[job_id] = execution.progress(self.clock)
         for job_id in killed:
             execution = self._running[job_id]
-            assert execution.task is not None
             self._agenda.cancel(execution.agenda_number)
             self._finish(execution, JobState.KILLED, execution.task.killed_code)
         self._tell(ev.JobsKilled(list(killed), killed))
 
     def _call(self, decision: ev.CallMeLater) -> None:
         if decision.at <= self.clock:
-            raise RuleBroken(f"a call at {decision.at:f} is not in the future (the clock is at {self.clock:f})")
+            raise RuleBroken(
+                f"a call at {decision.at:f} is not in the future (the clock is at {self.clock:f})"
+            )
         self._agenda.at(max(decision.at, self.clock + LEAST_CALL), self._make_call)
 
     def _make_call(self, _: None) -> None:
@@ -291,7 +319,6 @@ class Batsim:
 
     def _begin_task(self, execution: Execution) -> None:
         task = execution.task
-        assert task is not None
         execution.task_start = self.clock
         execution.task_seconds = seconds = task.seconds(execution.speeds)
         if task.fits(seconds, execution.remaining):
@@ -302,14 +329,13 @@ class Batsim:
 
     def _end_task(self, execution: Execution) -> None:
         task = execution.task
-        assert task is not None
         execution.spend(self.clock - execution.task_start)
         if task.return_code:
             self._finish(execution, JobState.FAILED, task.return_code)
-        elif execution.next_task() is None:
-            self._finish(execution, JobState.SUCCESS, 0)
-        else:
+        elif next_task(execution, self._catalog):
             self._begin_task(execution)
+        else:
+            self._finish(execution, JobState.SUCCESS, 0)
 
     def _reach_walltime(self, execution: Execution) -> None:
         self._finish(execution, JobState.WALLTIME_REACHED, -1)
@@ -318,14 +344,19 @@ class Batsim:
         job, hosts = execution.job, execution.hosts
         del self._running[job.id]
         self.machines.change(hosts, HostState.COMPUTING, HostState.IDLE, self.clock)
-        self.outputs.finished(job, state, hosts, execution.start, self.clock, -1.0, self._metadata.pop(job.id, ""))
+        self.outputs.finished(
+            job, state, hosts, execution.start, self.clock, -1.0, self._metadata.pop(job.id, "")
+        )
         self._catalog.job_is_over(job)
         self._tell(ev.JobCompleted(job.id, state, hosts, return_code))
 
 
 def as_wired(job: Job) -> Job:
     """The job as a reader of the wire sees it, its numbers rounded to six decimals."""
-    submission, walltime = wire_time(job.submission_time), wire_time(job.walltime) if job.has_walltime else job.walltime
+    submission, walltime = (
+        wire_time(job.submission_time),
+        wire_time(job.walltime) if job.has_walltime else job.walltime,
+    )
     if submission == job.submission_time and walltime == job.walltime:
         return job
     return structs.replace(job, submission_time=submission, walltime=walltime)

@@ -17,41 +17,27 @@ class Frame(Struct):
     """A composed profile that is under way."""
 
     profile: Composed
-    next_step: int = 0
+    step: int = 0
 
 
-class Execution:
+class Execution(Struct, gc=False, eq=False):
     """A running job.
 
     Its profile is walked task by task; of a composed profile, the stack of frames says where the walk is.
     """
 
-    __slots__ = (
-        "_catalog",
-        "_frames",
-        "agenda_number",
-        "hosts",
-        "job",
-        "remaining",
-        "speeds",
-        "start",
-        "task",
-        "task_seconds",
-        "task_start",
-    )
-
-    def __init__(self, job: Job, profile: Task | Composed, hosts: HostSet, speeds: list[float], start: float, catalog: Catalog) -> None:
-        self.job = job
-        self.hosts = hosts
-        self.speeds = speeds
-        self.start = start
-        self.remaining = job.walltime
-        self.agenda_number = 0
-        self.task_start = start
-        self.task_seconds = 0.0
-        self._catalog = catalog
-        self._frames: list[Frame] = []
-        self.task: Task | None = self._descend(profile)
+    job: Job
+    hosts: HostSet
+    speeds: list[float]
+    """Of the host of each executor, in flop/s."""
+    start: float
+    remaining: float
+    """What is left of the walltime."""
+    task: Task
+    frames: tuple[Frame, ...] = ()
+    task_start: float = 0.0
+    task_seconds: float = 0.0
+    agenda_number: int = 0
 
     def spend(self, seconds: float) -> None:
         """A task took this much of the walltime.
@@ -63,29 +49,34 @@ class Execution:
         if self.remaining < 0:
             self.remaining = inf
 
-    def next_task(self) -> Task | None:
-        """Go on to the next task of the profile, if there is one."""
-        while self._frames:
-            frame = self._frames[-1]
-            if frame.next_step < frame.profile.length:
-                name = frame.profile.step(frame.next_step)
-                frame.next_step += 1
-                self.task = self._descend(self._catalog.get(self.job.workload, name))
-                return self.task
-            self._frames.pop()
-        return None
-
-    def _descend(self, profile: Task | Composed) -> Task:
-        while isinstance(profile, Composed):
-            self._frames.append(Frame(profile, 1))
-            profile = self._catalog.get(self.job.workload, profile.step(0))
-        return profile
-
     def progress(self, now: float) -> Progress:
         """How far the job has come."""
-        assert self.task is not None
         done = (now - self.task_start) / self.task_seconds if self.task_seconds > 0 else 1.0
         node = Progress(self.task.name, done=min(done, 1.0))
-        for frame in reversed(self._frames):
-            node = Progress(frame.profile.name, task_index=frame.next_step - 1, task=node)
+        for frame in reversed(self.frames):
+            node = Progress(frame.profile.name, task_index=frame.step, task=node)
         return node
+
+
+def first_task(profile: Task | Composed, job: Job, catalog: Catalog) -> tuple[Task, tuple[Frame, ...]]:
+    """Where the walk through a profile begins."""
+    frames: tuple[Frame, ...] = ()
+    while isinstance(profile, Composed):
+        frames = (*frames, Frame(profile))
+        profile = catalog.get(job.workload, profile.sequence[0])
+    return profile, frames
+
+
+def next_task(execution: Execution, catalog: Catalog) -> bool:
+    """Go on to the next task of the profile, if there is one."""
+    frames = execution.frames
+    while frames:
+        frame = frames[-1]
+        frame.step += 1
+        if frame.step < frame.profile.length:
+            profile = catalog.get(execution.job.workload, frame.profile.step_name(frame.step))
+            execution.task, below = first_task(profile, execution.job, catalog)
+            execution.frames = frames + below
+            return True
+        frames = frames[:-1]
+    return False

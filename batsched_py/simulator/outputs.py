@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from math import inf
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +18,8 @@ JOBS_HEADER = (
     "starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,"
     "consumed_energy,metadata\n"
 )
+
+_FINISHED_ROW = '%s,%s,%s,%.6f,%d,%.6f,%d,%s,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%s,%.6f,"%s"\n'
 
 #: Batsim writes seconds of its own clock here; the same simulation must give the same bytes, so we do not.
 UNMEASURED = "nan"
@@ -90,7 +93,16 @@ class Outputs:
                 f',,,,,,,,"{metadata}"\n'
             )
 
-    def finished(self, job: Job, state: JobState, hosts: HostSet, start: float, end: float, joules: float, metadata: str) -> None:
+    def finished(
+        self,
+        job: Job,
+        state: JobState,
+        hosts: HostSet,
+        start: float,
+        end: float,
+        joules: float,
+        metadata: str,
+    ) -> None:
         """A job left its hosts."""
         runtime = end - start or LEAST_RUNTIME
         finish = start + runtime
@@ -111,9 +123,26 @@ class Outputs:
         if self._jobs is not None:
             workload, _, name = job.id.partition("!")
             self._jobs.write(
-                f"{name},{workload},{job.profile},{job.submission_time:.6f},{job.size},{_walltime(job)},{success:d},"
-                f"{state},{start:.6f},{runtime:.6f},{finish:.6f},{waiting:.6f},{turnaround:.6f},{slowdown:.6f},"
-                f'{hosts},{joules:.6f},"{metadata}"\n'
+                _FINISHED_ROW
+                % (
+                    name,
+                    workload,
+                    job.profile,
+                    job.submission_time,
+                    job.size,
+                    job.walltime if job.walltime != inf else -1.0,
+                    success,
+                    state,
+                    start,
+                    runtime,
+                    finish,
+                    waiting,
+                    turnaround,
+                    slowdown,
+                    hosts,
+                    joules,
+                    metadata,
+                )
             )
 
     def complete(self, machines: Machines) -> None:
@@ -161,7 +190,9 @@ class Outputs:
             "time_switching_on": seconds[HostState.SWITCHING_ON],
             "time_unavailable": seconds[HostState.UNAVAILABLE],
         }
-        return {name: f"{value:.6f}" if isinstance(value, float) else str(value) for name, value in values.items()}
+        return {
+            name: f"{value:.6f}" if isinstance(value, float) else str(value) for name, value in values.items()
+        }
 
 
 def _walltime(job: Job) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
-
 from msgspec import Struct
 
 from batsched_py.errors import InputError
@@ -89,7 +87,7 @@ class Composed(Struct, frozen=True):
         """How many steps it has in all."""
         return len(self.sequence) * self.repeat
 
-    def step(self, index: int) -> str:
+    def step_name(self, index: int) -> str:
         """Name of the profile of a step."""
         return self.sequence[index % len(self.sequence)]
 
@@ -189,7 +187,7 @@ def _refuse(reader: _Reader) -> Task:
     raise reader.needs_network()
 
 
-_KINDS: dict[str, Callable[[_Reader], Any]] = {
+_KINDS: dict[str, Callable[[_Reader], Task | Composed]] = {
     "delay": _delay,
     "parallel": _parallel,
     "parallel_homogeneous": _homogeneous,
