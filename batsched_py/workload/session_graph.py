@@ -120,7 +120,7 @@ class SessionGraph:
         return length
 
     def to_networkx(self) -> networkx.DiGraph:
-        """The graph with ``start``, ``finish`` and ``jobs`` (their number) on nodes, ``think_time`` on edges."""
+        """A graph with ``start``, ``finish`` and number of ``jobs`` on nodes, and ``think_time`` on edges."""
         import networkx
 
         graph = networkx.DiGraph()

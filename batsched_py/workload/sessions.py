@@ -48,7 +48,7 @@ class Delimiter(Struct, frozen=True):
             if rule == name and isfinite(minutes) and minutes >= 0:
                 return cls(rule, minutes)
         raise InputError(
-            f"session delimiter {text!r}: write arrival:MINUTES, last:MINUTES or max:MINUTES, such as arrival:60"
+            f"session delimiter {text!r}: write arrival:MINUTES, last:MINUTES or max:MINUTES, like arrival:60"
         )
 
     def __str__(self) -> str:
@@ -97,7 +97,9 @@ def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], delimiter: Deli
 def cut_workload(
     workload: Workload, finishes: Sequence[float], delimiter: Delimiter
 ) -> dict[str, list[Session]]:
-    """Cut the jobs of every user into sessions; ``finishes`` are those of ``workload.jobs``, in the same order.
+    """Cut the jobs of every user into sessions.
+
+    ``finishes`` are the recorded finish times of ``workload.jobs``, in the same order.
 
     Users come in the order of their names, short ones first: that of their numbers, where they are numbers.
     """
