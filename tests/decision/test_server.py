@@ -1,0 +1,303 @@
+"""The server with real sockets: every fault is answered, reported in one line, and ends as it should."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes import Peer, Service, call, serving
+
+EMPTY: list[Any] = []
+
+
+def message(now: float, *events: tuple[str, dict[str, Any]]) -> bytes:
+    return json.dumps(
+        {"now": now, "events": [{"timestamp": now, "type": kind, "data": data} for kind, data in events]}
+    ).encode()
+
+
+BEGINS = message(
+    0,
+    (
+        "SIMULATION_BEGINS",
+        {
+            "nb_resources": 4,
+            "nb_compute_resources": 4,
+            "nb_storage_resources": 0,
+            "allow_compute_sharing": False,
+            "allow_storage_sharing": True,
+            "config": {},
+            "compute_resources": [
+                {"id": i, "name": f"h{i}", "state": "idle", "properties": {}, "zone_properties": {}}
+                for i in range(4)
+            ],
+            "storage_resources": [],
+            "workloads": {"w0": "w.json"},
+            "profiles": {"w0": {"p": {"type": "delay", "delay": 10}}},
+        },
+    ),
+)
+SUBMITTED = message(
+    5,
+    (
+        "JOB_SUBMITTED",
+        {"job_id": "w0!1", "job": {"id": "w0!1", "subtime": 5, "res": 2, "walltime": 20, "profile": "p"}},
+    ),
+)
+COMPLETED = message(
+    15,
+    (
+        "JOB_COMPLETED",
+        {"job_id": "w0!1", "job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0, "alloc": "0-1"},
+    ),
+)
+ENDS = message(20, ("SIMULATION_ENDS", {}))
+
+
+def simulate(peer: Peer) -> None:
+    """A whole simulation of one job, with the answers that FCFS must give."""
+    assert peer.ask(BEGINS) == {"now": 0.0, "events": EMPTY}
+    (decision,) = peer.ask(SUBMITTED)["events"]
+    assert (decision["type"], decision["data"]) == ("EXECUTE_JOB", {"job_id": "w0!1", "alloc": "0-1"})
+    assert peer.ask(COMPLETED) == {"now": 15.0, "events": EMPTY}
+    assert peer.ask(ENDS) == {"now": 20.0, "events": EMPTY}
+
+
+def event(text: bytes) -> bytes:
+    return b'{"now": 6, "events": [' + text + b"]}"
+
+
+#: What a peer may send in the middle of a simulation, in frames, and what is said about it.
+FAULTS: dict[str, tuple[list[bytes], str]] = {
+    "garbage": ([b"\x00\xfe\x01 garbage"], "not a message of Batsim's protocol: JSON is malformed"),
+    "nothing": ([b""], "not a message of Batsim's protocol: Input data was truncated"),
+    "not UTF-8": (
+        [event(b'{"timestamp": 6, "type": "\xff\xfe", "data": {}}')],
+        "event 0: the bytes are not UTF-8",
+    ),
+    "several frames": ([SUBMITTED, COMPLETED], "a message came in 2 frames"),
+    "not an object": ([b"[1, 2]"], "not a message of Batsim's protocol: Expected `object`, got `array`"),
+    "no events": (
+        [b'{"now": 6}'],
+        "not a message of Batsim's protocol: Object missing required field `events`",
+    ),
+    "no timestamp": (
+        [event(b'{"type": "REQUESTED_CALL", "data": {}}')],
+        "event 0: Object missing required field `timestamp`",
+    ),
+    "no job": (
+        [event(b'{"timestamp": 6, "type": "JOB_COMPLETED", "data": {"job_state": "COMPLETED_KILLED"}}')],
+        "event 0 (JOB_COMPLETED): Object missing required field `job_id`",
+    ),
+    "nested without end": (
+        [event(b'{"timestamp": 6, "type": "X", "data": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")],
+        "not a message of Batsim's protocol: it is nested too deeply",
+    ),
+    "time runs backwards": ([message(1, ("REQUESTED_CALL", {}))], "time runs backwards: 1 comes after 5"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_peer_is_answered_and_ends_the_service(fault: str) -> None:
+    frames, reason = FAULTS[fault]
+    with serving("-s", "fcfs") as service, Peer(service.endpoint) as peer:
+        peer.ask(BEGINS)
+        peer.ask(SUBMITTED)
+        assert peer.ask(*frames)["events"] == EMPTY
+        code, lines = service.end()
+    assert code == 1
+    assert len(lines) == 1
+    assert lines[0].startswith(f"batsched-py: error: {reason}")
+
+
+def test_a_second_beginning_is_answered_and_ends_the_service() -> None:
+    with serving("-s", "fcfs") as service, Peer(service.endpoint) as peer:
+        peer.ask(BEGINS)
+        assert peer.ask(BEGINS)["events"] == EMPTY
+        assert service.end() == (
+            1,
+            ["batsched-py: error: SIMULATION_BEGINS came in the middle of a simulation"],
+        )
+
+
+def test_a_conversation_that_does_not_begin_ends_the_service() -> None:
+    with serving("-s", "fcfs") as service, Peer(service.endpoint) as peer:
+        assert peer.ask(SUBMITTED) == {"now": 5.0, "events": EMPTY}
+        assert service.end() == (
+            1,
+            ["batsched-py: error: the conversation must begin with SIMULATION_BEGINS"],
+        )
+
+
+def test_one_simulation_is_served_to_its_end() -> None:
+    with serving("-s", "fcfs") as service, Peer(service.endpoint) as peer:
+        simulate(peer)
+        assert service.end() == (0, [])
+
+
+@pytest.fixture(scope="module")
+def immortal() -> Iterator[Service]:
+    """A service that keeps alive through all the faults of this module."""
+    with serving("-s", "fcfs", "--keep-alive") as service:
+        yield service
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_keeping_alive_the_next_simulation_follows_a_fault(immortal: Service, fault: str) -> None:
+    frames, _ = FAULTS[fault]
+    with Peer(immortal.endpoint) as peer:
+        peer.ask(BEGINS)
+        peer.ask(SUBMITTED)
+        assert peer.ask(*frames)["events"] == EMPTY
+    with Peer(immortal.endpoint) as peer:
+        simulate(peer)
+
+
+def test_keeping_alive_a_beginning_ends_the_simulation_that_was_left(immortal: Service) -> None:
+    with Peer(immortal.endpoint) as abandoned:
+        abandoned.ask(BEGINS)
+        abandoned.ask(SUBMITTED)
+    with Peer(immortal.endpoint) as peer:
+        simulate(peer)
+
+
+def test_keeping_alive_each_fault_is_one_line() -> None:
+    with serving("-s", "fcfs", "--keep-alive") as service:
+        for frames, _ in FAULTS.values():
+            with Peer(service.endpoint) as peer:
+                peer.ask(BEGINS)
+                peer.ask(SUBMITTED)
+                peer.ask(*frames)
+        code, lines = service.end(signal.SIGTERM)
+    assert code == 128 + signal.SIGTERM
+    reasons = [reason for _, reason in FAULTS.values()]
+    assert len(lines) == len(reasons) + 1
+    for line, reason in zip(lines, reasons, strict=False):
+        assert line.startswith(f"batsched-py: error: {reason}")
+        assert line.endswith("; ready for the next simulation")
+    assert lines[-1] == "batsched-py: stopped by SIGTERM"
+
+
+def test_a_peer_that_vanishes_ends_the_service() -> None:
+    with serving("-s", "fcfs", "--timeout", "0.3") as service:
+        with Peer(service.endpoint) as peer:
+            peer.ask(BEGINS)
+            peer.ask(SUBMITTED)
+        code, lines = service.end()
+    assert (code, lines) == (
+        1,
+        ["batsched-py: error: no message came from the simulator for 0.3 s (its time was 5)"],
+    )
+
+
+def test_a_peer_that_never_comes_ends_the_service() -> None:
+    with serving("-s", "fcfs", "--timeout", "0.2") as service:
+        assert service.end() == (
+            1,
+            ["batsched-py: error: no message came from the simulator for 0.2 s (its time was 0)"],
+        )
+
+
+def test_keeping_alive_a_peer_that_vanishes_leaves_room_for_the_next() -> None:
+    with serving("-s", "fcfs", "--timeout", "0.3", "--keep-alive") as service:
+        assert service.process.stderr is not None
+        with Peer(service.endpoint) as peer:
+            peer.ask(BEGINS)
+        assert "no message came from the simulator for 0.3 s" in service.process.stderr.readline()
+        with Peer(service.endpoint) as peer:
+            simulate(peer)
+        assert service.end(signal.SIGINT) == (128 + signal.SIGINT, ["batsched-py: stopped by Ctrl-C"])
+
+
+POLICIES = """
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.schedulers import Scheduler
+
+
+class Raises(Scheduler):
+    name = "raises"
+
+    def schedule(self, cluster):
+        if cluster.queue:
+            raise RuntimeError("first line\\nsecond line")
+
+
+class Greedy(Scheduler):
+    name = "greedy"
+
+    def schedule(self, cluster):
+        if cluster.queue:
+            cluster.start(cluster.queue.head, HostSet.parse("0-3"))
+
+
+class Thinker(Scheduler):
+    name = "thinker"
+
+    def schedule(self, cluster):
+        if cluster.queue:
+            print("thinking", flush=True)
+        while cluster.queue:
+            pass
+"""
+
+
+@pytest.fixture
+def policies(tmp_path: Path) -> Path:
+    path = tmp_path / "bad_policies.py"
+    path.write_text(POLICIES)
+    return path
+
+
+@pytest.mark.parametrize("mode", [[], ["--keep-alive"]])
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("Raises", "scheduler 'raises' failed at time 5: RuntimeError: first line second line (FILE:11)"),
+        (
+            "Greedy",
+            "scheduler 'greedy' broke a rule at time 5: "
+            "ExecuteJob w0!1: the job needs 2 hosts and was given 4 (0-3)",
+        ),
+    ],
+)
+def test_a_fault_of_the_policy_is_answered_and_ends_the_service(
+    policies: Path, mode: list[str], policy: str, reason: str
+) -> None:
+    with serving("-s", f"{policies}:{policy}", *mode) as service, Peer(service.endpoint) as peer:
+        peer.ask(BEGINS)
+        assert peer.ask(SUBMITTED) == {"now": 5.0, "events": EMPTY}
+        code, lines = service.end()
+    assert (code, lines) == (1, [f"batsched-py: error: {reason.replace('FILE', str(policies))}"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_it_waits_ends_the_service(number: signal.Signals) -> None:
+    with serving("-s", "fcfs") as service, Peer(service.endpoint) as peer:
+        peer.ask(BEGINS)
+        code, lines = service.end(number)
+    assert code == 128 + number
+    assert lines == [f"batsched-py: stopped by {'Ctrl-C' if number == signal.SIGINT else 'SIGTERM'}"]
+
+
+def test_a_signal_while_the_policy_thinks_is_answered(policies: Path) -> None:
+    with serving("-s", f"{policies}:Thinker") as service, Peer(service.endpoint) as peer:
+        peer.ask(BEGINS)
+        peer.send(SUBMITTED)
+        assert service.process.stdout is not None
+        assert service.process.stdout.readline() == "thinking\n"
+        service.process.send_signal(signal.SIGTERM)
+        assert peer.hear() == {"now": 5.0, "events": EMPTY}
+        assert service.end() == (128 + signal.SIGTERM, ["batsched-py: stopped by SIGTERM"])
+
+
+def test_an_endpoint_in_use_is_an_error() -> None:
+    with serving("-s", "fcfs") as service:
+        code, out, err = call(["serve", "-s", "fcfs", "--endpoint", service.endpoint])
+    assert (code, out) == (1, "")
+    assert err.startswith(f"batsched-py: error: cannot listen at {service.endpoint}: Address already in use")
+    assert err.count("\n") == 1

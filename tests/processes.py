@@ -1,0 +1,121 @@
+"""Our commands as processes of their own, and peers that talk to them over real sockets."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+from types import TracebackType
+from typing import Any
+
+import zmq
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMAND = [sys.executable, "-m", "batsched_py"]
+#: Longer than anything here takes, even on a busy machine; no test waits for ever.
+PATIENCE = 60
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """What a process needs to find the package in this checkout."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), **changes}
+
+
+def _hear_ctrl_c() -> None:
+    """A test run in the background ignores Ctrl-C, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def start(
+    arguments: Sequence[str | Path], cwd: Path | None = None, **variables: str
+) -> subprocess.Popen[str]:
+    """Start ``batsched-py`` with these arguments."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd,
+        env=environment(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_hear_ctrl_c,
+    )
+
+
+def call(arguments: Sequence[str | Path], cwd: Path | None = None, **variables: str) -> tuple[int, str, str]:
+    """Run ``batsched-py`` to its end; its exit code and what it wrote to stdout and stderr."""
+    with start(arguments, cwd, **variables) as process:
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+    return process.returncode, out, err
+
+
+class Service:
+    """A running ``batsched-py serve``."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self.greeting = process.stdout.readline()
+        self.endpoint = self.greeting.split()[-1] if self.greeting else ""
+
+    def end(self, number: signal.Signals | None = None) -> tuple[int, list[str]]:
+        """Wait until it has ended, after a signal if one is given; its exit code and the lines on stderr."""
+        if number is not None:
+            self.process.send_signal(number)
+        _, err = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, err.splitlines()
+
+
+@contextmanager
+def serving(*arguments: str | Path) -> Iterator[Service]:
+    """``batsched-py serve`` at a free port."""
+    with start(["serve", "--endpoint", "tcp://127.0.0.1:*", *arguments]) as process:
+        watch = Timer(PATIENCE, process.kill)
+        watch.start()
+        try:
+            yield Service(process)
+        finally:
+            watch.cancel()
+            process.kill()
+
+
+class Peer:
+    """A simulator made by hand: sends any frames, and gets each reply within bounded time."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.REQ)
+        self._socket.linger = 0
+        self._socket.rcvtimeo = PATIENCE * 1000
+        self._socket.connect(endpoint)
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._context.destroy(linger=0)
+
+    def ask(self, *frames: bytes) -> dict[str, Any]:
+        """Send a request and give the reply, which is always one JSON object in one frame."""
+        self.send(*frames)
+        return self.hear()
+
+    def send(self, *frames: bytes) -> None:
+        """Send a request."""
+        self._socket.send_multipart(frames)
+
+    def hear(self) -> dict[str, Any]:
+        """The reply to the last request."""
+        (reply,) = self._socket.recv_multipart()
+        answer: dict[str, Any] = json.loads(reply)
+        return answer
