@@ -13,6 +13,10 @@ from functools import lru_cache
 from msgspec import Struct
 
 
+#: No machine has more hosts; a larger number in a text is a mistake that would fill the memory.
+MOST_HOSTS = 1 << 24
+
+
 class HostSet(Struct, frozen=True, gc=False):
     """An immutable set of host numbers."""
 
@@ -50,6 +54,8 @@ class HostSet(Struct, frozen=True, gc=False):
             high = int(last) if dash else low
             if high < low:
                 raise ValueError(f"interval {piece!r} ends before it begins")
+            if high >= MOST_HOSTS:
+                raise ValueError(f"{piece!r} names a host beyond {MOST_HOSTS}")
             mask |= ((1 << (high - low + 1)) - 1) << low
         return cls(mask)
 
