@@ -26,9 +26,11 @@ class Guard:
         self._unavailable = 0
         self._waiting: dict[str, Job] = {}
         self._running: dict[str, HostSet] = {}
-        self._registered: set[str] = set()
+        self._met: set[str] = set()
+        """Identifiers that no job can be registered under any more; kept where jobs can be registered."""
         self._profiles: dict[str, dict[str, Profile]] = {w: dict(p) for w, p in begins.profiles.items()}
         self._registration_open = begins.settings.dynamic_jobs
+        self._reopened = False
         self._ended = False
 
     # --- what happened ---------------------------------------------------------------------------
@@ -36,6 +38,8 @@ class Guard:
     def submitted(self, job: Job) -> None:
         """A job waits."""
         self._waiting[job.id] = job
+        if self._settings.dynamic_jobs:
+            self._met.add(job.id)
 
     def completed(self, job_id: str) -> None:
         """A job has left its hosts."""
@@ -60,6 +64,8 @@ class Guard:
     def check(self, reply: ev.Message, now: float) -> None:
         """Raise :class:`RuleBroken` if Batsim would abort on this reply to a request at ``now``."""
         time = now
+        if self._reopened:
+            self._registration_open, self._reopened = True, False
         for decision in reply.events:
             if self._ended:
                 raise RuleBroken(
@@ -67,7 +73,7 @@ class Guard:
                 )
             if decision.time < time:
                 raise RuleBroken(
-                    f"{_describe(decision)}: at {decision.time:g}, before {time:g}; decisions go forward in time"
+                    f"{_describe(decision)}: at {decision.time:g}, before {time:g}; decisions go forward"
                 )
             if decision.time > reply.now:
                 raise RuleBroken(
@@ -91,6 +97,9 @@ class Guard:
             raise RuleBroken("no host was given")
         if not hosts <= self._all:
             raise RuleBroken(f"hosts {hosts - self._all} do not exist")
+        mapped, stored = decision.mapping is not None, decision.storage_mapping is not None
+        if mapped + stored + (decision.io_job is not None) > 1:
+            raise RuleBroken("only one of a mapping, a storage mapping and an IO job can be given")
         if decision.mapping is not None:
             if len(decision.mapping) != job.size:
                 raise RuleBroken(
@@ -138,13 +147,13 @@ class Guard:
     def _register_job(self, decision: ev.RegisterJob) -> None:
         self._check_registration_open()
         job = decision.job
-        if job.id in self._registered or job.id in self._waiting or job.id in self._running:
+        if job.id in self._met:
             raise RuleBroken(f"job {job.id} exists already")
         if job.workload not in self._profiles:
             raise RuleBroken(f"workload {job.workload!r} does not exist; register a profile in it first")
         if job.profile not in self._profiles[job.workload]:
             raise RuleBroken(f"profile {job.profile!r} does not exist in workload {job.workload!r}")
-        self._registered.add(job.id)
+        self._met.add(job.id)
         if not self._settings.acknowledge_dynamic_jobs:
             self._waiting[job.id] = job
 
@@ -160,7 +169,8 @@ class Guard:
         self._registration_open = False
 
     def _continue(self, decision: ev.ContinueRegistration) -> None:
-        self._registration_open = True
+        """It takes effect from the next reply on."""
+        self._reopened = True
 
     def _set_state(self, decision: ev.SetHostsState) -> None:
         if not decision.hosts or not decision.hosts <= self._all:

@@ -12,7 +12,6 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-
 #: No machine has more hosts; a larger number in a text is a mistake that would fill the memory.
 MOST_HOSTS = 1 << 24
 
