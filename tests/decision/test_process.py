@@ -1,0 +1,156 @@
+"""The decision process by hand: a request in, a reply out."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.errors import PolicyError, ProtocolError
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Host, Job, JobState
+from batsched_py.schedulers import Cluster, Scheduler
+
+ALL = HostSet.range(4)
+
+
+def begins() -> ev.Message:
+    return ev.Message(0.0, [ev.SimulationBegins([Host(number, f"h{number}") for number in range(4)])])
+
+
+def submitted(name: str, size: int, now: float, walltime: float = inf) -> ev.JobSubmitted:
+    return ev.JobSubmitted(Job(f"w0!{name}", now, size, walltime, "p"), time=now)
+
+
+def completed(name: str, hosts: str, now: float) -> ev.JobCompleted:
+    return ev.JobCompleted(f"w0!{name}", JobState.SUCCESS, HostSet.parse(hosts), time=now)
+
+
+class Watcher(Scheduler):
+    """Notes what it sees, and does what it is told."""
+
+    name = "watcher"
+
+    def __init__(self) -> None:
+        self.begun_with: list[HostSet] = []
+        self.seen: list[tuple[float, list[str], str]] = []
+        self.starts = True
+
+    def begin(self, cluster: Cluster) -> None:
+        self.begun_with.append(cluster.free)
+
+    def schedule(self, cluster: Cluster) -> None:
+        self.seen.append((cluster.now, [job.name for job in cluster.queue], str(cluster.free)))
+        while self.starts and cluster.queue and cluster.fits(cluster.queue.head):
+            cluster.start(cluster.queue.head)
+
+
+def test_the_scheduler_is_told_of_the_machine_before_it_is_asked() -> None:
+    watcher = Watcher()
+    assert DecisionProcess(watcher).react(begins()) == ev.Message(0.0, [])
+    assert watcher.begun_with == [ALL]
+
+
+def test_the_scheduler_is_asked_once_a_message_after_all_its_events() -> None:
+    watcher = Watcher()
+    process = DecisionProcess(watcher)
+    process.react(begins())
+    process.react(ev.Message(5.0, [submitted("1", 3, 5.0), submitted("2", 2, 5.0)]))
+    process.react(ev.Message(9.0, [completed("1", "0-2", 9.0), submitted("3", 1, 9.0)]))
+    assert watcher.seen == [(0.0, [], "0-3"), (5.0, ["1", "2"], "0-3"), (9.0, ["2", "3"], "0-3")]
+
+
+def test_decisions_bear_the_time_of_the_request() -> None:
+    process = DecisionProcess(Watcher())
+    process.react(begins())
+    assert process.react(ev.Message(5.5, [submitted("1", 3, 5.25)])) == ev.Message(
+        5.5, [ev.ExecuteJob("w0!1", HostSet.parse("0-2"), time=5.5)]
+    )
+
+
+def test_jobs_that_can_never_fit_are_rejected_without_asking() -> None:
+    watcher = Watcher()
+    process = DecisionProcess(watcher)
+    process.react(begins())
+    reply = process.react(ev.Message(1.0, [submitted("wide", 5, 1.0), submitted("empty", 0, 1.0)]))
+    assert reply.events == [ev.RejectJob("w0!wide", time=1.0), ev.RejectJob("w0!empty", time=1.0)]
+    assert watcher.seen[-1] == (1.0, [], "0-3")
+
+
+def test_hosts_that_are_taken_away_are_not_free_until_they_come_back() -> None:
+    watcher = Watcher()
+    process = DecisionProcess(watcher)
+    process.react(begins())
+    process.react(ev.Message(1.0, [submitted("1", 2, 1.0)]))
+    process.react(ev.Message(2.0, [ev.HostsUnavailable(HostSet.parse("1-2"))]))
+    process.react(ev.Message(3.0, [completed("1", "0-1", 3.0)]))
+    process.react(ev.Message(4.0, [ev.HostsAvailable(HostSet.parse("1-2"))]))
+    assert [free for _, _, free in watcher.seen[2:]] == ["3", "0 3", "0-3"]
+
+
+def test_hosts_that_come_back_under_a_running_job_stay_taken() -> None:
+    watcher = Watcher()
+    process = DecisionProcess(watcher)
+    process.react(begins())
+    process.react(ev.Message(1.0, [submitted("1", 2, 1.0)]))
+    process.react(ev.Message(2.0, [ev.HostsUnavailable(HostSet.parse("0-3"))]))
+    process.react(ev.Message(3.0, [ev.HostsAvailable(HostSet.parse("0-3"))]))
+    assert [free for _, _, free in watcher.seen[2:]] == ["", "2-3"]
+
+
+def test_the_end_is_noticed_and_the_scheduler_is_not_asked_any_more() -> None:
+    watcher = Watcher()
+    process = DecisionProcess(watcher)
+    process.react(begins())
+    assert not process.finished
+    assert process.react(ev.Message(7.0, [ev.SimulationEnds(time=7.0)])) == ev.Message(7.0, [])
+    assert process.finished
+    assert watcher.seen == [(0.0, [], "0-3")]
+
+
+def test_events_that_no_policy_needs_are_no_fault() -> None:
+    process = DecisionProcess(Watcher())
+    process.react(begins())
+    others: list[ev.Event] = [
+        ev.NoMoreStaticJobs(),
+        ev.RequestedCall(),
+        ev.Unknown("NEW_EVENT", {"a": 1}),
+        ev.ExternalEvent({"type": "weather"}),
+        completed("nobody", "0", 1.0),
+    ]
+    assert process.react(ev.Message(1.0, others)) == ev.Message(1.0, [])
+
+
+@pytest.mark.parametrize(
+    ("requests", "error"),
+    [
+        ([ev.Message(0.0, [])], "the conversation must begin with SIMULATION_BEGINS"),
+        ([ev.Message(0.0, [submitted("1", 1, 0.0)])], "the conversation must begin with SIMULATION_BEGINS"),
+        ([begins(), begins()], "SIMULATION_BEGINS came in the middle of a simulation"),
+        ([begins(), ev.Message(2.0, []), ev.Message(1.0, [])], "time runs backwards: 1 comes after 2"),
+    ],
+)
+def test_a_simulator_out_of_order_is_told_so(requests: list[ev.Message], error: str) -> None:
+    process = DecisionProcess(Watcher())
+    with pytest.raises(ProtocolError) as raised:
+        for request in requests:
+            process.react(request)
+    assert str(raised.value) == error
+
+
+class Fails(Scheduler):
+    """Fails when it is asked."""
+
+    name = "fails"
+
+    def schedule(self, cluster: Cluster) -> None:
+        raise KeyError("no such thing")
+
+
+def test_a_scheduler_that_raises_is_named_with_the_place() -> None:
+    with pytest.raises(PolicyError) as raised:
+        DecisionProcess(Fails()).react(begins())
+    assert str(raised.value).startswith("scheduler 'fails' failed at time 0: KeyError: 'no such thing' (")
+    assert f"{__file__}:" in str(raised.value)
