@@ -15,11 +15,23 @@ BareJob = tuple[float, int, float, float]
 def easy(jobs: list[BareJob], hosts: int) -> list[float]:
     """Start times under EASY of jobs that are given in submission order."""
     starts = [0.0] * len(jobs)
+    entries: list[tuple[float, int, int]] = [(0.0, 0, 0)] * len(jobs)
     queue: list[int] = []
     ends: list[tuple[float, int]] = []
     expected: list[tuple[float, int, int]] = []
     free = hosts
-    arrived = 0
+    arrived = started = 0
+
+    def start(job: int) -> None:
+        nonlocal free, started
+        _, size, run_time, walltime = jobs[job]
+        free -= size
+        started += 1
+        starts[job] = now
+        entries[job] = (now + walltime, started, size)
+        insort(expected, entries[job])
+        heappush(ends, (now + min(run_time, walltime), job))
+
     while arrived < len(jobs) or ends:
         now = jobs[arrived][0] if arrived < len(jobs) else ends[0][0]
         if ends and ends[0][0] < now:
@@ -27,51 +39,33 @@ def easy(jobs: list[BareJob], hosts: int) -> list[float]:
         while ends and ends[0][0] == now:
             _, done = heappop(ends)
             free += jobs[done][1]
-            expected.remove((starts[done] + jobs[done][3], done, jobs[done][1]))
+            expected.remove(entries[done])
         while arrived < len(jobs) and jobs[arrived][0] == now:
             if jobs[arrived][1] <= hosts:
                 queue.append(arrived)
             arrived += 1
 
-        chosen = 0
-        while chosen < len(queue) and jobs[queue[chosen]][1] <= free:
-            free -= jobs[queue[chosen]][1]
-            _start(jobs, queue[chosen], now, starts, ends, expected)
-            chosen += 1
-        del queue[:chosen]
+        heads = 0
+        while heads < len(queue) and jobs[queue[heads]][1] <= free:
+            start(queue[heads])
+            heads += 1
+        del queue[:heads]
         if len(queue) < 2 or not free:
             continue
-        available, shadow, needed = free, float("inf"), jobs[queue[0]][1]
-        for end, _, size in expected:
-            if end > shadow:
-                break
+        available, needed = free, jobs[queue[0]][1]
+        for shadow_time, _, size in expected:  # noqa: B007
             available += size
-            if available >= needed and shadow == float("inf"):
-                shadow = end
+            if available >= needed:
+                break
         extra = available - needed
         waiting = []
         for job in queue:
             _, size, _, walltime = jobs[job]
-            if size <= free and (now + walltime <= shadow or size <= extra):
-                if now + walltime > shadow:
+            if size <= free and (now + walltime <= shadow_time or size <= extra):
+                if now + walltime > shadow_time:
                     extra -= size
-                free -= size
-                _start(jobs, job, now, starts, ends, expected)
+                start(job)
             else:
                 waiting.append(job)
         queue = waiting
     return starts
-
-
-def _start(
-    jobs: list[BareJob],
-    job: int,
-    now: float,
-    starts: list[float],
-    ends: list[tuple[float, int]],
-    expected: list[tuple[float, int, int]],
-) -> None:
-    _, size, run_time, walltime = jobs[job]
-    starts[job] = now
-    heappush(ends, (now + min(run_time, walltime), job))
-    insort(expected, (now + walltime, job, size))

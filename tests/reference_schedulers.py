@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
+from hypothesis import strategies as st
+
 
 @dataclass(frozen=True)
 class RefJob:
@@ -96,11 +98,15 @@ class EASY:
         return chosen
 
     def reservation(self, head: RefJob, busy: Sequence[Running]) -> tuple[float, int]:
-        """The shadow time of the head, and how many hosts will be free then beyond its need."""
-        for shadow in sorted({r.expected_end for r in busy}):
-            free = self.hosts - sum(r.job.size for r in busy if r.expected_end > shadow)
+        """The shadow time of the head, and how many hosts are left over then.
+
+        Hosts are collected job by job, in the order of expected ends and then of starts, until they suffice.
+        """
+        free = self.hosts - sum(r.job.size for r in busy)
+        for one in sorted(busy, key=lambda r: r.expected_end):
+            free += one.job.size
             if free >= head.size:
-                return shadow, free - head.size
+                return one.expected_end, free - head.size
         raise AssertionError(f"{head} is larger than the machine")
 
 
@@ -146,11 +152,16 @@ class Conservative:
 
 
 POLICIES = {"fcfs": FCFS, "easy": EASY, "conservative": Conservative}
+Scheduler = FCFS | EASY | Conservative
 
 
 def simulate(jobs: Sequence[RefJob], hosts: int, policy: str) -> dict[str, float]:
     """When each job starts. Jobs of equal submission queue in the order given; too wide ones never start."""
-    scheduler = POLICIES[policy](hosts)
+    return simulate_with(POLICIES[policy](hosts), jobs, hosts)
+
+
+def simulate_with(scheduler: Scheduler, jobs: Sequence[RefJob], hosts: int) -> dict[str, float]:
+    """The same with a scheduler of one's own."""
     coming = sorted((job for job in jobs if job.size <= hosts), key=lambda job: job.submission)
     queue: list[RefJob] = []
     running: list[Running] = []
@@ -165,8 +176,24 @@ def simulate(jobs: Sequence[RefJob], hosts: int, policy: str) -> dict[str, float
             queue.remove(job)
             running.append(Running(job, now))
             starts[job.id] = now
-    assert not queue, f"{policy} left {queue} waiting"
+    assert not queue, f"{queue} was left waiting"
     return starts
+
+
+@st.composite
+def ref_jobs(draw: st.DrawFn, hosts: int, max_jobs: int = 15) -> list[RefJob]:
+    """Workloads with queues: ties, jobs of no length, killed ones, ones without walltime, too wide ones.
+
+    Times are halves of seconds, and identifiers sort as text in the order of submission.
+    """
+    jobs = []
+    submission = 0.0
+    for number in range(draw(st.integers(1, max_jobs))):
+        submission += draw(st.integers(0, 6)) / 2
+        run_time = draw(st.integers(0, 20)) / 2
+        walltime = draw(st.one_of(st.just(inf), st.integers(1, 40).map(lambda halves: halves / 2)))
+        jobs.append(RefJob(f"{number:03}", submission, draw(st.integers(1, hosts + 1)), run_time, walltime))
+    return jobs
 
 
 def jobs_csv(jobs: Sequence[RefJob], starts: dict[str, float], hosts: int) -> str:

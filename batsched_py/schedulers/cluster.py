@@ -90,19 +90,19 @@ class Cluster:
     def reservation(self, job: Job) -> tuple[float, int]:
         """When the job can start at the latest, and how many hosts it will leave free then.
 
-        The first is its *shadow time*: the earliest time at which enough hosts will be free if every
-        running job lasts as long as its walltime. The second are the *extra* hosts.
+        Running jobs are gone through in the order of their expected ends, collecting their hosts until there
+        are enough: the time at which this happens is the *shadow time*, what is left over then are the
+        *extra* hosts. Where that never happens, the shadow time is infinite and there is nothing extra.
         """
         free, needed = self.nb_free, job.size
+        if free >= needed:
+            return self.now, free - needed
         usable = ~self._unavailable
-        shadow_time = self.now if free >= needed else inf
         for end, _, running in self.running.by_end:
-            if end > shadow_time:
-                break
             free += (running.hosts.mask & usable).bit_count()
-            if free >= needed and shadow_time == inf:
-                shadow_time = max(end, self.now)
-        return shadow_time, free - needed
+            if free >= needed:
+                return max(end, self.now), free - needed
+        return inf, 0
 
     def start(self, job: Job, hosts: HostSet | None = None) -> None:
         """Run a waiting job now, on the given hosts or on the lowest-numbered free ones."""
