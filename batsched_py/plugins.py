@@ -101,5 +101,7 @@ class Registry(Generic[Plugin]):
         cls = getattr(module, class_name, None)
         if not (inspect.isclass(cls) and issubclass(cls, self._base)):
             defined = ", ".join(c.__name__ for c in self._defined_in(module)) or "none"
-            raise InputError(f"{self.kind} {name!r}: {file} defines no {self.kind} {class_name!r} (it defines {defined})")
+            raise InputError(
+                f"{self.kind} {name!r}: {file} defines no {self.kind} {class_name!r} (it defines {defined})"
+            )
         return cls
