@@ -20,24 +20,32 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 SECONDS = click.FloatRange(min=0, min_open=True, max=1e6)
 
 
-def scheduler_options(command: Command) -> Command:
+def scheduler_options(required: bool) -> Callable[[Command], Command]:
     """``-s`` and ``-o``."""
-    command = click.option(
-        "-o",
-        "--option",
-        "scheduler_settings",
-        metavar="KEY=VALUE",
-        multiple=True,
-        callback=_pairs,
-        help="An option of the scheduler; may be given several times.",
-    )(command)
-    return click.option(
-        "-s",
-        "--scheduler",
-        metavar="NAME",
-        required=True,
-        help="One that `batsched-py schedulers` lists, or path/to/file.py:ClassName.",
-    )(command)
+
+    def decorate(command: Command) -> Command:
+        for option in (
+            click.option(
+                "-o",
+                "--option",
+                "scheduler_settings",
+                metavar="KEY=VALUE",
+                multiple=True,
+                callback=_pairs,
+                help="An option of the scheduler; may be given several times.",
+            ),
+            click.option(
+                "-s",
+                "--scheduler",
+                metavar="NAME",
+                required=required,
+                help="One that `batsched-py schedulers` lists, or path/to/file.py:ClassName.",
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def _pairs(ctx: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, str]:

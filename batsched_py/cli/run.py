@@ -42,7 +42,7 @@ SECONDS_BEFORE_BAR = 1.0
 @click.command("run", short_help="Simulate a workload, in one process.")
 @workload_options(required=True)
 @platform_options
-@scheduler_options
+@scheduler_options(required=True)
 @click.option(
     "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
 )

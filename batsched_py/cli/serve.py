@@ -11,7 +11,7 @@ from batsched_py.schedulers import SCHEDULERS
 
 
 @click.command("serve", short_help="Decide for a Batsim in another process.")
-@scheduler_options
+@scheduler_options(required=True)
 @click.option(
     "--endpoint",
     metavar="ENDPOINT",
