@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,13 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("needs the logs and recordings of ../shared, which is absent")
     return SHARED
+
+
+@pytest.fixture(autouse=True)
+def usual_logging() -> Iterator[None]:
+    """What a command that runs inside a test changes of the logging is undone."""
+    loggers = [logging.getLogger("batsched_py"), logging.getLogger("batsched_py.simulator.client")]
+    levels = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)

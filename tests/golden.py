@@ -9,6 +9,7 @@ from typing import Any
 
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim4 import decode_reply, encode_request
+from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 
 UNCOMPARED = {"batsim_version", "scheduling_time", "simulation_time"}
@@ -33,24 +34,35 @@ class Recording:
         return [event for request in self.requests for event in request["events"]]
 
 
-def replay(batsim: Batsim, recording: Recording) -> list[dict[str, Any]]:
-    """Feed the recorded decisions, each as soon as its time has come; everything that was said in return."""
-    decisions = [
-        (request["now"], decode_reply(reply))
-        for request, reply in zip(recording.requests, recording.replies, strict=True)
-    ]
-    said: list[dict[str, Any]] = []
-    request: ev.Message | None = batsim.begin()
-    while request is not None:
-        said += json.loads(encode_request(request))["events"]
-        last = isinstance(request.events[0], ev.SimulationEnds)
+class RecordedProcess:
+    """A decision process that decides as recorded, each decision as soon as its time has come."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.said: list[dict[str, Any]] = []
+        """All events that it was told of."""
+        self.finished = False
+        self._decisions = [
+            (request["now"], decode_reply(reply))
+            for request, reply in zip(recording.requests, recording.replies, strict=True)
+        ]
+
+    def react(self, request: ev.Message) -> ev.Message:
+        """Answer one request of the simulator."""
+        self.said += json.loads(encode_request(request))["events"]
+        self.finished = isinstance(request.events[0], ev.SimulationEnds)
         reply = ev.Message(request.now, [])
-        while decisions and (last or decisions[0][0] <= request.now):
-            _, recorded = decisions.pop(0)
+        while self._decisions and (self.finished or self._decisions[0][0] <= request.now):
+            _, recorded = self._decisions.pop(0)
             reply.events += recorded.events
             reply.now = max(reply.now, recorded.now)
-        request = batsim.advance(reply)
-    return said
+        return reply
+
+
+def replay(batsim: Batsim, recording: Recording) -> list[dict[str, Any]]:
+    """Feed the recorded decisions to a Batsim; everything that it said."""
+    process = RecordedProcess(recording)
+    simulate(batsim, process)
+    return process.said
 
 
 def rows(path: Path) -> list[dict[str, str]]:
