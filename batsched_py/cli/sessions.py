@@ -17,7 +17,7 @@ from batsched_py.workload.session_files import write_session_graphml, write_sess
 from batsched_py.workload.session_graph import SessionGraph
 from batsched_py.workload.session_statistics import SessionStatistics, session_statistics
 from batsched_py.workload.sessions import Delimiter, cut_workload
-from batsched_py.workload.swf import read_swf, recorded_finishes, swf_to_workload
+from batsched_py.workload.swf import read_swf, swf_to_workload
 
 SHOWN_USERS = 4
 MAX_EDGES = 200_000_000
@@ -57,9 +57,8 @@ def command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_js
       batsched-py sessions KTH-SP2.swf.gz --delimit arrival:0 --json
     """
     delimiter = Delimiter.parse(delimit)
-    records = read_swf(log)
-    workload = swf_to_workload(records)
-    sessions = cut_workload(workload, recorded_finishes(records), delimiter)
+    workload = swf_to_workload(read_swf(log))
+    sessions = cut_workload(workload, delimiter)
     graphs = {user: SessionGraph(sessions[user], reduced=not all_edges) for user in sessions}
     nb_edges = sum(graph.nb_edges for graph in graphs.values())
     if nb_edges > MAX_EDGES:

@@ -18,3 +18,5 @@ class Workload(Struct):
     """Size of the machine it was made for, where that is known."""
     path: str = ""
     """The file it was read from."""
+    finishes: list[float] | None = None
+    """When each job had finished on the machine it was recorded on, where that is known."""

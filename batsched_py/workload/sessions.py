@@ -94,23 +94,20 @@ def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], delimiter: Deli
     return sessions
 
 
-def cut_workload(
-    workload: Workload, finishes: Sequence[float], delimiter: Delimiter
-) -> dict[str, list[Session]]:
+def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, list[Session]]:
     """Cut the jobs of every user into sessions.
-
-    ``finishes`` are the recorded finish times of ``workload.jobs``, in the same order.
 
     Users come in the order of their names, short ones first: that of their numbers, where they are numbers.
     """
-    jobs = workload.jobs
+    jobs, finishes = workload.jobs, workload.finishes
+    source = workload.path or workload.name
+    if finishes is None:
+        raise InputError(f"{source} does not say when its jobs had finished; sessions need an SWF log")
     submitted_by: dict[str, list[int]] = {}
     for index in sorted(range(len(jobs)), key=lambda i: jobs[i].submission_time):
         user = jobs[index].user
         if user is None:
-            raise InputError(
-                f"job {jobs[index].id} of {workload.path or workload.name} has no user, so no session"
-            )
+            raise InputError(f"job {jobs[index].id} of {source} has no user, so no session")
         submitted_by.setdefault(user, []).append(index)
     return {
         user: cut_sessions([jobs[i] for i in indices], [finishes[i] for i in indices], delimiter)

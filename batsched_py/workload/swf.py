@@ -201,8 +201,9 @@ def swf_to_workload(
     A job asks for the processors it was allocated, else for those it requested; one with neither is left
     out. Times are shifted so that the first submission is 0. The walltime is the larger one of the requested
     time and ``walltime_factor`` times the run time, or with the rule ``"requested"`` the requested time
-    alone; a job for which this gives nothing has no walltime. Users and what else the log says about a job
-    stand in its ``extra``, which jobs that agree in it share.
+    alone; a job for which this gives nothing has no walltime. A wait that was not recorded counts as 0 in
+    the recorded finishes. Users and what else the log says about a job stand in its ``extra``, which jobs
+    that agree in it share.
     """
     if not (walltime_factor > 0 and isfinite(walltime_factor)):
         raise InputError(f"the walltime factor must be a positive number, not {walltime_factor}")
@@ -234,16 +235,14 @@ def swf_to_workload(
             strict=True,
         )
     ]
-    return Workload(name=name, jobs=jobs, profiles=profiles, nb_hosts=log.machine_size, path=log.path)
-
-
-def recorded_finishes(log: SwfLog) -> list[float]:
-    """When each job of :func:`swf_to_workload` had finished on the recorded machine, on the same clock.
-
-    A wait that was not recorded counts as 0.
-    """
-    kept = log.select(log.processors > 0)
-    return (kept.submit - kept.submit.min() + np.maximum(kept.wait, 0) + kept.run_time).tolist()
+    return Workload(
+        name=name,
+        jobs=jobs,
+        profiles=profiles,
+        nb_hosts=log.machine_size,
+        path=log.path,
+        finishes=(log.submit - log.submit.min() + np.maximum(log.wait, 0) + log.run_time).tolist(),
+    )
 
 
 def _extras(log: SwfLog) -> list[dict[str, Any]]:

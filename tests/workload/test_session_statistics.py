@@ -11,7 +11,7 @@ import pytest
 from batsched_py.workload.session_graph import SessionGraph
 from batsched_py.workload.session_statistics import session_statistics
 from batsched_py.workload.sessions import Delimiter, Session, cut_workload
-from batsched_py.workload.swf import read_swf, recorded_finishes, swf_to_workload
+from batsched_py.workload.swf import read_swf, swf_to_workload
 
 HOUR = 3600
 
@@ -21,8 +21,7 @@ def graph_of(*spans: tuple[float, float], reduced: bool = True) -> SessionGraph:
 
 
 def graphs_of_log(path: Path, delimiter: str) -> dict[str, SessionGraph]:
-    log = read_swf(path)
-    sessions = cut_workload(swf_to_workload(log), recorded_finishes(log), Delimiter.parse(delimiter))
+    sessions = cut_workload(swf_to_workload(read_swf(path)), Delimiter.parse(delimiter))
     return {user: SessionGraph(sessions[user]) for user in sessions}
 
 

@@ -13,7 +13,7 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sessions import Delimiter, Session, cut_sessions, cut_workload
-from batsched_py.workload.swf import read_swf, recorded_finishes, swf_to_workload
+from batsched_py.workload.swf import read_swf, swf_to_workload
 
 MINUTE = 60
 
@@ -84,30 +84,38 @@ def test_no_jobs_make_no_sessions() -> None:
     assert cut_sessions([], [], Delimiter("max", 20)) == []
 
 
-def workload_of(*submissions: tuple[str | None, float]) -> Workload:
+def workload_of(*submissions: tuple[str | None, float], finishes: list[float] | None = None) -> Workload:
     """Jobs of the named users at these times, numbered from 0."""
     jobs = [
         Job(f"w0!{i}", time, 1, inf, "p", {} if user is None else {"user": user})
         for i, (user, time) in enumerate(submissions)
     ]
-    return Workload("w0", jobs, {})
+    return Workload("w0", jobs, {}, finishes=finishes)
 
 
 def test_every_user_has_sessions_of_their_own_in_the_order_of_their_numbers() -> None:
-    workload = workload_of(("10", 0.0), ("9", 1.0), ("10", 2.0), ("9", 9000.0))
-    sessions = cut_workload(workload, [5.0, 6.0, 7.0, 9005.0], Delimiter("arrival", 60))
+    workload = workload_of(
+        ("10", 0.0), ("9", 1.0), ("10", 2.0), ("9", 9000.0), finishes=[5.0, 6.0, 7.0, 9005.0]
+    )
+    sessions = cut_workload(workload, Delimiter("arrival", 60))
     spans = [(user, [(s.start, s.finish) for s in cut]) for user, cut in sessions.items()]
     assert spans == [("9", [(1.0, 6.0), (9000.0, 9005.0)]), ("10", [(0.0, 7.0)])]
 
 
 def test_jobs_are_cut_in_the_order_of_submission_wherever_they_stand() -> None:
-    sessions = cut_workload(workload_of(("1", 50.0), ("1", 0.0)), [60.0, 10.0], Delimiter("arrival", 0))
+    workload = workload_of(("1", 50.0), ("1", 0.0), finishes=[60.0, 10.0])
+    sessions = cut_workload(workload, Delimiter("arrival", 0))
     assert [(s.start, s.finish) for s in sessions["1"]] == [(0.0, 10.0), (50.0, 60.0)]
 
 
 def test_a_job_without_a_user_is_refused() -> None:
     with pytest.raises(InputError, match="w0!1 of w0 has no user"):
-        cut_workload(workload_of(("1", 0.0), (None, 1.0)), [0.0, 1.0], Delimiter("arrival", 0))
+        cut_workload(workload_of(("1", 0.0), (None, 1.0), finishes=[0.0, 1.0]), Delimiter("arrival", 0))
+
+
+def test_a_workload_without_recorded_finishes_is_refused() -> None:
+    with pytest.raises(InputError, match="w0 does not say when its jobs had finished"):
+        cut_workload(workload_of(("1", 0.0)), Delimiter("arrival", 0))
 
 
 def test_recorded_finishes_are_those_of_the_jobs_that_are_kept(tmp_path: Path) -> None:
@@ -115,10 +123,9 @@ def test_recorded_finishes_are_those_of_the_jobs_that_are_kept(tmp_path: Path) -
     records = [(1, 50, 0, 5, -1), (2, 100, 20, 300, 4), (3, 130, -1, 7, 1)]
     lines = [f"{n} {a} {w} {r} {p} -1 -1 -1 -1 -1 1 7 -1 -1 -1 -1 -1 -1" for n, a, w, r, p in records]
     (tmp_path / "log.swf").write_text("\n".join(lines) + "\n")
-    log = read_swf(tmp_path / "log.swf")
-    finishes = recorded_finishes(log)
-    assert [job.name for job in swf_to_workload(log).jobs] == ["2", "3"]
-    assert finishes == [320.0, 37.0]
+    workload = swf_to_workload(read_swf(tmp_path / "log.swf"))
+    assert [job.name for job in workload.jobs] == ["2", "3"]
+    assert workload.finishes == [320.0, 37.0]
 
 
 def slow_borders(rule: str, threshold: float, submissions: list[int], finishes: list[int]) -> list[int]:
