@@ -31,6 +31,9 @@ class Profile:
         last = self._step(end) if end < inf else len(self._times)
         for step in range(first, last):
             self._free[step] -= count
+        for step in (last, first):
+            if 0 < step < len(self._times) and self._free[step] == self._free[step - 1]:
+                del self._times[step], self._free[step]
 
     def _step(self, time: float) -> int:
         """The step that begins at ``time``, made if there is none."""
@@ -47,10 +50,10 @@ class Profile:
         """
         times, free = self._times, self._free
         start = now
-        for step in range(bisect_right(times, now) - 1, len(times)):
-            if times[step] >= start + duration - SLACK:
-                return start
-            step_end = times[step + 1] if step + 1 < len(times) else inf
-            if free[step] < count and step_end > start + SLACK:
+        for step in range(bisect_right(times, now), len(times) + 1):
+            step_end = times[step] if step < len(times) else inf
+            if free[step - 1] < count and step_end - max(start, times[step - 1]) > SLACK:
                 start = step_end
+            elif step_end >= start + duration - SLACK:
+                break
         return start

@@ -7,7 +7,7 @@ the full identifier of each job as ``id`` and its hosts as ``hosts``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from math import inf
 from operator import or_
 from typing import Any
@@ -21,9 +21,13 @@ from batsched_py.protocol.jobs import Job, JobState, Profile
 from batsched_py.workload.model import Workload
 
 
-def _blame(rule: str, rows: pd.DataFrame, time: str, text: Callable[[Any], str]) -> Iterator[Violation]:
-    for row in rows.itertuples():
-        yield Violation(rule, (row.id,), getattr(row, time), f"job {row.id} {text(row)}")
+def _blame(
+    rule: str, schedule: pd.DataFrame, wrong: pd.Series[bool], time: str, text: Callable[[Any], str]
+) -> Iterator[Violation]:
+    """A violation for each row that is wrong; ``time`` is the column that says when."""
+    if wrong.any():
+        for row in schedule[wrong].itertuples():
+            yield Violation(rule, (row.id,), getattr(row, time), f"job {row.id} {text(row)}")
 
 
 def overlap(schedule: pd.DataFrame) -> Iterator[Violation]:
@@ -84,10 +88,10 @@ def capacity(schedule: pd.DataFrame, hosts: int | None, moldable: set[str]) -> I
 
 def causality(schedule: pd.DataFrame) -> Iterator[Violation]:
     """No job starts before it is submitted."""
-    early = schedule[schedule["starting_time"] < schedule["submission_time"] - SLACK]
     yield from _blame(
         "causality",
-        early,
+        schedule,
+        schedule["starting_time"] < schedule["submission_time"] - SLACK,
         "starting_time",
         lambda row: f"starts at {row.starting_time:.6f}, before its submission at {row.submission_time:.6f}",
     )
@@ -99,14 +103,16 @@ def walltime(schedule: pd.DataFrame) -> Iterator[Violation]:
     ran = schedule["execution_time"]
     yield from _blame(
         "walltime",
-        schedule[ran > limit + SLACK],
+        schedule,
+        ran > limit + SLACK,
         "finish_time",
         lambda row: f"runs for {row.execution_time:.6f}, longer than its walltime {row.requested_time:.6f}",
     )
     stopped = schedule["final_state"] == JobState.WALLTIME_REACHED
     yield from _blame(
         "walltime",
-        schedule[stopped & (ran < limit - SLACK)],
+        schedule,
+        stopped & (ran < limit - SLACK),
         "finish_time",
         lambda row: f"reached its walltime {row.requested_time:.6f} after {row.execution_time:.6f}",
     )
@@ -117,7 +123,8 @@ def arithmetic(schedule: pd.DataFrame) -> Iterator[Violation]:
     ran = schedule["execution_time"]
     yield from _blame(
         "arithmetic",
-        schedule[ran < 0],
+        schedule,
+        ran < 0,
         "starting_time",
         lambda row: f"runs for {row.execution_time:.6f}",
     )
@@ -137,9 +144,17 @@ def arithmetic(schedule: pd.DataFrame) -> Iterator[Violation]:
     }
     for column, (formula, expected, slack) in expectations.items():
         wrong = (schedule[column] - expected).abs() > slack
-        for row in schedule.assign(expected=expected)[wrong].itertuples():
-            text = f"{column} of job {row.id} is {getattr(row, column):.6f}, {formula} is {row.expected:.6f}"
-            yield Violation("arithmetic", (row.id,), row.starting_time, text)
+        yield from _blame(
+            "arithmetic",
+            schedule.assign(written=schedule[column], expected=expected) if wrong.any() else schedule,
+            wrong,
+            "starting_time",
+            partial(_miscalculated, column, formula),
+        )
+
+
+def _miscalculated(column: str, formula: str, row: Any) -> str:
+    return f"has the {column} {row.written:.6f}, but {formula} is {row.expected:.6f}"
 
 
 def state(schedule: pd.DataFrame) -> Iterator[Violation]:
@@ -147,7 +162,8 @@ def state(schedule: pd.DataFrame) -> Iterator[Violation]:
     succeeded = schedule["final_state"] == JobState.SUCCESS
     yield from _blame(
         "state",
-        schedule[schedule["success"] != succeeded],
+        schedule,
+        schedule["success"] != succeeded,
         "submission_time",
         lambda row: f"is {row.final_state}, but its success flag is {row.success}",
     )
@@ -157,7 +173,8 @@ def state(schedule: pd.DataFrame) -> Iterator[Violation]:
     rejected = schedule["final_state"] == JobState.REJECTED
     yield from _blame(
         "state",
-        schedule[rejected & executed],
+        schedule,
+        rejected & executed,
         "submission_time",
         lambda row: "was rejected, but has times or hosts of an execution",
     )
@@ -165,8 +182,8 @@ def state(schedule: pd.DataFrame) -> Iterator[Violation]:
 
 def twice(schedule: pd.DataFrame) -> Iterator[Violation]:
     """No job has two rows."""
-    again = schedule[schedule["id"].duplicated()]
-    yield from _blame("twice", again, "submission_time", lambda row: "has more than one row")
+    again = schedule["id"].duplicated()
+    yield from _blame("twice", schedule, again, "submission_time", lambda row: "has more than one row")
 
 
 def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[Violation]:

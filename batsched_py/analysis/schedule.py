@@ -79,7 +79,6 @@ def _read_rows(file: Any) -> pd.DataFrame | None:
             dtype=_TYPES,
             keep_default_na=False,
             na_values={column: [""] for column in _NUMBERS},
-            float_precision="round_trip",
         )
     except ValueError:
         return None

@@ -1,0 +1,87 @@
+"""``batsched-py validate``: does a schedule obey the rules?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from batsched_py.cli.options import choose_platform, read_workloads, workload_options
+from batsched_py.workload.swf import WalltimeRule
+
+if TYPE_CHECKING:
+    from batsched_py.analysis.validator import Policy
+
+
+@click.command("validate", short_help="Check a schedule for violations.")
+@click.argument("schedule_file", metavar="PREFIX_jobs.csv", type=click.Path(path_type=Path))
+@workload_options(required=False)
+@click.option(
+    "-p",
+    "--platform",
+    "platform_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The platform of SimGrid (.xml) it was made on.",
+)
+@click.option("--hosts", metavar="N", type=int, help="The number of hosts it was made on.")
+@click.option(
+    "--policy",
+    type=click.Choice(["fcfs", "easy", "conservative"]),
+    help="Check what this policy promises as well; easy and conservative need --hosts or -p.",
+)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    schedule_file: Path,
+    workload_files: Sequence[Path],
+    walltime_factor: float,
+    walltime_rule: WalltimeRule,
+    platform_file: Path | None,
+    hosts: int | None,
+    policy: Policy | None,
+) -> None:
+    """Check the jobs.csv of a simulation, by this or any other Batsim, for violations of the rules.
+
+    \b
+    Always       overlap     no host runs two jobs at a time
+                 capacity    as many hosts as the job asked for, all of which exist
+                 causality   no start before the submission
+                 walltime    never exceeded; reached exactly by those it stopped
+                 arithmetic  finish, waiting, turnaround and stretch fit the other times
+                 state       success flag and final state agree
+                 twice       no job has two rows
+    With -w      lost, invented, workload
+                             every job is there, as the workload describes it, and no other
+    With --policy
+      fcfs-order             jobs start in the order of submission
+      easy-idle              the head of the queue starts as soon as it fits
+      easy-reservation       and no later than its first shadow time
+      easy-backfill          those who overtake it do not need the hosts reserved for it
+      conservative-reservation
+                             no job starts later than the reservation it gets on arrival
+
+    Times that differ by less than their printing error are the same. The first violation is printed, with
+    the number of violations of each rule; the exit code is then 1.
+
+    \b
+    Examples:
+      batsched-py validate out_jobs.csv
+      batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
+    """
+    from batsched_py.analysis.schedule import read_schedule
+    from batsched_py.analysis.validator import validate
+
+    platform = choose_platform(platform_file, hosts, speed=None)
+    workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
+    schedule = read_schedule(schedule_file)
+    found = validate(schedule, len(platform.hosts) if platform else None, workloads, policy)
+    if found:
+        counts = Counter(violation.rule for violation in found)
+        click.echo(f"{schedule_file}: {found[0]}")
+        click.echo(", ".join(f"{rule}: {count}" for rule, count in sorted(counts.items())))
+        ctx.exit(1)
+    click.echo(f"{schedule_file}: {len(schedule)} jobs, no violation")

@@ -1,0 +1,408 @@
+"""The validator finds what is wrong, says which rule it breaks, and is silent on what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.analysis.schedule import read_schedule
+from batsched_py.analysis.validator import validate
+from batsched_py.errors import InputError
+from batsched_py.protocol.jobs import Job
+from batsched_py.simulator.platform import read_platform
+from batsched_py.workload.model import Workload
+from batsched_py.workload.read import read_workload
+from tests.reference_schedulers import RefJob, jobs_csv, ref_jobs, simulate
+
+GOLDEN = Path(__file__).parents[1] / "data" / "golden"
+HOSTS = 4
+POLICIES = ["fcfs", "easy", "conservative"]
+
+
+def written(jobs: list[RefJob], starts: dict[str, float], folder: Path) -> pd.DataFrame:
+    path = folder / "jobs.csv"
+    path.write_text(jobs_csv(jobs, starts, HOSTS))
+    return read_schedule(path)
+
+
+def workload_of(jobs: list[RefJob]) -> Workload:
+    return Workload(
+        "w0",
+        [Job(f"w0!{job.id}", job.submission, job.size, job.walltime, f"p{job.id}") for job in jobs],
+        {f"p{job.id}": {"type": "delay", "delay": job.run_time} for job in jobs},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("schedules")
+
+
+# --- silence -------------------------------------------------------------------------------------
+
+
+@given(jobs=ref_jobs(HOSTS), policy=st.sampled_from(POLICIES))
+def test_what_the_obvious_schedulers_do_is_clean(folder: Path, jobs: list[RefJob], policy: str) -> None:
+    schedule = written(jobs, simulate(jobs, HOSTS, policy), folder)
+    assert validate(schedule, HOSTS, [workload_of(jobs)], policy) == []
+
+
+@given(jobs=ref_jobs(HOSTS), divisor=st.sampled_from([3, 7, 900]), policy=st.sampled_from(["fcfs", "easy"]))
+def test_times_that_do_not_fit_into_six_decimals_are_no_violations(
+    folder: Path, jobs: list[RefJob], divisor: int, policy: str
+) -> None:
+    jobs = [
+        replace(
+            job,
+            submission=job.submission / divisor,
+            run_time=job.run_time / divisor,
+            walltime=job.walltime / divisor,
+        )
+        for job in jobs
+    ]
+    schedule = written(jobs, simulate(jobs, HOSTS, policy), folder)
+    assert validate(schedule, HOSTS, [workload_of(jobs)], policy) == []
+
+
+def recording(folder: Path) -> tuple[pd.DataFrame, int, list[Workload]]:
+    words = (folder / "command.txt").read_text().splitlines()[0].split()
+    files = [words[index + 1] for index, word in enumerate(words) if word == "-w"]
+    workloads = [read_workload(folder / file, f"w{number}") for number, file in enumerate(files)]
+    platform = read_platform(folder / words[words.index("-p") + 1])
+    return read_schedule(folder / "jobs.csv"), len(platform.hosts), workloads
+
+
+#: Where Batsim itself goes astray. In kinds120, job 120 is a sequence whose walltime passes exactly between
+#: two of its parts; a rounding error makes what is left of it negative, which Batsim takes for no walltime.
+#: In probe_dynw0, jobs are registered under the name of the static workload.
+KNOWN = {
+    **{
+        f"kinds120_{scheduler}": [("walltime", ("w0!120",))]
+        for scheduler in ("conservative_bf", "easy_bf", "easy_bf_fast", "filler")
+    },
+    "probe_dynw0": [("invented", ("w0!exist",)), ("invented", ("w0!new",))],
+}
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(path.parent for path in GOLDEN.glob("*/jobs.csv")), ids=lambda path: path.name
+)
+def test_the_schedules_of_the_real_batsim_are_clean(folder: Path) -> None:
+    schedule, hosts, workloads = recording(folder)
+    found = [(violation.rule, violation.jobs) for violation in validate(schedule, hosts, workloads)]
+    assert found == KNOWN.get(folder.name, [])
+
+
+@pytest.mark.parametrize("name", ["rigid200", "busy400", "uneven100"])
+def test_fcfs_of_the_real_batsim_keeps_its_promise(name: str) -> None:
+    schedule, hosts, workloads = recording(GOLDEN / f"{name}_fcfs")
+    assert validate(schedule, hosts, workloads, "fcfs") == []
+
+
+@pytest.mark.parametrize("name", ["rigid200_easy_bf", "busy400_easy_bf", "two_workloads"])
+def test_easy_of_the_real_batsim_keeps_its_promises(name: str) -> None:
+    schedule, hosts, workloads = recording(GOLDEN / name)
+    assert validate(schedule, hosts, workloads, "easy") == []
+
+
+@pytest.mark.parametrize("name", ["rigid200_filler", "busy400_easy_bf_fast"])
+def test_backfilling_without_regard_for_the_head_breaks_the_promises_of_easy(name: str) -> None:
+    schedule, hosts, workloads = recording(GOLDEN / name)
+    assert "easy-backfill" in {violation.rule for violation in validate(schedule, hosts, workloads, "easy")}
+
+
+# --- one rule at a time --------------------------------------------------------------------------
+
+A = RefJob("a", 0, 3, 10, 20)
+B = RefJob("b", 1, 2, 10, 5)
+C = RefJob("c", 2, 5, 1, 1)
+D = RefJob("d", 3, 1, 0, 1)
+Change = Callable[[pd.DataFrame], pd.DataFrame]
+
+
+def example(folder: Path) -> pd.DataFrame:
+    """a on hosts 0-2 from 0 to 10, b on 0-1 from 10 until killed at 15; c is too wide; d takes no time."""
+    return written([A, B, C, D], {"a": 0, "b": 10, "d": 3}, folder).set_index("job_id", drop=False)
+
+
+def field(job: str, column: str, value: object) -> Change:
+    """One field is another."""
+
+    def change(schedule: pd.DataFrame) -> pd.DataFrame:
+        schedule.loc[job, column] = value
+        return schedule
+
+    return change
+
+
+def times(job: str, start: float, ran: float) -> Change:
+    """A job runs at another time, and all that follows from it is as it must be."""
+
+    def change(schedule: pd.DataFrame) -> pd.DataFrame:
+        turnaround = start + ran - schedule.loc[job, "submission_time"]
+        columns = [
+            "starting_time",
+            "execution_time",
+            "finish_time",
+            "waiting_time",
+            "turnaround_time",
+            "stretch",
+        ]
+        values = [start, ran, start + ran, turnaround - ran, turnaround, turnaround / ran]
+        schedule.loc[job, columns] = values
+        return schedule
+
+    return change
+
+
+def failed(schedule: pd.DataFrame) -> pd.DataFrame:
+    """Job a fails, as nothing in its profile makes it."""
+    schedule.loc["a", ["success", "final_state"]] = [0, "COMPLETED_FAILED"]
+    return schedule
+
+
+def with_another(name: str) -> Change:
+    """The row of c is there again, under this name."""
+    return lambda schedule: pd.concat([schedule, schedule.loc[["c"]].assign(job_id=name)])
+
+
+@pytest.mark.parametrize(
+    ("rule", "jobs", "change"),
+    [
+        ("overlap", ("w0!a", "w0!b"), times("b", 9, 5)),
+        ("overlap", ("w0!a", "w0!d"), field("d", "allocated_resources", "2")),
+        ("capacity", ("w0!a",), field("a", "allocated_resources", "0-1")),
+        ("capacity", ("w0!a",), field("a", "allocated_resources", "")),
+        ("capacity", ("w0!b",), field("b", "allocated_resources", "0 4")),
+        ("causality", ("w0!d",), times("d", 2, 1e-5)),
+        ("walltime", ("w0!b",), times("b", 10, 5.00001)),
+        ("walltime", ("w0!b",), times("b", 10, 4.9)),
+        ("arithmetic", ("w0!d",), field("d", "finish_time", 3.1)),
+        ("arithmetic", ("w0!b",), field("b", "waiting_time", 9.00001)),
+        ("arithmetic", ("w0!b",), field("b", "turnaround_time", 13.9)),
+        ("arithmetic", ("w0!b",), field("b", "stretch", 2.80001)),
+        ("arithmetic", ("w0!a",), times("a", 0, -1)),
+        ("state", ("w0!a",), field("a", "success", 0)),
+        ("state", ("w0!b",), field("b", "success", 1)),
+        ("state", ("w0!c",), field("c", "success", 1)),
+        ("state", ("w0!c",), field("c", "allocated_resources", "3")),
+        ("twice", ("w0!c",), with_another("c")),
+        ("invented", ("w0!e",), with_another("e")),
+        ("lost", ("w0!c",), lambda schedule: schedule.drop("c")),
+        ("workload", ("w0!c",), field("c", "submission_time", 2.1)),
+        ("workload", ("w0!c",), field("c", "requested_number_of_resources", 6)),
+        ("workload", ("w0!a",), field("a", "requested_time", 21.0)),
+        ("workload", ("w0!a",), field("a", "requested_time", -1.0)),
+        ("workload", ("w0!a",), field("a", "profile", "pb")),
+        ("workload", ("w0!a",), failed),
+    ],
+)
+def test_a_broken_rule_is_named(tmp_path: Path, rule: str, jobs: tuple[str, ...], change: Change) -> None:
+    found = validate(change(example(tmp_path)), HOSTS, [workload_of([A, B, C, D])])
+    assert {violation.rule for violation in found} == {rule}
+    assert found[0].jobs == jobs
+
+
+def test_the_example_breaks_no_rule(tmp_path: Path) -> None:
+    assert validate(example(tmp_path), HOSTS, [workload_of([A, B, C, D])]) == []
+
+
+def test_a_violation_says_who_when_and_how(tmp_path: Path) -> None:
+    (found,) = validate(times("b", 9, 5)(example(tmp_path)))
+    assert str(found) == "overlap at 9.000000: jobs w0!a and w0!b both run on 0-1"
+
+
+def test_violations_come_in_the_order_of_time(tmp_path: Path) -> None:
+    schedule = field("a", "success", 0)(times("b", 9, 5)(example(tmp_path)))
+    assert [violation.rule for violation in validate(schedule)] == ["state", "overlap"]
+
+
+def test_a_third_job_on_a_contested_host_is_found_when_the_first_has_left(tmp_path: Path) -> None:
+    jobs = [RefJob(name, 0, 1, 10, inf) for name in "abc"]
+    schedule = written(jobs, {"a": 0, "b": 5, "c": 12}, tmp_path)
+    schedule["allocated_resources"] = "0"
+    assert [violation.jobs for violation in validate(schedule)] == [("w0!a", "w0!b"), ("w0!b", "w0!c")]
+
+
+def test_jobs_of_no_length_may_share_a_host_with_whatever_starts_then(tmp_path: Path) -> None:
+    jobs = [RefJob("a", 0, 4, 0, 5), RefJob("b", 0, 4, 0, 5), RefJob("c", 0, 4, 7, 9)]
+    assert validate(written(jobs, {"a": 0, "b": 0, "c": 0}, tmp_path), HOSTS) == []
+
+
+def test_a_job_whose_work_is_a_total_may_run_on_any_number_of_hosts(tmp_path: Path) -> None:
+    workload = workload_of([A, B, C, D])
+    workload.profiles["total"] = {"type": "parallel_homogeneous_total", "cpu": 1e9, "com": 0}
+    workload.profiles["pa"] = {"type": "composed", "seq": ["total"], "repeat": 2}
+    schedule = field("a", "allocated_resources", "0-1")(example(tmp_path))
+    assert validate(schedule, HOSTS, [workload]) == []
+
+
+def test_a_sequence_returns_what_its_first_failing_part_returns(tmp_path: Path) -> None:
+    workload = workload_of([A, B, C, D])
+    workload.profiles["fails"] = {"type": "delay", "delay": 1, "ret": 3}
+    workload.profiles["pa"] = {"type": "composed", "seq": ["pb", "fails", "pb"]}
+    assert validate(failed(example(tmp_path)), HOSTS, [workload]) == []
+    assert [violation.text for violation in validate(example(tmp_path), HOSTS, [workload])] == [
+        "job w0!a ends COMPLETED_SUCCESSFULLY, but its profile returns 3"
+    ]
+
+
+def test_jobs_registered_under_other_names_are_not_looked_for_in_the_workloads(tmp_path: Path) -> None:
+    schedule = example(tmp_path)
+    schedule.loc[["a", "b"], "workload_name"] = "dynamic"
+    assert validate(schedule, HOSTS, [workload_of([C, D])]) == []
+
+
+# --- corruption at random ------------------------------------------------------------------------
+
+NUMBERS = ["submission_time", "requested_time", "starting_time", "execution_time", "finish_time"]
+NUMBERS += ["waiting_time", "turnaround_time", "stretch"]
+
+
+@given(jobs=ref_jobs(HOSTS), column=st.sampled_from(NUMBERS), delta=st.floats(1e-4, 1e4), data=st.data())
+def test_a_corrupted_number_is_noticed(
+    folder: Path, jobs: list[RefJob], column: str, delta: float, data: st.DataObject
+) -> None:
+    schedule = written(jobs, simulate(jobs, HOSTS, "easy"), folder)
+    filled = schedule.index[schedule[column].notna()]
+    if len(filled):
+        row = data.draw(st.sampled_from(list(filled)))
+        bound = 1e-4 * (1 + schedule.loc[row, "stretch"]) if column == "stretch" else 0
+        schedule.loc[row, column] += data.draw(st.sampled_from([1, -1])) * (delta + bound)
+        assert validate(schedule, HOSTS, [workload_of(jobs)])
+
+
+@given(
+    jobs=ref_jobs(HOSTS),
+    kind=st.sampled_from(["drop", "repeat", "rename", "flag", "state", "hosts", "size"]),
+    seed=st.integers(0, 99),
+)
+def test_a_corrupted_row_is_noticed(folder: Path, jobs: list[RefJob], kind: str, seed: int) -> None:
+    schedule = written(jobs, simulate(jobs, HOSTS, "easy"), folder)
+    random = Random(seed)
+    row = random.choice(list(schedule.index))
+    match kind:
+        case "drop":
+            schedule = schedule.drop(row)
+        case "repeat":
+            schedule = pd.concat([schedule, schedule.loc[[row]]])
+        case "rename":
+            schedule.loc[row, "job_id"] = "another"
+        case "flag":
+            schedule.loc[row, "success"] = 1 - schedule.loc[row, "success"]
+        case "state":
+            states = ["COMPLETED_SUCCESSFULLY", "COMPLETED_FAILED", "COMPLETED_WALLTIME_REACHED", "REJECTED"]
+            states.remove(schedule.loc[row, "final_state"])
+            schedule.loc[row, "final_state"] = random.choice(states)
+        case "hosts":
+            schedule.loc[row, "allocated_resources"] += f" {HOSTS}"
+        case "size":
+            schedule.loc[row, "requested_number_of_resources"] += random.choice([-1, 1])
+    assert validate(schedule, HOSTS, [workload_of(jobs)])
+
+
+# --- promises ------------------------------------------------------------------------------------
+
+
+def promises_broken(
+    folder: Path, jobs: list[RefJob], starts: dict[str, float], policy: str
+) -> list[tuple[str, tuple[str, ...], float]]:
+    found = validate(written(jobs, starts, folder), HOSTS, [workload_of(jobs)], policy)
+    return [(violation.rule, violation.jobs, violation.time) for violation in found]
+
+
+def test_fcfs_order(tmp_path: Path) -> None:
+    jobs = [RefJob("a", 0, 4, 10, 10), RefJob("b", 1, 4, 5, 5), RefJob("c", 2, 4, 5, 5)]
+    assert promises_broken(tmp_path, jobs, {"a": 0, "b": 15, "c": 10}, "fcfs") == [
+        ("fcfs-order", ("w0!c", "w0!b"), 10)
+    ]
+
+
+def test_fcfs_may_start_jobs_of_equal_submission_in_any_order(tmp_path: Path) -> None:
+    jobs = [RefJob("a", 0, 4, 10, 10), RefJob("b", 0, 4, 5, 5)]
+    assert promises_broken(tmp_path, jobs, {"a": 5, "b": 0}, "fcfs") == []
+
+
+def test_easy_idle(tmp_path: Path) -> None:
+    jobs = [RefJob("a", 0, 2, 10, 10), RefJob("b", 1, 2, 5, 5)]
+    assert ("easy-idle", ("w0!b",), 1) in promises_broken(tmp_path, jobs, {"a": 0, "b": 10}, "easy")
+
+
+def test_easy_reservation(tmp_path: Path) -> None:
+    """c delays b, and c had not the right to overtake it: both are named."""
+    jobs = [RefJob("a", 0, 2, 10, 10), RefJob("b", 1, 4, 5, 5), RefJob("c", 2, 1, 20, 20)]
+    assert promises_broken(tmp_path, jobs, {"a": 0, "b": 22, "c": 2}, "easy") == [
+        ("easy-reservation", ("w0!b",), 1),
+        ("easy-backfill", ("w0!c", "w0!b"), 2),
+    ]
+
+
+def test_easy_backfill_without_harm_done(tmp_path: Path) -> None:
+    """c ends before it could do harm, but by its walltime it could have."""
+    jobs = [RefJob("a", 0, 2, 10, 10), RefJob("b", 1, 4, 5, 5), RefJob("c", 2, 1, 3, 20)]
+    assert promises_broken(tmp_path, jobs, {"a": 0, "b": 10, "c": 2}, "easy") == [
+        ("easy-backfill", ("w0!c", "w0!b"), 2)
+    ]
+
+
+def test_easy_backfill_onto_more_than_the_extra_hosts(tmp_path: Path) -> None:
+    jobs = [
+        RefJob("a", 0, 2, 10, 10),
+        RefJob("b", 1, 3, 5, 5),
+        RefJob("c", 2, 1, 3, 20),
+        RefJob("d", 3, 1, 3, 20),
+    ]
+    starts = {"a": 0, "b": 10, "c": 2, "d": 3}
+    assert promises_broken(tmp_path, jobs, starts, "easy") == [("easy-backfill", ("w0!d", "w0!b"), 3)]
+
+
+def test_the_head_may_be_any_of_those_submitted_first(tmp_path: Path) -> None:
+    """Behind b, c may be backfilled; behind x it may not. Both were submitted at once."""
+    jobs = [
+        RefJob("a", 0, 2, 10, 10),
+        RefJob("b", 1, 3, 5, 5),
+        RefJob("c", 2, 1, 20, 20),
+        RefJob("x", 1, 4, 5, 5),
+    ]
+    assert promises_broken(tmp_path, jobs, {"a": 0, "b": 10, "c": 2, "x": 22}, "easy") == []
+
+
+def test_conservative_reservation(tmp_path: Path) -> None:
+    """EASY lets d overtake, which delays c beyond its reservation at 20."""
+    jobs = [
+        RefJob("a", 0, 2, 10, 10),
+        RefJob("b", 1, 3, 10, 10),
+        RefJob("c", 2, 4, 10, 10),
+        RefJob("d", 3, 1, 30, 30),
+    ]
+    starts = simulate(jobs, HOSTS, "easy")
+    assert promises_broken(tmp_path, jobs, starts, "easy") == []
+    assert promises_broken(tmp_path, jobs, starts, "conservative") == [
+        ("conservative-reservation", ("w0!c",), 2)
+    ]
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_promises_about_free_hosts_need_their_number(tmp_path: Path, policy: str) -> None:
+    with pytest.raises(InputError, match="depend on the number of hosts"):
+        validate(example(tmp_path), policy=policy)
+
+
+@given(jobs=ref_jobs(HOSTS), late=st.integers(0, 14), delay=st.integers(1, 40))
+def test_a_job_that_is_held_back_is_noticed(folder: Path, jobs: list[RefJob], late: int, delay: int) -> None:
+    """With distinct submissions and nobody behind it, a job alone in the queue must start when it fits."""
+    jobs = [replace(job, submission=100.0 * number) for number, job in enumerate(jobs)]
+    starts = simulate(jobs, HOSTS, "easy")
+    held = sorted(starts)[late % len(starts)] if starts else None
+    if held is not None:
+        starts[held] += delay
+        rules = {rule for rule, _, _ in promises_broken(folder, jobs, starts, "easy")}
+        assert rules & {"easy-idle", "easy-reservation"}
