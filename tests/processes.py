@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Timer
 from types import TracebackType
@@ -19,7 +19,7 @@ import zmq
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "batsched_py"]
 #: Longer than anything here takes, even on a busy machine; no test waits for ever.
-PATIENCE = 60
+PATIENCE = 30
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -58,7 +58,7 @@ def call(arguments: Sequence[str | Path], cwd: Path | None = None, **variables: 
 
 
 class Service:
-    """A running ``batsched-py serve``."""
+    """A running ``batsched-py serve`` or ``record``."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
@@ -75,9 +75,9 @@ class Service:
 
 
 @contextmanager
-def serving(*arguments: str | Path) -> Iterator[Service]:
-    """``batsched-py serve`` at a free port."""
-    with start(["serve", "--endpoint", "tcp://127.0.0.1:*", *arguments]) as process:
+def service(*arguments: str | Path) -> Iterator[Service]:
+    """A command that first says where it listens."""
+    with start(arguments) as process:
         watch = Timer(PATIENCE, process.kill)
         watch.start()
         try:
@@ -85,6 +85,16 @@ def serving(*arguments: str | Path) -> Iterator[Service]:
         finally:
             watch.cancel()
             process.kill()
+
+
+def serving(*arguments: str | Path) -> AbstractContextManager[Service]:
+    """``batsched-py serve`` at a free port."""
+    return service("serve", "--endpoint", "tcp://127.0.0.1:*", *arguments)
+
+
+def recording(file: Path, back: str, *arguments: str | Path) -> AbstractContextManager[Service]:
+    """``batsched-py record`` at a free port, in front of a decision process."""
+    return service("record", "--front", "tcp://127.0.0.1:*", "--back", back, *arguments, file)
 
 
 class Peer:
