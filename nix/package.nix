@@ -1,0 +1,19 @@
+# batsched_py as a Python package of nixpkgs.
+{ lib, buildPythonPackage, hatchling, click, msgspec, networkx, numpy, pandas, pyzmq, rich }:
+
+buildPythonPackage {
+  pname = "batsched-py";
+  version =
+    let init = builtins.readFile ../batsched_py/__init__.py;
+    in builtins.head (builtins.match ''.*__version__ = "([^"]+)".*'' init);
+  pyproject = true;
+  src = lib.cleanSource ../.;
+  build-system = [ hatchling ];
+  dependencies = [ click msgspec networkx numpy pandas pyzmq rich ];
+  pythonImportsCheck = [ "batsched_py" ];
+  meta = {
+    description = "A Batsim decision process, schedulers, feedback users and a built-in Batsim";
+    license = lib.licenses.mit;
+    mainProgram = "batsched-py";
+  };
+}
