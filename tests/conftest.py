@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,10 +32,12 @@ def shared() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def usual_logging() -> Iterator[None]:
-    """What a command that runs inside a test changes of the logging is undone."""
+def as_before() -> Iterator[None]:
+    """What a command that runs inside a test changes of this process is undone."""
     loggers = [logging.getLogger("batsched_py"), logging.getLogger("batsched_py.simulator.client")]
     levels = [logger.level for logger in loggers]
+    on_sigterm = signal.getsignal(signal.SIGTERM)
     yield
+    signal.signal(signal.SIGTERM, on_sigterm)
     for logger, level in zip(loggers, levels, strict=True):
         logger.setLevel(level)

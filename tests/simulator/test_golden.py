@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
-from typing import cast
 
 import pytest
 
 from batsched_py.cli.batsim import command
-from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.server import Server
 from tests.golden import RecordedProcess, Recording, rows, same
 
@@ -26,7 +24,7 @@ PATIENCE = 10
 
 def run_batsim(arguments: Sequence[str], process: RecordedProcess) -> None:
     """Run the command ``batsim`` against a decision process, each at its end of a socket."""
-    with Server(lambda: cast(DecisionProcess, process), "tcp://127.0.0.1:*", timeout=PATIENCE) as server:
+    with Server(lambda: process, "tcp://127.0.0.1:*", timeout=PATIENCE) as server:
         service = Thread(target=server.serve)
         service.start()
         try:
