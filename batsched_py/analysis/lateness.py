@@ -1,0 +1,58 @@
+"""Lateness: how much later than recorded the users of a replay with feedback submit their jobs.
+
+M. Madon, G. Da Costa and J.-M. Pierson, "Replay with Feedback: How does the performance of HPC system impact
+user submission behavior?", Future Generation Computer Systems, 2024.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from batsched_py.errors import InputError
+from batsched_py.workload.swf import SwfLog
+
+
+def recorded_submissions(log: SwfLog) -> pd.DataFrame:
+    """When and by whom each job of a log was submitted, by the job's identifier in a schedule.
+
+    As in a simulation of the log, jobs without processors are left out and the first of the others is
+    submitted at 0.
+    """
+    log = log.select(log.processors > 0)
+    return pd.DataFrame(
+        {"submission_time": log.submit - log.submit.min(), "user": log.user.astype(str)},
+        index=pd.Index(log.job_number.astype(str), name="job_id"),
+    )
+
+
+def job_lateness(schedule: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
+    """The lateness of each job, with its ``user`` and its ``recorded`` submission, in the recorded order.
+
+    Every job of the schedule must be in the log, under the same number; jobs that were rejected or killed
+    were submitted like all others.
+    """
+    unknown = schedule.loc[~schedule["job_id"].isin(recorded.index), "job_id"]
+    if len(unknown):
+        raise InputError(f"job {unknown.iloc[0]} of the schedule is not in the recorded log")
+    again = schedule.loc[schedule["job_id"].duplicated(), "job_id"]
+    if len(again):
+        raise InputError(f"job {again.iloc[0]} is twice in the schedule; a recorded log has it once")
+    jobs = recorded.loc[schedule["job_id"]].rename(columns={"submission_time": "recorded"})
+    jobs["lateness"] = schedule["submission_time"].to_numpy() - jobs["recorded"].to_numpy()
+    return jobs.sort_values("recorded", kind="stable")
+
+
+def mean_lateness(jobs: pd.DataFrame) -> float:
+    """How much later than recorded jobs are submitted, on average, in seconds."""
+    return float(jobs["lateness"].mean())
+
+
+def relative_lateness(jobs: pd.DataFrame) -> float:
+    """The mean lateness as a part of the time between the first and the last recorded submission, plus 1."""
+    length = float(jobs["recorded"].max() - jobs["recorded"].min())
+    return 1 + mean_lateness(jobs) / length if length > 0 else float("nan")
+
+
+def additional_lateness(jobs: pd.DataFrame) -> float:
+    """By how much each submission adds to the lateness, in seconds, if all of them add the same."""
+    return 2 * mean_lateness(jobs) / (len(jobs) - 1) if len(jobs) > 1 else float("nan")

@@ -1,0 +1,248 @@
+"""What is measured of a schedule, each metric with its formula.
+
+The metrics are listed in :data:`METRICS`, and only there: what the command prints, what it explains and what
+the documentation says come from this list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import pandas as pd
+
+from batsched_py.analysis import lateness
+from batsched_py.analysis.outcome import Outcome, queue_length
+from batsched_py.analysis.schedule import INSTANT
+from batsched_py.protocol.jobs import JobState
+
+DAY: Final = 86400.0
+
+#: Bound of the bounded slowdown, in seconds: shorter jobs count as if they ran so long.
+TAU: Final = 10.0
+
+
+SYMBOLS: Final = (
+    "For each job, a is its submission, s its start, f its finish and r = f - s its run time. n is the "
+    "number of all jobs, rejected ones among them; sums and maxima go over the jobs that were executed."
+)
+
+_AS_BATSIM: Final = "Rejected jobs count as 0, killed jobs with the times they had."
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure that sums up a schedule."""
+
+    name: str
+    unit: str
+    formula: str
+    """For people, in the symbols of :data:`SYMBOLS`."""
+    compute: Callable[[Outcome], float]
+    counting: str = _AS_BATSIM
+    """What rejected and killed jobs count as."""
+    per_user: bool = True
+    """Whether it makes sense for the jobs of one user."""
+    of_replay: bool = False
+    """Whether it compares with a recorded log."""
+
+
+def _mean(column: Callable[[pd.DataFrame], pd.Series[float]]) -> Callable[[Outcome], float]:
+    """The sum over executed jobs, divided by the number of all jobs."""
+    return lambda outcome: _ratio(column(outcome.executed).sum(), len(outcome.schedule))
+
+
+def _max(column: Callable[[pd.DataFrame], pd.Series[float]]) -> Callable[[Outcome], float]:
+    return lambda outcome: float(column(outcome.executed).max()) if len(outcome.executed) else 0.0
+
+
+def _ratio(part: float, whole: float) -> float:
+    return float(part / whole) if whole else float("nan")
+
+
+def _count(state: JobState) -> Callable[[Outcome], float]:
+    return lambda outcome: int((outcome.schedule["final_state"] == state).sum())
+
+
+def _waiting(jobs: pd.DataFrame) -> pd.Series[float]:
+    return jobs["waiting_time"]
+
+
+def _turnaround(jobs: pd.DataFrame) -> pd.Series[float]:
+    return jobs["turnaround_time"]
+
+
+def _slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
+    return jobs["turnaround_time"] / jobs["execution_time"]
+
+
+def _bounded_slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
+    return (jobs["turnaround_time"] / jobs["execution_time"].clip(lower=TAU)).clip(lower=1.0)
+
+
+def _stretch(jobs: pd.DataFrame) -> pd.Series[float]:
+    return jobs["stretch"]
+
+
+_SHORT: Final = f" A job of no length counts with r = {INSTANT:g} s, as in Batsim."
+_SUBMITTED: Final = "Rejected and killed jobs count like all others: they were submitted."
+
+METRICS: Final[tuple[Metric, ...]] = (
+    Metric(
+        "nb_jobs",
+        "jobs",
+        "n, the number of jobs",
+        lambda outcome: len(outcome.schedule),
+        "Rejected and killed jobs count.",
+    ),
+    Metric(
+        "nb_jobs_finished",
+        "jobs",
+        "number of jobs that were executed",
+        lambda outcome: len(outcome.executed),
+        "Rejected jobs do not count, killed jobs do.",
+    ),
+    Metric(
+        "nb_jobs_success",
+        "jobs",
+        "number of jobs that ended COMPLETED_SUCCESSFULLY",
+        _count(JobState.SUCCESS),
+        "Neither rejected nor killed jobs count.",
+    ),
+    Metric(
+        "nb_jobs_killed",
+        "jobs",
+        "number of jobs that were executed and did not end COMPLETED_SUCCESSFULLY",
+        lambda outcome: len(outcome.executed) - _count(JobState.SUCCESS)(outcome),
+        "As in Batsim: those that reached their walltime, were killed by the scheduler, or failed.",
+    ),
+    Metric(
+        "nb_jobs_rejected",
+        "jobs",
+        "number of jobs that ended REJECTED",
+        _count(JobState.REJECTED),
+        "Killed jobs do not count.",
+    ),
+    Metric(
+        "makespan",
+        "s",
+        "max f - min a",
+        lambda outcome: outcome.makespan,
+        "The submission of a rejected job counts; a killed job finishes when it is killed.",
+        per_user=False,
+    ),
+    Metric("mean_waiting_time", "s", "sum (s - a) / n", _mean(_waiting)),
+    Metric("max_waiting_time", "s", "max (s - a)", _max(_waiting)),
+    Metric("mean_turnaround_time", "s", "sum (f - a) / n", _mean(_turnaround)),
+    Metric("max_turnaround_time", "s", "max (f - a)", _max(_turnaround)),
+    Metric("mean_slowdown", "", "sum ((f - a) / r) / n", _mean(_slowdown), _AS_BATSIM + _SHORT),
+    Metric("max_slowdown", "", "max ((f - a) / r)", _max(_slowdown), _AS_BATSIM + _SHORT),
+    Metric(
+        "mean_bounded_slowdown",
+        "",
+        f"sum max(1, (f - a) / max(r, {TAU:g} s)) / n",
+        _mean(_bounded_slowdown),
+    ),
+    Metric(
+        "max_bounded_slowdown",
+        "",
+        f"max max(1, (f - a) / max(r, {TAU:g} s))",
+        _max(_bounded_slowdown),
+    ),
+    Metric(
+        "mean_stretch",
+        "",
+        "sum (column stretch) / n, which is the slowdown as Batsim printed it",
+        _mean(_stretch),
+        _AS_BATSIM + _SHORT,
+    ),
+    Metric("max_stretch", "", "max (column stretch)", _max(_stretch), _AS_BATSIM + _SHORT),
+    Metric(
+        "utilization",
+        "",
+        "sum (r * hosts of the job) / (hosts of the machine * makespan)",
+        lambda outcome: _ratio(outcome.host_seconds, outcome.machine_size * outcome.makespan),
+        "Rejected jobs use nothing; killed jobs use their hosts until they are killed.",
+        per_user=False,
+    ),
+    Metric(
+        "throughput",
+        "jobs/day",
+        "number of jobs that were executed / makespan",
+        lambda outcome: _ratio(len(outcome.executed), outcome.makespan / DAY),
+        "Rejected jobs do not count, killed jobs do.",
+        per_user=False,
+    ),
+    Metric(
+        "mean_queue_length",
+        "jobs",
+        "sum (s - a) / makespan, the average over time",
+        lambda outcome: _ratio(_waiting(outcome.executed).sum(), outcome.makespan),
+        "Rejected jobs do not count: nothing tells how long they waited. Killed jobs count.",
+        per_user=False,
+    ),
+    Metric(
+        "max_queue_length",
+        "jobs",
+        "max over time t of the number of jobs with a <= t < s",
+        lambda outcome: int(queue_length(outcome.schedule).max()) if len(outcome.executed) else 0,
+        "Rejected jobs do not count: nothing tells how long they waited. Killed jobs count.",
+        per_user=False,
+    ),
+    Metric(
+        "mean_lateness",
+        "s",
+        "sum (a - recorded a) / n",
+        lambda outcome: lateness.mean_lateness(outcome.lateness),
+        _SUBMITTED,
+        of_replay=True,
+    ),
+    Metric(
+        "relative_lateness",
+        "",
+        "1 + mean_lateness / (last recorded a - first recorded a)",
+        lambda outcome: lateness.relative_lateness(outcome.lateness),
+        _SUBMITTED,
+        of_replay=True,
+    ),
+    Metric(
+        "additional_lateness",
+        "s",
+        "2 * mean_lateness / (n - 1)",
+        lambda outcome: lateness.additional_lateness(outcome.lateness),
+        _SUBMITTED,
+        of_replay=True,
+    ),
+)
+
+
+def measure(outcome: Outcome) -> dict[str, float]:
+    """All metrics that the outcome has what they need for, by name."""
+    return {metric.name: metric.compute(outcome) for metric in METRICS if _applies(metric, outcome)}
+
+
+def measure_users(outcome: Outcome) -> dict[str, dict[str, float]]:
+    """The metrics that make sense for the jobs of one user, by user."""
+    return {
+        user: {metric.name: metric.compute(part) for metric in METRICS if metric.per_user}
+        for user, part in outcome.by_user().items()
+    }
+
+
+def _applies(metric: Metric, outcome: Outcome) -> bool:
+    return outcome.recorded is not None or not metric.of_replay
+
+
+def explain() -> str:
+    """The metrics and their formulas, in Markdown."""
+    lines = [
+        SYMBOLS,
+        "",
+        "| metric | unit | formula | rejected and killed jobs |",
+        "| --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| `{metric.name}` | {metric.unit} | {metric.formula} | {metric.counting} |" for metric in METRICS
+    ]
+    return "\n".join(lines)

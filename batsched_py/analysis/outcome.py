@@ -1,0 +1,87 @@
+"""What came out of a simulation, as far as metrics ask for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.analysis.lateness import job_lateness
+from batsched_py.analysis.schedule import INSTANT, host_sets, started
+from batsched_py.errors import InputError
+from batsched_py.protocol.hosts import HostSet
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A schedule with all that its metrics depend on."""
+
+    schedule: pd.DataFrame
+    nb_hosts: int | None = None
+    """Size of the machine; where it is not told, hosts are there up to the highest one that was used."""
+    recorded: pd.DataFrame | None = None
+    """The recorded submissions, where the schedule is a replay of a log."""
+
+    @cached_property
+    def executed(self) -> pd.DataFrame:
+        """The rows of jobs that were not rejected."""
+        return started(self.schedule)
+
+    @cached_property
+    def makespan(self) -> float:
+        """From the first submission to the last end."""
+        if self.executed.empty:
+            return 0.0
+        return float(self.executed["finish_time"].max() - self.schedule["submission_time"].min())
+
+    @cached_property
+    def host_seconds(self) -> float:
+        """Sum over all jobs of run time times hosts; a job of no length holds none."""
+        ran = self.executed["execution_time"].to_numpy()
+        counts = np.array([len(hosts) for hosts in self._hosts], dtype=float)
+        return float(np.where(ran > INSTANT, ran, 0.0) @ counts)
+
+    @cached_property
+    def machine_size(self) -> int:
+        """How many hosts there are."""
+        if self.nb_hosts is not None:
+            return self.nb_hosts
+        return max((hosts.mask.bit_length() for hosts in self._hosts), default=0)
+
+    @cached_property
+    def _hosts(self) -> list[HostSet]:
+        return host_sets(self.executed)
+
+    @cached_property
+    def lateness(self) -> pd.DataFrame:
+        """The lateness of each job, as :func:`~batsched_py.analysis.lateness.job_lateness` has it."""
+        return job_lateness(self.schedule, self._recorded)
+
+    @property
+    def _recorded(self) -> pd.DataFrame:
+        if self.recorded is None:
+            raise InputError("only a recorded log tells users and lateness; give it with --recorded LOG.swf")
+        return self.recorded
+
+    def by_user(self) -> dict[str, Outcome]:
+        """The outcome for each user, in the order of the users' numbers."""
+        users = self.lateness["user"].reindex(self.schedule["job_id"]).to_numpy()
+        outcomes = {
+            user: replace(self, schedule=part, recorded=self._recorded.loc[part["job_id"]])
+            for user, part in self.schedule.groupby(users)
+        }
+        return {user: outcomes[user] for user in sorted(outcomes, key=int)}
+
+
+def queue_length(schedule: pd.DataFrame) -> pd.Series[int]:
+    """How many jobs are submitted and not started, from each time at which a job is one or the other.
+
+    Jobs that start when they are submitted have not waited. Rejected jobs are left out: nothing tells how
+    long they waited.
+    """
+    executed = started(schedule)
+    times = np.concatenate([executed["submission_time"], executed["starting_time"]])
+    steps = pd.Series(np.repeat([1, -1], len(executed)), index=pd.Index(times, name="time"))
+    return steps.groupby(level=0).sum().cumsum()
