@@ -6,6 +6,8 @@ user submission behavior?", Future Generation Computer Systems, 2024.
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 import pandas as pd
 
 from batsched_py.errors import InputError
@@ -22,6 +24,22 @@ def recorded_submissions(log: SwfLog) -> pd.DataFrame:
     return pd.DataFrame(
         {"submission_time": log.submit - log.submit.min(), "user": log.user.astype(str)},
         index=pd.Index(log.job_number.astype(str), name="job_id"),
+    )
+
+
+def noted_submissions(schedule: pd.DataFrame) -> pd.DataFrame | None:
+    """The same from the notes that feedback users leave in the ``metadata`` of their jobs.
+
+    A note is ``user=12 session=3 recorded=3600``. None unless every job has one, under a number of its own.
+    """
+    notes = schedule["metadata"].str
+    recorded = pd.to_numeric(notes.extract(r"(?:^| )recorded=(\S+)", expand=False), errors="coerce")
+    users = notes.extract(r"(?:^| )user=(\S+)", expand=False)
+    if schedule.empty or recorded.isna().any() or users.isna().any() or schedule["job_id"].duplicated().any():
+        return None
+    return pd.DataFrame(
+        {"submission_time": recorded.to_numpy(float), "user": users.map(unquote).to_numpy()},
+        index=pd.Index(schedule["job_id"], name="job_id"),
     )
 
 

@@ -62,17 +62,17 @@ class Outcome:
     @property
     def _recorded(self) -> pd.DataFrame:
         if self.recorded is None:
-            raise InputError("only a recorded log tells users and lateness; give it with --recorded LOG.swf")
+            raise InputError("the schedule does not tell its users; give the log with --recorded LOG.swf")
         return self.recorded
 
     def by_user(self) -> dict[str, Outcome]:
-        """The outcome for each user, in the order of the users' numbers."""
+        """The outcome for each user, in the order of their numbers or names."""
         users = self.lateness["user"].reindex(self.schedule["job_id"]).to_numpy()
         outcomes = {
             user: replace(self, schedule=part, recorded=self._recorded.loc[part["job_id"]])
             for user, part in self.schedule.groupby(users)
         }
-        return {user: outcomes[user] for user in sorted(outcomes, key=int)}
+        return {user: outcomes[user] for user in sorted(outcomes, key=lambda user: (len(user), user))}
 
 
 def queue_length(schedule: pd.DataFrame) -> pd.Series[int]:

@@ -30,7 +30,8 @@ def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
     "log_file",
     metavar="LOG.swf",
     type=click.Path(path_type=Path),
-    help="The log that was replayed (.swf, .swf.gz): adds lateness, and tells the users.",
+    help="The log that was replayed (.swf, .swf.gz): adds lateness, and tells the users. Not needed for the "
+    "schedules of feedback users, who note both with their jobs.",
 )
 @click.option(
     "--hosts",
@@ -61,13 +62,14 @@ def command(
       batsched-py metrics out_jobs.csv
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
-    from batsched_py.analysis.lateness import recorded_submissions
+    from batsched_py.analysis.lateness import noted_submissions, recorded_submissions
     from batsched_py.analysis.metrics import measure, measure_users
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.schedule import read_schedule
 
-    recorded = None if log_file is None else recorded_submissions(read_swf(log_file))
-    outcome = Outcome(read_schedule(schedule_file), hosts, recorded)
+    schedule = read_schedule(schedule_file)
+    recorded = recorded_submissions(read_swf(log_file)) if log_file else noted_submissions(schedule)
+    outcome = Outcome(schedule, hosts, recorded)
     figures = measure(outcome)
     users = measure_users(outcome) if per_user else {}
     if as_json:

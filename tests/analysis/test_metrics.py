@@ -7,9 +7,10 @@ from math import isnan
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from batsched_py.analysis.lateness import job_lateness, recorded_submissions
+from batsched_py.analysis.lateness import job_lateness, noted_submissions, recorded_submissions
 from batsched_py.analysis.metrics import METRICS, explain, measure, measure_users
 from batsched_py.analysis.outcome import Outcome, queue_length
 from batsched_py.analysis.schedule import read_schedule
@@ -207,6 +208,29 @@ def test_users_come_in_the_order_of_their_numbers(outcome: Outcome, log: SwfLog)
     assert list(Outcome(outcome.schedule, 4, recorded).by_user()) == ["2", "9", "10"]
 
 
+def test_what_feedback_users_note_is_as_good_as_the_log(outcome: Outcome, log: SwfLog) -> None:
+    recorded = recorded_submissions(log).loc[outcome.schedule["job_id"]]
+    noted = outcome.schedule.assign(
+        metadata=[
+            f"user={job.user} session=0 recorded={job.submission_time:g}" for job in recorded.itertuples()
+        ]
+    )
+    pd.testing.assert_frame_equal(noted_submissions(noted), recorded, check_dtype=False)
+
+
+def test_names_in_notes_are_unquoted(outcome: Outcome) -> None:
+    noted = noted_submissions(outcome.schedule.assign(metadata="user=Ada%20L. recorded=0.5"))
+    assert noted is not None
+    assert set(noted["user"]) == {"Ada L."}
+    assert set(noted["submission_time"]) == {0.5}
+
+
+def test_a_single_job_without_a_note_leaves_all_to_the_log(outcome: Outcome) -> None:
+    noted = outcome.schedule.assign(metadata="user=1 recorded=0")
+    noted.loc[2, "metadata"] = "reserved=5 superuser=1"
+    assert noted_submissions(noted) is None
+
+
 def test_a_job_that_the_log_does_not_have_is_named(outcome: Outcome, log: SwfLog) -> None:
     recorded = recorded_submissions(log).drop("2")
     with pytest.raises(InputError, match="job 2 of the schedule is not in the recorded log"):
@@ -220,7 +244,7 @@ def test_a_job_number_that_stands_for_two_jobs_is_named(outcome: Outcome, log: S
 
 
 def test_users_are_not_known_without_a_log(outcome: Outcome) -> None:
-    with pytest.raises(InputError, match="only a recorded log tells users and lateness"):
+    with pytest.raises(InputError, match="the schedule does not tell its users"):
         measure_users(outcome)
 
 

@@ -76,5 +76,12 @@ def test_users_without_a_log_are_an_error_of_one_line() -> None:
     result = metrics(SCHEDULE, "--per-user")
     assert result.exit_code == 1
     assert result.stderr == (
-        "batsched-py: error: only a recorded log tells users and lateness; give it with --recorded LOG.swf\n"
+        "batsched-py: error: the schedule does not tell its users; give the log with --recorded LOG.swf\n"
     )
+
+
+def test_schedules_of_feedback_users_need_no_log(tmp_path: Path) -> None:
+    path = tmp_path / "out_jobs.csv"
+    path.write_text(SCHEDULE.read_text().replace('""', '"user=3 session=0 recorded=0"'))
+    report = json.loads(metrics(path, "--json", "--per-user").output)
+    assert report["metrics"]["mean_lateness"] == report["users"]["3"]["mean_lateness"] > 0
