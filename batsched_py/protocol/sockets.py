@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -11,6 +13,10 @@ from batsched_py.errors import InputError, PeerVanished, ProtocolError
 
 #: How long the last reply may take to leave once its socket is closed, in milliseconds.
 LINGER = 1000
+
+#: How long to wait without looking up, in milliseconds: a Ctrl-C in the very moment in which a wait begins
+#: does not end that wait.
+SLICE = 200
 
 
 class _End:
@@ -50,8 +56,12 @@ class _End:
 
     def receive(self) -> bytes:
         """Wait for what the other end says."""
-        if not self._socket.poll(None if self.timeout is None else int(self.timeout * 1000)):
-            raise PeerVanished(f"nothing came from the {self.peer} at {self.endpoint} for {self.timeout:g} s")
+        give_up = inf if self.timeout is None else monotonic() + self.timeout
+        while not self._socket.poll(int(max(0.0, min(SLICE, 1000 * (give_up - monotonic()))))):
+            if monotonic() >= give_up:
+                raise PeerVanished(
+                    f"nothing came from the {self.peer} at {self.endpoint} for {self.timeout:g} s"
+                )
         frames = self._socket.recv_multipart()
         if len(frames) != 1:
             raise ProtocolError(
