@@ -10,7 +10,7 @@ from random import Random
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.analysis.schedule import read_schedule
@@ -267,6 +267,7 @@ NUMBERS = ["submission_time", "requested_time", "starting_time", "execution_time
 NUMBERS += ["waiting_time", "turnaround_time", "stretch"]
 
 
+@settings(max_examples=50)
 @given(jobs=ref_jobs(HOSTS), column=st.sampled_from(NUMBERS), delta=st.floats(1e-4, 1e4), data=st.data())
 def test_a_corrupted_number_is_noticed(
     folder: Path, jobs: list[RefJob], column: str, delta: float, data: st.DataObject
@@ -280,6 +281,7 @@ def test_a_corrupted_number_is_noticed(
         assert validate(schedule, HOSTS, [workload_of(jobs)])
 
 
+@settings(max_examples=50)
 @given(
     jobs=ref_jobs(HOSTS),
     kind=st.sampled_from(["drop", "repeat", "rename", "flag", "state", "hosts", "size"]),
@@ -396,6 +398,7 @@ def test_promises_about_free_hosts_need_their_number(tmp_path: Path, policy: str
         validate(example(tmp_path), policy=policy)
 
 
+@settings(max_examples=50)
 @given(jobs=ref_jobs(HOSTS), late=st.integers(0, 14), delay=st.integers(1, 40))
 def test_a_job_that_is_held_back_is_noticed(folder: Path, jobs: list[RefJob], late: int, delay: int) -> None:
     """With distinct submissions and nobody behind it, a job alone in the queue must start when it fits."""
