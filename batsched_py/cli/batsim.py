@@ -11,6 +11,7 @@ from batsched_py.cli.batsim_options import Scenario, batsim_options
 from batsched_py.cli.options import SECONDS
 from batsched_py.simulation import simulate
 from batsched_py.simulator import client
+from batsched_py.sockets import AskingEnd
 
 #: What each of Batsim's levels lets through here; the messages themselves are the client's debug lines.
 _LEVELS = {
@@ -82,8 +83,8 @@ def command(
     for name, level in _LEVELS["quiet" if quiet else verbosity].items():
         logging.getLogger(name).setLevel(level)
     batsim = scenario.batsim(prefix)
-    with client.RemoteProcess(endpoint, timeout) as process:
-        simulate(batsim, process)
+    with AskingEnd(endpoint, timeout) as end:
+        simulate(batsim, client.RemoteProcess(end))
 
 
 def _execution_context(endpoint: str, prefix: str) -> dict[str, str | int | bool]:

@@ -8,8 +8,8 @@ import click
 
 from batsched_py.cli.options import SECONDS
 from batsched_py.protocol.conversation import ConversationFile
-from batsched_py.protocol.recorder import record
-from batsched_py.protocol.sockets import AnsweringEnd, AskingEnd
+from batsched_py.recorder import record
+from batsched_py.sockets import AnsweringEnd, AskingEnd
 
 
 @click.command("record", short_help="Write down a conversation.")

@@ -12,9 +12,9 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.protocol import batsim4
 from batsched_py.protocol.conversation import Exchange, read_conversation
-from batsched_py.protocol.sockets import AskingEnd
 from batsched_py.replay import Difference, Outcome, replay_to_batsim, replay_to_decision
 from batsched_py.schedulers import SCHEDULERS
+from batsched_py.sockets import AskingEnd
 
 
 @click.command("replay", short_help="Hold a recorded conversation again.")

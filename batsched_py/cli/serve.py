@@ -8,6 +8,7 @@ from batsched_py.cli.options import SECONDS, scheduler_options
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.server import DEFAULT_ENDPOINT, Server
 from batsched_py.schedulers import SCHEDULERS
+from batsched_py.sockets import AnsweringEnd
 
 
 @click.command("serve", short_help="Decide for a Batsim in another process.")
@@ -49,6 +50,6 @@ def command(
         return DecisionProcess(SCHEDULERS.create(scheduler, scheduler_settings))
 
     new_process()
-    with Server(new_process, endpoint, timeout, keep_alive) as server:
-        click.echo(f"{scheduler} listens at {server.endpoint}")
-        server.serve()
+    with AnsweringEnd(endpoint, timeout) as end:
+        click.echo(f"{scheduler} listens at {end.endpoint}")
+        Server(end, new_process, keep_alive).serve()

@@ -128,7 +128,7 @@ def decision(kind: str, **data: object) -> list[bytes]:
     ("reply", "error"),
     [
         ([b"\xff garbage"], "not a message of Batsim's protocol: JSON is malformed"),
-        ([b"{}", b"{}"], "a reply came in 2 frames; the protocol sends each in one"),
+        ([b"{}", b"{}"], "a message of the decision process came in 2 frames"),
         (
             decision("EXECUTE_JOB", job_id="w0!9", alloc="0"),
             "ExecuteJob at 0.000000: job w0!9 is not waiting",
@@ -156,8 +156,7 @@ def test_batsim_gives_up_on_a_silent_decision_process(tmp_path: Path) -> None:
             _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert err == (
-        f"batsched-py: error: no reply came from the decision process at {peer.endpoint} for 0.3 s "
-        "(the time is 32.949)\n"
+        f"batsched-py: error: nothing came from the decision process at {peer.endpoint} for 0.3 s\n"
     )
     assert not list(tmp_path.glob("*.csv"))
 
@@ -185,7 +184,7 @@ def lazy(folder: Path) -> Path:
     ("arguments", "error"),
     [
         ([], "a simulation needs a machine; give -p PLATFORM.xml or --hosts N"),
-        (["--hosts", "4", "-s", "nonsense"], "cannot connect to nonsense: Invalid argument"),
+        (["--hosts", "4", "-s", "nonsense"], "nonsense cannot be used: Invalid argument"),
         (
             ["--hosts", "4", "--enable-profile-reuse"],
             "--enable-profile-reuse makes sense with --enable-dynamic-jobs only",

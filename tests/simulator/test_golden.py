@@ -14,6 +14,7 @@ import pytest
 
 from batsched_py.cli.batsim import command
 from batsched_py.decision.server import Server
+from batsched_py.sockets import AnsweringEnd
 from tests.golden import RecordedProcess, Recording, rows, same
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
@@ -24,12 +25,12 @@ PATIENCE = 10
 
 def run_batsim(arguments: Sequence[str], process: RecordedProcess) -> None:
     """Run the command ``batsim`` against a decision process, each at its end of a socket."""
-    with Server(lambda: process, "tcp://127.0.0.1:*", timeout=PATIENCE) as server:
-        service = Thread(target=server.serve)
+    with AnsweringEnd("tcp://127.0.0.1:*", timeout=PATIENCE) as end:
+        service = Thread(target=Server(end, lambda: process).serve)
         service.start()
         try:
             command.main(
-                [*arguments, "-s", server.endpoint, "--timeout", str(PATIENCE)], standalone_mode=False
+                [*arguments, "-s", end.endpoint, "--timeout", str(PATIENCE)], standalone_mode=False
             )
         finally:
             service.join(PATIENCE)

@@ -7,7 +7,7 @@ from batsched_py.protocol import batsim4
 from batsched_py.protocol.codec import Codec
 from batsched_py.protocol.conversation import ConversationFile
 from batsched_py.protocol.events import SimulationEnds
-from batsched_py.protocol.sockets import AnsweringEnd, AskingEnd
+from batsched_py.sockets import AnsweringEnd, AskingEnd
 
 
 def record(front: AnsweringEnd, back: AskingEnd, file: ConversationFile, codec: Codec = batsim4) -> int:

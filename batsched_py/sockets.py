@@ -54,9 +54,9 @@ class _End:
         """Say something."""
         self._socket.send(message)
 
-    def receive(self) -> bytes:
-        """Wait for what the other end says."""
-        give_up = inf if self.timeout is None else monotonic() + self.timeout
+    def receive(self, patiently: bool = False) -> bytes:
+        """Wait for what the other end says; patiently means without the limit."""
+        give_up = inf if patiently or self.timeout is None else monotonic() + self.timeout
         while not self._socket.poll(int(max(0.0, min(SLICE, 1000 * (give_up - monotonic()))))):
             if monotonic() >= give_up:
                 raise PeerVanished(
@@ -96,3 +96,8 @@ class AnsweringEnd(_End):
     def _open(self) -> None:
         self._socket.bind(self.endpoint)
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    @property
+    def owes_reply(self) -> bool:
+        """Whether a request was received that has not been answered yet."""
+        return bool(int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLOUT)
