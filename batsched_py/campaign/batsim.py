@@ -1,0 +1,188 @@
+"""Running a simulation with a Batsim in a process of its own, and our decision process in another.
+
+Batsim exits with 0 after some errors and after a deadlock, and waits for ever for a scheduler that died. So
+what counts is which side ended first, whether the end of the simulation was announced, and whether the files
+hold every job; exit codes are only a hint.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+
+from msgspec import Struct
+
+import batsched_py
+from batsched_py.errors import BatschedError, InputError
+from batsched_py.experiment import Experiment
+from batsched_py.simulator.platform import Platform
+from batsched_py.workload.batsim_json import write_batsim_json
+from batsched_py.workload.model import Workload
+
+#: A simulation may take so long unless told otherwise, in seconds.
+TIME_LIMIT = 3600.0
+
+_PAUSE = 0.01
+_GRACE = 10.0
+
+
+class SimulatorFailed(BatschedError):
+    """A simulation was not brought to its end."""
+
+
+class Simulator(Struct, frozen=True):
+    """A Batsim that is installed."""
+
+    command: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.command} {self.version}"
+
+
+@lru_cache(maxsize=8)
+def find_simulator(command: str) -> Simulator:
+    """The Batsim that a command starts, such as ``batsim`` or ``/opt/batsim/bin/batsim --sg-cfg=...``."""
+    arguments = shlex.split(command)
+    if not arguments or shutil.which(arguments[0]) is None:
+        raise InputError(f"there is no command {command!r}; install Batsim, or say how it is started")
+    try:
+        told = subprocess.run([*arguments, "--version"], capture_output=True, text=True, timeout=_GRACE)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"{command!r} does not tell its version: {error}") from None
+    if not told.stdout.strip():
+        raise InputError(f"{command!r} does not tell its version, so it is hardly a Batsim")
+    return Simulator(command, told.stdout.strip().splitlines()[0])
+
+
+def run_batsim(
+    simulator: Simulator,
+    experiment: Experiment,
+    workload: Workload,
+    platform: Platform,
+    prefix: Path,
+    time_limit: float | None,
+) -> None:
+    """Simulate; afterwards Batsim's files are there under ``prefix``, with every job in them."""
+    limit = TIME_LIMIT if time_limit is None else time_limit
+    with TemporaryDirectory(prefix="batsim-") as name:
+        inputs = Path(name)
+        endpoint = f"ipc://{inputs}/socket"
+        serve = [sys.executable, "-m", batsched_py.__name__, "serve", "--endpoint", endpoint]
+        simulate = [*shlex.split(simulator.command), "-s", endpoint, "-e", str(prefix)]
+        simulate += ["-q", "--disable-schedule-tracing", *_inputs(experiment, workload, platform, inputs)]
+        with (
+            _Process("the decision process", [*serve, *experiment.decision_arguments()], inputs) as server,
+            _Process("Batsim", simulate, inputs) as batsim,
+        ):
+            _wait(server, batsim, limit)
+    _check(prefix, len(workload.jobs))
+
+
+def _inputs(experiment: Experiment, workload: Workload, platform: Platform, folder: Path) -> list[str]:
+    """Batsim's options that say what to simulate; files that are missing are written into ``folder``."""
+    platform_file = experiment.platform
+    if platform_file is None:
+        platform_file = str(folder / "platform.xml")
+        Path(platform_file).write_text(_equal_hosts(len(platform.hosts), platform.hosts[0].speed))
+    if experiment.users is not None:
+        return ["-p", platform_file, "--enable-dynamic-jobs", "--enable-profile-reuse"]
+    write_batsim_json(folder / "workload.json", workload)
+    return ["-p", platform_file, "-w", str(folder / "workload.json")]
+
+
+def _equal_hosts(count: int, speed: float) -> str:
+    """A SimGrid platform of equal hosts behind a network without latency."""
+    width = len(str(count - 1))
+    names = ["master_host", *(f"host{number:0{width}}" for number in range(count))]
+    hosts = "".join(f'    <host id="{name}" coordinates="0 0 0" speed="{speed!r}f"/>\n' for name in names)
+    return (
+        "<?xml version='1.0'?>\n"
+        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
+        '<platform version="4.1">\n'
+        f'  <zone id="main" routing="Vivaldi">\n{hosts}  </zone>\n'
+        "</platform>\n"
+    )
+
+
+class _Process:
+    """One of the two sides, while used as a context; all that it started dies with it."""
+
+    def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
+        self.name = name
+        self._command = command
+        self._log = folder / f"{name.replace(' ', '-')}.log"
+
+    def __enter__(self) -> _Process:
+        package = str(Path(batsched_py.__file__).parents[1])
+        path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": path},
+                start_new_session=True,
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code, once it has ended."""
+        return self._process.poll()
+
+    def last_words(self) -> str:
+        """What it said last."""
+        lines = self._log.read_text(errors="replace").split("\n")
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+        return said.removeprefix("batsched-py: ").removeprefix("error: ")
+
+
+def _wait(server: _Process, batsim: _Process, limit: float) -> None:
+    """Until both have ended well; raise as soon as it is clear that they will not."""
+    end = time.monotonic() + limit
+    while batsim.code is None:
+        if server.code:
+            raise SimulatorFailed(f"{server.name} failed: {server.last_words()}")
+        if time.monotonic() > end:
+            raise SimulatorFailed(f"not finished after {limit:g} s, the time limit")
+        time.sleep(_PAUSE)
+    end = time.monotonic() + _GRACE
+    while server.code is None and time.monotonic() < end:
+        time.sleep(_PAUSE)
+    if server.code:
+        raise SimulatorFailed(f"{server.name} failed: {server.last_words()}")
+    if server.code is None:
+        raise SimulatorFailed(
+            f"{batsim.name} ended with exit code {batsim.code} before the simulation did, "
+            f"by an error or a deadlock: {batsim.last_words()}"
+        )
+
+
+def _check(prefix: Path, nb_jobs: int) -> None:
+    for name in ("jobs.csv", "schedule.csv"):
+        if not Path(f"{prefix}_{name}").is_file():
+            raise SimulatorFailed(f"Batsim has not written its {name}")
+    with Path(f"{prefix}_jobs.csv").open("rb") as file:
+        rows = sum(1 for _ in file) - 1
+    if rows != nb_jobs:
+        raise SimulatorFailed(f"Batsim's jobs.csv has {rows} jobs, the workload {nb_jobs}")

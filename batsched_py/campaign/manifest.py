@@ -1,0 +1,91 @@
+"""The manifest of a run: what it was made of, by whom, and how to make it again."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+import batsched_py
+from batsched_py.experiment import Experiment
+
+MANIFEST_FILE = "manifest.json"
+
+_LIBRARIES = ("msgspec", "networkx", "numpy", "pandas", "pyzmq")
+
+
+class FileDigest(Struct, frozen=True):
+    """A file that was read or written."""
+
+    path: str
+    """As it was given; of a result, its name in the run's folder."""
+    sha256: str
+    size: int
+
+
+class Manifest(Struct, frozen=True):
+    """All that is known about a finished run."""
+
+    run: str
+    identity: str
+    """The digest of what the results depend on; a run of another identity has other results."""
+    axes: dict[str, str]
+    """The choices of the plan that make this run; a random one has its ``seed`` here."""
+    experiment: Experiment
+    command: str
+    """What makes this run again, alone."""
+    simulator: str
+    code: str
+    """The digest of the code that made it."""
+    inputs: list[FileDigest]
+    results: list[FileDigest]
+    versions: dict[str, str]
+    host: dict[str, str]
+    started: str
+    """Date and time, UTC."""
+    seconds: dict[str, float]
+    """How long each step took."""
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """The manifest in the folder of a run."""
+        return msgspec.json.decode((folder / MANIFEST_FILE).read_bytes(), type=cls)
+
+    def write(self, folder: Path) -> None:
+        """Put it into the folder of the run."""
+        (folder / MANIFEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(self)))
+
+
+def versions() -> dict[str, str]:
+    """What software runs here."""
+    return {
+        "batsched-py": batsched_py.__version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in _LIBRARIES},
+    }
+
+
+def host_facts() -> dict[str, str]:
+    """What machine this is."""
+    return {
+        "name": platform.node(),
+        "system": platform.platform(),
+        "machine": platform.machine(),
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "python": sys.implementation.name,
+    }
+
+
+def _processor() -> str:
+    """The model of the processor, where Linux tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

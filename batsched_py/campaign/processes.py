@@ -1,0 +1,141 @@
+"""Running tasks in processes of this machine.
+
+A pool of the standard library is lost as a whole when one of its processes is killed, and its processes
+outlive a parent that is. Here each worker has a pipe of its own: when one dies, its task alone is tried
+again in a new worker; and workers stop when their parent is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from multiprocessing import connection, get_context, parent_process
+from multiprocessing.connection import Connection
+from threading import Thread
+from types import FrameType
+from typing import NoReturn
+
+from batsched_py.campaign.run import Done, Task, execute
+
+#: A task whose worker died so many times is given up: it may be the reason, by the memory it takes.
+ATTEMPTS = 3
+
+#: How long a worker may take to clean up when it is stopped, in seconds.
+GRACE = 5.0
+
+_SPAWN = get_context("spawn")
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Processes:
+    """So many workers, one for each core unless told otherwise."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._workers = workers or usable_cores()
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
+        """Do all tasks; tell of each as soon as it is done."""
+        waiting = deque((task, 1) for task in tasks)
+        workers = [_Worker() for _ in range(min(self._workers, len(tasks)))]
+        try:
+            while True:
+                for worker in workers:
+                    if worker.task is None and waiting:
+                        worker.give(*waiting.popleft())
+                busy = {worker.pipe: worker for worker in workers if worker.task is not None}
+                if not busy:
+                    return
+                for pipe in connection.wait(list(busy)):
+                    worker = busy[pipe]  # type: ignore[index]
+                    done = worker.take()
+                    if done is not None:
+                        yield done
+                        continue
+                    workers[workers.index(worker)] = _Worker()
+                    assert worker.task is not None
+                    if worker.attempt < ATTEMPTS:
+                        waiting.appendleft((worker.task, worker.attempt + 1))
+                    else:
+                        yield Done(
+                            worker.task.run, 0.0, f"its process died {ATTEMPTS} times: {worker.fate()}"
+                        )
+        finally:
+            for worker in workers:
+                worker.stop()
+            for worker in workers:
+                worker.join()
+
+
+class _Worker:
+    """A process that does one task after another, seen from its parent."""
+
+    def __init__(self) -> None:
+        self.pipe, end = _SPAWN.Pipe()
+        self.task: Task | None = None
+        self.attempt = 0
+        self._process = _SPAWN.Process(target=_work, args=(end,), daemon=True)
+        self._process.start()
+        end.close()
+
+    def give(self, task: Task, attempt: int) -> None:
+        """Let it do a task. If it is dead already, that shows when the task is taken back."""
+        self.task, self.attempt = task, attempt
+        with suppress(BrokenPipeError):
+            self.pipe.send(task)
+
+    def take(self) -> Done | None:
+        """What became of its task, or nothing when the worker has died over it."""
+        try:
+            done: Done = self.pipe.recv()
+        except (EOFError, OSError):
+            return None
+        self.task = None
+        return done
+
+    def fate(self) -> str:
+        """How it died."""
+        self._process.join()
+        code = self._process.exitcode or 0
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def stop(self) -> None:
+        """Ask it to clean up and end."""
+        self._process.terminate()
+
+    def join(self) -> None:
+        """Wait until it has ended, but not for ever."""
+        self._process.join(GRACE)
+        self._process.kill()
+        self._process.join()
+        self.pipe.close()
+
+
+def _work(pipe: Connection) -> None:
+    """What a worker does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _leave)
+    Thread(target=_watch_parent, daemon=True).start()
+    with suppress(EOFError, OSError):
+        while True:
+            pipe.send(execute(pipe.recv()))
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit
+
+
+def _watch_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    connection.wait([parent.sentinel])
+    os.kill(os.getpid(), signal.SIGTERM)

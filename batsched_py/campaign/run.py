@@ -1,0 +1,115 @@
+"""One run of a campaign: simulated in a folder of its own, which gets its name when all is done."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from batsched_py.campaign.batsim import find_simulator
+from batsched_py.campaign.digest import digest_of_code, digest_of_file, identity, input_files
+from batsched_py.campaign.folders import publish, workspace
+from batsched_py.campaign.manifest import FileDigest, Manifest, host_facts, versions
+from batsched_py.campaign.simulate import simulate_into
+from batsched_py.errors import BatschedError, InputError
+from batsched_py.experiment import Experiment
+
+RUNS = "runs"
+WORK = "work"
+
+#: What simulates when no other simulator is named.
+BUILT_IN = "built-in"
+
+
+class Task(Struct, frozen=True):
+    """A run to be done, for a worker in any process on any machine that shares the files."""
+
+    run: str
+    axes: dict[str, str]
+    experiment: Experiment
+    identity: str
+    campaign: str
+    """The campaign's folder."""
+    command: str
+    """What makes this run alone, for its manifest."""
+    simulator: str = BUILT_IN
+    """The command of a Batsim, or the one that is built in."""
+    time_limit: float | None = None
+    """In seconds."""
+
+
+class Done(Struct, frozen=True):
+    """What became of a task."""
+
+    run: str
+    seconds: float
+    failure: str | None = None
+    """What went wrong, in one line."""
+
+
+def execute(task: Task) -> Done:
+    """Do a run. Whatever goes wrong in it is told, not raised, so that others go on."""
+    began = time.perf_counter()
+    failure = None
+    try:
+        _run(task)
+    except BatschedError as error:
+        failure = str(error)
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        failure = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+    return Done(task.run, time.perf_counter() - began, failure)
+
+
+def run_identity(experiment: Experiment, simulator: str) -> str:
+    """What tells a run from any other, here and now."""
+    return identity(experiment, BUILT_IN if simulator == BUILT_IN else str(find_simulator(simulator)))
+
+
+def is_finished(folder: Path, identity: str) -> bool:
+    """Whether a folder holds a whole run of this identity."""
+    try:
+        manifest = Manifest.read(folder)
+        return manifest.identity == identity and all(
+            (folder / result.path).stat().st_size == result.size for result in manifest.results
+        )
+    except (OSError, msgspec.DecodeError):
+        return False
+
+
+def _run(task: Task) -> None:
+    started = datetime.now(UTC)
+    simulator = None if task.simulator == BUILT_IN else find_simulator(task.simulator)
+    if run_identity(task.experiment, task.simulator) != task.identity:
+        raise InputError("an input file or the code is not what it was when the campaign began; run it again")
+    campaign = Path(task.campaign)
+    target = campaign / RUNS / task.run
+    if is_finished(target, task.identity):
+        return
+    with workspace(campaign / WORK, task.run) as folder:
+        seconds = simulate_into(folder, task.experiment, simulator, task.time_limit)
+        Manifest(
+            run=task.run,
+            identity=task.identity,
+            axes=task.axes,
+            experiment=task.experiment,
+            command=task.command,
+            simulator=task.simulator if simulator is None else str(simulator),
+            code=digest_of_code(task.experiment),
+            inputs=[_digest(Path(file), file) for file in input_files(task.experiment)],
+            results=[_digest(file, file.name) for file in sorted(folder.iterdir())],
+            versions=versions(),
+            host=host_facts(),
+            started=started.isoformat(timespec="seconds"),
+            seconds={step: round(duration, 3) for step, duration in seconds.items()},
+        ).write(folder)
+        if not is_finished(target, task.identity):
+            publish(folder, target)
+
+
+def _digest(path: Path, name: str) -> FileDigest:
+    return FileDigest(name, digest_of_file(path), path.stat().st_size)

@@ -1,0 +1,122 @@
+"""A small campaign to play with: a log of sixty jobs, policies of the tests' own, and a plan that uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from batsched_py.campaign.conduct import Conductor
+from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.run import Task
+
+POLICIES = '''"""Policies for tests."""
+
+import time
+from dataclasses import dataclass
+from random import Random
+
+from batsched_py.schedulers import Cluster, Scheduler
+
+
+@dataclass
+class Shuffled(Scheduler):
+    """Starts what fits, in random order."""
+
+    name = "shuffled"
+    seed: int = 0
+
+    def begin(self, cluster: Cluster) -> None:
+        self._random = Random(self.seed)
+
+    def schedule(self, cluster: Cluster) -> None:
+        jobs = list(cluster.queue)
+        self._random.shuffle(jobs)
+        for job in jobs:
+            if cluster.fits(job):
+                cluster.start(job)
+
+
+@dataclass
+class Slow(Shuffled):
+    """The same, but takes its time."""
+
+    name = "slow"
+    seconds: float = 0.3
+
+    def begin(self, cluster: Cluster) -> None:
+        super().begin(cluster)
+        time.sleep(self.seconds)
+
+
+class Broken(Scheduler):
+    """Fails."""
+
+    name = "broken"
+
+    def schedule(self, cluster: Cluster) -> None:
+        raise RuntimeError("I am broken")
+
+
+class Idle(Scheduler):
+    """Never starts a job."""
+
+    name = "idle"
+
+    def schedule(self, cluster: Cluster) -> None:
+        pass
+'''
+
+PLAN = """
+[logs]
+small = { file = "small.swf" }
+
+[platforms]
+full = { hosts = 64 }
+half = { hosts = 32 }
+
+[schedulers]
+fcfs = {}
+easy = {}
+"""
+
+
+@pytest.fixture
+def folder(root: Path, tmp_path: Path) -> Path:
+    """A folder with the log, the policies and ``plan.toml``."""
+    lines = (root / "workloads" / "sample.swf").read_text().splitlines(keepends=True)
+    records = [number for number, line in enumerate(lines) if not line.startswith(";")]
+    (tmp_path / "small.swf").write_text("".join(lines[: records[60]]))
+    (tmp_path / "policies.py").write_text(POLICIES)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+@pytest.fixture
+def write_plan(folder: Path) -> Callable[[str], Path]:
+    """Writes another plan."""
+
+    def write(text: str) -> Path:
+        file = folder / "plan.toml"
+        file.write_text(text)
+        return file
+
+    return write
+
+
+@pytest.fixture
+def conductor(folder: Path) -> Callable[[], Conductor]:
+    """Reads the plan as it is now; results go to ``results``."""
+    return lambda: Conductor(read_plan(folder / "plan.toml"), folder / "results")
+
+
+@pytest.fixture
+def first_task(conductor: Callable[[], Conductor]) -> Callable[[], Task]:
+    """The first run of the plan that is not done."""
+
+    def first() -> Task:
+        now = conductor()
+        return now.tasks(now.campaign())[0]
+
+    return first
