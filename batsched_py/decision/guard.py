@@ -29,6 +29,10 @@ class Guard:
         self._met: set[str] = set()
         """Identifiers that no job can be registered under any more; kept where jobs can be registered."""
         self._profiles: dict[str, dict[str, Profile]] = {w: dict(p) for w, p in begins.profiles.items()}
+        self._collects = begins.settings.dynamic_jobs and not begins.settings.profile_reuse
+        self._profile_of: dict[str, tuple[str, str]] = {}
+        """Which profile dies with which job, by workload and name; kept where profiles are collected."""
+        self._dead_profiles: set[tuple[str, str]] = set()
         self._registration_open = begins.settings.dynamic_jobs
         self._reopened = False
         self._ended = False
@@ -40,12 +44,21 @@ class Guard:
         self._waiting[job.id] = job
         if self._settings.dynamic_jobs:
             self._met.add(job.id)
+        if self._collects:
+            self._profile_of[job.id] = (job.workload, job.profile)
 
     def completed(self, job_id: str) -> None:
         """A job has left its hosts."""
         hosts = self._running.pop(job_id, None)
         if hosts is not None:
             self._busy &= ~hosts.mask
+        if self._collects:
+            self._collect(job_id)
+
+    def _collect(self, job_id: str) -> None:
+        """The name of the profile of a job that is over is dead; jobs submitted before keep what they do."""
+        if job_id in self._profile_of:
+            self._dead_profiles.add(self._profile_of.pop(job_id))
 
     def lost(self, hosts: HostSet) -> None:
         """Hosts were taken away."""
@@ -121,6 +134,8 @@ class Guard:
         if decision.job_id not in self._waiting:
             raise RuleBroken(self._why_not_waiting(decision.job_id))
         del self._waiting[decision.job_id]
+        if self._collects:
+            self._collect(decision.job_id)
 
     def _kill(self, decision: ev.KillJobs) -> None:
         if not decision.job_ids:
@@ -140,6 +155,9 @@ class Guard:
     def _register_profile(self, decision: ev.RegisterProfile) -> None:
         self._check_registration_open()
         profiles = self._profiles.setdefault(decision.workload, {})
+        kind = decision.profile.get("type")
+        if kind in _FILE_PROFILES:
+            raise RuleBroken(f"a {kind} profile can stand in a workload file only")
         if decision.name in profiles:
             raise RuleBroken(f"profile {decision.name!r} exists already in workload {decision.workload!r}")
         profiles[decision.name] = decision.profile
@@ -151,11 +169,14 @@ class Guard:
             raise RuleBroken(f"job {job.id} exists already")
         if job.workload not in self._profiles:
             raise RuleBroken(f"workload {job.workload!r} does not exist; register a profile in it first")
+        if (job.workload, job.profile) in self._dead_profiles:
+            raise RuleBroken(
+                f"profile {job.profile!r} was dropped when the first job that used it was over "
+                "(--enable-profile-reuse keeps it)"
+            )
         if job.profile not in self._profiles[job.workload]:
             raise RuleBroken(f"profile {job.profile!r} does not exist in workload {job.workload!r}")
-        self._met.add(job.id)
-        if not self._settings.acknowledge_dynamic_jobs:
-            self._waiting[job.id] = job
+        self.submitted(job)
 
     def _check_registration_open(self) -> None:
         if not self._settings.dynamic_jobs:
@@ -194,6 +215,10 @@ class Guard:
 
     def _is_moldable(self, job: Job) -> bool:
         return is_moldable(job.profile, self._profiles.get(job.workload, {}))
+
+
+#: What Batsim cannot run when it was registered during the simulation.
+_FILE_PROFILES = frozenset({"composed", "smpi", "usage_trace"})
 
 
 def is_moldable(name: str, profiles: Mapping[str, Profile]) -> bool:

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from batsched_py.decision.desk import SubmissionDesk
 from batsched_py.decision.guard import Guard
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
+from batsched_py.users.base import User
 
 
 class DecisionProcess:
     """One simulation, seen from the side that decides.
 
-    Keeps the states of jobs and hosts up to date, asks the scheduler once for each message, and lets
-    nothing leave that the :class:`Guard` has not passed.
+    Keeps the states of jobs and hosts up to date, lets users submit, asks the scheduler once for each
+    message, and lets nothing leave that the :class:`Guard` has not passed.
     """
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: Scheduler, users: Sequence[User] = ()) -> None:
         self.scheduler = scheduler
+        self.users = users
         self.finished = False
         self._begun: tuple[Cluster, Guard] | None = None
+        self._desk: SubmissionDesk | None = None
 
     def react(self, request: ev.Message) -> ev.Message:
         """Answer one request of the simulator."""
@@ -33,21 +38,51 @@ class DecisionProcess:
         if now < cluster.now:
             raise ProtocolError(f"time runs backwards: {now:g} comes after {cluster.now:g}")
         cluster.now = now
-        for event in request.events:
+        events = request.events
+        if self._desk is not None:
+            events = self._desk.news(events)
+            if len(events) < len(request.events) and not events:
+                return ev.Message(now, [])
+        for event in events:
             learn = _LEARN.get(type(event))
             if learn is not None:
                 learn(self, event, cluster, guard)
-        if not self.finished:
+        if self.finished:
+            reply = ev.Message(now, [])
+        elif self._desk is None:
             self._ask(self.scheduler.schedule, cluster)
-        reply = ev.Message(now, cluster.take_decisions())
+            reply = ev.Message(now, cluster.take_decisions())
+        else:
+            reply = ev.Message(now, self._decide_with_users(self._desk, cluster))
         if reply.events:
             try:
                 guard.check(reply, now)
             except RuleBroken as broken:
-                raise PolicyError(
-                    f"scheduler {self.scheduler.name!r} broke a rule at time {now:g}: {broken}"
-                ) from None
+                culprit = f"scheduler {self.scheduler.name!r}" + (" or a user" if self.users else "")
+                raise PolicyError(f"{culprit} broke a rule at time {now:g}: {broken}") from None
         return reply
+
+    def _decide_with_users(self, desk: SubmissionDesk, cluster: Cluster) -> list[ev.Event]:
+        """Let users submit and the scheduler decide, and again while what it rejects makes users submit."""
+        now = cluster.now
+        decisions = cluster.take_decisions()
+        while True:
+            while desk.is_due(now):
+                for job, registration in desk.submissions(now):
+                    decisions += registration
+                    self._join(job, cluster)
+                    decisions += self._tell_rejected(desk, cluster.take_decisions(), now)
+            self._ask(self.scheduler.schedule, cluster)
+            decisions += self._tell_rejected(desk, cluster.take_decisions(), now)
+            if not desk.is_due(now):
+                return decisions + desk.closing(now)
+
+    def _tell_rejected(self, desk: SubmissionDesk, decisions: list[ev.Event], now: float) -> list[ev.Event]:
+        """The same decisions, after users have heard which of their jobs are rejected by them."""
+        for decision in decisions:
+            if isinstance(decision, ev.RejectJob):
+                desk.job_ended(decision.job_id, JobState.REJECTED, now)
+        return decisions
 
     def _begin(self, request: ev.Message) -> tuple[Cluster, Guard]:
         if not request.events or not isinstance(request.events[0], ev.SimulationBegins):
@@ -55,6 +90,8 @@ class DecisionProcess:
         begins = request.events.pop(0)
         assert isinstance(begins, ev.SimulationBegins)
         self._begun = (Cluster(HostSet.range(len(begins.hosts))), Guard(begins))
+        if self.users or begins.settings.dynamic_jobs:
+            self._desk = SubmissionDesk(self.users, begins)
         self._ask(self.scheduler.begin, self._begun[0])
         return self._begun
 
@@ -69,9 +106,11 @@ class DecisionProcess:
             ) from error
 
     def _submitted(self, event: ev.JobSubmitted, cluster: Cluster, guard: Guard) -> None:
+        guard.submitted(event.job)
+        self._join(event.job, cluster)
+
+    def _join(self, job: Job, cluster: Cluster) -> None:
         """A job joins the queue, unless no machine state could ever run it."""
-        job = event.job
-        guard.submitted(job)
         if 0 < job.size <= cluster.nb_hosts:
             cluster.queue.append(job)
         else:
@@ -80,6 +119,8 @@ class DecisionProcess:
     def _completed(self, event: ev.JobCompleted, cluster: Cluster, guard: Guard) -> None:
         guard.completed(event.job_id)
         cluster.release(event.job_id)
+        if self._desk is not None:
+            self._desk.job_ended(event.job_id, event.state, cluster.now)
 
     def _lost(self, event: ev.HostsUnavailable, cluster: Cluster, guard: Guard) -> None:
         guard.lost(event.hosts)

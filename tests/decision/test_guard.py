@@ -162,6 +162,10 @@ def test_a_decision_that_would_abort_batsim_is_named(decisions: list[ev.Event], 
             "RegisterJob w0!new: profile 'other' does not exist in workload 'w0'",
         ),
         (
+            [ev.RegisterProfile("dyn", "p", {"type": "composed", "seq": ["delay"]})],
+            "RegisterProfile: a composed profile can stand in a workload file only",
+        ),
+        (
             [ev.RegistrationFinished(), ev.RegisterJob(job("w0!new"))],
             "RegisterJob w0!new: registration was declared finished",
         ),
@@ -174,17 +178,38 @@ def test_a_decision_that_would_abort_batsim_is_named(decisions: list[ev.Event], 
 )
 def test_a_registration_that_would_abort_batsim_is_named(decisions: list[ev.Event], rule: str) -> None:
     with pytest.raises(RuleBroken) as broken:
-        decide(guard(dynamic_jobs=True), *decisions)
+        decide(guard(dynamic_jobs=True, profile_reuse=True), *decisions)
     assert str(broken.value) == rule
 
 
-def test_an_acknowledged_job_cannot_run_before_it_is_acknowledged() -> None:
-    asked = guard(dynamic_jobs=True, acknowledge_dynamic_jobs=True)
-    decide(asked, ev.RegisterJob(job("w0!new")))
-    with pytest.raises(RuleBroken, match="job w0!new is not waiting"):
-        execute(asked, "w0!new", "2-3")
-    asked.submitted(job("w0!new"))
-    execute(asked, "w0!new", "2-3")
+@pytest.mark.parametrize("acknowledge", [False, True])
+def test_a_registered_job_can_run_at_once(acknowledge: bool) -> None:
+    asked = guard(dynamic_jobs=True, profile_reuse=True, acknowledge_dynamic_jobs=acknowledge)
+    decide(asked, ev.RegisterJob(job("w0!new")), run("w0!new", "2-3"))
+
+
+@pytest.mark.parametrize("ending", ["completion", "rejection"])
+def test_a_profile_is_dead_when_the_first_job_that_used_it_is_over(ending: str) -> None:
+    asked = guard(dynamic_jobs=True)
+    decide(asked, ev.RegisterProfile("dyn", "p", {"type": "delay", "delay": 1}))
+    decide(asked, ev.RegisterJob(job("dyn!1", profile="p")), ev.RegisterJob(job("dyn!2", profile="p")))
+    if ending == "completion":
+        execute(asked, "dyn!1", "2-3")
+        asked.completed("dyn!1")
+    else:
+        decide(asked, ev.RejectJob("dyn!1"))
+    with pytest.raises(RuleBroken, match="'p' was dropped when the first job that used it was over"):
+        decide(asked, ev.RegisterJob(job("dyn!3", profile="p")))
+    with pytest.raises(RuleBroken, match="'p' exists already"):
+        decide(asked, ev.RegisterProfile("dyn", "p", {"type": "delay", "delay": 1}))
+    execute(asked, "dyn!2", "2-3")
+
+
+def test_a_profile_lives_on_where_reuse_is_enabled() -> None:
+    asked = guard(dynamic_jobs=True, profile_reuse=True)
+    decide(asked, ev.RegisterProfile("dyn", "p", {"type": "delay", "delay": 1}))
+    decide(asked, ev.RegisterJob(job("dyn!1", profile="p")), ev.RejectJob("dyn!1"))
+    decide(asked, ev.RegisterJob(job("dyn!2", profile="p")))
 
 
 def test_unavailable_hosts_cannot_be_given() -> None:

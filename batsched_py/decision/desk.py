@@ -1,0 +1,90 @@
+"""The desk at which users hand in their jobs while the simulation runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import structs
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.batsim4 import wire_time
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.users.base import Submission, User
+from batsched_py.users.broker import Broker
+
+
+class SubmissionDesk:
+    """Turns what users submit into registrations, and tells them what became of their jobs.
+
+    To Batsim a job is submitted as soon as it is registered. Where it was told to acknowledge, it also
+    announces the job in its next message. That echo is no news, so it changes nothing here, and a simulation
+    runs alike with and without it.
+    """
+
+    def __init__(self, users: Iterable[User], begins: ev.SimulationBegins) -> None:
+        self._broker = Broker(users)
+        if not (begins.settings.dynamic_jobs or self._broker.done):
+            raise ProtocolError(
+                "users submit jobs while the simulation runs, and this simulator does not accept that; "
+                "start it with --enable-dynamic-jobs"
+            )
+        self._settings = begins.settings
+        self._static_workloads = begins.workloads
+        self._known_profiles: set[tuple[str, str]] = set()
+        self._unacknowledged: set[str] = set()
+        self._open = begins.settings.dynamic_jobs
+
+    def news(self, events: list[ev.Event]) -> list[ev.Event]:
+        """The events without the echoes of registrations."""
+        if not self._unacknowledged:
+            return events
+        return [event for event in events if not self._is_echo(event)]
+
+    def _is_echo(self, event: ev.Event) -> bool:
+        if isinstance(event, ev.JobSubmitted) and event.job.id in self._unacknowledged:
+            self._unacknowledged.remove(event.job.id)
+            return True
+        return False
+
+    def job_ended(self, job_id: str, state: JobState, now: float) -> None:
+        """Tell the user whose job it was."""
+        self._broker.job_ended(job_id, state, now)
+
+    def is_due(self, now: float) -> bool:
+        """Whether somebody wants to submit now."""
+        return self._broker.is_due(now)
+
+    def submissions(self, now: float) -> list[tuple[Job, list[ev.Event]]]:
+        """The jobs that are submitted now, each with the decisions that make the simulator know it."""
+        return [self._register(submission, now) for submission in self._broker.submissions(now)]
+
+    def _register(self, submission: Submission, now: float) -> tuple[Job, list[ev.Event]]:
+        job = submission.job
+        if job.workload in self._static_workloads:
+            raise ProtocolError(
+                f"the simulator plays workload {job.workload!r} itself; start it without -w, users submit"
+            )
+        decisions: list[ev.Event] = []
+        name = job.profile if self._settings.profile_reuse else f"job_{job.name}"
+        key = (job.workload, name)
+        if key not in self._known_profiles:
+            decisions.append(ev.RegisterProfile(job.workload, name, submission.profile, time=now))
+            if self._settings.profile_reuse:
+                self._known_profiles.add(key)
+        walltime = wire_time(job.walltime) if job.has_walltime else job.walltime
+        job = structs.replace(job, submission_time=now, walltime=walltime, profile=name)
+        decisions.append(ev.RegisterJob(job, time=now))
+        if submission.note:
+            decisions.append(ev.SetJobMetadata(job.id, submission.note, time=now))
+        if self._settings.acknowledge_dynamic_jobs:
+            self._unacknowledged.add(job.id)
+        return job, decisions
+
+    def closing(self, now: float) -> list[ev.Event]:
+        """What to say after all that: when to be called next, or that nobody will ever submit again."""
+        if self._open and self._broker.done:
+            self._open = False
+            return [ev.RegistrationFinished(time=now)]
+        call = self._broker.call_to_ask(now)
+        return [] if call is None else [ev.CallMeLater(call, time=now)]

@@ -1,0 +1,51 @@
+"""Users who react to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+
+from batsched_py.protocol.jobs import Job, JobState, Profile
+from batsched_py.users.base import Behaviour, Submission, User
+from batsched_py.users.note import recorded_note
+from batsched_py.workload.model import Workload
+
+
+class Rigid(Behaviour):
+    """Every job at its recorded time, whatever happens."""
+
+    name = "rigid"
+
+    def users(self, workload: Workload) -> list[User]:
+        """One user who submits for all, since none of them reacts to anything.
+
+        Jobs of one instant go in the order in which Batsim itself submits those of a workload file.
+        """
+        jobs = sorted(workload.jobs, key=lambda job: (job.submission_time, job.id))
+        return [RigidUser(workload.name, jobs, workload.profiles)]
+
+
+class RigidUser(User):
+    """Submits each job at its own submission time."""
+
+    def __init__(self, name: str, jobs: Sequence[Job], profiles: Mapping[str, Profile]) -> None:
+        self.name = name
+        self._jobs = jobs
+        self._profiles = profiles
+        self._next = 0
+
+    def next_time(self) -> float:
+        """The time of the next job."""
+        return self._jobs[self._next].submission_time if self._next < len(self._jobs) else inf
+
+    def submit(self, now: float) -> list[Submission]:
+        """All jobs whose time has come."""
+        submissions = []
+        while self.next_time() <= now:
+            job = self._jobs[self._next]
+            submissions.append(Submission(job, self._profiles[job.profile], recorded_note(job)))
+            self._next += 1
+        return submissions
+
+    def job_ended(self, job: Job, state: JobState, now: float) -> None:
+        """Take no notice."""
