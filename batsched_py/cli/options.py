@@ -10,6 +10,7 @@ import click
 
 from batsched_py.errors import InputError
 from batsched_py.simulator.platform import Platform, read_platform
+from batsched_py.users import USERS, Behaviour
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
 from batsched_py.workload.swf import WalltimeRule
@@ -46,6 +47,50 @@ def scheduler_options(required: bool) -> Callable[[Command], Command]:
         return command
 
     return decorate
+
+
+def user_options(command: Command) -> Command:
+    """``--users``, ``--sessions`` and ``-u``; :func:`choose_behaviour` understands them."""
+    for option in (
+        click.option(
+            "-u",
+            "--user-option",
+            "user_settings",
+            metavar="KEY=VALUE",
+            multiple=True,
+            callback=_pairs,
+            help="An option of the users; may be given several times.",
+        ),
+        click.option(
+            "--sessions",
+            metavar="RULE:MINUTES",
+            help="How users' jobs are cut into sessions, like arrival:60; short for -u sessions=...",
+        ),
+        click.option(
+            "--users",
+            metavar="NAME",
+            help="Who submits the jobs while the simulation runs: one that `batsched-py users` lists, "
+            "or path/to/file.py:ClassName.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def choose_behaviour(
+    users: str | None, sessions: str | None, settings: Mapping[str, str]
+) -> Behaviour | None:
+    """How the users shall behave, if there shall be some."""
+    options = dict(settings)
+    if sessions is not None:
+        if "sessions" in options:
+            raise InputError("both --sessions and -u sessions=... are given; give one of them")
+        options["sessions"] = sessions
+    if users is not None:
+        return USERS.create(users, options)
+    if options:
+        raise InputError(f"{' and '.join(options)}: options for users, but no --users were given")
+    return None
 
 
 def _pairs(ctx: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, str]:

@@ -17,15 +17,18 @@ from rich.table import Table
 
 from batsched_py.cli.figures import duration
 from batsched_py.cli.options import (
+    choose_behaviour,
     choose_platform,
     communication_option,
     platform_options,
     read_workloads,
     scheduler_options,
+    user_options,
     workload_options,
 )
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
+from batsched_py.protocol.events import Settings
 from batsched_py.protocol.jobs import HostState
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulation import simulate
@@ -43,6 +46,7 @@ SECONDS_BEFORE_BAR = 1.0
 @workload_options(required=True)
 @platform_options
 @scheduler_options(required=True)
+@user_options
 @click.option(
     "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
 )
@@ -57,6 +61,9 @@ def command(
     speed: float | None,
     scheduler: str,
     scheduler_settings: dict[str, str],
+    users: str | None,
+    sessions: str | None,
+    user_settings: dict[str, str],
     prefix: str,
     ignore_communication: bool,
     as_json: bool,
@@ -64,22 +71,30 @@ def command(
     """Simulate workloads on a machine under a scheduler, and write PREFIX_jobs.csv and PREFIX_schedule.csv.
 
     The files are those that Batsim writes. Without --hosts or -p the machine is as large as the workload
-    says that its own was.
+    says that its own was. Jobs are submitted at their recorded times, unless --users who react submit them.
 
     \b
     Examples:
       batsched-py run -w KTH-SP2.swf.gz -s easy
       batsched-py run -w KTH-SP2.swf.gz --hosts 80 --speed 1.5 -s fcfs -e results/kth80
+      batsched-py run -w KTH-SP2.swf.gz --hosts 50 -s easy --users think-time --sessions arrival:60
       batsched-py run -w workload.json -p platform.xml -s my_policy.py:MyPolicy -o depth=10 --json
     """
     began = time.perf_counter()
-    process = DecisionProcess(SCHEDULERS.create(scheduler, scheduler_settings))
+    policy = SCHEDULERS.create(scheduler, scheduler_settings)
+    behaviour = choose_behaviour(users, sessions, user_settings)
     workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
     platform = choose_platform(platform_file, hosts, speed) or _machine_of(workloads)
-    batsim = Batsim(platform, workloads, outputs=Outputs(prefix), ignore_communication=ignore_communication)
+    if behaviour is None:
+        process = DecisionProcess(policy)
+        batsim = Batsim(platform, workloads, Settings(), Outputs(prefix), ignore_communication)
+    else:
+        process = DecisionProcess(policy, [user for load in workloads for user in behaviour.users(load)])
+        settings = Settings(dynamic_jobs=True, profile_reuse=True)
+        batsim = Batsim(platform, [], settings, Outputs(prefix), ignore_communication)
     with _progress(batsim.outputs.results, sum(len(workload.jobs) for workload in workloads)) as on_message:
         simulate(batsim, process, on_message)
-    report = Report.of(batsim, scheduler, prefix, time.perf_counter() - began)
+    report = Report.of(batsim, scheduler, users, prefix, time.perf_counter() - began)
     if as_json:
         click.echo(msgspec.json.encode(report))
     else:
@@ -125,6 +140,7 @@ class Report(Struct, frozen=True):
     """What came out of a simulation; times in seconds, means as in ``schedule.csv``."""
 
     scheduler: str
+    users: str | None
     hosts: int
     jobs: int
     rejected: int
@@ -139,11 +155,14 @@ class Report(Struct, frozen=True):
     wall_seconds: float
 
     @classmethod
-    def of(cls, batsim: Batsim, scheduler: str, prefix: str, wall_seconds: float) -> Report:
+    def of(
+        cls, batsim: Batsim, scheduler: str, users: str | None, prefix: str, wall_seconds: float
+    ) -> Report:
         """The report on a finished simulation."""
         results, machines = batsim.outputs.results, batsim.machines
         return cls(
             scheduler=scheduler,
+            users=users,
             hosts=machines.count,
             jobs=results.nb_jobs,
             rejected=results.nb_rejected,
@@ -164,6 +183,7 @@ class Report(Struct, frozen=True):
         table.add_column(justify="right")
         for label, value in (
             ("scheduler", self.scheduler),
+            ("users", self.users or "-"),
             ("hosts", f"{self.hosts:,}"),
             ("jobs", f"{self.jobs:,}"),
             ("  rejected", f"{self.rejected:,}"),

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-import typing
-from typing import Any
-
 import click
-import msgspec
 
-from batsched_py.plugins import Registry
+from batsched_py.cli.describe import describe, describe_all
 from batsched_py.schedulers import SCHEDULERS
 
 
@@ -25,55 +19,4 @@ def command(name: str | None) -> None:
       batsched-py schedulers easy
       batsched-py schedulers my_policy.py:MyPolicy
     """
-    click.echo(describe_all(SCHEDULERS) if name is None else describe(SCHEDULERS, name), nl=False)
-
-
-def describe_all(registry: Registry[Any]) -> str:
-    """A line for each class that is known."""
-    classes = registry.all()
-    width = max(map(len, classes))
-    return "".join(f"{name:<{width}}  {_doc(cls).splitlines()[0]}\n" for name, cls in classes.items())
-
-
-def describe(registry: Registry[Any], name: str) -> str:
-    """What one class says about itself, and its options."""
-    cls = registry.find(name)
-    formatter = click.HelpFormatter()
-    formatter.write(f"{name}\n\n{_doc(cls)}\n")
-    options = _options(cls)
-    if options:
-        with formatter.section("Options"):
-            formatter.write_dl(options)
-    return formatter.getvalue()
-
-
-def _doc(cls: type[Any]) -> str:
-    return inspect.getdoc(cls) or "(no description)"
-
-
-def _options(cls: type[Any]) -> list[tuple[str, str]]:
-    """How each option is given, and what it means."""
-    if not dataclasses.is_dataclass(cls):
-        return []
-    hints = typing.get_type_hints(cls, include_extras=True)
-    return [
-        (f"-o {field.name}={_type_name(hints[field.name])}", _meaning(field, hints[field.name]))
-        for field in dataclasses.fields(cls)
-        if field.init
-    ]
-
-
-def _type_name(hint: Any) -> str:
-    bare = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
-    if typing.get_origin(bare) is typing.Literal:
-        return "|".join(map(str, typing.get_args(bare)))
-    return bare.__name__ if isinstance(bare, type) else str(bare)
-
-
-def _meaning(field: dataclasses.Field[Any], hint: Any) -> str:
-    notes = [
-        extra.description for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, msgspec.Meta)
-    ]
-    if field.default is not dataclasses.MISSING:
-        notes.append(f"[default: {field.default}]")
-    return "  ".join(filter(None, notes))
+    click.echo(describe_all(SCHEDULERS) if name is None else describe(SCHEDULERS, name, "-o"), nl=False)

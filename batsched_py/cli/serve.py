@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import click
 
-from batsched_py.cli.options import SECONDS, scheduler_options
+from batsched_py.cli.options import (
+    SECONDS,
+    choose_behaviour,
+    read_workloads,
+    scheduler_options,
+    user_options,
+    workload_options,
+)
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.server import DEFAULT_ENDPOINT, Server
+from batsched_py.errors import InputError
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.sockets import AnsweringEnd
+from batsched_py.workload.swf import WalltimeRule
 
 
 @click.command("serve", short_help="Decide for a Batsim in another process.")
 @scheduler_options(required=True)
+@user_options
+@workload_options(required=False)
 @click.option(
     "--endpoint",
     metavar="ENDPOINT",
@@ -33,21 +47,44 @@ from batsched_py.sockets import AnsweringEnd
     "between two of them there is no --timeout.",
 )
 def command(
-    scheduler: str, scheduler_settings: dict[str, str], endpoint: str, timeout: float | None, keep_alive: bool
+    scheduler: str,
+    scheduler_settings: dict[str, str],
+    users: str | None,
+    sessions: str | None,
+    user_settings: dict[str, str],
+    workload_files: Sequence[Path],
+    walltime_factor: float,
+    walltime_rule: WalltimeRule,
+    endpoint: str,
+    timeout: float | None,
+    keep_alive: bool,
 ) -> None:
     """Decide for a simulator that speaks Batsim's protocol over ZeroMQ.
 
     Prints where it listens, then serves one simulation. A decision that would make Batsim abort never
     leaves: the rule that was broken is reported instead.
 
+    With --users the jobs of -w are submitted from here, by users who react to what happens to them. The
+    simulator must then be started without these jobs and with --enable-dynamic-jobs.
+
     \b
-    Example, with a real Batsim or the built-in one in a second terminal:
+    Examples, with a real Batsim or the built-in one in a second terminal:
       batsched-py serve -s easy
       batsim -p platform.xml -w workload.json -e out
+    \b
+      batsched-py serve -s easy --users think-time -w KTH-SP2.swf.gz
+      batsim -p platform.xml --enable-dynamic-jobs -e out
     """
+    behaviour = choose_behaviour(users, sessions, user_settings)
+    if (behaviour is None) != (not workload_files):
+        raise InputError("--users submit the jobs of -w FILE; give both, or none of them")
+    workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
 
     def new_process() -> DecisionProcess:
-        return DecisionProcess(SCHEDULERS.create(scheduler, scheduler_settings))
+        policy = SCHEDULERS.create(scheduler, scheduler_settings)
+        if behaviour is None:
+            return DecisionProcess(policy)
+        return DecisionProcess(policy, [user for load in workloads for user in behaviour.users(load)])
 
     new_process()
     with AnsweringEnd(endpoint, timeout) as end:
