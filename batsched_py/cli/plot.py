@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from batsched_py.analysis.plots.style import write_figure
 from batsched_py.errors import InputError
 from batsched_py.workload.swf import SwfLog, read_swf, swf_to_workload
 
@@ -80,7 +81,6 @@ def gantt(runs: Sequence[str], colour_by: ColourBy, log_file: Path | None, outpu
     in it; the paler it is, the longer its hosts were idle.
     """
     from batsched_py.analysis.plots import gantt
-    from batsched_py.analysis.plots.style import write_figure
 
     compared = _read_runs(runs, _read_log(log_file))
     write_figure(output, partial(gantt.draw, runs=compared, colour_by=colour_by))
@@ -93,7 +93,6 @@ def gantt(runs: Sequence[str], colour_by: ColourBy, log_file: Path | None, outpu
 def submissions(runs: Sequence[str], log_file: Path | None, output: Path) -> None:
     """How many jobs are submitted in each hour, day or week."""
     from batsched_py.analysis.plots import submissions
-    from batsched_py.analysis.plots.style import write_figure
 
     log = _read_log(log_file)
     draw = partial(submissions.draw, runs=_read_runs(runs, log), recorded=_recorded_run(log))
@@ -107,7 +106,6 @@ def submissions(runs: Sequence[str], log_file: Path | None, output: Path) -> Non
 def cumulative(runs: Sequence[str], log_file: Path | None, output: Path) -> None:
     """How many jobs have been submitted, and how many have finished, by any time."""
     from batsched_py.analysis.plots import cumulative
-    from batsched_py.analysis.plots.style import write_figure
 
     log = _read_log(log_file)
     write_figure(output, partial(cumulative.draw, runs=_read_runs(runs, log), recorded=_recorded_run(log)))
@@ -123,7 +121,6 @@ def lateness(runs: Sequence[str], log_file: Path | None, output: Path) -> None:
     A line shows the median user, a band the users from the 10th to the 90th percentile.
     """
     from batsched_py.analysis.plots import lateness
-    from batsched_py.analysis.plots.style import write_figure
 
     write_figure(output, partial(lateness.draw_mean, runs=_read_runs(runs, _read_log(log_file))))
 
@@ -138,7 +135,6 @@ def additional_lateness(runs: Sequence[str], log_file: Path | None, output: Path
     A line shows the median user, a band the users from the 10th to the 90th percentile.
     """
     from batsched_py.analysis.plots import lateness
-    from batsched_py.analysis.plots.style import write_figure
 
     write_figure(output, partial(lateness.draw_additional, runs=_read_runs(runs, _read_log(log_file))))
 
@@ -158,7 +154,6 @@ def additional_lateness(runs: Sequence[str], log_file: Path | None, output: Path
 def graphs(log_file: Path, delimiters: Sequence[str], output: Path) -> None:
     """How long and how wide the session graphs of the users of a log are."""
     from batsched_py.analysis.plots import graphs
-    from batsched_py.analysis.plots.style import write_figure
     from batsched_py.workload.sessions import Delimiter
 
     rules = [Delimiter.parse(text) for text in delimiters]
@@ -173,7 +168,6 @@ def graphs(log_file: Path, delimiters: Sequence[str], output: Path) -> None:
 def differences(runs: Sequence[str], log_file: Path | None, output: Path) -> None:
     """How much later each job is submitted in a run than in the log, or than in the first run."""
     from batsched_py.analysis.plots import differences
-    from batsched_py.analysis.plots.style import write_figure
 
     log = _read_log(log_file)
     compared = _read_runs(runs, log)
@@ -190,7 +184,6 @@ def differences(runs: Sequence[str], log_file: Path | None, output: Path) -> Non
 def weekly(runs: Sequence[str], log_file: Path, output: Path) -> None:
     """How many jobs are submitted in each hour of the week, all weeks taken together."""
     from batsched_py.analysis.plots import weekly
-    from batsched_py.analysis.plots.style import write_figure
 
     log = read_swf(log_file)
     write_figure(output, partial(weekly.draw, runs=_read_runs(runs, log), log=log))
@@ -226,7 +219,6 @@ def throughput(
     The windows leave out the beginning, when the machine is still empty, and should leave out the end.
     """
     from batsched_py.analysis.plots import throughput
-    from batsched_py.analysis.plots.style import write_figure
 
     log = _read_log(log_file)
     compared = _read_runs(runs, log)
@@ -244,7 +236,6 @@ def throughput(
 def arrivals(runs: Sequence[str], log_file: Path | None, output: Path) -> None:
     """When each user submits for the first time."""
     from batsched_py.analysis.plots import arrivals
-    from batsched_py.analysis.plots.style import write_figure
 
     log = _read_log(log_file)
     write_figure(output, partial(arrivals.draw, runs=_read_runs(runs, log), recorded=_recorded_run(log)))
@@ -260,7 +251,6 @@ def scalability(runs: Sequence[str], log_file: Path | None, output: Path) -> Non
     Give a run for each number of jobs; those with the same LABEL become one line.
     """
     from batsched_py.analysis.plots import scalability
-    from batsched_py.analysis.plots.style import write_figure
 
     compared = _read_runs(runs, _read_log(log_file), distinct=False)
     write_figure(output, partial(scalability.draw, runs=compared))
@@ -284,8 +274,13 @@ def _read_runs(texts: Sequence[str], log: SwfLog | None, distinct: bool = True) 
     for text in texts:
         label, equals, file = text.partition("=")
         if not equals:
-            label, file = Path(text).name.removesuffix("_jobs.csv"), text
+            label, file = _default_label(Path(text)), text
         if distinct and label in ("recorded", *(run.label for run in runs)):
             raise InputError(f"{text}: the label {label!r} is taken; give another one, as in LABEL={file}")
         runs.append(read_run(file, label, log))
     return runs
+
+
+def _default_label(path: Path) -> str:
+    """The prefix of a ``PREFIX_jobs.csv``, or the folder of a ``jobs.csv`` without one."""
+    return path.name.removesuffix("jobs.csv").removesuffix("_") or path.absolute().parent.name

@@ -59,9 +59,9 @@ class Run:
 def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
     """The run behind a ``PREFIX_jobs.csv``.
 
-    Users and lateness are known from the log that was replayed, or from what feedback users noted. The number of
-    hosts is taken from the ``PREFIX_schedule.csv`` beside it; without that file, there are hosts up to the
-    highest one that was used.
+    Users and lateness are known from the log that was replayed, or from what feedback users noted. The
+    number of hosts is taken from the ``PREFIX_schedule.csv`` beside it; without that file, there are hosts
+    up to the highest one that was used.
     """
     path = Path(path)
     jobs = read_schedule(path)

@@ -33,7 +33,7 @@ def hours_of_week(times: NDArray[np.float64], log: SwfLog) -> NDArray[np.int64]:
         raise InputError(f"{log.path}: the header does not say when the log began (UnixStartTime)")
     first = log.submit[log.processors > 0].min()
     moments = pd.to_datetime(int(epoch[0]) + first + times, unit="s", utc=True).tz_convert(_zone(log))
-    return (24 * moments.dayofweek + moments.hour).to_numpy(dtype=np.int64)
+    return (24 * moments.day_of_week + moments.hour).to_numpy(dtype=np.int64)
 
 
 def _zone(log: SwfLog) -> tzinfo:

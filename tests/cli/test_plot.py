@@ -1,0 +1,164 @@
+"""``batsched-py plot`` as its user sees it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from batsched_py.cli.main import batsched_py
+from batsched_py.cli.plot import command
+from tests.runs import Row, write_jobs
+
+image = pytest.importorskip("matplotlib.image", reason="figures need matplotlib")
+
+ROOT = Path(__file__).parents[2]
+LOG = ROOT / "workloads" / "sample.swf"
+
+#: What each kind is given to draw, and with which options.
+KINDS = {
+    "gantt": "EASY FCFS --colour user --recorded LOG",
+    "submissions": "EASY FCFS --recorded LOG",
+    "cumulative": "EASY FCFS --recorded LOG",
+    "lateness": "EASY FCFS --recorded LOG",
+    "additional-lateness": "EASY FCFS --recorded LOG",
+    "graphs": "LOG --delimit arrival:60 --delimit max:20",
+    "differences": "EASY FCFS",
+    "weekly": "EASY FCFS --recorded LOG",
+    "throughput": "EASY FCFS --skip 7 --window 14 --window 28",
+    "arrivals": "EASY FCFS --recorded LOG",
+    "scalability": "EASY FCFS --recorded LOG",
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the results of two simulations of the sample."""
+    folder = tmp_path_factory.mktemp("results")
+    for scheduler in ("easy", "fcfs"):
+        invoke("run", "-w", LOG, "-s", scheduler, "-e", folder / scheduler)
+    return folder
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(batsched_py, [str(argument) for argument in arguments])
+
+
+def plot(kind: str, results: Path, output: Path) -> bytes:
+    """What the figure of the simulations is, drawn as the command does it."""
+    files = {"EASY": results / "easy_jobs.csv", "FCFS": results / "fcfs_jobs.csv", "LOG": LOG}
+    result = invoke("plot", kind, *(files.get(word, word) for word in KINDS[kind].split()), "-o", output)
+    assert result.output == "", result.output
+    assert result.exit_code == 0
+    return output.read_bytes()
+
+
+def error_of(*arguments: object) -> str:
+    """The one line that the command prints when it fails."""
+    result = invoke("plot", *arguments)
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def test_every_kind_is_tested() -> None:
+    assert sorted(KINDS) == sorted(command.commands)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_figure_is_not_blank(kind: str, results: Path, tmp_path: Path) -> None:
+    plot(kind, results, tmp_path / "figure.png")
+    pixels = image.imread(tmp_path / "figure.png")[:, :, :3]
+    assert pixels.std() > 0.03
+    assert np.ptp(pixels, axis=2).max() > 0.3, "a figure has colours"
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("kind", ["gantt", "lateness"])
+def test_the_same_data_gives_the_same_bytes(kind: str, ending: str, results: Path, tmp_path: Path) -> None:
+    first, second = (plot(kind, results, tmp_path / f"{number}.{ending}") for number in (1, 2))
+    assert first == second
+    assert first.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending])
+
+
+def test_another_process_writes_the_same_bytes(results: Path, tmp_path: Path) -> None:
+    here = plot("cumulative", results, tmp_path / "here.svg")
+    arguments = [results / "easy_jobs.csv", results / "fcfs_jobs.csv", "--recorded", LOG]
+    process = [sys.executable, "-m", "batsched_py", "plot", "cumulative", *arguments, "-o", "there.svg"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo"}
+    subprocess.run(process, cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "there.svg").read_bytes() == here
+
+
+def test_a_personal_matplotlib_style_does_not_matter(results: Path, tmp_path: Path) -> None:
+    import matplotlib
+
+    usual = plot("arrivals", results, tmp_path / "usual.png")
+    with matplotlib.rc_context({"font.size": 20, "axes.facecolor": "red"}):
+        assert plot("arrivals", results, tmp_path / "personal.png") == usual
+
+
+def test_few_jobs_are_drawn_one_by_one(tmp_path: Path) -> None:
+    rows = [Row(1, 0, 0, 50, "0-3"), Row(2, 0, 50, 100, "0-1"), Row(3, 5)]
+    run = write_jobs(tmp_path / "few_jobs.csv", rows, nb_hosts=4)
+    invoke("plot", "gantt", run, "-o", tmp_path / "few.svg")
+    drawing = (tmp_path / "few.svg").read_text()
+    assert drawing.count('id="PolyCollection') == 1
+    assert "<image" not in drawing
+
+
+def test_many_jobs_become_an_image(tmp_path: Path) -> None:
+    rows = [Row(n, n, n, n + 1, str(n % 8)) for n in range(100_000)]
+    run = write_jobs(tmp_path / "many_jobs.csv", rows, nb_hosts=8)
+    invoke("plot", "gantt", run, "-o", tmp_path / "many.svg")
+    drawing = (tmp_path / "many.svg").read_text()
+    assert "<image" in drawing
+    assert len(drawing) < 1_000_000
+
+
+def test_runs_are_named_by_label_prefix_or_folder(results: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "monday"
+    folder.mkdir()
+    (folder / "jobs.csv").write_bytes((results / "fcfs_jobs.csv").read_bytes())
+    runs = [results / "easy_jobs.csv", folder / "jobs.csv", f"half={results / 'fcfs_jobs.csv'}"]
+    for label in ("easy", "monday", "half"):
+        error = error_of("throughput", *runs, f"{label}={runs[0]}", "-o", tmp_path / "figure.png")
+        assert f"the label '{label}' is taken" in error
+
+
+def test_a_format_that_nobody_knows(results: Path, tmp_path: Path) -> None:
+    error = error_of("gantt", results / "easy_jobs.csv", "-o", tmp_path / "figure.gif")
+    assert error.endswith("figure.gif: a figure is written as .png, .svg or .pdf\n")
+
+
+def test_a_place_where_nothing_can_be_written(results: Path) -> None:
+    run = results / "easy_jobs.csv"
+    assert f"{run / 'figure.png'}: cannot be written" in error_of("gantt", run, "-o", run / "figure.png")
+
+
+def test_a_missing_run_is_named(tmp_path: Path) -> None:
+    assert "absent_jobs.csv: cannot be read" in error_of("gantt", "absent_jobs.csv", "-o", tmp_path / "a.png")
+
+
+@pytest.mark.parametrize("kind", ["lateness", "additional-lateness", "scalability", "arrivals"])
+def test_users_are_not_known_without_a_log(kind: str, results: Path, tmp_path: Path) -> None:
+    error = error_of(kind, results / "easy_jobs.csv", "-o", tmp_path / "figure.png")
+    assert "easy: the schedule does not tell its users; give the log with --recorded LOG.swf" in error
+
+
+def test_a_single_run_has_no_differences(results: Path, tmp_path: Path) -> None:
+    error = error_of("differences", results / "easy_jobs.csv", "-o", tmp_path / "figure.png")
+    assert "nothing to compare the run with" in error
+
+
+def test_without_matplotlib_the_remedy_is_told(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.style", None)
+    error = error_of("gantt", results / "easy_jobs.csv", "-o", tmp_path / "figure.png")
+    assert "pip install batsched-py[plots]" in error
