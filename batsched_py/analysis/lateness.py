@@ -49,13 +49,14 @@ def job_lateness(schedule: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame
     Every job of the schedule must be in the log, under the same number; jobs that were rejected or killed
     were submitted like all others.
     """
-    unknown = schedule.loc[~schedule["job_id"].isin(recorded.index), "job_id"]
+    places = recorded.index.get_indexer(schedule["job_id"])
+    unknown = schedule.loc[places < 0, "job_id"]
     if len(unknown):
         raise InputError(f"job {unknown.iloc[0]} of the schedule is not in the recorded log")
     again = schedule.loc[schedule["job_id"].duplicated(), "job_id"]
     if len(again):
         raise InputError(f"job {again.iloc[0]} is twice in the schedule; a recorded log has it once")
-    jobs = recorded.loc[schedule["job_id"]].rename(columns={"submission_time": "recorded"})
+    jobs = recorded.iloc[places].rename(columns={"submission_time": "recorded"})
     jobs["lateness"] = schedule["submission_time"].to_numpy() - jobs["recorded"].to_numpy()
     return jobs.sort_values("recorded", kind="stable")
 
