@@ -29,6 +29,8 @@ class Guard:
         self._met: set[str] = set()
         """Identifiers that no job can be registered under any more; kept where jobs can be registered."""
         self._profiles: dict[str, dict[str, Profile]] = {w: dict(p) for w, p in begins.profiles.items()}
+        self._types: dict[str, Profile] = {}
+        """A profile for each type, to stand for all that were registered: no more than the type matters."""
         self._collects = begins.settings.dynamic_jobs and not begins.settings.profile_reuse
         self._profile_of: dict[str, tuple[str, str]] = {}
         """Which profile dies with which job, by workload and name; kept where profiles are collected."""
@@ -160,7 +162,7 @@ class Guard:
             raise RuleBroken(f"a {kind} profile can stand in a workload file only")
         if decision.name in profiles:
             raise RuleBroken(f"profile {decision.name!r} exists already in workload {decision.workload!r}")
-        profiles[decision.name] = decision.profile
+        profiles[decision.name] = self._types.setdefault(str(kind), {"type": kind})
 
     def _register_job(self, decision: ev.RegisterJob) -> None:
         self._check_registration_open()
