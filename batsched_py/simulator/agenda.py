@@ -1,4 +1,4 @@
-"""What is going to happen, ordered by time."""
+"""What time it is, and what is going to happen."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
+from batsched_py.protocol.batsim4 import wire_time
+
 Action = Callable[[Any], None]
 
 
 class Agenda:
-    """Future actions. Those of one instant happen in the order in which they were put down.
+    """The clock and the future actions. Those of one instant happen in the order in which they were put down.
 
     A *notice* is an action that waits until everything else of its instant has happened and has been told.
     """
 
     def __init__(self) -> None:
+        self.clock = 0.0
+        self.now = 0.0
+        """The clock as a reader of the wire sees it."""
         self.heap: list[tuple[float, int, int, Action, Any]] = []
         """Time, 1 for a notice, number, action and its argument; the first is next."""
         self._count = 0
         self._cancelled: set[int] = set()
 
     def at(self, time: float, action: Action, argument: Any = None) -> int:
-        """Put an action down; the number it gets is what :meth:`cancel` wants."""
+        """Put an action down; the number it gets, which is never 0, is what :meth:`cancel` wants."""
         self._count += 1
         heappush(self.heap, (time, 0, self._count, action, argument))
         return self._count
@@ -37,12 +42,25 @@ class Agenda:
         self._cancelled.add(number)
         self._drop_cancelled()
 
-    def next(self) -> tuple[float, Action, Any]:
-        """Take the next action off: its time, what to do, and with what."""
+    def instant_is_over(self) -> bool:
+        """Whether nothing but notices is left to happen now."""
+        heap = self.heap
+        return not heap or heap[0][0] > self.clock or heap[0][1] == 1
+
+    def give_notices(self) -> None:
+        """Let the notices of this instant happen, when nothing else is left of it."""
+        while self.heap and self.heap[0][0] <= self.clock and self.heap[0][1] == 1:
+            self.happen()
+
+    def happen(self) -> None:
+        """Go to the next action's time and let it happen."""
         time, _, _, action, argument = heappop(self.heap)
         if self._cancelled:
             self._drop_cancelled()
-        return time, action, argument
+        if time != self.clock:
+            self.clock = time
+            self.now = wire_time(time)
+        action(argument)
 
     def _drop_cancelled(self) -> None:
         heap, cancelled = self.heap, self._cancelled

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any
 
 from batsched_py.errors import InputError, RuleBroken
+from batsched_py.protocol.batsim4 import wire_time
 from batsched_py.protocol.events import Settings
 from batsched_py.protocol.jobs import Job, Profile
-from batsched_py.simulator.profiles import Composed, Task, read_profile
+from batsched_py.simulator.profile_reader import read_profile
+from batsched_py.simulator.profiles import Composed, Parallel, Receive, Task
 from batsched_py.workload.model import Workload
 
 
@@ -18,31 +21,46 @@ class Catalog:
     its name is then dead for good. Jobs that were announced before that keep what they do.
     """
 
-    def __init__(self, workloads: Iterable[Workload], settings: Settings, ignore_communication: bool) -> None:
+    def __init__(self, workloads: Sequence[Workload], settings: Settings, ignore_communication: bool) -> None:
         self._collect = settings.dynamic_jobs and not settings.profile_reuse
         self._ignore_communication = ignore_communication
         self._raw: dict[str, dict[str, Profile]] = {w.name: w.profiles for w in workloads}
         self._understood: dict[str, dict[str, Task | Composed]] = {name: {} for name in self._raw}
         self._dynamic: set[tuple[str, str]] = set()
         self._dead: set[tuple[str, str]] = set()
+        for workload in workloads:
+            self._check(workload)
 
-    def check(self) -> None:
+    def _check(self, workload: Workload) -> None:
         """Understand every profile, so that mistakes are found before the simulation begins."""
-        for workload, profiles in self._raw.items():
-            for name in profiles:
-                self._check_tree(workload, name, ())
+        for name in workload.profiles:
+            self._check_tree(workload.name, name, ())
+        if any(isinstance(profile, Parallel) for profile in self._understood[workload.name].values()):
+            for job in workload.jobs:
+                if (fault := self._misfit(job)) is not None:
+                    raise InputError(f"workload {workload.name!r}: {fault}")
 
     def _check_tree(self, workload: str, name: str, above: tuple[str, ...]) -> None:
         if name in above:
             raise InputError(f"workload {workload!r}: profile {name!r} is part of itself")
         profile = self.get(workload, name)
-        if isinstance(profile, Composed):
-            for child in dict.fromkeys(profile.sequence):
-                if child not in self._raw[workload]:
+        if isinstance(profile, Composed | Receive):
+            for part in dict.fromkeys(profile.parts):
+                if part not in self._raw[workload]:
                     raise InputError(
-                        f"workload {workload!r}: profile {name!r} uses {child!r}, which does not exist"
+                        f"workload {workload!r}: profile {name!r} uses {part!r}, which does not exist"
                     )
-                self._check_tree(workload, child, (*above, name))
+                self._check_tree(workload, part, (*above, name))
+
+    def _misfit(self, job: Job) -> str | None:
+        """What is wrong between a job and its profile, if anything is."""
+        profile = self.get(job.workload, job.profile)
+        if isinstance(profile, Parallel) and len(profile.work) != job.size:
+            return (
+                f"job {job.id} asks for {job.size} hosts, its profile {job.profile!r} is made for "
+                f"{len(profile.work)}"
+            )
+        return None
 
     def get(self, workload: str, name: str) -> Task | Composed:
         """The profile ``name`` of a workload."""
@@ -64,11 +82,15 @@ class Catalog:
         """All profiles as they were written down."""
         return self._raw
 
+    def is_dynamic(self, job: Job) -> bool:
+        """Whether the job's profile was registered while the simulation ran."""
+        return (job.workload, job.profile) in self._dynamic
+
     def register(self, workload: str, name: str, profile: Profile) -> None:
         """Add a profile while the simulation runs."""
         if name in self._raw.get(workload, {}) or (workload, name) in self._dead:
             raise RuleBroken(f"profile {name!r} already existed in workload {workload!r}")
-        self._raw.setdefault(workload, {})[name] = profile
+        self._raw.setdefault(workload, {})[name] = as_read(profile)
         self._understood.setdefault(workload, {})
         self._dynamic.add((workload, name))
         try:
@@ -84,13 +106,35 @@ class Catalog:
             raise RuleBroken(f"profile {job.profile!r} was dropped when the first job that used it was over")
         if job.profile not in self._raw[job.workload]:
             raise RuleBroken(f"profile {job.profile!r} does not exist in workload {job.workload!r}")
+        if (fault := self._misfit(job)) is not None:
+            raise RuleBroken(fault)
 
     def job_is_over(self, job: Job) -> None:
-        """Drop the job's profile, unless profiles may be reused."""
+        """Drop the job's profile with all its parts, unless profiles may be reused."""
         if self._collect:
-            workload, name = key = (job.workload, job.profile)
-            self._dead.add(key)
-            if key in self._dynamic:
-                self._dynamic.remove(key)
-                del self._raw[workload][name]
-                del self._understood[workload][name]
+            self._drop(job.workload, job.profile)
+
+    def _drop(self, workload: str, name: str) -> None:
+        key = (workload, name)
+        if key in self._dead or name not in self._raw[workload]:
+            return
+        self._dead.add(key)
+        profile = self.get(workload, name)
+        if isinstance(profile, Composed):
+            for part in profile.parts:
+                self._drop(workload, part)
+        if key in self._dynamic:
+            self._dynamic.remove(key)
+            del self._raw[workload][name]
+            del self._understood[workload][name]
+
+
+def as_read(value: Any) -> Any:
+    """What Batsim makes of a JSON value that it is sent: it writes it down with six decimals first."""
+    if isinstance(value, float):
+        return wire_time(value)
+    if isinstance(value, list):
+        return [as_read(item) for item in value]
+    if isinstance(value, dict):
+        return {key: as_read(item) for key, item in value.items()}
+    return value

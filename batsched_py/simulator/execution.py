@@ -1,4 +1,4 @@
-"""A job that runs: which task of its profile it is at, and how far it has come."""
+"""A job that runs: which task of its profile it is at."""
 
 from __future__ import annotations
 
@@ -10,34 +10,42 @@ from batsched_py.protocol.events import Progress
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.simulator.catalog import Catalog
-from batsched_py.simulator.profiles import Composed, Task
+from batsched_py.simulator.profiles import Composed, Receive, Task
 
 
 class Frame(Struct):
-    """A composed profile that is under way."""
+    """A profile that consists of others and is under way."""
 
-    profile: Composed
+    profile: Composed | Receive
     step: int = 0
 
 
 class Execution(Struct, gc=False, eq=False):
     """A running job.
 
-    Its profile is walked task by task; of a composed profile, the stack of frames says where the walk is.
+    Its profile is walked task by task; of a profile that consists of others, the stack of frames says where
+    the walk is.
     """
 
     job: Job
     hosts: HostSet
+    executors: list[int] | None
+    """The host of each executor, when they are not one on each host in order."""
     speeds: list[float]
     """Of the host of each executor, in flop/s."""
+    storage_mapping: dict[str, int] | None
     start: float
     remaining: float
-    """What is left of the walltime."""
+    """What was left of the walltime when the task began."""
     task: Task
     frames: tuple[Frame, ...] = ()
     task_start: float = 0.0
-    task_seconds: float = 0.0
     agenda_number: int = 0
+    """Of what happens to the job next, 0 if that depends on others."""
+    listening: bool = False
+    """Whether it waits for a message."""
+    joules: float = 0.0
+    """What its hosts had drawn when it began."""
 
     def spend(self, seconds: float) -> None:
         """A task took this much of the walltime.
@@ -49,13 +57,31 @@ class Execution(Struct, gc=False, eq=False):
         if self.remaining < 0:
             self.remaining = inf
 
-    def progress(self, now: float) -> Progress:
-        """How far the job has come."""
-        done = (now - self.task_start) / self.task_seconds if self.task_seconds > 0 else 1.0
-        node = Progress(self.task.name, done=min(done, 1.0))
+    def progress(self, done: float) -> Progress:
+        """How far the job has come, when this part of its task is done."""
+        node = Progress(self.task.name, done=done)
         for frame in reversed(self.frames):
             node = Progress(frame.profile.name, task_index=frame.step, task=node)
         return node
+
+    def go_into(self, profile: Task | Composed, catalog: Catalog) -> None:
+        """Go on with the first task of a profile, inside those that are under way."""
+        self.task, below = first_task(profile, self.job, catalog)
+        self.frames += below
+
+    def go_on(self, catalog: Catalog) -> int | None:
+        """Go on to the next task of the profile; if there is none, the return code of the whole."""
+        while self.frames:
+            frame = self.frames[-1]
+            frame.step += 1
+            if frame.step < frame.profile.length:
+                assert isinstance(frame.profile, Composed)
+                self.go_into(catalog.get(self.job.workload, frame.profile.step_name(frame.step)), catalog)
+                return None
+            if frame.profile.return_code:
+                return frame.profile.return_code
+            self.frames = self.frames[:-1]
+        return 0
 
 
 def first_task(profile: Task | Composed, job: Job, catalog: Catalog) -> tuple[Task, tuple[Frame, ...]]:
@@ -63,20 +89,5 @@ def first_task(profile: Task | Composed, job: Job, catalog: Catalog) -> tuple[Ta
     frames: tuple[Frame, ...] = ()
     while isinstance(profile, Composed):
         frames = (*frames, Frame(profile))
-        profile = catalog.get(job.workload, profile.sequence[0])
+        profile = catalog.get(job.workload, profile.parts[0])
     return profile, frames
-
-
-def next_task(execution: Execution, catalog: Catalog) -> bool:
-    """Go on to the next task of the profile, if there is one."""
-    frames = execution.frames
-    while frames:
-        frame = frames[-1]
-        frame.step += 1
-        if frame.step < frame.profile.length:
-            profile = catalog.get(execution.job.workload, frame.profile.step_name(frame.step))
-            execution.task, below = first_task(profile, execution.job, catalog)
-            execution.frames = frames + below
-            return True
-        frames = frames[:-1]
-    return False

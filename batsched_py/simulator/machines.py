@@ -7,13 +7,16 @@ from batsched_py.protocol.jobs import HostState
 
 
 class Machines:
-    """The hosts' states over time."""
+    """The hosts' states over time, when each host has one job at most."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    def __init__(self, computing: int, storages: int = 0) -> None:
+        self.count = computing + storages
+        self.storages = storages
+        self.awake = HostSet.range(self.count).mask
+        """The hosts whose power state lets them compute, as a mask."""
         self._in: dict[HostState, int] = dict.fromkeys(HostState, 0)
-        self._in[HostState.IDLE] = HostSet.range(count).mask
-        self._since = [0.0] * count
+        self._in[HostState.IDLE] = self.awake
+        self._since = [0.0] * self.count
         self.seconds: dict[HostState, float] = dict.fromkeys(HostState, 0.0)
         """Time that hosts spent in each state, up to each host's last change."""
 
@@ -21,8 +24,26 @@ class Machines:
         """The hosts that are in a state."""
         return HostSet(self._in[state])
 
-    def change(self, hosts: HostSet, before: HostState, after: HostState, now: float) -> None:
-        """Hosts leave one state for another."""
+    def number_in(self, state: HostState) -> int:
+        """How many hosts are in a state."""
+        return self._in[state].bit_count()
+
+    def occupy(self, hosts: HostSet, now: float) -> None:
+        """A job begins on hosts."""
+        self._change(hosts, HostState.IDLE, HostState.COMPUTING, now)
+
+    def vacate(self, hosts: HostSet, now: float) -> None:
+        """A job ends. Hosts that were made unavailable meanwhile stay so."""
+        computing = hosts.mask & self._in[HostState.COMPUTING]
+        self._change(HostSet(computing), HostState.COMPUTING, HostState.IDLE, now)
+
+    def turn(self, hosts: HostSet, after: HostState, now: float) -> None:
+        """Hosts go over to a state, whatever state each was in."""
+        for before, mask in list(self._in.items()):
+            if leaving := mask & hosts.mask:
+                self._change(HostSet(leaving), before, after, now)
+
+    def _change(self, hosts: HostSet, before: HostState, after: HostState, now: float) -> None:
         since = self._since
         for first, last in hosts.runs():
             length = last + 1 - first
@@ -30,3 +51,23 @@ class Machines:
             since[first : last + 1] = [now] * length
         self._in[before] &= ~hosts.mask
         self._in[after] |= hosts.mask
+
+
+class SharedMachines(Machines):
+    """The hosts' states, when several jobs may be on a host."""
+
+    def __init__(self, computing: int, storages: int = 0) -> None:
+        super().__init__(computing, storages)
+        self._jobs = [0] * self.count
+
+    def occupy(self, hosts: HostSet, now: float) -> None:
+        """A job begins on hosts, beside those that are there."""
+        for host in hosts:
+            self._jobs[host] += 1
+        super().occupy(hosts & self.hosts_in(HostState.IDLE), now)
+
+    def vacate(self, hosts: HostSet, now: float) -> None:
+        """A job ends; its hosts are idle unless others are there."""
+        for host in hosts:
+            self._jobs[host] -= 1
+        super().vacate(HostSet.of(host for host in hosts if not self._jobs[host]), now)

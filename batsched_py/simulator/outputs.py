@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from math import inf
 from pathlib import Path
 from typing import TextIO
@@ -28,11 +29,15 @@ UNMEASURED = "nan"
 LEAST_RUNTIME = 1e-5
 
 
+#: Writes text to a file, or nowhere.
+Write = Callable[[str], object]
+
+
 class OutputFile:
     """A file that gets its name only when it is complete; until then it is called ``NAME.part``."""
 
     def __init__(self, path: Path, header: str) -> None:
-        self._path = path
+        self.path = path
         self._part = path.with_name(path.name + ".part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +50,7 @@ class OutputFile:
     def complete(self) -> None:
         """Give the file its name."""
         self._file.close()
-        os.replace(self._part, self._path)
+        os.replace(self._part, self.path)
 
     def abandon(self) -> None:
         """Leave what was written in the ``.part`` file."""
@@ -63,6 +68,11 @@ class Results:
         self.sum_waiting = self.max_waiting = 0.0
         self.sum_turnaround = self.max_turnaround = 0.0
         self.sum_slowdown = self.max_slowdown = 0.0
+        self.consumed_joules = 0.0
+        self.nb_grouped_switches = 0
+        """Requests to change power states."""
+        self.nb_machine_switches = 0
+        """Hosts in all of them."""
 
     @property
     def nb_finished(self) -> int:
@@ -77,18 +87,34 @@ class Results:
 class Outputs:
     """Writes one simulation's files, or only counts when there is no prefix."""
 
-    def __init__(self, prefix: str | None) -> None:
-        self._prefix = prefix
-        self._jobs = OutputFile(Path(f"{prefix}_jobs.csv"), JOBS_HEADER) if prefix else None
+    def __init__(self, prefix: str | None, machine_states: bool = False) -> None:
         self.results = Results()
+        self.machine_states = machine_states and bool(prefix)
+        """Whether the states of the machines are to be traced."""
+        self._prefix = prefix
+        self._files: list[OutputFile] = []
+        self._write_job = self.open("jobs", JOBS_HEADER) if prefix else None
+
+    def open(self, name: str, header: str) -> Write:
+        """Begin a file, and give what writes to it; without a prefix, that writes nowhere."""
+        if not self._prefix:
+            return _write_nowhere
+        file = OutputFile(Path(f"{self._prefix}_{name}.csv"), header)
+        self._files.append(file)
+        return file.write
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the files."""
+        return [str(file.path) for file in self._files]
 
     def rejected(self, job: Job, metadata: str) -> None:
         """A job was refused."""
         self.results.nb_jobs += 1
         self.results.nb_rejected += 1
-        if self._jobs is not None:
+        if self._write_job is not None:
             workload, _, name = job.id.partition("!")
-            self._jobs.write(
+            self._write_job(
                 f"{name},{workload},{job.profile},{job.submission_time:.6f},{job.size},{_walltime(job)},0,REJECTED,"
                 f',,,,,,,,"{metadata}"\n'
             )
@@ -120,9 +146,9 @@ class Outputs:
         results.max_waiting = max(results.max_waiting, waiting)
         results.max_turnaround = max(results.max_turnaround, turnaround)
         results.max_slowdown = max(results.max_slowdown, slowdown)
-        if self._jobs is not None:
+        if self._write_job is not None:
             workload, _, name = job.id.partition("!")
-            self._jobs.write(
+            self._write_job(
                 _FINISHED_ROW
                 % (
                     name,
@@ -147,24 +173,23 @@ class Outputs:
 
     def complete(self, machines: Machines) -> None:
         """The simulation ended well: give the files their names."""
-        if self._jobs is not None:
-            self._jobs.complete()
-            row = self._schedule_row(machines)
-            schedule = OutputFile(Path(f"{self._prefix}_schedule.csv"), ",".join(row) + "\n")
-            schedule.write(",".join(row.values()) + "\n")
-            schedule.complete()
+        row = self._schedule_row(machines)
+        write = self.open("schedule", ",".join(row) + "\n")
+        write(",".join(row.values()) + "\n")
+        for file in self._files:
+            file.complete()
 
     def abandon(self) -> None:
         """The simulation did not end well: what was written stays in ``.part`` files."""
-        if self._jobs is not None:
-            self._jobs.abandon()
+        for file in self._files:
+            file.abandon()
 
     def _schedule_row(self, machines: Machines) -> dict[str, str]:
         r = self.results
         seconds = machines.seconds
         values: dict[str, float | int | str] = {
             "batsim_version": f"batsched_py {__version__}",
-            "consumed_joules": 0.0,
+            "consumed_joules": r.consumed_joules,
             "makespan": r.makespan,
             "max_slowdown": r.max_slowdown,
             "max_turnaround_time": r.max_turnaround,
@@ -173,13 +198,13 @@ class Outputs:
             "mean_turnaround_time": r.mean(r.sum_turnaround),
             "mean_waiting_time": r.mean(r.sum_waiting),
             "nb_computing_machines": machines.count,
-            "nb_grouped_switches": 0,
+            "nb_grouped_switches": r.nb_grouped_switches,
             "nb_jobs": r.nb_jobs,
             "nb_jobs_finished": r.nb_finished,
             "nb_jobs_killed": r.nb_finished - r.nb_success,
             "nb_jobs_rejected": r.nb_rejected,
             "nb_jobs_success": r.nb_success,
-            "nb_machine_switches": 0,
+            "nb_machine_switches": r.nb_machine_switches,
             "scheduling_time": UNMEASURED,
             "simulation_time": UNMEASURED,
             "success_rate": r.mean(r.nb_success),
@@ -193,6 +218,10 @@ class Outputs:
         return {
             name: f"{value:.6f}" if isinstance(value, float) else str(value) for name, value in values.items()
         }
+
+
+def _write_nowhere(text: str) -> None:
+    """Write nothing."""
 
 
 def _walltime(job: Job) -> str:

@@ -29,6 +29,15 @@ class Submitter:
         self._done = done
         self._plan(0.0)
 
+    @property
+    def first(self) -> float | None:
+        """When the first job is submitted, if there is one; before that time only."""
+        return max(self._jobs[0].submission_time, 0.0) if self._jobs else None
+
+    def __contains__(self, job_id: str) -> bool:
+        """Whether a job is yet to be submitted."""
+        return any(job.id == job_id for job in self._jobs[self._next :])
+
     def _plan(self, now: float) -> None:
         if self._next < len(self._jobs):
             self._agenda.at(max(self._jobs[self._next].submission_time, now), self._run)

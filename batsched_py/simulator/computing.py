@@ -1,0 +1,89 @@
+"""How fast tasks compute: SimGrid's model of parallel tasks (L07), without its network.
+
+All executors of a task advance together, at the pace of the slowest. An executor uses one core at most, and
+all executors on a host share its cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from batsched_py.protocol.events import ExecuteJob
+from batsched_py.simulator.agenda import Agenda
+from batsched_py.simulator.energy import Meter
+from batsched_py.simulator.execution import Execution
+from batsched_py.simulator.platform import PlatformHost
+from batsched_py.simulator.profiles import Computation
+
+#: Says that the task of an execution will be done in so many seconds.
+Plan = Callable[[Execution, float], None]
+
+
+class Computing:
+    """Computation on hosts of which each works for one job: how long a task takes is known when it begins."""
+
+    def __init__(
+        self, hosts: Sequence[PlatformHost], agenda: Agenda, plan: Plan, meter: Meter | None
+    ) -> None:
+        self._agenda = agenda
+        self._plan = plan
+        self._meter = meter
+        self._speeds = [host.speed for host in hosts]
+        """Of one core of each host, in its present power state."""
+        self._cores = [host.cores for host in hosts]
+        self._even = len(set(self._speeds)) == 1
+
+    def set_speed(self, host: int, speed: float) -> None:
+        """The host has another power state from now on."""
+        if speed != self._speeds[host]:
+            self._speeds[host] = speed
+            self._even = False
+
+    def executors(self, decision: ExecuteJob) -> tuple[list[int] | None, list[float]]:
+        """The host of each executor, if they are not one on each host in order, and its speed there."""
+        speeds, hosts, mapping = self._speeds, decision.hosts, decision.mapping
+        if mapping is not None:
+            places = list(hosts)
+            executors = [places[place] for place in mapping]
+            return executors, [speeds[host] for host in executors]
+        if self._even:
+            return None, speeds[: hosts.mask.bit_count()]
+        return None, [speed for first, last in hosts.runs() for speed in speeds[first : last + 1]]
+
+    def begin(self, execution: Execution, task: Computation) -> None:
+        """A task begins to compute."""
+        seconds = task.seconds(execution.speeds)
+        if execution.executors is not None or self._meter is not None:
+            work = work_by_host(execution, task)
+            seconds = max(seconds, max([flops / self._capacity(host) for host, flops in work.items()]))
+            if self._meter is not None and seconds > 0:
+                for host, flops in work.items():
+                    self._meter.put_load(host, flops / seconds / self._capacity(host))
+        self._plan(execution, seconds)
+
+    def stop(self, execution: Execution) -> None:
+        """A task computes no more, if it did."""
+        if self._meter is not None:
+            for host in execution.hosts:
+                self._meter.put_load(host, 0.0)
+
+    def done(self, execution: Execution, task: Computation) -> float:
+        """Which part of a task is done."""
+        seconds = task.seconds(execution.speeds)
+        if execution.executors is not None:
+            for host, flops in work_by_host(execution, task).items():
+                seconds = max(seconds, flops / self._capacity(host))
+        return min((self._agenda.clock - execution.task_start) / seconds, 1.0) if seconds > 0 else 1.0
+
+    def _capacity(self, host: int) -> float:
+        """What all cores of a host execute in a second."""
+        return self._speeds[host] * self._cores[host]
+
+
+def work_by_host(execution: Execution, task: Computation) -> dict[int, float]:
+    """The flops that all executors of a task have to do on each host."""
+    executors = list(execution.hosts) if execution.executors is None else execution.executors
+    work = dict.fromkeys(executors, 0.0)
+    for host, flops in zip(executors, task.flops(len(executors)), strict=True):
+        work[host] += flops
+    return work

@@ -1,0 +1,240 @@
+"""Running jobs: task by task, until they end, reach their walltime or are killed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from math import ceil, inf
+from typing import Any
+
+from batsched_py.errors import RuleBroken
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.simulator.agenda import Agenda
+from batsched_py.simulator.catalog import Catalog
+from batsched_py.simulator.computing import Computing
+from batsched_py.simulator.execution import Execution, Frame, first_task
+from batsched_py.simulator.machines import Machines
+from batsched_py.simulator.platform import PlatformHost
+from batsched_py.simulator.profiles import (
+    Composed,
+    Computation,
+    Delay,
+    Homogeneous,
+    HomogeneousTotal,
+    Parallel,
+    Receive,
+    Send,
+    Task,
+    Transfer,
+)
+from batsched_py.simulator.sharing import SharedComputing
+from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
+
+#: A storage host may be given less computation than this.
+LEAST_FLOPS = 1e-10
+
+#: Says that a job is over: its execution, how it ended, the return code and the joules its hosts drew.
+Report = Callable[[Execution, JobState, int, float], None]
+
+
+class Runner:
+    """The running jobs."""
+
+    def __init__(
+        self,
+        hosts: Sequence[PlatformHost],
+        agenda: Agenda,
+        machines: Machines,
+        catalog: Catalog,
+        shared: bool,
+        energy: EnergyTrace | None,
+        states: MachineStateTrace | None,
+        tell: Callable[[ev.Event], None],
+        report: Report,
+    ) -> None:
+        self.running: dict[str, Execution] = {}
+        meter = None if energy is None else energy.meter
+        self.computing = (SharedComputing if shared else Computing)(hosts, agenda, self._plan, meter)
+        self._agenda = agenda
+        self._machines = machines
+        self._storages = HostSet.range(machines.count) - HostSet.range(machines.count - machines.storages)
+        self._catalog = catalog
+        self._energy = energy
+        self._states = states
+        self._tell = tell
+        self._report = report
+        self._mail: dict[str, deque[str]] = {}
+
+    def busy(self) -> int:
+        """The hosts that run jobs, as a mask."""
+        mask = 0
+        for execution in self.running.values():
+            mask |= execution.hosts.mask
+        return mask
+
+    def start(self, job: Job, profile: Task | Composed, decision: ev.ExecuteJob) -> None:
+        """Run a job."""
+        hosts, now = decision.hosts, self._agenda.clock
+        task, frames = first_task(profile, job, self._catalog)
+        executors, speeds = self.computing.executors(decision)
+        execution = Execution(
+            job, hosts, executors, speeds, decision.storage_mapping, now, job.walltime, task, frames
+        )
+        if self._energy is not None:
+            execution.joules = self._energy.job_starts(hosts)
+        self._machines.occupy(hosts, now)
+        if self._states is not None:
+            self._states.row()
+        self.running[job.id] = execution
+        self._begin_task(execution)
+
+    def kill(self, execution: Execution) -> None:
+        """Stop a running job."""
+        if execution.agenda_number:
+            self._agenda.cancel(execution.agenda_number)
+        self._finish(execution, JobState.KILLED, execution.task.killed_code)
+
+    def progress(self, execution: Execution) -> ev.Progress:
+        """How far a running job has come."""
+        task = execution.task
+        done = 0.0
+        if isinstance(task, Computation):
+            done = self.computing.done(execution, task)
+        elif isinstance(task, Delay):
+            done = min((self._agenda.clock - execution.task_start) / task.seconds, 1.0)
+        return execution.progress(done)
+
+    # --- tasks -----------------------------------------------------------------------------------
+
+    def _begin_task(self, execution: Execution) -> None:
+        execution.task_start = self._agenda.clock
+        _BEGIN[type(execution.task)](self, execution, execution.task)
+
+    def _compute(self, execution: Execution, task: Computation) -> None:
+        if self._storages:
+            self._check_storages(execution, task)
+        self.computing.begin(execution, task)
+
+    def _compute_in_parallel(self, execution: Execution, task: Parallel) -> None:
+        if len(task.work) != len(execution.speeds):
+            raise RuleBroken(
+                f"job {execution.job.id} has {len(execution.speeds)} executors, "
+                f"its profile {task.name!r} is made for {len(task.work)}"
+            )
+        self._compute(execution, task)
+
+    def _check_storages(self, execution: Execution, task: Computation) -> None:
+        work = zip(execution.hosts, task.flops(len(execution.hosts)), strict=False)
+        for host, flops in work:
+            if host in self._storages and flops > LEAST_FLOPS:
+                raise RuleBroken(f"job {execution.job.id} computes on host {host}, which is for storage only")
+
+    def _sleep(self, execution: Execution, task: Delay) -> None:
+        self._plan(execution, task.seconds)
+
+    def _send(self, execution: Execution, task: Send) -> None:
+        self._tell(ev.JobSaid(execution.job.id, task.message))
+        self._plan(execution, task.seconds)
+
+    def _transfer(self, execution: Execution, task: Transfer) -> None:
+        mapping = execution.storage_mapping or {}
+        if mapping or task.needs_mapping or len(self._storages) != 1:
+            for label in task.labels:
+                if mapping.get(label, -1) not in self._storages:
+                    raise RuleBroken(
+                        f"job {execution.job.id} needs a `storage_mapping` to a storage host for {label!r}"
+                    )
+        self._plan(execution, 0.0)
+
+    def _plan(self, execution: Execution, seconds: float) -> None:
+        """The task will be done in so many seconds from now, if the walltime is not reached before."""
+        now = self._agenda.clock
+        remaining = execution.remaining - (now - execution.task_start)
+        if execution.task.fits(seconds, remaining):
+            execution.agenda_number = self._agenda.at(now + seconds, self._end_task, execution)
+        else:
+            execution.agenda_number = self._agenda.at(now + remaining, self._reach_walltime, execution)
+
+    def _end_task(self, execution: Execution) -> None:
+        execution.spend(self._agenda.clock - execution.task_start)
+        code: int | None = execution.task.return_code
+        if not code and execution.frames:
+            if isinstance(execution.task, Computation):
+                self.computing.stop(execution)
+            code = execution.go_on(self._catalog)
+            if code is None:
+                self._begin_task(execution)
+                return
+        self._finish(execution, JobState.FAILED if code else JobState.SUCCESS, code or 0)
+
+    def _reach_walltime(self, execution: Execution) -> None:
+        self._finish(execution, JobState.WALLTIME_REACHED, -1)
+
+    def _finish(self, execution: Execution, state: JobState, return_code: int) -> None:
+        hosts, job_id = execution.hosts, execution.job.id
+        del self.running[job_id]
+        if self._mail:
+            self._mail.pop(job_id, None)
+        self.computing.stop(execution)
+        self._machines.vacate(hosts, self._agenda.clock)
+        if self._states is not None:
+            self._states.row()
+        joules = -1.0 if self._energy is None else self._energy.job_ends(hosts) - execution.joules
+        self._report(execution, state, return_code, joules)
+
+    # --- messages --------------------------------------------------------------------------------
+
+    def deliver(self, job_id: str, message: str) -> None:
+        """Leave a message for a job that waits or runs; who listens finds it when it looks next."""
+        self._mail.setdefault(job_id, deque()).append(message)
+        execution = self.running.get(job_id)
+        if execution is not None and execution.listening:
+            assert isinstance(execution.task, Receive)
+            poll = execution.task.poll_seconds
+            looks = max(ceil((self._agenda.clock - execution.task_start) / poll), 1)
+            if looks * poll < execution.remaining:
+                execution.listening = False
+                if execution.agenda_number:
+                    self._agenda.cancel(execution.agenda_number)
+                time = execution.task_start + looks * poll
+                execution.agenda_number = self._agenda.at(time, self._find_mail, execution)
+
+    def _receive(self, execution: Execution, task: Receive) -> None:
+        if self._mail.get(execution.job.id):
+            self._find_mail(execution)
+        elif task.timeout:
+            self._follow_up(execution, task, task.timeout)
+        else:
+            execution.listening = True
+            end = self._agenda.clock + execution.remaining
+            execution.agenda_number = (
+                0 if end == inf else self._agenda.at(end, self._reach_walltime, execution)
+            )
+
+    def _find_mail(self, execution: Execution) -> None:
+        assert isinstance(execution.task, Receive)
+        execution.spend(self._agenda.clock - execution.task_start)
+        message = self._mail[execution.job.id].popleft()
+        self._follow_up(execution, execution.task, execution.task.follow_up(message))
+
+    def _follow_up(self, execution: Execution, task: Receive, name: str) -> None:
+        execution.task_start = self._agenda.clock
+        if not name:
+            self._end_task(execution)
+            return
+        execution.frames += (Frame(task),)
+        execution.go_into(self._catalog.get(execution.job.workload, name), self._catalog)
+        self._begin_task(execution)
+
+
+_BEGIN: dict[type[Task], Callable[[Runner, Execution, Any], None]] = {
+    Delay: Runner._sleep,
+    Homogeneous: Runner._compute,
+    HomogeneousTotal: Runner._compute,
+    Parallel: Runner._compute_in_parallel,
+    Send: Runner._send,
+    Receive: Runner._receive,
+    Transfer: Runner._transfer,
+}
