@@ -43,7 +43,7 @@ _LEVELS = {
     help="Give up when the decision process is silent for S seconds.  [default: wait for ever]",
 )
 @click.option("--disable-schedule-tracing", is_flag=True, help="No effect: that file is never written.")
-@click.option("--disable-machine-state-tracing", is_flag=True, help="No effect: that file is never written.")
+@click.option("--disable-machine-state-tracing", is_flag=True, help="Do not write PREFIX_machine_states.csv.")
 @click.option(
     "--dump-execution-context", is_flag=True, help="Print the endpoint and the prefix as JSON, and exit."
 )
@@ -82,7 +82,7 @@ def command(
         return
     for name, level in _LEVELS["quiet" if quiet else verbosity].items():
         logging.getLogger(name).setLevel(level)
-    batsim = scenario.batsim(prefix)
+    batsim = scenario.batsim(prefix, machine_states=not disable_machine_state_tracing)
     with AskingEnd(endpoint, timeout) as end:
         simulate(batsim, client.RemoteProcess(end))
 

@@ -13,6 +13,8 @@ from msgspec import Struct
 from batsched_py.cli.options import (
     choose_platform,
     communication_option,
+    energy_option,
+    events_options,
     platform_options,
     read_workloads,
     workload_options,
@@ -20,6 +22,7 @@ from batsched_py.cli.options import (
 from batsched_py.errors import InputError
 from batsched_py.protocol.events import Settings
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.external_events import read_events
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import parse_roles
 from batsched_py.workload.model import Workload
@@ -46,8 +49,13 @@ class Scenario(Struct):
     sched_cfg: str
     sched_cfg_file: Path | None
     ignore_communication: bool
+    energy: bool
+    event_files: Sequence[Path]
+    forward_unknown_events: bool
+    enable_compute_sharing: bool
+    disable_storage_sharing: bool
 
-    def batsim(self, prefix: str | None) -> Batsim:
+    def batsim(self, prefix: str | None, machine_states: bool = False) -> Batsim:
         """A Batsim that is about to simulate it; it writes no files without a prefix for them."""
         if self.enable_profile_reuse and not self.enable_dynamic_jobs:
             raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
@@ -62,7 +70,15 @@ class Scenario(Struct):
         )
         if platform is None:
             raise InputError("a simulation needs a machine; give -p PLATFORM.xml or --hosts N")
-        return Batsim(platform, workloads, self._settings(), Outputs(prefix), self.ignore_communication)
+        return Batsim(
+            platform,
+            workloads,
+            self._settings(),
+            Outputs(prefix, machine_states),
+            self.ignore_communication,
+            self.energy,
+            [read_events(file, self.forward_unknown_events) for file in self.event_files],
+        )
 
     def _settings(self) -> Settings:
         return Settings(
@@ -70,6 +86,9 @@ class Scenario(Struct):
             acknowledge_dynamic_jobs=self.acknowledge_dynamic_jobs,
             profile_reuse=self.enable_profile_reuse,
             forward_profiles=self.forward_profiles_on_submission,
+            forward_unknown_events=self.forward_unknown_events,
+            compute_sharing=self.enable_compute_sharing,
+            storage_sharing=not self.disable_storage_sharing,
             scheduler_config=_scheduler_config(self.sched_cfg, self.sched_cfg_file),
         )
 
@@ -124,6 +143,14 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
         "--sched-cfg-file", metavar="FILE", type=click.Path(path_type=Path), help="The same, from a file."
     ),
     communication_option,
+    energy_option,
+    events_options,
+    click.option(
+        "--enable-compute-sharing", is_flag=True, help="Let several jobs run on a host, which they share."
+    ),
+    click.option(
+        "--disable-storage-sharing", is_flag=True, help="Let no more than one job use a storage host."
+    ),
 ]
 
 

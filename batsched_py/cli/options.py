@@ -201,3 +201,31 @@ def communication_option(command: Command) -> Command:
         is_flag=True,
         help="Run jobs that send bytes as if sending took no time; otherwise they are refused.",
     )(command)
+
+
+def energy_option(command: Command) -> Command:
+    """``--energy``."""
+    return click.option(
+        "-E",
+        "--energy",
+        is_flag=True,
+        help="Account for the energy that hosts draw, and let their power states be changed. The platform "
+        "file must say what each host draws.",
+    )(command)
+
+
+def events_options(command: Command) -> Command:
+    """``--events`` and ``--forward-unknown-events``."""
+    command = click.option(
+        "--forward-unknown-events",
+        is_flag=True,
+        help="Pass on events of other types than these to the decision process; otherwise they are refused.",
+    )(command)
+    return click.option(
+        "--events",
+        "event_files",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        help="When machines become unavailable and available, as a JSON object a line; may be repeated.",
+    )(command)
