@@ -22,7 +22,7 @@ LOG = ROOT / "workloads" / "sample.swf"
 
 #: What each kind is given to draw, and with which options.
 KINDS = {
-    "gantt": "EASY FCFS --colour user --recorded LOG",
+    "gantt": "EASY --colour user --recorded LOG",
     "submissions": "EASY FCFS --recorded LOG",
     "cumulative": "EASY FCFS --recorded LOG",
     "lateness": "EASY FCFS --recorded LOG",
