@@ -15,11 +15,11 @@ import pytest
 from batsched_py.cli.batsim import command
 from batsched_py.decision.server import Server
 from batsched_py.sockets import AnsweringEnd
-from tests.golden import RecordedProcess, Recording, rows, same
+from tests.golden import RecordedProcess, Recording, rows, same, same_trace
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
-NOT_YET = {"outage_filler", "power60_energy_bf", "power60_energy_watcher", "power60_sleeper"}
-RECORDINGS = [folder for folder in sorted(GOLDEN.iterdir()) if folder.is_dir() and folder.name not in NOT_YET]
+RECORDINGS = [folder for folder in sorted(GOLDEN.iterdir()) if folder.is_dir()]
+TRACES = ("machine_states.csv", "consumed_energy.csv", "pstate_changes.csv")
 PATIENCE = 10
 
 
@@ -49,3 +49,7 @@ def test_the_same_decisions_have_the_same_consequences(
         assert same(ours, recorded)
     for name in ("jobs.csv", "schedule.csv"):
         assert rows(tmp_path / f"ours_{name}") == rows(folder / name)
+    for name in TRACES:
+        assert (tmp_path / f"ours_{name}").exists() == (folder / name).exists()
+        if (folder / name).exists():
+            assert same_trace(rows(tmp_path / f"ours_{name}"), rows(folder / name))
