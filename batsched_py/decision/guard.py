@@ -6,6 +6,7 @@ and checks each decision against the rules first, so that a broken policy is tol
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -34,7 +35,7 @@ class Guard:
         self._collects = begins.settings.dynamic_jobs and not begins.settings.profile_reuse
         self._profile_of: dict[str, tuple[str, str]] = {}
         """Which profile dies with which job, by workload and name; kept where profiles are collected."""
-        self._dead_profiles: set[tuple[str, str]] = set()
+        self._dead_profiles: defaultdict[str, set[str]] = defaultdict(set)
         self._registration_open = begins.settings.dynamic_jobs
         self._reopened = False
         self._ended = False
@@ -60,7 +61,8 @@ class Guard:
     def _collect(self, job_id: str) -> None:
         """The name of the profile of a job that is over is dead; jobs submitted before keep what they do."""
         if job_id in self._profile_of:
-            self._dead_profiles.add(self._profile_of.pop(job_id))
+            workload, name = self._profile_of.pop(job_id)
+            self._dead_profiles[workload].add(name)
 
     def lost(self, hosts: HostSet) -> None:
         """Hosts were taken away."""
@@ -171,7 +173,7 @@ class Guard:
             raise RuleBroken(f"job {job.id} exists already")
         if job.workload not in self._profiles:
             raise RuleBroken(f"workload {job.workload!r} does not exist; register a profile in it first")
-        if (job.workload, job.profile) in self._dead_profiles:
+        if job.profile in self._dead_profiles[job.workload]:
             raise RuleBroken(
                 f"profile {job.profile!r} was dropped when the first job that used it was over "
                 "(--enable-profile-reuse keeps it)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,8 +27,8 @@ class Catalog:
         self._ignore_communication = ignore_communication
         self._raw: dict[str, dict[str, Profile]] = {w.name: w.profiles for w in workloads}
         self._understood: dict[str, dict[str, Task | Composed]] = {name: {} for name in self._raw}
-        self._dynamic: set[tuple[str, str]] = set()
-        self._dead: set[tuple[str, str]] = set()
+        self._dynamic: defaultdict[str, set[str]] = defaultdict(set)
+        self._dead: defaultdict[str, set[str]] = defaultdict(set)
         for workload in workloads:
             self._check(workload)
 
@@ -84,15 +85,15 @@ class Catalog:
 
     def is_dynamic(self, job: Job) -> bool:
         """Whether the job's profile was registered while the simulation ran."""
-        return (job.workload, job.profile) in self._dynamic
+        return job.profile in self._dynamic[job.workload]
 
     def register(self, workload: str, name: str, profile: Profile) -> None:
         """Add a profile while the simulation runs."""
-        if name in self._raw.get(workload, {}) or (workload, name) in self._dead:
+        if name in self._raw.get(workload, {}) or name in self._dead[workload]:
             raise RuleBroken(f"profile {name!r} already existed in workload {workload!r}")
         self._raw.setdefault(workload, {})[name] = as_read(profile)
         self._understood.setdefault(workload, {})
-        self._dynamic.add((workload, name))
+        self._dynamic[workload].add(name)
         try:
             self.get(workload, name)
         except InputError as error:
@@ -102,7 +103,7 @@ class Catalog:
         """Raise unless a job may be registered with this profile."""
         if job.workload not in self._raw:
             raise RuleBroken(f"workload {job.workload!r} does not exist")
-        if (job.workload, job.profile) in self._dead:
+        if job.profile in self._dead[job.workload]:
             raise RuleBroken(f"profile {job.profile!r} was dropped when the first job that used it was over")
         if job.profile not in self._raw[job.workload]:
             raise RuleBroken(f"profile {job.profile!r} does not exist in workload {job.workload!r}")
@@ -115,16 +116,15 @@ class Catalog:
             self._drop(job.workload, job.profile)
 
     def _drop(self, workload: str, name: str) -> None:
-        key = (workload, name)
-        if key in self._dead or name not in self._raw[workload]:
+        if name in self._dead[workload] or name not in self._raw[workload]:
             return
-        self._dead.add(key)
+        self._dead[workload].add(name)
         profile = self.get(workload, name)
         if isinstance(profile, Composed):
             for part in profile.parts:
                 self._drop(workload, part)
-        if key in self._dynamic:
-            self._dynamic.remove(key)
+        if name in self._dynamic[workload]:
+            self._dynamic[workload].remove(name)
             del self._raw[workload][name]
             del self._understood[workload][name]
 
