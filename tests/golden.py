@@ -23,7 +23,7 @@ class Recording:
         self.folder = folder
         self.name = folder.name
         batsim, self.scheduler_command = [
-            line.split(": ", 1)[1].split() for line in (folder / "command.txt").read_text().splitlines()
+            line.split(": ", 1)[1].split() for line in (folder / "command.txt").read_text().splitlines()[:2]
         ]
         self.command = batsim[1:]
         self.conversation = read_conversation(folder / "conversation.jsonl")

@@ -1,0 +1,204 @@
+"""Batsim's own examples, recorded with the real one, happen again in the built-in Batsim.
+
+Their platforms have a network: even a submission reaches Batsim's core some 45 us to 2 ms late. So times may
+differ by a hundredth of a second, and what is simultaneous for us may come in another order. What is left
+out is named with its reason, and a reason that no longer holds is a failure too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batsched_py.errors import BatschedError
+from batsched_py.protocol.events import Settings
+from batsched_py.simulation import simulate
+from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.external_events import read_events
+from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.platform import Platform, read_platform
+from batsched_py.workload.read import read_workload
+from tests.conftest import SHARED
+from tests.golden import RecordedProcess, Recording, rows, same_trace
+
+EXAMPLES = SHARED / "golden" / "batsim-examples"
+NAMES = sorted(folder.name for folder in EXAMPLES.iterdir()) if EXAMPLES.is_dir() else []
+SECONDS = 0.01
+"""How far apart times may be."""
+
+BYTES = "jobs send bytes over the network"
+LEFT_OUT = {
+    "b_mixed_cluster_easy_bf_fast": BYTES,
+    "b_mixed_easy_bf": BYTES,
+    "b_mixed_easy_bf_fast": BYTES,
+    "b_mixed_fcfs": BYTES,
+    "b_mixed_filler": BYTES,
+    "d_dyn_various_profile_types_diff_ack": BYTES,
+    "d_dyn_various_profile_types_diff_noack": BYTES,
+    "d_dyn_various_profile_types_same_reuse_ack": BYTES,
+    "d_dyn_various_profile_types_same_reuse_noack": BYTES,
+    "e_killer2_mixed": BYTES,
+    "e_killer_mixed_0": BYTES,
+    "e_killer_mixed_15": BYTES,
+    "e_killer_mixed_5": BYTES,
+    "e_killer_seq_5": "a kill falls between two tasks of 5 s each, and latency decides to which it counts",
+    "g_energy_bf": BYTES,
+    "g_energy_bf_dicho": BYTES,
+    "g_energy_bf_monitoring_inertial": BYTES,
+    "g_energy_bf_subpart_sleeper": BYTES,
+    "g_energy_watcher_cluster_various_profile_types": BYTES,
+    "g_energy_watcher_energy__various_profile_types": BYTES,
+    "g_idle_sleeper_load50": BYTES,
+    "g_sleeper_cluster_delays": "the notices of 128 hosts that fell asleep travel one by one, for 0.2 s",
+    "g_sleeper_cluster_various_profile_types": BYTES,
+    "g_sleeper_energy__various_profile_types": BYTES,
+    "h_fwdprof_various_profile_types": BYTES,
+    "h_usage_trace": "jobs replay traces of usage",
+    "i_events_pyfiller_mixed": BYTES,
+    "i_generic_pyfiller_forward": BYTES,
+    "j_events_filler_mixed": BYTES,
+    "py_mixed_easyBackfill": BYTES,
+    "py_mixed_fillerSched": BYTES,
+}
+
+#: Ratios to run times of some microseconds, which latency is a large part of.
+RATIOS = {"stretch", "max_slowdown", "mean_slowdown"}
+
+
+def batsim_of(recording: Recording, prefix: Path) -> tuple[Batsim, Platform]:
+    """The built-in Batsim, set up as the recorded one was."""
+    options = recording.command
+
+    def files(option: str) -> list[Path]:
+        places = [place for place, text in enumerate(options) if text == option]
+        return [recording.folder / Path(options[place + 1]).name for place in places]
+
+    settings = Settings(
+        dynamic_jobs="--enable-dynamic-jobs" in options,
+        acknowledge_dynamic_jobs="--acknowledge-dynamic-jobs" in options,
+        profile_reuse="--enable-profile-reuse" in options,
+        forward_profiles="--forward-profiles-on-submission" in options,
+        forward_unknown_events="--forward-unknown-events" in options,
+        scheduler_config=options[options.index("--sched-cfg") + 1] if "--sched-cfg" in options else "",
+    )
+    platform = read_platform(files("-p")[0])
+    return Batsim(
+        platform,
+        [read_workload(file, f"w{number}") for number, file in enumerate(files("-w"))],
+        settings,
+        Outputs(str(prefix), machine_states=True),
+        energy="--energy" in options,
+        events=[read_events(file, settings.forward_unknown_events) for file in files("--events")],
+    ), platform
+
+
+def differences(folder: Path, tmp_path: Path) -> list[str]:
+    """What the built-in Batsim does otherwise when it is told the recorded decisions."""
+    recording = Recording(folder)
+    process = RecordedProcess(recording)
+    try:
+        batsim, platform = batsim_of(recording, tmp_path / "ours")
+        simulate(batsim, process)
+    except BatschedError as error:
+        return [str(error)]
+    watts = sum(host.pstates[0].full_watts for host in platform.hosts)
+    return [
+        *differing_events(process.said, recording.events(), SECONDS * watts),
+        *differing_jobs(tmp_path / "ours_jobs.csv", folder / "jobs.csv", SECONDS * watts),
+        *differing_schedules(tmp_path / "ours_schedule.csv", folder / "schedule.csv", SECONDS * watts),
+        *(differing_traces(tmp_path, folder) if "no_net" in platform.path else ()),
+    ]
+
+
+def differing_events(ours: list[dict[str, Any]], recorded: list[dict[str, Any]], joules: float) -> list[str]:
+    """Events of one side that the other lacks; their order is free."""
+    left = list(ours)
+    lacking = []
+    for event in recorded:
+        found = next((place for place, other in enumerate(left) if same_event(other, event, joules)), None)
+        if found is None:
+            lacking.append(f"we lack {event}")
+        else:
+            del left[found]
+    return lacking + [f"we have {event}" for event in left]
+
+
+def same_event(ours: dict[str, Any], recorded: dict[str, Any], joules: float) -> bool:
+    tolerance = joules if recorded["type"] == "ANSWER" else SECONDS
+    return (
+        ours["type"] == recorded["type"]
+        and abs(ours["timestamp"] - recorded["timestamp"]) <= SECONDS
+        and close(meaning(ours["data"]), meaning(recorded["data"]), tolerance)
+    )
+
+
+def meaning(data: dict[str, Any]) -> dict[str, Any]:
+    """What data say: files have other paths here, and a walltime of -1 is none."""
+    data = {key: value for key, value in data.items() if key != "workloads"}
+    if isinstance(job := data.get("job"), dict) and job.get("walltime") == -1:
+        data["job"] = {key: value for key, value in job.items() if key != "walltime"}
+    return data
+
+
+def close(ours: Any, recorded: Any, tolerance: float) -> bool:
+    """Equal, but for numbers that may differ a little."""
+    if isinstance(ours, dict) and isinstance(recorded, dict):
+        return ours.keys() == recorded.keys() and all(
+            close(ours[key], recorded[key], tolerance) for key in ours
+        )
+    if isinstance(ours, list) and isinstance(recorded, list):
+        return len(ours) == len(recorded) and all(
+            close(mine, theirs, tolerance) for mine, theirs in zip(ours, recorded, strict=True)
+        )
+    if isinstance(ours, float | int) and isinstance(recorded, float | int):
+        return abs(ours - recorded) <= tolerance
+    return bool(ours == recorded)
+
+
+def differing_jobs(ours: Path, recorded: Path, joules: float) -> list[str]:
+    mine, theirs = (
+        {(row["workload_name"], row["job_id"]): row for row in rows(path)} for path in (ours, recorded)
+    )
+    if mine.keys() != theirs.keys():
+        return [f"jobs {sorted(mine.keys() ^ theirs.keys())} are on one side only"]
+    return [f"job {job}: {text}" for job in mine for text in differing_row(mine[job], theirs[job], joules)]
+
+
+def differing_schedules(ours: Path, recorded: Path, joules: float) -> list[str]:
+    return differing_row(rows(ours)[0], rows(recorded)[0], joules)
+
+
+def differing_row(ours: dict[str, str], recorded: dict[str, str], joules: float) -> list[str]:
+    """The columns that differ, but for ratios: numbers by more than the tolerance."""
+    return [
+        f"{column} is {ours[column]} and was {value}"
+        for column, value in recorded.items()
+        if column not in RATIOS
+        and ours[column] != value
+        and not (
+            value.replace(".", "").replace("-", "").isdigit()
+            and abs(float(ours[column]) - float(value)) <= (joules if "consumed" in column else SECONDS)
+        )
+    ]
+
+
+def differing_traces(ours: Path, recorded: Path) -> list[str]:
+    """The files of a platform without a network, whose rows must be those of Batsim."""
+    names = ("machine_states.csv", "consumed_energy.csv", "pstate_changes.csv")
+    return [
+        f"{name} differs"
+        for name in names
+        if not same_trace(rows(ours / f"ours_{name}"), rows(recorded / name))
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in LEFT_OUT])
+def test_the_example_happens_again(name: str, tmp_path: Path) -> None:
+    assert differences(EXAMPLES / name, tmp_path) == []
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_is_left_out_is_so_for_a_reason(name: str, shared: Path, tmp_path: Path) -> None:
+    assert differences(shared / "golden" / "batsim-examples" / name, tmp_path)
