@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from math import inf
 
@@ -49,8 +48,10 @@ class Broker:
         while self.is_due(now):
             _, number = heappop(self._plan)
             user = self._users[number]
-            with _blaming(user, now):
+            try:
                 submitted = user.submit(max(now, user.next_time()))
+            except Exception as error:
+                raise _blame(user, error, now) from error
             for submission in submitted:
                 self._outstanding[submission.job.id] = (number, submission.job)
             submissions += submitted
@@ -67,8 +68,10 @@ class Broker:
         if number is None or job is None:
             return
         user = self._users[number]
-        with _blaming(user, now):
+        try:
             user.job_ended(job, state, now)
+        except Exception as error:
+            raise _blame(user, error, now) from error
         self._ask(number, now)
 
     def call_to_ask(self, now: float) -> float | None:
@@ -87,8 +90,10 @@ class Broker:
     def _ask(self, number: int, now: float) -> None:
         """Ask a user for its next time, and put that down if it is new."""
         user = self._users[number]
-        with _blaming(user, now):
+        try:
             time = user.next_time()
+        except Exception as error:
+            raise _blame(user, error, now) from error
         if time != inf:
             time = wire_time(time)
         if time != self._wanted[number]:
@@ -105,14 +110,10 @@ class Broker:
         return inf
 
 
-@contextmanager
-def _blaming(user: User, now: float) -> Iterator[None]:
-    """What a user raises is told as its fault."""
-    try:
-        yield
-    except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        raise PolicyError(
-            f"user {user.name} failed at time {now:g}: {type(error).__name__}: {error} "
-            f"({where.filename}:{where.lineno})"
-        ) from error
+def _blame(user: User, error: Exception, now: float) -> PolicyError:
+    """What a user raised, told as its fault."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return PolicyError(
+        f"user {user.name} failed at time {now:g}: {type(error).__name__}: {error} "
+        f"({where.filename}:{where.lineno})"
+    )
