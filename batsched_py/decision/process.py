@@ -14,6 +14,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
+from batsched_py.schedulers.selection import selection
 from batsched_py.users.base import User
 
 
@@ -89,7 +90,13 @@ class DecisionProcess:
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
         begins = request.events.pop(0)
         assert isinstance(begins, ev.SimulationBegins)
-        self._begun = (Cluster(HostSet.range(len(begins.hosts))), Guard(begins))
+        scheduler = self.scheduler
+        cluster = Cluster(
+            HostSet.range(len(begins.hosts)),
+            selection(scheduler.selection, begins, scheduler.seed),
+            scheduler.estimate,
+        )
+        self._begun = (cluster, Guard(begins))
         if self.users or begins.settings.dynamic_jobs:
             self._desk = SubmissionDesk(self.users, begins)
         self._ask(self.scheduler.begin, self._begun[0])
@@ -104,6 +111,7 @@ class DecisionProcess:
                 f"scheduler {self.scheduler.name!r} failed at time {cluster.now:g}: "
                 f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
             ) from error
+        cluster.settle()
 
     def _submitted(self, event: ev.JobSubmitted, cluster: Cluster, guard: Guard) -> None:
         guard.submitted(event.job)
@@ -112,7 +120,7 @@ class DecisionProcess:
     def _join(self, job: Job, cluster: Cluster) -> None:
         """A job joins the queue, unless no machine state could ever run it."""
         if 0 < job.size <= cluster.nb_hosts:
-            cluster.queue.append(job)
+            cluster.submit(job)
         else:
             cluster.reject(job)
 

@@ -62,6 +62,8 @@ class SimulationBegins(Event):
     settings: Settings = field(default_factory=Settings)
     workloads: Mapping[str, str] = field(default_factory=dict)
     profiles: Mapping[str, Mapping[str, Profile]] = field(default_factory=dict)
+    speeds: list[float] | None = None
+    """Of the hosts in flop/s, where the simulator tells; Batsim's protocol does not."""
 
 
 class SimulationEnds(Event):

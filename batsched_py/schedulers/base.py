@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
+from msgspec import Meta
+
+from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.cluster import Cluster
+from batsched_py.schedulers.selection import SelectionName
 
 
+@dataclass(kw_only=True)
 class Scheduler(ABC):
     """A scheduling policy.
 
-    A subclass in a file of its own is all it takes. Options are dataclass fields, with their meaning in
+    A subclass in a file of its own is all it takes. Options are fields of a dataclass, with their meaning in
     ``Annotated[..., Meta(description=...)]``; the first line of the docstring is what lists show.
     """
 
     name: ClassVar[str]
     """How the policy is called on the command line."""
 
+    selection: Annotated[SelectionName, Meta(description="Which of the free hosts a job gets.")] = "lowest"
+    seed: Annotated[int, Meta(description="Where random choices begin.")] = 0
+
     def begin(self, cluster: Cluster) -> None:
         """Prepare; called once, before any job is submitted."""
         return None
+
+    def estimate(self, job: Job) -> float:
+        """How long a job is expected to run; asked when it is submitted.
+
+        The answer is its walltime, unless a policy knows better. It is what ``cluster.queue`` and
+        ``cluster.running`` go by, until the policy changes it with :meth:`Cluster.expect`.
+        """
+        return job.walltime
 
     @abstractmethod
     def schedule(self, cluster: Cluster) -> None:

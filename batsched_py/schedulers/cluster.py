@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
+from operator import attrgetter
 
 from msgspec import Struct
 
 from batsched_py.protocol.events import CallMeLater, Event, ExecuteJob, KillJobs, RejectJob
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.schedulers.queue import JobQueue
+from batsched_py.schedulers.profile import Profile
+from batsched_py.schedulers.queue import Condition, Floats, JobQueue, Score, Waiting
+from batsched_py.schedulers.selection import Selection, lowest
+
+#: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
+Order = Callable[[Waiting, float], Floats]
 
 #: The wire rounds times to six decimals, so nothing can be asked for within less than this.
 TICK = 1e-6
@@ -24,7 +30,7 @@ class RunningJob(Struct, gc=False, eq=False):
     hosts: HostSet
     start: float
     expected_end: float
-    """When its walltime will be over."""
+    """When its walltime will be over, or when the policy expects it to end."""
 
 
 class Running:
@@ -50,6 +56,15 @@ class Running:
         del self.by_end[bisect_left(self.by_end, entry)]
         return entry[2]
 
+    def expect(self, job_id: str, run_time: float) -> None:
+        """A job is now expected to run for so long in all."""
+        old = self._entry[job_id]
+        del self.by_end[bisect_left(self.by_end, old)]
+        _, number, running = old
+        running.expected_end = running.start + run_time
+        self._entry[job_id] = entry = (running.expected_end, number, running)
+        insort(self.by_end, entry)
+
     def __iter__(self) -> Iterator[RunningJob]:
         return (running for _, _, running in self.by_end)
 
@@ -67,16 +82,28 @@ class Cluster:
     :meth:`reject`, :meth:`kill` and :meth:`call_at`. What it says is checked before it leaves.
     """
 
-    def __init__(self, hosts: HostSet) -> None:
+    def __init__(
+        self,
+        hosts: HostSet,
+        selection: Selection = lowest,
+        estimate: Callable[[Job], float] = attrgetter("walltime"),
+    ) -> None:
         self.now = 0.0
         self.hosts = hosts
         self.nb_hosts = len(hosts)
         self.nb_free = len(hosts)
         self.queue = JobQueue()
         self.running = Running()
+        self.quiet = False
+        """Whether nothing but submissions has happened since the policy was last asked."""
+        self._selection = selection
+        self._estimate = estimate
         self._free = hosts.mask
         self._unavailable = 0
         self._decisions: list[Event] = []
+        self._listeners: list[Callable[[RunningJob], None]] = []
+
+    # --- what a policy sees ----------------------------------------------------------------------
 
     @property
     def free(self) -> HostSet:
@@ -86,6 +113,18 @@ class Cluster:
     def fits(self, job: Job) -> bool:
         """Whether enough hosts are free for the job now."""
         return job.size <= self.nb_free
+
+    def fitting(
+        self, condition: Condition | None = None, order: Order | None = None, only_new: bool = False
+    ) -> Iterator[Job]:
+        """The waiting jobs for which enough hosts are free, and that meet a condition, one after another.
+
+        They may be started as they come: each one is looked at again when its turn has come. Where no order
+        is given, it is the queue's. With ``only_new``, only those are looked at that have been submitted
+        since the policy was last asked.
+        """
+        score = None if order is None else self._scoring(order)
+        return self.queue.where(lambda: self.nb_free, condition, score, only_new)
 
     def reservation(self, job: Job) -> tuple[float, int]:
         """When the job can start at the latest, and how many hosts it will leave free then.
@@ -104,18 +143,50 @@ class Cluster:
                 return max(end, self.now), free - needed
         return inf, 0
 
-    def start(self, job: Job, hosts: HostSet | None = None) -> None:
-        """Run a waiting job now, on the given hosts or on the lowest-numbered free ones."""
+    def profile(self) -> Profile:
+        """How many hosts will be free, and when, if the running jobs end as expected.
+
+        One that should have ended already may end at any moment.
+        """
+        profile = Profile(self.now, self.nb_free)
+        usable = ~self._unavailable
+        for end, _, running in self.running.by_end:
+            profile.give(max(end, self.now + TICK), inf, (running.hosts.mask & usable).bit_count())
+        return profile
+
+    # --- what a policy says ----------------------------------------------------------------------
+
+    def order_queue(self, order: Order) -> None:
+        """Keep the queue in this order from now on, instead of in submission order."""
+        self.queue.order_by(self._scoring(order))
+
+    def on_end(self, listener: Callable[[RunningJob], None]) -> None:
+        """Call the listener with each job that ends, before the policy is asked."""
+        self._listeners.append(listener)
+
+    def expect(self, job: Job, run_time: float) -> None:
+        """Expect a job, waiting or running, to run for so long in all."""
+        self.quiet = False
+        if job in self.queue:
+            self.queue.expect(job, run_time)
+        else:
+            self.running.expect(job.id, run_time)
+
+    def start(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
+        """Run a waiting job now, on the given hosts or on free ones that the selection chooses."""
         if hosts is None:
-            hosts = HostSet(self._free).lowest(job.size)
+            free = HostSet(self._free)
+            hosts = self._selection(free, job.size) if job.size <= self.nb_free else free
         self._free &= ~hosts.mask
         self.nb_free = self._free.bit_count()
-        self.queue.discard(job)
-        self.running.add(RunningJob(job, hosts, self.now, self.now + job.walltime))
+        running = RunningJob(job, hosts, self.now, self.now + self.queue.discard(job))
+        self.running.add(running)
         self._decisions.append(ExecuteJob(job.id, hosts, time=self.now))
+        return running
 
     def reject(self, job: Job) -> None:
         """Refuse a waiting job for good."""
+        self.quiet = False
         self.queue.discard(job)
         self._decisions.append(RejectJob(job.id, time=self.now))
 
@@ -129,6 +200,17 @@ class Cluster:
             time = self.now + TICK
         self._decisions.append(CallMeLater(time, time=self.now))
 
+    # --- what happens ----------------------------------------------------------------------------
+
+    def submit(self, job: Job) -> None:
+        """A job joins the queue."""
+        self.queue.append(job, self._estimate(job))
+
+    def settle(self) -> None:
+        """The policy has been asked: what has happened so far is no news any more."""
+        self.quiet = True
+        self.queue.mark()
+
     def take_decisions(self) -> list[Event]:
         """What was said since the last time this was asked."""
         decisions, self._decisions = self._decisions, []
@@ -137,21 +219,30 @@ class Cluster:
     def release(self, job_id: str) -> None:
         """A job has ended: its hosts are free again, except those that were taken away meanwhile."""
         running = self.running.pop(job_id)
-        if running is not None:
-            self._free |= running.hosts.mask & ~self._unavailable
-            self.nb_free = self._free.bit_count()
+        if running is None:
+            return
+        self.quiet = False
+        self._free |= running.hosts.mask & ~self._unavailable
+        self.nb_free = self._free.bit_count()
+        for listener in self._listeners:
+            listener(running)
 
     def take_away(self, hosts: HostSet) -> None:
         """Hosts became unavailable."""
+        self.quiet = False
         self._unavailable |= hosts.mask
         self._free &= ~hosts.mask
         self.nb_free = self._free.bit_count()
 
     def give_back(self, hosts: HostSet) -> None:
         """Hosts became available again; those with a job on them are free when it ends."""
+        self.quiet = False
         self._unavailable &= ~hosts.mask
         free = (hosts & self.hosts).mask
         for running in self.running:
             free &= ~running.hosts.mask
         self._free |= free
         self.nb_free = self._free.bit_count()
+
+    def _scoring(self, order: Order) -> Score:
+        return lambda waiting: order(waiting, self.now)

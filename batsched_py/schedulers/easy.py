@@ -7,33 +7,51 @@ IEEE TPDS 12(6), 2001.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+from msgspec import Meta
+
+from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
+from batsched_py.schedulers.orders import OrderName, order
 
 
+@dataclass
 class Easy(Scheduler):
     """EASY backfilling: later jobs may start early if they do not delay the first one in the queue."""
 
     name = "easy"
 
+    order: Annotated[OrderName, Meta(description="The order of the queue.")] = "submission"
+    backfill: Annotated[OrderName, Meta(description="The order in which jobs are tried for backfilling.")] = (
+        "submission"
+    )
+
+    def begin(self, cluster: Cluster) -> None:
+        """Choose the orders."""
+        if self.order != "submission":
+            cluster.order_queue(order(self.order, cluster))
+        self._backfill_order = None if self.backfill == self.order else order(self.backfill, cluster)
+        self._head: Job | None = None
+
     def schedule(self, cluster: Cluster) -> None:
         """Start from the head while it fits, reserve for the head, then backfill."""
         queue = cluster.queue
-        while queue and cluster.fits(queue.head):
-            cluster.start(queue.head)
+        while queue and cluster.fits(head := queue.head):
+            cluster.start(head)
         if len(queue) < 2 or not cluster.nb_free:
             return
 
-        shadow_time, extra = cluster.reservation(queue.head)
+        shadow_time, extra = cluster.reservation(head)
 
-        def harmless(size: Any, walltime: Any) -> Any:
-            in_time = cluster.now + walltime <= shadow_time
-            return (size <= cluster.nb_free) & (in_time | (size <= extra))
+        def harmless(size: Any, estimate: Any) -> Any:
+            return (cluster.now + estimate <= shadow_time) | (size <= extra)
 
-        for job in queue.where(harmless):
-            if harmless(job.size, job.walltime):
-                cluster.start(job)
-                if cluster.now + job.walltime > shadow_time:
-                    extra -= job.size
+        # Where nothing but submissions has happened, a job that would have done harm before does so still.
+        only_new = cluster.quiet and head is self._head
+        self._head = head
+        for job in cluster.fitting(harmless, self._backfill_order, only_new):
+            if cluster.start(job).expected_end > shadow_time:
+                extra -= job.size

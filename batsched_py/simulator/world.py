@@ -104,6 +104,7 @@ class World:
             settings=self.settings,
             workloads={workload.name: workload.path for workload in self._workloads},
             profiles=self.catalog.everything(),
+            speeds=[host.speed for host in self._platform.hosts],
         )
 
     def end(self) -> None:

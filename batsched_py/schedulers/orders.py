@@ -1,0 +1,151 @@
+"""Orders of waiting jobs: each gives every job a score, and the lowest score goes first.
+
+They work on whole columns (see :class:`~batsched_py.schedulers.queue.Waiting`), so that ten thousand waiting
+jobs are compared at once. Equal scores keep submission order.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from batsched_py.schedulers.cluster import Cluster, Order, RunningJob
+from batsched_py.schedulers.queue import Floats, Waiting
+
+OrderName = Literal[
+    "submission",
+    "shortest",
+    "longest",
+    "smallest-area",
+    "largest-area",
+    "expansion-factor",
+    "wfp3",
+    "unicep",
+    "f1",
+    "fair-share",
+]
+
+#: The time after which use of the machine counts half in :class:`FairShare`: a week.
+HALF_LIFE = 7 * 24 * 3600.0
+
+
+def order(name: OrderName, cluster: Cluster) -> Order:
+    """The order of this name, for jobs that wait for a cluster."""
+    return FairShare(cluster) if name == "fair-share" else _ORDERS[name]
+
+
+def submission(waiting: Waiting, now: float) -> Floats:
+    """The earliest submission first."""
+    return waiting.submission
+
+
+def shortest(waiting: Waiting, now: float) -> Floats:
+    """The shortest estimate first."""
+    return waiting.estimate
+
+
+def longest(waiting: Waiting, now: float) -> Floats:
+    """The longest estimate first."""
+    return -waiting.estimate
+
+
+def smallest_area(waiting: Waiting, now: float) -> Floats:
+    """The fewest host-seconds first."""
+    return waiting.size * waiting.estimate
+
+
+def largest_area(waiting: Waiting, now: float) -> Floats:
+    """The most host-seconds first."""
+    return -smallest_area(waiting, now)
+
+
+def expansion_factor(waiting: Waiting, now: float) -> Floats:
+    """The job that waiting has stretched most first, by the factor (wait + estimate) / estimate."""
+    return -(1 + (now - waiting.submission) / waiting.estimate)
+
+
+def wfp3(waiting: Waiting, now: float) -> Floats:
+    """Large and old jobs first, in proportion to their length: size * (wait / estimate) ** 3.
+
+    W. Tang, Z. Lan, N. Desai and D. Buettner, "Fault-aware, utility-based job scheduling on Blue Gene/P
+    systems", IEEE Cluster 2009.
+    """
+    return -waiting.size * ((now - waiting.submission) / waiting.estimate) ** 3
+
+
+def unicep(waiting: Waiting, now: float) -> Floats:
+    """Small, short and old jobs first: wait / (log2(size) * estimate).
+
+    By Tang et al. like :func:`wfp3`. Their machine has no job of one host, for which the formula divides by
+    zero; here it counts like one of two hosts.
+    """
+    return -(now - waiting.submission) / (np.log2(np.maximum(waiting.size, 2)) * waiting.estimate)
+
+
+def f1(waiting: Waiting, now: float) -> Floats:
+    """Small, short and old jobs first: log10(estimate) * size + 870 * log10(submission).
+
+    The best of the functions that were learned from simulations by D. Carastan-Santos and R. de Camargo,
+    "Obtaining dynamic scheduling policies with simulation and machine learning", SC 2017. Times below one
+    second count as one second.
+    """
+    length: Floats = np.log10(np.maximum(waiting.estimate, 1))
+    age: Floats = np.log10(np.maximum(waiting.submission, 1))
+    return length * waiting.size + 870 * age
+
+
+class FairShare:
+    """Jobs of the user who has used the machine least first.
+
+    Use is counted in host-seconds, and weighs half after each :data:`HALF_LIFE`. J. Kay and P. Lauder, "A
+    fair share scheduler", Communications of the ACM 31(1), 1988.
+
+    Instead of making old use weigh less, new use is made to weigh more, by the same factor for everyone.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._epoch = 0.0
+        self._used: dict[str | None, float] = {}
+        cluster.on_end(self._charge)
+
+    def __call__(self, waiting: Waiting, now: float) -> Floats:
+        """The use of each job's user up to now."""
+        users, numbers = waiting.user, self._cluster.queue.users
+        use = np.zeros(len(numbers))
+        for running in self._cluster.running:
+            if running.job.user in numbers:
+                use[numbers[running.job.user]] += self._use(running, now)
+        for user, number in numbers.items():
+            use[number] += self._used.get(user, 0.0)
+        return use[users]
+
+    def _charge(self, ended: RunningJob) -> None:
+        use = self._use(ended, self._cluster.now)
+        self._used[ended.job.user] = self._used.get(ended.job.user, 0.0) + use
+
+    def _use(self, running: RunningJob, now: float) -> float:
+        return len(running.hosts) * (self._weight(now) - self._weight(running.start))
+
+    def _weight(self, time: float) -> float:
+        """What a host has cost from the beginning until a time, up to a factor."""
+        halvings = (time - self._epoch) / HALF_LIFE
+        if halvings > 500:
+            self._used = {user: used * 0.5**500 for user, used in self._used.items()}
+            self._epoch += 500 * HALF_LIFE
+            halvings -= 500
+        return float(2.0**halvings)
+
+
+_ORDERS: dict[str, Order] = {
+    "submission": submission,
+    "shortest": shortest,
+    "longest": longest,
+    "smallest-area": smallest_area,
+    "largest-area": largest_area,
+    "expansion-factor": expansion_factor,
+    "wfp3": wfp3,
+    "unicep": unicep,
+    "f1": f1,
+}

@@ -1,0 +1,120 @@
+"""Which of the free hosts a job gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from random import Random
+from typing import Literal
+
+from batsched_py.errors import InputError
+from batsched_py.protocol.events import SimulationBegins
+from batsched_py.protocol.hosts import HostSet
+
+#: Given the free hosts and how many are needed, which of them to take.
+Selection = Callable[[HostSet, int], HostSet]
+
+SelectionName = Literal["lowest", "contiguous", "best-fit", "spread", "random", "fastest"]
+
+
+def selection(name: SelectionName, machine: SimulationBegins, seed: int) -> Selection:
+    """The selection of this name, for a machine as the simulator presents it."""
+    match name:
+        case "lowest":
+            return lowest
+        case "contiguous":
+            return contiguous
+        case "best-fit":
+            return best_fit
+        case "spread":
+            return spread
+        case "random":
+            return partial(at_random, Random(seed))
+        case "fastest":
+            return partial(fastest, tiers(speeds(machine)))
+
+
+def lowest(free: HostSet, count: int) -> HostSet:
+    """Those with the lowest numbers."""
+    return free.lowest(count)
+
+
+def contiguous(free: HostSet, count: int) -> HostSet:
+    """The first ones in a row; where no row of free hosts is long enough, those with the lowest numbers.
+
+    >>> str(contiguous(HostSet.parse("0-1 3-6"), 3))
+    '3-5'
+    """
+    for first, last in free.runs():
+        if last - first + 1 >= count:
+            return HostSet(((1 << count) - 1) << first)
+    return free.lowest(count)
+
+
+def best_fit(free: HostSet, count: int) -> HostSet:
+    """From the shortest row that is long enough; where there is none, from as few rows as possible.
+
+    >>> str(best_fit(HostSet.parse("0-4 6-7 9-11"), 2))
+    '6-7'
+    >>> str(best_fit(HostSet.parse("0-4 6-7 9-11"), 7))
+    '0-4 6-7'
+    """
+    rows = sorted((last - first + 1, first) for first, last in free.runs())
+    taken = 0
+    while rows:
+        place = next((place for place, (length, _) in enumerate(rows) if length >= count), len(rows) - 1)
+        length, first = rows.pop(place)
+        length = min(length, count)
+        taken |= ((1 << length) - 1) << first
+        count -= length
+        if not count:
+            break
+    return HostSet(taken)
+
+
+def spread(free: HostSet, count: int) -> HostSet:
+    """At even distances over the free hosts.
+
+    >>> str(spread(HostSet.parse("0-7"), 4))
+    '0 2 4 6'
+    """
+    hosts = list(free)
+    return HostSet.of(hosts[place * len(hosts) // count] for place in range(count))
+
+
+def at_random(random: Random, free: HostSet, count: int) -> HostSet:
+    """Any of them, all choices being equally likely."""
+    return HostSet.of(random.sample(list(free), count))
+
+
+def fastest(tiers: Sequence[HostSet], free: HostSet, count: int) -> HostSet:
+    """The fastest ones, given the hosts in tiers of equal speed, fastest first."""
+    taken = HostSet()
+    for tier in tiers:
+        taken |= (free & tier).lowest(count - len(taken))
+        if len(taken) == count:
+            break
+    return taken
+
+
+def tiers(speeds: Sequence[float]) -> list[HostSet]:
+    """The hosts in tiers of equal speed, fastest first."""
+    hosts: dict[float, list[int]] = {}
+    for host, speed in enumerate(speeds):
+        hosts.setdefault(speed, []).append(host)
+    return [HostSet.of(hosts[speed]) for speed in sorted(hosts, reverse=True)]
+
+
+def speeds(machine: SimulationBegins) -> list[float]:
+    """Of each host what the simulator says, else the property ``speed`` that the platform may give it."""
+    if machine.speeds is not None:
+        return machine.speeds
+    try:
+        return [float(host.properties["speed"]) for host in machine.hosts]
+    except KeyError:
+        raise InputError(
+            "the speeds of the hosts are unknown, because Batsim's protocol does not tell them; to select "
+            "the fastest, give each host of the platform a property `speed`"
+        ) from None
+    except ValueError as error:
+        raise InputError(f"the property `speed` of a host is not a number: {error}") from None
