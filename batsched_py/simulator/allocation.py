@@ -41,7 +41,9 @@ class AllocationRules:
         if hosts.mask & ~idle:
             self._check_sharing(HostSet(hosts.mask & ~idle))
         if decision.io_job is not None:
-            self._check_io_job(decision)
+            self._check_io_job()
+        if decision.storage_mapping is not None and not decision.storage_mapping:
+            raise RuleBroken("the storage mapping is empty")
         if isinstance(profile, Composed) and self._catalog.is_dynamic(job):
             raise RuleBroken(
                 f"profile {job.profile!r} is composed and was registered while the simulation ran; "
@@ -66,7 +68,7 @@ class AllocationRules:
         if busy := hosts - HostSet(self._shared):
             raise RuleBroken(f"hosts {busy} of the allocation run other jobs and may not be shared")
 
-    def _check_io_job(self, decision: ExecuteJob) -> None:
+    def _check_io_job(self) -> None:
         if not self._ignore_communication:
             raise RuleBroken(
                 "an additional IO job sends bytes, and the built-in Batsim has no network model; "

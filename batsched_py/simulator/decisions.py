@@ -27,11 +27,13 @@ def apply(world: World, decision: ev.Event) -> None:
 def read(world: World, decision: ev.Event) -> None:
     """Take notice of a decision: registrations come alive when they are read, whatever their time."""
     rule = _READ.get(type(decision))
-    if rule is not None:
-        try:
+    try:
+        if decision.extra and type(decision) in _EXACT:
+            raise RuleBroken(f"it may not have the members {', '.join(decision.extra)}")
+        if rule is not None:
             rule(world, decision)
-        except RuleBroken as broken:
-            raise RuleBroken(f"{name_of(decision)} at {decision.time:f}: {broken}") from None
+    except RuleBroken as broken:
+        raise RuleBroken(f"{name_of(decision)} at {decision.time:f}: {broken}") from None
 
 
 def name_of(decision: ev.Event) -> str:
@@ -164,6 +166,17 @@ def _change_state(world: World, decision: ev.ChangeJobState) -> None:
 def _nothing(world: World, decision: ev.Event) -> None:
     """It took effect when it was read, or Batsim only logs it."""
 
+
+#: The decisions of which Batsim counts the members.
+_EXACT: set[type[ev.Event]] = {
+    ev.ExecuteJob,
+    ev.RejectJob,
+    ev.KillJobs,
+    ev.CallMeLater,
+    ev.SetHostsState,
+    ev.SetJobMetadata,
+    ev.QueryEnergy,
+}
 
 _READ: dict[type[ev.Event], Callable[[World, Any], None]] = {
     ev.RegisterProfile: _register_profile,
