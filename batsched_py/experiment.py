@@ -1,26 +1,48 @@
-"""One simulation as a value: enough to run it here, in another process or on another machine."""
+"""One simulation: its two sides from their parts, and all of it as a value that any process can run."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.protocol.events import Settings
-from batsched_py.schedulers import SCHEDULERS
+from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform, read_platform
-from batsched_py.users import USERS
+from batsched_py.users import USERS, Behaviour
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf import WalltimeRule
 
 
-class Experiment(Struct, frozen=True, kw_only=True):
-    """A log, a machine, a scheduler, and how they are to be read.
+def new_process(
+    policy: Scheduler, behaviour: Behaviour | None, workloads: Sequence[Workload]
+) -> DecisionProcess:
+    """The side that decides; with a behaviour, the jobs of the workloads are submitted from there."""
+    if behaviour is None:
+        return DecisionProcess(policy)
+    return DecisionProcess(policy, [user for workload in workloads for user in behaviour.users(workload)])
 
-    Files are named, not held; options are kept as the command line gives them.
-    """
+
+def new_batsim(
+    platform: Platform,
+    workloads: Sequence[Workload],
+    behaviour: Behaviour | None,
+    prefix: str,
+    ignore_communication: bool = False,
+) -> Batsim:
+    """The side that simulates; without a behaviour, it submits the jobs of the workloads at their times."""
+    if behaviour is None:
+        return Batsim(platform, workloads, Settings(), Outputs(prefix), ignore_communication)
+    settings = Settings(dynamic_jobs=True, profile_reuse=True)
+    return Batsim(platform, [], settings, Outputs(prefix), ignore_communication)
+
+
+class Experiment(Struct, frozen=True, kw_only=True):
+    """A log, a machine, a scheduler and users, as the options of ``batsched-py run`` name them."""
 
     workload: str
     """The file of the log or workload."""
@@ -38,18 +60,12 @@ class Experiment(Struct, frozen=True, kw_only=True):
     """How the users behave who submit the jobs. Without it the simulator submits them, at their times."""
     user_options: dict[str, str] = field(default_factory=dict)
 
-    def new_process(self, workload: Workload) -> DecisionProcess:
-        """The side that decides, about to begin."""
-        scheduler = SCHEDULERS.create(self.scheduler, self.scheduler_options)
-        if self.users is None:
-            return DecisionProcess(scheduler)
-        return DecisionProcess(scheduler, USERS.create(self.users, self.user_options).users(workload))
-
-    def new_batsim(self, workload: Workload, platform: Platform, prefix: str) -> Batsim:
-        """The side that simulates, about to begin; its files will be ``PREFIX_jobs.csv`` and so on."""
-        if self.users is None:
-            return Batsim(platform, [workload], outputs=Outputs(prefix))
-        return Batsim(platform, [], Settings(dynamic_jobs=True, profile_reuse=True), Outputs(prefix))
+    def sides(self, workload: Workload, platform: Platform, prefix: str) -> tuple[Batsim, DecisionProcess]:
+        """Both sides, about to begin; the files will be ``PREFIX_jobs.csv`` and so on."""
+        policy = SCHEDULERS.create(self.scheduler, self.scheduler_options)
+        behaviour = None if self.users is None else USERS.create(self.users, self.user_options)
+        batsim = new_batsim(platform, [workload], behaviour, prefix)
+        return batsim, new_process(policy, behaviour, [workload])
 
     def read_platform(self, workload: Workload) -> Platform:
         """The machine to simulate."""
@@ -62,24 +78,35 @@ class Experiment(Struct, frozen=True, kw_only=True):
             )
         return Platform.homogeneous(hosts, 1.0 if self.speed is None else self.speed)
 
-    def arguments(self) -> list[str]:
-        """The arguments that make ``batsched-py run`` run this experiment."""
-        arguments = ["-w", self.workload]
-        if self.walltime != "max":
-            arguments += ["--walltime", self.walltime]
-        if self.walltime_factor != 2.0:
-            arguments += ["--walltime-factor", f"{self.walltime_factor!r}"]
+    def run_options(self) -> list[str]:
+        """What makes ``batsched-py run`` run this experiment."""
+        options = self._workload_options()
         if self.platform is not None:
-            arguments += ["-p", self.platform]
+            options += ["-p", self.platform]
         if self.hosts is not None:
-            arguments += ["--hosts", f"{self.hosts}"]
+            options += ["--hosts", str(self.hosts)]
         if self.speed is not None:
-            arguments += ["--speed", f"{self.speed!r}"]
-        return arguments + self.decision_arguments()
+            options += ["--speed", str(self.speed)]
+        return options + self._plugin_options()
 
-    def decision_arguments(self) -> list[str]:
-        """The part of them that ``batsched-py serve`` takes."""
-        arguments = ["-s", self.scheduler]
+    def serve_options(self) -> list[str]:
+        """What makes ``batsched-py serve`` decide in this experiment."""
+        return self._plugin_options() + ([] if self.users is None else self._workload_options())
+
+    def _workload_options(self) -> list[str]:
+        options = ["-w", self.workload]
+        if self.walltime != "max":
+            options += ["--walltime", self.walltime]
+        if self.walltime_factor != 2.0:
+            options += ["--walltime-factor", str(self.walltime_factor)]
+        return options
+
+    def _plugin_options(self) -> list[str]:
+        options = ["-s", self.scheduler]
         for key, value in self.scheduler_options.items():
-            arguments += ["-o", f"{key}={value}"]
-        return arguments
+            options += ["-o", f"{key}={value}"]
+        if self.users is not None:
+            options += ["--users", self.users]
+        for key, value in self.user_options.items():
+            options += ["-u", f"{key}={value}"]
+        return options

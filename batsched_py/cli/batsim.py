@@ -7,6 +7,7 @@ import logging
 import click
 import msgspec
 
+from batsched_py import __version__
 from batsched_py.cli.batsim_options import Scenario, batsim_options
 from batsched_py.cli.options import SECONDS
 from batsched_py.simulation import simulate
@@ -56,6 +57,7 @@ _LEVELS = {
     help="What is logged; network-only logs the messages.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="The same as -v quiet.")
+@click.version_option(__version__, prog_name="batsched-py batsim")
 def command(
     scenario: Scenario,
     prefix: str,

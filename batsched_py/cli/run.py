@@ -26,14 +26,13 @@ from batsched_py.cli.options import (
     user_options,
     workload_options,
 )
-from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
-from batsched_py.protocol.events import Settings
+from batsched_py.experiment import new_batsim, new_process
 from batsched_py.protocol.jobs import HostState
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.outputs import Outputs, Results
+from batsched_py.simulator.outputs import Results
 from batsched_py.simulator.platform import Platform
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf import WalltimeRule
@@ -85,13 +84,8 @@ def command(
     behaviour = choose_behaviour(users, sessions, user_settings)
     workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
     platform = choose_platform(platform_file, hosts, speed) or _machine_of(workloads)
-    if behaviour is None:
-        process = DecisionProcess(policy)
-        batsim = Batsim(platform, workloads, Settings(), Outputs(prefix), ignore_communication)
-    else:
-        process = DecisionProcess(policy, [user for load in workloads for user in behaviour.users(load)])
-        settings = Settings(dynamic_jobs=True, profile_reuse=True)
-        batsim = Batsim(platform, [], settings, Outputs(prefix), ignore_communication)
+    process = new_process(policy, behaviour, workloads)
+    batsim = new_batsim(platform, workloads, behaviour, prefix, ignore_communication)
     with _progress(batsim.outputs.results, sum(len(workload.jobs) for workload in workloads)) as on_message:
         simulate(batsim, process, on_message)
     report = Report.of(batsim, scheduler, users, prefix, time.perf_counter() - began)

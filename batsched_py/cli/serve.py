@@ -18,6 +18,7 @@ from batsched_py.cli.options import (
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.server import DEFAULT_ENDPOINT, Server
 from batsched_py.errors import InputError
+from batsched_py.experiment import new_process
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.sockets import AnsweringEnd
 from batsched_py.workload.swf import WalltimeRule
@@ -80,13 +81,10 @@ def command(
         raise InputError("--users submit the jobs of -w FILE; give both, or none of them")
     workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
 
-    def new_process() -> DecisionProcess:
-        policy = SCHEDULERS.create(scheduler, scheduler_settings)
-        if behaviour is None:
-            return DecisionProcess(policy)
-        return DecisionProcess(policy, [user for load in workloads for user in behaviour.users(load)])
+    def begin() -> DecisionProcess:
+        return new_process(SCHEDULERS.create(scheduler, scheduler_settings), behaviour, workloads)
 
-    new_process()
+    begin()
     with AnsweringEnd(endpoint, timeout) as end:
         click.echo(f"{scheduler} listens at {end.endpoint}")
-        Server(end, new_process, keep_alive).serve()
+        Server(end, begin, keep_alive).serve()
