@@ -83,7 +83,7 @@ def run_batsim(
         simulate = [*shlex.split(simulator.command), "-s", endpoint, "-e", str(prefix)]
         simulate += ["-q", "--disable-schedule-tracing", *_inputs(experiment, workload, platform, inputs)]
         with (
-            _Process("the decision process", [*serve, *experiment.decision_arguments()], inputs) as server,
+            _Process("the decision process", [*serve, *experiment.serve_options()], inputs) as server,
             _Process("Batsim", simulate, inputs) as batsim,
         ):
             _wait(server, batsim, limit)

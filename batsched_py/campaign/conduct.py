@@ -71,7 +71,7 @@ class Conductor(Struct, frozen=True):
     def _command(self, planned: PlannedRun) -> str:
         """What makes a run again, alone, from the present directory."""
         if self.simulator == BUILT_IN:
-            arguments = ["run", *_relative(planned.experiment).arguments(), "-e", planned.name]
+            arguments = ["run", *_relative(planned.experiment).run_options(), "-e", planned.name]
         else:
             arguments = [
                 "campaign",

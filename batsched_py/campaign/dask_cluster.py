@@ -83,7 +83,7 @@ def _run(cluster: Any, tasks: Sequence[Task]) -> Iterator[Done]:
         raise InputError(f"there is no Dask cluster at {cluster}: {error}") from None
     with client:
         names = {client.submit(execute, task, pure=False): task.run for task in tasks}
-        for future in distributed.as_completed(names):
+        for future in distributed.as_completed(names, loop=client.loop):
             if future.cancelled() or future.status == "lost":
                 raise PeerVanished("the Dask cluster is gone; what is finished stays, run again to go on")
             fault = future.exception()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -84,17 +85,23 @@ def digest_of_code(experiment: Experiment) -> str:
 
 @lru_cache(maxsize=256)
 def _digest_of_plugins(scheduler: str, users: str | None) -> str:
-    waiting = [_ROOT, SCHEDULERS.find(scheduler).__module__]
+    modules = [_ROOT, SCHEDULERS.find(scheduler).__module__]
     if users is not None:
-        waiting.append(USERS.find(users).__module__)
-    sources: dict[str, str] = {}
+        modules.append(USERS.find(users).__module__)
+    return digest_of_value({name: digest_of_file(path) for name, path in reachable_modules(modules).items()})
+
+
+def reachable_modules(roots: Iterable[str]) -> dict[str, Path]:
+    """The modules of this package that some of them import, directly or not, with their files."""
+    found: dict[str, Path] = {}
+    waiting = list(roots)
     while waiting:
         name = waiting.pop()
         path = _source(name)
-        if name not in sources and path is not None:
-            sources[name] = digest_of_file(path)
+        if name not in found and path is not None:
+            found[name] = path
             waiting.extend(_imports(path))
-    return digest_of_value(sources)
+    return found
 
 
 @lru_cache(maxsize=1024)

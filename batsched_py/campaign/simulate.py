@@ -36,11 +36,8 @@ def simulate_into(
     platform = experiment.read_platform(workload)
     prefix = folder / PREFIX
     if simulator is None:
-        simulate(
-            experiment.new_batsim(workload, platform, str(prefix)),
-            experiment.new_process(workload),
-            _watch(time_limit),
-        )
+        batsim, process = experiment.sides(workload, platform, str(prefix))
+        simulate(batsim, process, _watch(time_limit))
     else:
         run_batsim(simulator, experiment, workload, platform, prefix, time_limit)
     simulated = time.perf_counter()

@@ -1,4 +1,4 @@
-"""A small campaign to play with: a log of sixty jobs, policies of the tests' own, and a plan that uses them."""
+"""A small campaign to play with: a log of sixty jobs, policies of the tests' own, a plan that uses them."""
 
 from __future__ import annotations
 

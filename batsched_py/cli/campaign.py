@@ -1,0 +1,300 @@
+"""``batsched-py campaign``: a table of simulations, from one file with one command."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+
+from batsched_py.campaign.archive import export_campaign, import_campaign
+from batsched_py.campaign.conduct import Conductor, Executor, conduct
+from batsched_py.campaign.dask_cluster import BATCH_SYSTEMS, BatchSystem, DaskCluster
+from batsched_py.campaign.fetch import fetch
+from batsched_py.campaign.plan import Plan
+from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.processes import Processes, usable_cores
+from batsched_py.campaign.run import BUILT_IN
+from batsched_py.campaign.store import Campaign, State
+from batsched_py.campaign.tables import latex, markdown, result_tables
+from batsched_py.cli.campaign_view import print_tables, with_progress
+from batsched_py.cli.options import SECONDS
+from batsched_py.errors import InputError
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+plan_argument = click.argument("plan_file", metavar="PLAN.toml", type=FILE)
+campaign_argument = click.argument("place", metavar="CAMPAIGN", type=click.Path(path_type=Path))
+folder_option = click.option(
+    "-d",
+    "--directory",
+    "folder",
+    metavar="DIR",
+    type=FOLDER,
+    help="Where the results are.  [default: out/NAME, by the name of the plan]",
+)
+logs_option = click.option(
+    "--logs",
+    "log_folders",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    help="Where to look for logs that are not beside the plan; may be given several times.",
+)
+simulator_option = click.option(
+    "--simulator",
+    metavar="COMMAND",
+    default=BUILT_IN,
+    show_default=True,
+    help="`batsim`, or another command that starts a Batsim.",
+)
+
+
+@click.group("campaign", short_help="Run a whole plan of simulations.")
+def command() -> None:
+    """Run all simulations of a plan, and make tables of their results.
+
+    A plan is a TOML file: logs, platforms, schedulers, users and seeds, which are crossed. What is finished
+    is never simulated again unless its inputs, its options or the code have changed, so an interrupted
+    campaign goes on where it was when it is run again.
+
+    \b
+    Examples:
+      batsched-py campaign plan plans/sample.toml
+      batsched-py campaign run plans/sample.toml
+      batsched-py campaign report out/sample -o results.tex
+    """
+
+
+@command.command("plan")
+@plan_argument
+@logs_option
+def plan_command(plan_file: Path, log_folders: Sequence[Path]) -> None:
+    """List the runs of a plan, after checking it."""
+    plan = read_plan(plan_file, log_folders)
+    for run in plan.runs:
+        click.echo(run.name)
+    for log in plan.missing:
+        click.echo(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
+
+
+@command.command("run")
+@plan_argument
+@folder_option
+@logs_option
+@click.option("-y", "--yes", is_flag=True, help="Download missing logs without asking.")
+@click.option(
+    "--executor",
+    type=click.Choice(["processes", "dask", *BATCH_SYSTEMS]),
+    default="processes",
+    show_default=True,
+    help="Where runs are executed: here, on a Dask cluster, or by Dask workers that a batch system starts.",
+)
+@click.option(
+    "--address", metavar="ADDRESS", help="The scheduler of the Dask cluster, such as tcp://host:8786."
+)
+@click.option(
+    "-j",
+    "--workers",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How many runs to execute at a time, here or by a batch system.  [default: the number of cores]",
+)
+@simulator_option
+@click.option(
+    "--time-limit",
+    metavar="S",
+    type=SECONDS,
+    help="Give a run up after S seconds.  [default: never; with another simulator, one hour]",
+)
+@click.option("--only", metavar="RUN", multiple=True, help="Do this run only; may be given several times.")
+@click.pass_context
+def run_command(
+    ctx: click.Context,
+    plan_file: Path,
+    folder: Path | None,
+    log_folders: Sequence[Path],
+    yes: bool,
+    executor: str,
+    address: str | None,
+    workers: int | None,
+    simulator: str,
+    time_limit: float | None,
+    only: Sequence[str],
+) -> None:
+    """Do the runs of a plan that are not done yet.
+
+    A run that fails is reported in the end, and the others go on; the exit code is then 1. Where the
+    simulator is a Batsim, both sides are started for each run, and its files are checked.
+
+    \b
+    Examples:
+      batsched-py campaign run plans/sample.toml -j 2
+      batsched-py campaign run plans/sample.toml --simulator batsim
+      batsched-py campaign run plans/replay-with-feedback.toml --logs ~/logs
+      batsched-py campaign run plans/sample.toml --executor dask --address tcp://head:8786
+      batsched-py campaign run plans/sample.toml --executor slurm -j 32
+    """
+    where = _executor(executor, address, workers)
+    plan = _complete(plan_file, log_folders, yes)
+    conductor = Conductor(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
+    campaign = conductor.campaign()
+    tasks = conductor.tasks(campaign, only)
+    click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(tasks)} to do")
+    failed = [
+        done
+        for done in with_progress(conduct(campaign, tasks, where), len(tasks))
+        if done.failure is not None
+    ]
+    for done in failed:
+        click.echo(f"batsched-py: {done.run} failed: {' '.join(str(done.failure).split())}", err=True)
+    if failed:
+        click.echo(f"batsched-py: error: {len(failed)} of {len(tasks)} runs failed", err=True)
+        ctx.exit(1)
+    print_tables(result_tables(campaign))
+
+
+@command.command("status")
+@plan_argument
+@folder_option
+@logs_option
+@simulator_option
+def status_command(plan_file: Path, folder: Path | None, log_folders: Sequence[Path], simulator: str) -> None:
+    """Say which runs of a plan are done, stale, failed or missing.
+
+    A stale run was finished with other inputs, options or code than it would have now.
+    """
+    plan = read_plan(plan_file, log_folders)
+    if plan.missing:
+        raise InputError(f"{plan.missing[0].path.name} is not here; say where it is by --logs DIR")
+    campaign = Conductor(plan, folder or _default_folder(plan, simulator), simulator).campaign()
+    states = {run.name: campaign.state(run) for run in campaign.wanted.runs}
+    for name, state in states.items():
+        failure = campaign.failures[name].message if state is State.FAILED else ""
+        click.echo(f"{state:8}{name}{': ' * bool(failure)}{failure}")
+    counts = Counter(states.values())
+    click.echo(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
+
+
+@command.command("show")
+@campaign_argument
+@click.argument("run")
+def show_command(place: Path, run: str) -> None:
+    """Print the manifest of a RUN: what it was made of, and the command that makes it again."""
+    finished = {each.name: each for each in _open(place).finished()}
+    if run not in finished:
+        raise InputError(f"{place}: there is no finished run {run!r}; see `batsched-py campaign status`")
+    click.echo(msgspec.json.format(msgspec.json.encode(finished[run].manifest)))
+
+
+@command.command("report")
+@campaign_argument
+@click.option(
+    "-o",
+    "--output",
+    "files",
+    metavar="FILE",
+    type=FILE,
+    multiple=True,
+    help="Write tables as Markdown (.md) or LaTeX (.tex), or all metrics of all runs as data (.csv or "
+    ".parquet); may be given several times.",
+)
+def report_command(place: Path, files: Sequence[Path]) -> None:
+    """Make tables of the results of a campaign.
+
+    CAMPAIGN is the folder with the results, or the plan when they are in its usual folder.
+
+    \b
+    Examples:
+      batsched-py campaign report out/sample
+      batsched-py campaign report plans/sample.toml -o results.tex -o results.parquet
+    """
+    campaign = _open(place)
+    tables = result_tables(campaign)
+    for file in files:
+        match file.suffix:
+            case ".md":
+                _write(file, markdown(tables))
+            case ".tex":
+                _write(file, latex(tables))
+            case ".csv" | ".parquet":
+                campaign.write_table(file)
+            case _:
+                raise InputError(f"{file}: a report is written as .md, .tex, .csv or .parquet")
+    if not files:
+        print_tables(tables)
+
+
+@command.command("export")
+@campaign_argument
+@click.argument("archive", metavar="FILE.zip", type=FILE)
+def export_command(place: Path, archive: Path) -> None:
+    """Write the plan, all finished runs and their manifests into one zip file.
+
+    CAMPAIGN is the folder with the results, or the plan when they are in its usual folder.
+    """
+    runs = export_campaign(_open(place), archive)
+    click.echo(f"{archive}: {runs} runs")
+
+
+@command.command("import")
+@click.argument("archive", metavar="FILE.zip", type=FILE)
+@click.argument("folder", metavar="DIR", type=FOLDER)
+def import_command(archive: Path, folder: Path) -> None:
+    """Check an exported campaign and unpack it into a new folder."""
+    campaign = import_campaign(archive, folder)
+    click.echo(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
+
+
+def _executor(kind: str, address: str | None, workers: int | None) -> Executor:
+    if kind == "dask":
+        if address is None:
+            raise InputError(
+                "--executor dask needs the --address of a Dask scheduler, such as tcp://host:8786"
+            )
+        return DaskCluster(address)
+    if address is not None:
+        raise InputError("--address is for --executor dask")
+    return Processes(workers) if kind == "processes" else BatchSystem(kind, workers or usable_cores())
+
+
+def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool) -> Plan:
+    """The plan, after missing logs were downloaded if the user agrees."""
+    plan = read_plan(plan_file, log_folders)
+    if not plan.missing:
+        return plan
+    for log in plan.missing:
+        console = Console(stderr=True)
+        if not yes and not (
+            console.is_terminal
+            and click.confirm(
+                f"{log.path.name} is not here. Download it from {log.url} to {log.path.parent}?", err=True
+            )
+        ):
+            raise InputError(
+                f"{log.path.name} is not here; say where it is by --logs DIR, or download it by --yes"
+            )
+        fetch(log)
+    return read_plan(plan_file, log_folders)
+
+
+def _default_folder(plan: Plan, simulator: str = BUILT_IN) -> Path:
+    return Path("out") / (plan.name if simulator == BUILT_IN else f"{plan.name}-batsim")
+
+
+def _open(place: Path) -> Campaign:
+    """The campaign in a folder, or in the usual folder of a plan."""
+    if place.suffix == ".toml" and place.is_file():
+        return Campaign.open(Path("out") / read_plan(place).name)
+    return Campaign.open(place)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,58 @@
+"""How a campaign looks on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import click
+from rich import box
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from batsched_py.campaign.run import Done
+from batsched_py.campaign.tables import ResultTable
+
+
+def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
+    """What is done, with a bar on a terminal and a line for each run elsewhere."""
+    console = Console(stderr=True)
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        "runs,",
+        TimeElapsedColumn(),
+        "so far,",
+        TimeRemainingColumn(),
+        "left",
+        TextColumn("[dim]{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("", total=total)
+        for number, done in enumerate(dones, start=1):
+            progress.update(bar, advance=1, description=done.run)
+            if not console.is_terminal:
+                fate = f"{done.seconds:.1f} s" if done.failure is None else "failed"
+                click.echo(f"[{number}/{total}] {done.run}: {fate}")
+            yield done
+
+
+def print_tables(tables: Sequence[ResultTable]) -> None:
+    """Print the results, the best of each column in bold."""
+    console = Console()
+    for table in tables:
+        shown = Table(title=table.log, caption=table.note, box=box.SIMPLE)
+        for axis in table.axes:
+            shown.add_column(axis, no_wrap=True)
+        for heading in table.headings:
+            shown.add_column(heading, justify="right")
+        for choices, cells in table.rows:
+            shown.add_row(*choices, *(f"[bold]{cell.text}[/]" if cell.best else cell.text for cell in cells))
+        console.print(shown)

@@ -1,0 +1,127 @@
+"""The same plan on a real Dask cluster, and on batch systems whose commands are played by shell scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns import manifests, results, wait_until
+from tests.processes import call, environment, start
+
+pytest.importorskip("distributed")
+
+PLAN = """
+repetitions = 3
+
+[logs]
+small = { file = "small.swf" }
+
+[platforms]
+full = { hosts = 64 }
+half = { hosts = 32 }
+
+[schedulers]
+slow = { name = "policies.py:Slow" }
+easy = { options = { seed = 0 } }
+"""
+
+
+@contextmanager
+def dask(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A part of a Dask cluster as a process."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", *arguments],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler and two workers on loopback: the address, and the workers."""
+    file = folder / "scheduler.json"
+    scheduler = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    worker = ("distributed.cli.dask_worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny")
+    with (
+        dask(folder, *scheduler, "--scheduler-file", str(file)),
+        dask(folder, *worker, "--no-dashboard") as first,
+        dask(folder, *worker, "--no-dashboard") as second,
+    ):
+        wait_until(lambda: file.is_file() and "address" in file.read_text(), "the Dask scheduler listens")
+        yield json.loads(file.read_text())["address"], [first, second]
+
+
+def arguments(folder: Path, results: str, *more: str) -> list[str]:
+    return ["campaign", "run", str(folder / "plan.toml"), "-d", str(folder / results), *more]
+
+
+def test_a_dask_cluster_gives_the_same_results_even_if_a_worker_is_killed(folder: Path) -> None:
+    (folder / "plan.toml").write_text(PLAN)
+    with cluster(folder) as (address, workers):
+        run = arguments(folder, "dask", "--executor", "dask", "--address", address)
+        with start(run) as campaign:
+            wait_until(lambda: list((folder / "dask" / "runs").glob("*")), "a run is finished")
+            workers[0].kill()
+            out, err = campaign.communicate(timeout=60)
+    assert campaign.returncode == 0, err
+    assert len(manifests(folder / "dask")) == 8
+    code, _, _ = call(arguments(folder, "processes"))
+    assert code == 0
+    assert results(folder / "dask") == results(folder / "processes")
+
+
+def test_a_cluster_that_is_not_there(folder: Path) -> None:
+    code, _, err = call(arguments(folder, "r", "--executor", "dask", "--address", "tcp://127.0.0.1:9"))
+    assert code == 1
+    assert err.splitlines()[-1].startswith(
+        "batsched-py: error: there is no Dask cluster at tcp://127.0.0.1:9"
+    )
+
+
+def test_an_address_is_needed(folder: Path) -> None:
+    code, _, err = call(arguments(folder, "r", "--executor", "dask"))
+    assert (code, err) == (
+        1,
+        "batsched-py: error: --executor dask needs the --address of a Dask scheduler, such as tcp://host:8786\n",
+    )
+
+
+#: How each batch system is asked for a job, what it answers, and how a job is taken back.
+BATCH_SYSTEMS = {
+    "slurm": ("sbatch", 'bash "$1"', "Submitted batch job $!", "scancel"),
+    "pbs": ("qsub", 'bash "$1"', "$!.server", "qdel"),
+    "oar": ("oarsub", 'bash -c "${@: -1}"', "OAR_JOB_ID=$!", "oardel"),
+}
+
+
+@pytest.mark.parametrize("system", BATCH_SYSTEMS)
+def test_a_batch_system_starts_the_workers(folder: Path, system: str) -> None:
+    pytest.importorskip("dask_jobqueue")
+    submit, job, answer, cancel = BATCH_SYSTEMS[system]
+    programs = folder / "bin"
+    programs.mkdir()
+    for name, script in (
+        (submit, f'{job} >>"{folder}/jobs.log" 2>&1 &\necho "{answer}"'),
+        (cancel, 'kill "${1%%.*}" 2>/dev/null; exit 0'),
+    ):
+        (programs / name).write_text(f"#!/bin/bash\n{script}\n")
+        (programs / name).chmod(0o755)
+    run = arguments(folder, "batch", "--executor", system, "-j", "2")
+    code, out, err = call(run, cwd=folder, PATH=f"{programs}:{os.environ['PATH']}")
+    assert code == 0, err
+    assert len(manifests(folder / "batch")) == 4
+    assert (folder / "jobs.log").is_file()

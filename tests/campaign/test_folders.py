@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batsched_py.campaign.folders import publish, workspace, write_file
+
+
+def test_a_workspace_is_gone_afterwards(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), workspace(tmp_path, "run") as folder:
+        (folder / "file").write_text("half")
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_published_folder_has_its_place(tmp_path: Path) -> None:
+    with workspace(tmp_path / "work", "run") as folder:
+        (folder / "file").write_text("whole")
+        publish(folder, tmp_path / "runs" / "run")
+    assert (tmp_path / "runs" / "run" / "file").read_text() == "whole"
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_a_published_folder_replaces_another(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "run").mkdir(parents=True)
+    (tmp_path / "runs" / "run" / "old").write_text("old")
+    with workspace(tmp_path / "work", "run") as folder:
+        (folder / "new").write_text("new")
+        publish(folder, tmp_path / "runs" / "run")
+    assert [path.name for path in (tmp_path / "runs" / "run").iterdir()] == ["new"]
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    write_file(tmp_path / "file", b"old")
+    (tmp_path / "file.part").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_file(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"old"

@@ -1,0 +1,135 @@
+"""Workers that are killed, and campaigns that are."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from batsched_py.campaign.conduct import Conductor
+from batsched_py.campaign.processes import ATTEMPTS, Processes
+from tests.campaigns import kill, manifests, results, wait_until, workers
+from tests.processes import PATIENCE, call, start
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+
+KILLS = 10
+RUNS = 32
+PLAN = """
+repetitions = 8
+
+[logs]
+small = { file = "small.swf" }
+
+[platforms]
+full = { hosts = 64 }
+half = { hosts = 32 }
+
+[schedulers]
+slow = { name = "policies.py:Slow", options = { seconds = 0.4 } }
+slower = { name = "policies.py:Slow", options = { seconds = 0.6 } }
+"""
+
+FATAL = """
+
+class Fatal(Idle):
+    def begin(self, cluster: Cluster) -> None:
+        import os
+
+        os.kill(os.getpid(), 9)
+"""
+
+
+def run(folder: Path, results: str, workers: int = 2) -> list[str]:
+    return ["campaign", "run", str(folder / "plan.toml"), "-d", str(folder / results), "-j", str(workers)]
+
+
+@pytest.fixture
+def long_plan(folder: Path, write_plan: Callable[[str], Path]) -> Path:
+    write_plan(PLAN)
+    return folder
+
+
+def test_killed_campaigns_go_on_as_if_nothing_had_happened(long_plan: Path) -> None:
+    chance = random.Random(20261116)
+    killed = long_plan / "killed"
+    seen: dict[str, bytes] = {}
+    hits = 0
+    for _ in range(KILLS):
+        with start(run(long_plan, "killed")) as campaign:
+            wait_until(lambda: workers(campaign.pid), "there are workers")
+            time.sleep(chance.uniform(0.0, 1.0))
+            victims = workers(campaign.pid)
+            if victims:
+                kill(chance.choice(victims))
+                hits += 1
+            time.sleep(chance.uniform(0.0, 0.6))
+            survivors = workers(campaign.pid)
+            campaign.kill()
+        wait_until(partial(all_gone, survivors), "the workers have followed their parent")
+        now = manifests(killed)
+        assert seen.items() <= now.items(), "a finished run was lost, changed or done again"
+        seen = now
+    assert len(seen) < RUNS, "the campaign was over before the last kill"
+    assert hits > KILLS / 2
+    code, _, err = call(run(long_plan, "killed", workers=8))
+    assert (code, err) == (0, "")
+    assert seen.items() <= manifests(killed).items()
+
+    code, _, _ = call(run(long_plan, "undisturbed", workers=8))
+    assert code == 0
+    assert results(killed) == results(long_plan / "undisturbed")
+    assert len(manifests(killed)) == RUNS
+    assert list((killed / "work").iterdir()) == []
+
+
+def all_gone(pids: list[int]) -> bool:
+    return not any(map(is_alive, pids))
+
+
+def is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+
+
+def test_a_run_whose_worker_always_dies_is_given_up_and_the_others_go_on(
+    folder: Path, conductor: Callable[[], Conductor]
+) -> None:
+    policies = folder / "policies.py"
+    policies.write_text(policies.read_text() + FATAL)
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text() + 'fatal = { name = "policies.py:Fatal" }\n')
+    now = conductor()
+    dones = {done.run: done.failure for done in Processes(2).run(now.tasks(now.campaign()))}
+    assert len(dones) == 6
+    assert {run for run, failure in dones.items() if failure is not None} == {
+        "small_full_fatal",
+        "small_half_fatal",
+    }
+    assert dones["small_full_fatal"] == f"its process died {ATTEMPTS} times: killed by SIGKILL"
+
+
+def test_ctrl_c_stops_the_workers_and_keeps_what_is_done(long_plan: Path) -> None:
+    with start(run(long_plan, "results")) as campaign:
+        wait_until(lambda: list((long_plan / "results" / "runs").glob("*")), "a run is finished")
+        pids = workers(campaign.pid)
+        campaign.send_signal(signal.SIGINT)
+        _, err = campaign.communicate(timeout=PATIENCE)
+    assert (campaign.returncode, err) == (130, "batsched-py: stopped by Ctrl-C\n")
+    assert all_gone(pids)
+    assert 1 <= len(manifests(long_plan / "results")) < RUNS
+    assert list((long_plan / "results" / "work").iterdir()) == []
+
+
+def test_two_campaigns_in_one_folder_do_not_mix(long_plan: Path) -> None:
+    with start(run(long_plan, "results")) as first:
+        wait_until(lambda: workers(first.pid), "the first campaign has workers")
+        code, _, err = call(run(long_plan, "results"))
+        first.kill()
+    assert code == 1
+    assert err.endswith("another campaign is running in this folder\n")

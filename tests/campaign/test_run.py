@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+import resource
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from batsched_py.campaign import simulate
+from batsched_py.campaign.run import Task, execute
+from tests.processes import COMMAND, environment
+
+FirstTask = Callable[[], Task]
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_run_leaves_its_results_and_a_manifest(folder: Path, first_task: FirstTask) -> None:
+    task = first_task()
+    assert execute(task).failure is None
+    run = folder / "results" / "runs" / task.run
+    assert files(run) == ["manifest.json", "metrics.json", "out_jobs.csv", "out_schedule.csv"]
+    assert files(folder / "results" / "work") == []
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert (metrics["nb_jobs"], metrics["nb_jobs_finished"]) == (60, 60)
+
+
+def test_the_manifest_says_what_the_run_was_made_of(folder: Path, first_task: FirstTask) -> None:
+    task = first_task()
+    execute(task)
+    manifest = json.loads((folder / "results" / "runs" / task.run / "manifest.json").read_text())
+    assert manifest["identity"] == task.identity
+    assert manifest["axes"] == {"log": "small", "platform": "full", "scheduler": "fcfs"}
+    assert [Path(file["path"]).name for file in manifest["inputs"]] == ["small.swf"]
+    assert {"batsched-py", "python", "numpy"} <= set(manifest["versions"])
+    assert {"name", "system", "processor", "cores"} <= set(manifest["host"])
+    assert set(manifest["seconds"]) == {"read", "simulate", "measure"}
+
+
+def test_the_command_in_the_manifest_makes_the_same_results(
+    folder: Path, first_task: FirstTask, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    task = first_task()
+    execute(task)
+    run = folder / "results" / "runs" / task.run
+    program, *arguments = shlex.split(json.loads((run / "manifest.json").read_text())["command"])
+    assert program == "batsched-py"
+    elsewhere = tmp_path_factory.mktemp("again")
+    subprocess.run([*COMMAND, *arguments], cwd=elsewhere, env=environment(), check=True, capture_output=True)
+    for name in ("jobs.csv", "schedule.csv"):
+        assert (elsewhere / f"{task.run}_{name}").read_bytes() == (run / f"out_{name}").read_bytes()
+
+
+def test_a_finished_run_is_not_repeated(folder: Path, first_task: FirstTask) -> None:
+    task = first_task()
+    execute(task)
+    before = (folder / "results" / "runs" / task.run / "manifest.json").read_bytes()
+    assert execute(task).failure is None
+    assert (folder / "results" / "runs" / task.run / "manifest.json").read_bytes() == before
+
+
+def test_a_run_that_lost_a_file_is_repeated(folder: Path, first_task: FirstTask) -> None:
+    task = first_task()
+    execute(task)
+    jobs = folder / "results" / "runs" / task.run / "out_jobs.csv"
+    whole = jobs.read_bytes()
+    jobs.write_bytes(whole[:100])
+    assert execute(first_task()).failure is None
+    assert jobs.read_bytes() == whole
+
+
+def test_an_input_that_changes_under_way_is_noticed(folder: Path, first_task: FirstTask) -> None:
+    task = first_task()
+    with (folder / "small.swf").open("a") as log:
+        log.write("; changed\n")
+    assert "is not what it was when the campaign began" in str(execute(task).failure)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("Broken", "scheduler 'broken' failed at time 0: RuntimeError: I am broken"),
+        ("Idle", "deadlock at "),
+    ],
+)
+def test_a_failure_is_told_and_leaves_nothing(
+    folder: Path, first_task: FirstTask, policy: str, message: str
+) -> None:
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace("fcfs = {}", f'fcfs = {{ name = "policies.py:{policy}" }}'))
+    assert str(execute(first_task()).failure).startswith(message)
+    assert not (folder / "results" / "runs").exists()
+    assert files(folder / "results" / "work") == []
+
+
+def test_a_run_that_takes_too_long_is_given_up(folder: Path, first_task: FirstTask) -> None:
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace("fcfs = {}", 'fcfs = { name = "policies.py:Slow" }'))
+    done = execute(structs.replace(first_task(), time_limit=0.1))
+    assert done.failure == "not finished after 0.1 s, the time limit"
+
+
+def test_a_full_disk_leaves_no_half_run(folder: Path, first_task: FirstTask) -> None:
+    """Files larger than 4 kB cannot be written for a while, which fails in the same place."""
+    task = first_task()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        done = execute(task)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "File too large" in str(done.failure)
+    assert not (folder / "results" / "runs").exists()
+    assert execute(task).failure is None
+
+
+def test_a_log_is_read_once_for_many_runs(folder: Path, first_task: FirstTask) -> None:
+    simulate._read.cache_clear()
+    while True:
+        try:
+            task = first_task()
+        except IndexError:
+            break
+        assert execute(task).failure is None
+    assert len(files(folder / "results" / "runs")) == 4
+    assert simulate._read.cache_info().misses == 1
+
+
+def test_runs_that_share_a_log_do_not_disturb_each_other(folder: Path, first_task: FirstTask) -> None:
+    users = '[users]\nrigid = {}\na60 = { name = "think-time" }\n'
+    (folder / "plan.toml").write_text((folder / "plan.toml").read_text() + users)
+    task = first_task()
+    other = structs.replace(task, campaign=str(folder / "other"))
+    execute(task)
+    execute(other)
+    for name in ("out_jobs.csv", "metrics.json"):
+        first, second = ((Path(t.campaign) / "runs" / t.run / name).read_bytes() for t in (task, other))
+        assert first == second

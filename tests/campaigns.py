@@ -1,0 +1,65 @@
+"""Campaigns as processes of their own, what kills them, and what they leave behind."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.processes import PATIENCE
+
+#: What a run's results are; its manifest has wall-clock times, and so is another each time.
+RESULTS = ("metrics.json", "out_jobs.csv", "out_schedule.csv")
+
+
+def results(campaign: Path) -> dict[str, bytes]:
+    """All results of all runs, and the table, by the name of the file."""
+    files = {
+        f"{run.name}/{name}": (run / name).read_bytes()
+        for run in sorted((campaign / "runs").iterdir())
+        for name in RESULTS
+    }
+    return files | {"metrics.csv": (campaign / "metrics.csv").read_bytes()}
+
+
+def manifests(campaign: Path) -> dict[str, bytes]:
+    """The manifests of the runs that are there; each must be true."""
+    found = {}
+    for run in sorted((campaign / "runs").glob("*")):
+        content = (run / "manifest.json").read_bytes()
+        for result in json.loads(content)["results"]:
+            assert hashlib.sha256((run / result["path"]).read_bytes()).hexdigest() == result["sha256"]
+        found[run.name] = content
+    return found
+
+
+def workers(campaign: int) -> list[int]:
+    """The worker processes of a campaign: the children of the process that forks them for it."""
+    return [
+        worker for server in _children(campaign, b"forkserver") for worker in _children(server, b"forkserver")
+    ]
+
+
+def _children(parent: int, command: bytes) -> list[int]:
+    try:
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        return [int(pid) for pid in children if command in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    except OSError:
+        return []
+
+
+def kill(pid: int) -> None:
+    """As abruptly as possible."""
+    os.kill(pid, signal.SIGKILL)
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Until something has happened; bounded."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"waited too long until {what}"
+        time.sleep(0.01)
