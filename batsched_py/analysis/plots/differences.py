@@ -49,5 +49,5 @@ def draw(figure: Figure, runs: Sequence[Run], reference: Run) -> None:
         panel.axvline(median, color=style.BLACK, linewidth=0.9, linestyle="--")
         panel.set_title(f"{run.label}: median {style.number(median, '+.3g')} {name}")
         style.plain_numbers(panel.xaxis, panel.yaxis)
-    figure.supxlabel(f"submission later than in {reference.label} ({name})")
+    figure.supxlabel(f"submission, compared with {reference.label} ({name})")
     figure.supylabel("jobs")
