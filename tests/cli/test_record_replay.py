@@ -17,12 +17,6 @@ from tests.processes import Peer, call, recording, serving
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 RECORDINGS = sorted(path.parent for path in GOLDEN.glob("*/conversation.jsonl"))
 FCFS = [folder for folder in RECORDINGS if "batsched -v fcfs" in (folder / "command.txt").read_text()]
-NOT_YET = {
-    "outage_filler": "external events are not simulated yet",
-    "power60_energy_bf": "energy is not simulated yet",
-    "power60_energy_watcher": "energy is not simulated yet",
-    "power60_sleeper": "energy is not simulated yet",
-}
 RIGID = GOLDEN / "rigid200_fcfs"
 INPUTS = ("-p", RIGID / "flat16.xml", "-w", RIGID / "rigid200.json")
 NOWHERE = "tcp://127.0.0.1:1"
@@ -188,8 +182,6 @@ def test_recordings_of_batsched_replay_to_our_fcfs(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", RECORDINGS, ids=lambda folder: folder.name)
 def test_recordings_of_batsim_replay_to_ours(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if folder.name in NOT_YET:
-        pytest.skip(NOT_YET[folder.name])
     recorded = Recording(folder)
     monkeypatch.chdir(folder)
     start = recorded.command.index("-p")
