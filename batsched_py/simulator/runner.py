@@ -142,7 +142,7 @@ class Runner:
         mapping = execution.storage_mapping or {}
         if mapping or task.needs_mapping or len(self._storages) != 1:
             for label in task.labels:
-                if mapping.get(label, -1) not in self._storages:
+                if mapping.get(label) not in list(self._storages):
                     raise RuleBroken(
                         f"job {execution.job.id} needs a `storage_mapping` to a storage host for {label!r}"
                     )

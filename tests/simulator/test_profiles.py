@@ -1,0 +1,131 @@
+"""What the built-in Batsim makes of profiles, above all of those that need a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from batsched_py.errors import InputError, RuleBroken
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.simulator.engine import Batsim
+from tests.drive import GIGA, Drive, execute, platform, workload
+
+COMMUNICATING: dict[str, dict[str, Any]] = {
+    "parallel": {"type": "parallel", "cpu": [GIGA, GIGA], "com": [0, 1, 0, 0]},
+    "parallel_homogeneous": {"type": "parallel_homogeneous", "cpu": GIGA, "com": 1},
+    "parallel_homogeneous_total": {"type": "parallel_homogeneous_total", "cpu": 2 * GIGA, "com": 1},
+    "parallel_homogeneous_pfs": {"type": "parallel_homogeneous_pfs", "bytes_to_read": 1},
+    "data_staging": {"type": "data_staging", "nb_bytes": 1, "from": "here", "to": "there"},
+}
+STAGING = HostSet.parse("0-1")
+
+
+def job(profile: dict[str, Any], size: int = 2) -> Any:
+    return workload({"id": "a", "res": size, "profile": "p"}, profiles={"p": profile})
+
+
+@pytest.mark.parametrize("kind", COMMUNICATING)
+def test_what_sends_bytes_is_refused_by_name(kind: str) -> None:
+    message = rf"workload 'w0': profile 'p' \(type {kind}\) sends bytes, .* --ignore-communication"
+    with pytest.raises(InputError, match=message):
+        Batsim(platform(), [job(COMMUNICATING[kind])])
+
+
+@pytest.mark.parametrize("kind", ["smpi", "usage_trace"])
+def test_what_replays_a_trace_is_refused_even_without_communication(kind: str) -> None:
+    with pytest.raises(
+        InputError, match=rf"profile 'p' replays a trace \(type {kind}\), which needs SimGrid"
+    ):
+        Batsim(platform(), [job({"type": kind, "trace": "t"})], ignore_communication=True)
+
+
+def test_an_unknown_type_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(InputError, match="profile 'p' has the type 'flight'; known are delay, parallel"):
+        Batsim(platform(), [job({"type": "flight"})])
+
+
+@pytest.mark.parametrize("kind", ["parallel", "parallel_homogeneous", "parallel_homogeneous_total"])
+def test_without_communication_only_the_computation_takes_time(kind: str) -> None:
+    drive = Drive(Batsim(platform(), [job(COMMUNICATING[kind])], ignore_communication=True))
+    drive.reply()
+    assert drive.until(ev.JobCompleted, execute("a", "0-1")).time == 1.0
+
+
+def test_without_communication_reading_takes_no_time() -> None:
+    profile = COMMUNICATING["parallel_homogeneous_pfs"]
+    drive = Drive(Batsim(platform(2, storages=1), [job(profile)], ignore_communication=True))
+    drive.reply()
+    assert drive.until(ev.JobCompleted, execute("a", "0-1")).time == 0.0
+
+
+def test_without_communication_an_io_job_is_left_out() -> None:
+    drive = Drive(Batsim(platform(), [job({"type": "delay", "delay": 7})], ignore_communication=True))
+    drive.reply()
+    completed = drive.until(ev.JobCompleted, ev.ExecuteJob("w0!a", STAGING, io_job={"alloc": "2"}))
+    assert completed.time == 7.0
+
+
+def test_staging_needs_to_know_its_storages() -> None:
+    drive = Drive(
+        Batsim(platform(2, storages=2), [job(COMMUNICATING["data_staging"])], ignore_communication=True)
+    )
+    drive.reply()
+    with pytest.raises(RuleBroken, match="job w0!a needs a `storage_mapping` to a storage host for 'there'"):
+        drive.reply(ev.ExecuteJob("w0!a", STAGING, storage_mapping={"here": 2, "there": 1}))
+
+
+def test_staging_between_storages_takes_no_time_without_communication() -> None:
+    drive = Drive(
+        Batsim(platform(2, storages=2), [job(COMMUNICATING["data_staging"])], ignore_communication=True)
+    )
+    drive.reply()
+    decision = ev.ExecuteJob("w0!a", STAGING, storage_mapping={"here": 2, "there": 3})
+    assert drive.until(ev.JobCompleted, decision).time == 0.0
+
+
+def test_a_file_system_must_be_named_when_there_are_several() -> None:
+    profile = COMMUNICATING["parallel_homogeneous_pfs"]
+    drive = Drive(Batsim(platform(2, storages=2), [job(profile)], ignore_communication=True))
+    drive.reply()
+    with pytest.raises(RuleBroken, match="needs a `storage_mapping` to a storage host for 'pfs'"):
+        drive.reply(execute("a", "0-1"))
+
+
+def test_work_that_is_given_in_total_may_run_on_any_number_of_hosts() -> None:
+    profile = {"type": "parallel_homogeneous_total", "cpu": 12 * GIGA, "com": 0}
+    drive = Drive(Batsim(platform(4), [job(profile)]))
+    drive.reply()
+    assert drive.until(ev.JobCompleted, execute("a", "0-3")).time == 3.0
+
+
+def test_a_sequence_of_such_work_may_too() -> None:
+    profiles = {
+        "p": {"type": "composed", "seq": ["t"], "repeat": 2},
+        "t": {"type": "parallel_homogeneous_total", "cpu": 12 * GIGA, "com": 0},
+    }
+    jobs = workload({"id": "a", "res": 2, "profile": "p"}, profiles=profiles)
+    drive = Drive(Batsim(platform(4), [jobs]))
+    drive.reply()
+    assert drive.until(ev.JobCompleted, execute("a", "0-3")).time == 6.0
+
+
+def test_work_in_total_may_be_mapped_as_one_likes() -> None:
+    profile = {"type": "parallel_homogeneous_total", "cpu": 12 * GIGA, "com": 0}
+    drive = Drive(Batsim(platform(4), [job(profile)]))
+    drive.reply()
+    assert drive.until(ev.JobCompleted, execute("a", "0-1", mapping=[0, 1, 1])).time == 8.0
+
+
+def test_registered_numbers_are_read_with_six_decimals() -> None:
+    drive = Drive(Batsim(platform(1), [], ev.Settings(dynamic_jobs=True)))
+    job = workload({"id": "a", "profile": "p"}).jobs[0]
+    drive.until(
+        ev.JobCompleted,
+        ev.RegisterProfile("w0", "p", {"type": "delay", "delay": 1.23456789}),
+        ev.RegisterJob(job),
+        execute("a", "0"),
+        ev.RegistrationFinished(),
+    )
+    assert drive.now == 1.234568
