@@ -5,6 +5,10 @@ from __future__ import annotations
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState
 
+# Python 3.11 takes as long to look a member of an enumeration up as to do all the rest.
+_IDLE = HostState.IDLE
+_COMPUTING = HostState.COMPUTING
+
 
 class Machines:
     """The hosts' states over time, when each host has one job at most."""
@@ -15,7 +19,7 @@ class Machines:
         self.awake = HostSet.range(self.count).mask
         """The hosts whose power state lets them compute, as a mask."""
         self._in: dict[HostState, int] = dict.fromkeys(HostState, 0)
-        self._in[HostState.IDLE] = self.awake
+        self._in[_IDLE] = self.awake
         self._since = [0.0] * self.count
         self.seconds: dict[HostState, float] = dict.fromkeys(HostState, 0.0)
         """Time that hosts spent in each state, up to each host's last change."""
@@ -30,12 +34,12 @@ class Machines:
 
     def occupy(self, hosts: HostSet, now: float) -> None:
         """A job begins on hosts."""
-        self._change(hosts, HostState.IDLE, HostState.COMPUTING, now)
+        self._change(hosts, _IDLE, _COMPUTING, now)
 
     def vacate(self, hosts: HostSet, now: float) -> None:
         """A job ends. Hosts that were made unavailable meanwhile stay so."""
-        computing = hosts.mask & self._in[HostState.COMPUTING]
-        self._change(HostSet(computing), HostState.COMPUTING, HostState.IDLE, now)
+        computing = hosts.mask & self._in[_COMPUTING]
+        self._change(HostSet(computing), _COMPUTING, _IDLE, now)
 
     def turn(self, hosts: HostSet, after: HostState, now: float) -> None:
         """Hosts go over to a state, whatever state each was in."""
@@ -44,11 +48,12 @@ class Machines:
                 self._change(HostSet(leaving), before, after, now)
 
     def _change(self, hosts: HostSet, before: HostState, after: HostState, now: float) -> None:
-        since = self._since
+        since, spent = self._since, 0.0
         for first, last in hosts.runs():
             length = last + 1 - first
-            self.seconds[before] += length * now - sum(since[first : last + 1])
+            spent += length * now - sum(since[first : last + 1])
             since[first : last + 1] = [now] * length
+        self.seconds[before] += spent
         self._in[before] &= ~hosts.mask
         self._in[after] |= hosts.mask
 
@@ -64,7 +69,7 @@ class SharedMachines(Machines):
         """A job begins on hosts, beside those that are there."""
         for host in hosts:
             self._jobs[host] += 1
-        super().occupy(hosts & self.hosts_in(HostState.IDLE), now)
+        super().occupy(hosts & self.hosts_in(_IDLE), now)
 
     def vacate(self, hosts: HostSet, now: float) -> None:
         """A job ends; its hosts are idle unless others are there."""

@@ -139,13 +139,17 @@ class Outputs:
         results = self.results
         results.nb_jobs += 1
         results.nb_success += success
-        results.makespan = max(results.makespan, finish)
         results.sum_waiting += waiting
         results.sum_turnaround += turnaround
         results.sum_slowdown += slowdown
-        results.max_waiting = max(results.max_waiting, waiting)
-        results.max_turnaround = max(results.max_turnaround, turnaround)
-        results.max_slowdown = max(results.max_slowdown, slowdown)
+        if finish > results.makespan:
+            results.makespan = finish
+        if waiting > results.max_waiting:
+            results.max_waiting = waiting
+        if turnaround > results.max_turnaround:
+            results.max_turnaround = turnaround
+        if slowdown > results.max_slowdown:
+            results.max_slowdown = slowdown
         if self._write_job is not None:
             workload, _, name = job.id.partition("!")
             self._write_job(
