@@ -173,14 +173,12 @@ def test_keeping_alive_each_fault_is_one_line() -> None:
                 peer.ask(BEGINS)
                 peer.ask(SUBMITTED)
                 peer.ask(*frames)
-        code, lines = service.end(signal.SIGTERM)
-    assert code == 128 + signal.SIGTERM
-    reasons = [reason for _, reason in FAULTS.values()]
-    assert len(lines) == len(reasons) + 1
-    for line, reason in zip(lines, reasons, strict=False):
+        assert service.process.stderr is not None
+        lines = [service.process.stderr.readline() for _ in FAULTS]
+        assert service.end(signal.SIGTERM) == (128 + signal.SIGTERM, ["batsched-py: stopped by SIGTERM"])
+    for line, (_, reason) in zip(lines, FAULTS.values(), strict=True):
         assert line.startswith(f"batsched-py: error: {reason}")
-        assert line.endswith("; ready for the next simulation")
-    assert lines[-1] == "batsched-py: stopped by SIGTERM"
+        assert line.endswith("; ready for the next simulation\n")
 
 
 def test_a_peer_that_vanishes_ends_the_service() -> None:
