@@ -27,6 +27,26 @@ class Cell(Struct, frozen=True):
     best: bool = False
 
 
+class ColumnFormat(Struct, frozen=True):
+    """How the figures of a column are written."""
+
+    unit: str
+    scale: float
+    """What figures are divided by to be in this unit."""
+    decimals: int
+
+    @classmethod
+    def of(cls, metric: str, estimates: Sequence[Estimate]) -> ColumnFormat:
+        """What suits the estimates of a metric."""
+        from batsched_py.analysis.metrics import METRICS
+
+        sizes = [abs(estimate.mean) for estimate in estimates if estimate.mean and not isnan(estimate.mean)]
+        unit, scale = next((each.unit for each in METRICS if each.name == metric), ""), 1.0
+        if unit == "s" and sizes:
+            unit, scale = next((each for each in _UNITS if max(sizes) >= each[1]), _UNITS[-1])
+        return cls(unit, scale, _decimals([size / scale for size in sizes]))
+
+
 class ResultTable(Struct, frozen=True):
     """A table with a row for each combination of choices, over all its repetitions."""
 
@@ -77,24 +97,21 @@ def _table(log: str, runs: Sequence[FinishedRun], metrics: Sequence[str]) -> Res
 
 def _column(name: str, groups: Sequence[Sequence[FinishedRun]]) -> tuple[str, list[Cell]]:
     """A heading, and a cell for each group of repetitions."""
-    from batsched_py.analysis.metrics import METRICS
-
-    estimates = [
-        Estimate.of([value for run in group if (value := run.metrics.get(name)) is not None])
-        for group in groups
-    ]
-    sizes = [abs(estimate.mean) for estimate in estimates if estimate.mean and not isnan(estimate.mean)]
-    unit, scale = next((metric.unit for metric in METRICS if metric.name == name), ""), 1.0
-    if unit == "s" and sizes:
-        unit, scale = next((each for each in _UNITS if max(sizes) >= each[1]), _UNITS[-1])
-    decimals = _decimals([size / scale for size in sizes])
-    means = [f"{estimate.mean / scale:.{decimals}f}" for estimate in estimates]
+    estimates = [estimate(name, group) for group in groups]
+    form = ColumnFormat.of(name, estimates)
+    means = [f"{estimate.mean / form.scale:.{form.decimals}f}" for estimate in estimates]
     best = _best(name, estimates)
     cells = [
-        Cell(_text(estimate, scale, decimals), best is not None and mean == means[best])
+        Cell(_text(estimate, form), best is not None and mean == means[best])
         for estimate, mean in zip(estimates, means, strict=True)
     ]
-    return name.removeprefix("nb_").replace("_", " ") + (f" ({unit})" if unit else ""), cells
+    unit = "" if form.unit in ("", "jobs") else f" ({form.unit})"
+    return name.removeprefix("nb_").replace("_", " ") + unit, cells
+
+
+def estimate(metric: str, repetitions: Sequence[FinishedRun]) -> Estimate:
+    """The mean of a metric over the runs that have it."""
+    return Estimate.of([value for run in repetitions if (value := run.metrics.get(metric)) is not None])
 
 
 def _decimals(sizes: Sequence[float]) -> int:
@@ -105,13 +122,13 @@ def _decimals(sizes: Sequence[float]) -> int:
     return min(max(3 - largest, 2 - smallest, 0), MOST_DECIMALS)
 
 
-def _text(estimate: Estimate, scale: float, decimals: int) -> str:
+def _text(estimate: Estimate, form: ColumnFormat) -> str:
     if isnan(estimate.mean):
         return "-"
-    mean = f"{estimate.mean / scale:.{decimals}f}"
+    mean = f"{estimate.mean / form.scale:.{form.decimals}f}"
     if estimate.half_width is None:
         return mean
-    return f"{mean} ± {estimate.half_width / scale:.{decimals}f}"
+    return f"{mean} ± {estimate.half_width / form.scale:.{form.decimals}f}"
 
 
 def _best(name: str, estimates: Sequence[Estimate]) -> int | None:

@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.table import Table
 
 from batsched_py.campaign.run import Done
-from batsched_py.campaign.tables import ResultTable
+from batsched_py.campaign.tables import ResultTable, markdown
 
 
 def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
@@ -45,8 +45,11 @@ def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
 
 
 def print_tables(tables: Sequence[ResultTable]) -> None:
-    """Print the results, the best of each column in bold."""
+    """Print the results, on a terminal to fit its width."""
     console = Console()
+    if not console.is_terminal:
+        click.echo(markdown(tables), nl=False)
+        return
     for table in tables:
         shown = Table(title=table.log, caption=table.note, box=box.SIMPLE)
         for axis in table.axes:

@@ -20,6 +20,12 @@ from random import Random
 from batsched_py.schedulers import Cluster, Scheduler
 
 
+def start_what_fits(jobs, cluster):
+    for job in jobs:
+        if cluster.fits(job):
+            cluster.start(job)
+
+
 @dataclass
 class Shuffled(Scheduler):
     """Starts what fits, in random order."""
@@ -33,9 +39,7 @@ class Shuffled(Scheduler):
     def schedule(self, cluster: Cluster) -> None:
         jobs = list(cluster.queue)
         self._random.shuffle(jobs)
-        for job in jobs:
-            if cluster.fits(job):
-                cluster.start(job)
+        start_what_fits(jobs, cluster)
 
 
 @dataclass

@@ -6,14 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from batsched_py.campaign import dask_cluster
+from batsched_py.campaign.run import Task
+from batsched_py.errors import InputError
 from tests.campaigns import manifests, results, wait_until
-from tests.processes import call, environment, start
+from tests.processes import PATIENCE, call, environment, start
 
 pytest.importorskip("distributed")
 
@@ -76,7 +79,7 @@ def test_a_dask_cluster_gives_the_same_results_even_if_a_worker_is_killed(folder
         with start(run) as campaign:
             wait_until(lambda: list((folder / "dask" / "runs").glob("*")), "a run is finished")
             workers[0].kill()
-            out, err = campaign.communicate(timeout=60)
+            _, err = campaign.communicate(timeout=PATIENCE)
     assert campaign.returncode == 0, err
     assert len(manifests(folder / "dask")) == 8
     code, _, _ = call(arguments(folder, "processes"))
@@ -84,12 +87,10 @@ def test_a_dask_cluster_gives_the_same_results_even_if_a_worker_is_killed(folder
     assert results(folder / "dask") == results(folder / "processes")
 
 
-def test_a_cluster_that_is_not_there(folder: Path) -> None:
-    code, _, err = call(arguments(folder, "r", "--executor", "dask", "--address", "tcp://127.0.0.1:9"))
-    assert code == 1
-    assert err.splitlines()[-1].startswith(
-        "batsched-py: error: there is no Dask cluster at tcp://127.0.0.1:9"
-    )
+def test_a_cluster_that_is_not_there(first_task: Callable[[], Task], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.1)
+    with pytest.raises(InputError, match=r"there is no Dask cluster at tcp://127\.0\.0\.1:9: "):
+        list(dask_cluster.DaskCluster("tcp://127.0.0.1:9").run([first_task()]))
 
 
 def test_an_address_is_needed(folder: Path) -> None:
@@ -121,7 +122,7 @@ def test_a_batch_system_starts_the_workers(folder: Path, system: str) -> None:
         (programs / name).write_text(f"#!/bin/bash\n{script}\n")
         (programs / name).chmod(0o755)
     run = arguments(folder, "batch", "--executor", system, "-j", "2")
-    code, out, err = call(run, cwd=folder, PATH=f"{programs}:{os.environ['PATH']}")
+    code, _, err = call(run, cwd=folder, PATH=f"{programs}:{os.environ['PATH']}")
     assert code == 0, err
     assert len(manifests(folder / "batch")) == 4
     assert (folder / "jobs.log").is_file()

@@ -1,0 +1,145 @@
+"""A Batsim in a process of its own: the built-in one, installed under that name, and broken ones."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from batsched_py.campaign import batsim
+from batsched_py.campaign.batsim import find_simulator
+from batsched_py.campaign.conduct import Conductor
+from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.run import Task, execute
+from batsched_py.errors import InputError
+from tests.campaigns import RESULTS
+
+#: What simulates, in the shell; ``$@`` are Batsim's options.
+GOOD = 'exec "{python}" -m batsched_py batsim "$@"'
+#: Real Batsims end with 0 after some errors and after a deadlock.
+SILENT = "exit 0"
+LAZY = "sleep 60"
+FORGETFUL = GOOD.removeprefix("exec ") + '; sed -i "\\$d" "$4_jobs.csv"'
+TIDY = GOOD.removeprefix("exec ") + '; rm "$4_schedule.csv"'
+
+
+@pytest.fixture
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts a program called ``batsim`` on the PATH."""
+
+    def install(script: str) -> None:
+        program = folder / "bin" / "batsim"
+        program.parent.mkdir(exist_ok=True)
+        version = 'if [ "$1" = --version ]; then echo 4.2.0; exit; fi'
+        program.write_text(f"#!/bin/sh\n{version}\n{script.format(python=sys.executable)}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+        find_simulator.cache_clear()
+
+    yield install
+    find_simulator.cache_clear()
+
+
+def tasks(folder: Path) -> list[Task]:
+    now = Conductor(read_plan(folder / "plan.toml"), folder / "results", simulator="batsim")
+    return now.tasks(now.campaign())
+
+
+def test_the_results_are_those_of_the_built_in_batsim(folder: Path, install: Callable[[str], None]) -> None:
+    install(GOOD)
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text() + '[users]\na60 = { name = "think-time" }\n')
+    for task in tasks(folder)[1:3]:
+        assert execute(task).failure is None
+        built_in = Conductor(read_plan(plan), folder / "built-in")
+        same = next(each for each in built_in.tasks(built_in.campaign()) if each.run == task.run)
+        assert execute(same).failure is None
+        for name in RESULTS:
+            one, other = (Path(each.campaign) / "runs" / each.run / name for each in (task, same))
+            assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_platform_file_is_handed_on(root: Path, folder: Path, install: Callable[[str], None]) -> None:
+    install(GOOD)
+    plan = folder / "plan.toml"
+    (folder / "uneven8.xml").write_bytes((root / "platforms" / "uneven8.xml").read_bytes())
+    plan.write_text(plan.read_text().replace("{ hosts = 64 }", '{ file = "uneven8.xml" }'))
+    task = tasks(folder)[0]
+    assert execute(task).failure is None
+    jobs = (folder / "results" / "runs" / task.run / "out_jobs.csv").read_text()
+    assert "COMPLETED_SUCCESSFULLY" in jobs and "REJECTED" in jobs
+
+
+def failure(folder: Path, policy: str = "fcfs", time_limit: float | None = None) -> str:
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace("fcfs = {}", f'fcfs = {{ name = "{policy}" }}'))
+    done = execute(structs.replace(tasks(folder)[0], time_limit=time_limit))
+    assert not (folder / "results" / "runs").exists()
+    return str(done.failure)
+
+
+@pytest.fixture
+def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batsim, "_GRACE", 2.0)
+
+
+@pytest.mark.usefixtures("short_grace")
+def test_a_batsim_that_ends_early_is_noticed_whatever_its_exit_code(
+    folder: Path, install: Callable[[str], None]
+) -> None:
+    install(SILENT)
+    assert failure(folder).startswith("Batsim ended with exit code 0 before the simulation did")
+
+
+@pytest.mark.usefixtures("short_grace")
+def test_a_deadlock_is_noticed(folder: Path, install: Callable[[str], None]) -> None:
+    install(GOOD)
+    assert "by an error or a deadlock: deadlock at " in failure(folder, "policies.py:Idle")
+
+
+def test_a_scheduler_that_fails_is_named(folder: Path, install: Callable[[str], None]) -> None:
+    install(GOOD)
+    assert failure(folder, "policies.py:Broken").startswith(
+        "the decision process failed: scheduler 'broken' failed at time 0: RuntimeError: I am broken"
+    )
+
+
+def test_a_batsim_that_does_not_end_is_stopped(folder: Path, install: Callable[[str], None]) -> None:
+    install(LAZY)
+    assert failure(folder, time_limit=0.5) == "not finished after 0.5 s, the time limit"
+
+
+def test_a_job_that_is_missing_is_noticed(folder: Path, install: Callable[[str], None]) -> None:
+    install(FORGETFUL)
+    assert failure(folder) == "Batsim's jobs.csv has 59 jobs, the workload 60"
+
+
+def test_a_file_that_is_missing_is_noticed(folder: Path, install: Callable[[str], None]) -> None:
+    install(TIDY)
+    assert failure(folder) == "Batsim has not written its schedule.csv"
+
+
+def test_another_version_makes_another_run(folder: Path, install: Callable[[str], None]) -> None:
+    install(GOOD)
+    before = tasks(folder)[0].identity
+    install(GOOD)
+    program = folder / "bin" / "batsim"
+    program.write_text(program.read_text().replace("4.2.0", "4.3.0"))
+    assert tasks(folder)[0].identity != before
+
+
+def test_a_batsim_that_is_not_installed(folder: Path, install: Callable[[str], None]) -> None:
+    install(GOOD)
+    (folder / "bin" / "batsim").unlink()
+    with pytest.raises(
+        InputError, match="there is no command 'batsim'; install Batsim, or say how it is started"
+    ):
+        tasks(folder)
+
+
+def test_a_command_that_is_no_batsim() -> None:
+    with pytest.raises(InputError, match="'sh -c :' does not tell its version, so it is hardly a Batsim"):
+        find_simulator("sh -c :")

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batsched_py.campaign.manifest import Manifest
+from batsched_py.campaign.store import Campaign, FinishedRun, Wanted
+from batsched_py.campaign.tables import latex, markdown, result_tables
+from batsched_py.experiment import Experiment
+
+METRICS = ["mean_waiting_time", "mean_slowdown", "utilization", "nb_jobs"]
+
+
+class Canned(Campaign):
+    """A campaign whose results are made up."""
+
+    def __init__(self, runs: list[tuple[dict[str, str], dict[str, float | None]]]) -> None:
+        super().__init__(Path(), Wanted("canned", metrics=METRICS), "")
+        experiment = Experiment(workload="w.swf", scheduler="easy")
+        manifest = Manifest("", "", {}, experiment, "", "", "", [], [], {}, {}, "", {})
+        self._runs = [
+            FinishedRun("_".join(axes.values()), axes, Path(), manifest, metrics) for axes, metrics in runs
+        ]
+
+    def finished(self) -> list[FinishedRun]:
+        return self._runs
+
+
+def run(wait: float | None, slowdown: float, utilization: float, **axes: str) -> tuple[dict[str, str], dict]:
+    values = {
+        "mean_waiting_time": wait,
+        "mean_slowdown": slowdown,
+        "utilization": utilization,
+        "nb_jobs": 60,
+        "makespan": 1.0,
+    }
+    return {"log": "kth", "platform": "full"} | axes, values
+
+
+TWO = Canned([run(7200, 8480.5, 0.63, scheduler="fcfs"), run(3600, 28.43, 0.97, scheduler="easy")])
+REPEATED = Canned(
+    [run(100 + 10 * seed, 2.0, 0.5, scheduler="random", seed=str(seed)) for seed in (1, 2, 3)]
+    + [run(110, 2.0, 0.5, scheduler="easy", seed="1")]
+)
+
+
+def test_markdown() -> None:
+    assert markdown(result_tables(TWO)) == (
+        "### kth\n"
+        "\n"
+        "| scheduler | mean waiting time (h) | mean slowdown | utilization | jobs |\n"
+        "| --- | ---: | ---: | ---: | ---: |\n"
+        "| fcfs | 2.000 | 8480.5 | 0.6300 | 60 |\n"
+        "| easy | **1.000** | **28.4** | **0.9700** | 60 |\n"
+        "\n"
+        "The best of each column is bold.\n"
+    )
+
+
+def test_latex() -> None:
+    assert latex(result_tables(REPEATED)).splitlines() == [
+        r"\begin{table}",
+        r"  \centering",
+        r"  \caption{kth. Means over up to 3 repetitions, with intervals of 95\% confidence (Student's t); "
+        r"the best of each column is bold.}",
+        r"  \begin{tabular}{lrrrr}",
+        r"    \toprule",
+        r"    scheduler & mean waiting time (min) & mean slowdown & utilization & jobs \\",
+        r"    \midrule",
+        r"    random & 2.000 $\pm$ 0.414 & 2 $\pm$ 0 & 0.5000 $\pm$ 0.0000 & 60 $\pm$ 0 \\",
+        r"    easy & \textbf{1.833} & 2 & 0.5000 & 60 \\",
+        r"    \bottomrule",
+        r"  \end{tabular}",
+        r"\end{table}",
+    ]
+
+
+def test_what_latex_would_take_for_a_command_is_escaped() -> None:
+    campaign = Canned([run(1, 1, 1, scheduler="a&b"), run(2, 2, 2, scheduler="50%")])
+    assert r"a\&b &" in latex(result_tables(campaign))
+    assert r"50\% &" in latex(result_tables(campaign))
+
+
+def test_each_log_has_a_table_of_its_own() -> None:
+    campaign = Canned(
+        [run(1, 1, 1, log=log, scheduler=name) for log in ("kth", "ctc") for name in ("a", "b")]
+    )
+    assert [(table.log, len(table.rows)) for table in result_tables(campaign)] == [("kth", 2), ("ctc", 2)]
+
+
+def test_columns_that_say_the_same_in_every_row_are_left_out() -> None:
+    campaign = Canned(
+        [run(1, 1, 1, scheduler="easy", users=users, platform=p) for users in ("a", "b") for p in ("x", "y")]
+    )
+    (table,) = result_tables(campaign)
+    assert table.axes == ["platform", "users"]
+
+
+def test_equal_results_have_no_best() -> None:
+    (table,) = result_tables(Canned([run(5, 5, 5, scheduler=name) for name in "ab"]))
+    assert not any(cell.best for _, cells in table.rows for cell in cells)
+
+
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_what_is_unknown_is_a_dash(value: float | None) -> None:
+    (table,) = result_tables(Canned([run(value, 1, 1, scheduler="a"), run(7, 1, 1, scheduler="b")]))
+    assert [cells[0].text for _, cells in table.rows] == ["-", "7"]

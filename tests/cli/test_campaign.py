@@ -1,0 +1,136 @@
+"""The command campaign, from the outside."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns import results
+from tests.processes import call
+
+PLAN = """
+[logs]
+sample = { file = "sample.swf" }
+
+[platforms]
+full = { hosts = 64 }
+
+[schedulers]
+fcfs = {}
+easy = {}
+"""
+
+
+@pytest.fixture(scope="module")
+def place(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a campaign has been run: its plan, and ``out/plan``."""
+    place = tmp_path_factory.mktemp("campaign")
+    lines = (root / "workloads" / "sample.swf").read_text().splitlines(keepends=True)
+    (place / "sample.swf").write_text("".join(lines[:150]))
+    (place / "plan.toml").write_text(PLAN)
+    code, out, err = call(["campaign", "run", "plan.toml", "-j", "1"], cwd=place)
+    assert (code, err) == (0, "")
+    assert out.startswith("plan: 2 runs in out/plan, 2 to do\n[1/2] sample_full_fcfs: ")
+    assert "mean waiting" in out
+    return place
+
+
+def test_plan_lists_the_runs(place: Path) -> None:
+    assert call(["campaign", "plan", "plan.toml"], cwd=place) == (
+        0,
+        "sample_full_fcfs\nsample_full_easy\n",
+        "",
+    )
+
+
+def test_a_finished_campaign_has_nothing_to_do(place: Path) -> None:
+    code, out, err = call(["campaign", "run", "plan.toml"], cwd=place)
+    assert (code, err) == (0, "")
+    assert out.startswith("plan: 2 runs in out/plan, 0 to do\n")
+
+
+def test_status_tells_what_is_done_and_what_is_not(place: Path) -> None:
+    (place / "more.toml").write_text(PLAN + 'lazy = { name = "easy", options = { selection = "spread" } }\n')
+    status = ["campaign", "status", "more.toml", "-d", "out/plan"]
+    assert call(status, cwd=place) == (
+        0,
+        "done    sample_full_fcfs\ndone    sample_full_easy\nmissing sample_full_lazy\n2 done, 1 missing\n",
+        "",
+    )
+
+
+def test_show_prints_the_manifest_and_its_command_makes_the_run_again(place: Path) -> None:
+    code, out, _ = call(["campaign", "show", "out/plan", "sample_full_easy"], cwd=place)
+    assert code == 0
+    command = json.loads(out)["command"]
+    assert command == "batsched-py run -w sample.swf --hosts 64 -s easy -e sample_full_easy"
+    assert call(shlex.split(command)[1:], cwd=place)[0] == 0
+    again = (place / "sample_full_easy_jobs.csv").read_bytes()
+    assert again == (place / "out" / "plan" / "runs" / "sample_full_easy" / "out_jobs.csv").read_bytes()
+
+
+def test_report_writes_every_kind_of_table(place: Path) -> None:
+    files = ["report.md", "report.tex", "report.csv"]
+    assert call(["campaign", "report", "plan.toml", *(f"-o{file}" for file in files)], cwd=place) == (
+        0,
+        "",
+        "",
+    )
+    assert (place / "report.md").read_text().startswith("### sample\n\n| scheduler | makespan (d) |")
+    assert (place / "report.tex").read_text().startswith("\\begin{table}")
+    assert (place / "report.csv").read_bytes() == (place / "out" / "plan" / "metrics.csv").read_bytes()
+
+
+def test_a_report_of_another_kind(place: Path) -> None:
+    code, _, err = call(["campaign", "report", "out/plan", "-o", "report.doc"], cwd=place)
+    assert code == 1
+    assert err.startswith("batsched-py: error: report.doc: a report is written as ")
+
+
+def test_export_and_import(place: Path) -> None:
+    assert call(["campaign", "export", "out/plan", "plan.zip"], cwd=place) == (0, "plan.zip: 2 runs\n", "")
+    assert call(["campaign", "import", "plan.zip", "again"], cwd=place) == (
+        0,
+        "again: 2 runs, all as they were exported\n",
+        "",
+    )
+    assert results(place / "again") == results(place / "out" / "plan")
+    assert call(["campaign", "report", "again"], cwd=place)[0] == 0
+
+
+def test_a_failure_is_told_the_rest_goes_on_and_the_exit_code_says_so(place: Path) -> None:
+    (place / "broken.py").write_text(
+        "from batsched_py.schedulers import Cluster, Scheduler\n\n\n"
+        "class Broken(Scheduler):\n"
+        '    """Fails."""\n\n'
+        '    name = "broken"\n\n'
+        "    def schedule(self, cluster: Cluster) -> None:\n"
+        "        raise RuntimeError('I am broken')\n"
+    )
+    plan = PLAN.replace("fcfs = {}", 'broken = { name = "broken.py:Broken" }')
+    (place / "broken.toml").write_text(plan)
+    code, out, err = call(["campaign", "run", "broken.toml", "-j", "1"], cwd=place)
+    first, last = err.splitlines()
+    assert (code, last) == (1, "batsched-py: error: 1 of 2 runs failed")
+    assert first.startswith("batsched-py: sample_full_broken failed: scheduler 'broken' failed at time 0: ")
+    assert "[2/2] sample_full_easy" in out
+    code, out, _ = call(["campaign", "status", "broken.toml"], cwd=place)
+    assert out.startswith("failed  sample_full_broken: scheduler 'broken' failed at time 0: ")
+    assert out.endswith("1 done, 1 failed\n")
+
+
+def test_a_missing_log_is_not_downloaded_without_being_asked(place: Path) -> None:
+    (place / "far.toml").write_text(
+        PLAN.replace('"sample.swf"', '"far.swf", url = "http://127.0.0.1:9/far.swf"')
+    )
+    assert call(["campaign", "run", "far.toml"], cwd=place) == (
+        1,
+        "",
+        "batsched-py: error: far.swf is not here; say where it is by --logs DIR, or download it by --yes\n",
+    )
+    code, _, err = call(["campaign", "run", "far.toml", "--yes"], cwd=place)
+    assert code == 1
+    assert err.startswith("batsched-py: error: http://127.0.0.1:9/far.swf: cannot be downloaded to ")
