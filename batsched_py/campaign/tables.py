@@ -44,7 +44,8 @@ class ColumnFormat(Struct, frozen=True):
         unit, scale = next((each.unit for each in METRICS if each.name == metric), ""), 1.0
         if unit == "s" and sizes:
             unit, scale = next((each for each in _UNITS if max(sizes) >= each[1]), _UNITS[-1])
-        return cls(unit, scale, _decimals([size / scale for size in sizes]))
+        exact = not any(estimate.half_width for estimate in estimates)
+        return cls(unit, scale, _decimals([size / scale for size in sizes], exact))
 
 
 class ResultTable(Struct, frozen=True):
@@ -114,9 +115,9 @@ def estimate(metric: str, repetitions: Sequence[FinishedRun]) -> Estimate:
     return Estimate.of([value for run in repetitions if (value := run.metrics.get(metric)) is not None])
 
 
-def _decimals(sizes: Sequence[float]) -> int:
+def _decimals(sizes: Sequence[float], exact: bool) -> int:
     """So many that the largest value has four digits and the smallest three, within reason."""
-    if all(size.is_integer() for size in sizes):
+    if not sizes or (exact and all(size.is_integer() for size in sizes)):
         return 0
     largest, smallest = (floor(log10(choose(sizes))) for choose in (max, min))
     return min(max(3 - largest, 2 - smallest, 0), MOST_DECIMALS)

@@ -38,7 +38,7 @@ def run(wait: float | None, slowdown: float, utilization: float, **axes: str) ->
     return {"log": "kth", "platform": "full"} | axes, values
 
 
-TWO = Canned([run(7200, 8480.5, 0.63, scheduler="fcfs"), run(3600, 28.43, 0.97, scheduler="easy")])
+TWO = Canned([run(7210.8, 8480.5, 0.63, scheduler="fcfs"), run(3600, 28.43, 0.97, scheduler="easy")])
 REPEATED = Canned(
     [run(100 + 10 * seed, 2.0, 0.5, scheduler="random", seed=str(seed)) for seed in (1, 2, 3)]
     + [run(110, 2.0, 0.5, scheduler="easy", seed="1")]
@@ -51,7 +51,7 @@ def test_markdown() -> None:
         "\n"
         "| scheduler | mean waiting time (h) | mean slowdown | utilization | jobs |\n"
         "| --- | ---: | ---: | ---: | ---: |\n"
-        "| fcfs | 2.000 | 8480.5 | 0.6300 | 60 |\n"
+        "| fcfs | 2.003 | 8480.5 | 0.6300 | 60 |\n"
         "| easy | **1.000** | **28.4** | **0.9700** | 60 |\n"
         "\n"
         "The best of each column is bold.\n"
@@ -95,6 +95,12 @@ def test_columns_that_say_the_same_in_every_row_are_left_out() -> None:
     )
     (table,) = result_tables(campaign)
     assert table.axes == ["platform", "users"]
+
+
+def test_an_interval_around_a_whole_number_keeps_its_decimals() -> None:
+    campaign = Canned([run(1, slowdown, 1, scheduler="a", seed=str(slowdown)) for slowdown in (1, 2, 3)])
+    (table,) = result_tables(campaign)
+    assert table.rows[0][1][1].text == "2.000 ± 2.484"
 
 
 def test_equal_results_have_no_best() -> None:
