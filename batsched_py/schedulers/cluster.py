@@ -110,6 +110,11 @@ class Cluster:
         """The hosts that can be given to a job now."""
         return HostSet(self._free)
 
+    @property
+    def available(self) -> HostSet:
+        """The hosts that have not been taken away, busy or not."""
+        return HostSet(self.hosts.mask & ~self._unavailable)
+
     def fits(self, job: Job) -> bool:
         """Whether enough hosts are free for the job now."""
         return job.size <= self.nb_free

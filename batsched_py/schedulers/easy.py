@@ -7,6 +7,7 @@ IEEE TPDS 12(6), 2001.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -14,26 +15,22 @@ from msgspec import Meta
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
-from batsched_py.schedulers.cluster import Cluster
+from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.orders import OrderName, order
 
 
-@dataclass
-class Easy(Scheduler):
-    """EASY backfilling: later jobs may start early if they do not delay the first one in the queue."""
+class EasyBackfilling(Scheduler):
+    """What the variants of EASY have in common; they differ in their orders, and in what they expect."""
 
-    name = "easy"
-
-    order: Annotated[OrderName, Meta(description="The order of the queue.")] = "submission"
-    backfill: Annotated[OrderName, Meta(description="The order in which jobs are tried for backfilling.")] = (
-        "submission"
-    )
+    @abstractmethod
+    def orders(self, cluster: Cluster) -> tuple[Order | None, Order | None]:
+        """The order of the queue, if it is not submission order, and of backfilling, if it is another one."""
 
     def begin(self, cluster: Cluster) -> None:
-        """Choose the orders."""
-        if self.order != "submission":
-            cluster.order_queue(order(self.order, cluster))
-        self._backfill_order = None if self.backfill == self.order else order(self.backfill, cluster)
+        """Put the queue into its order."""
+        queue_order, self._backfill_order = self.orders(cluster)
+        if queue_order is not None:
+            cluster.order_queue(queue_order)
         self._head: Job | None = None
 
     def schedule(self, cluster: Cluster) -> None:
@@ -55,3 +52,22 @@ class Easy(Scheduler):
         for job in cluster.fitting(harmless, self._backfill_order, only_new):
             if cluster.start(job).expected_end > shadow_time:
                 extra -= job.size
+
+
+@dataclass
+class Easy(EasyBackfilling):
+    """EASY backfilling: later jobs may start early if they do not delay the first one in the queue."""
+
+    name = "easy"
+
+    order: Annotated[OrderName, Meta(description="The order of the queue.")] = "submission"
+    backfill: Annotated[OrderName, Meta(description="The order in which jobs are tried for backfilling.")] = (
+        "submission"
+    )
+
+    def orders(self, cluster: Cluster) -> tuple[Order | None, Order | None]:
+        """Those that were asked for."""
+        return (
+            None if self.order == "submission" else order(self.order, cluster),
+            None if self.backfill == self.order else order(self.backfill, cluster),
+        )

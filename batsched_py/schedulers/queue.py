@@ -27,6 +27,9 @@ class Waiting:
         self._queue = queue
         self._places = places
 
+    def __len__(self) -> int:
+        return len(self._places)
+
     @property
     def size(self) -> Integers:
         """How many hosts each job asks for."""

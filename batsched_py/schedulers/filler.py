@@ -1,0 +1,20 @@
+"""First fit without reservations."""
+
+from __future__ import annotations
+
+from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.cluster import Cluster
+
+
+class Filler(Scheduler):
+    """First fit: every job starts as soon as enough hosts are free, whoever waits before it.
+
+    Large jobs may wait for ever while small ones keep coming.
+    """
+
+    name = "filler"
+
+    def schedule(self, cluster: Cluster) -> None:
+        """Start all that fits, in submission order; as long as nothing ends, only new jobs can."""
+        for job in cluster.fitting(only_new=cluster.quiet):
+            cluster.start(job)

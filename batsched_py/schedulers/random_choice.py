@@ -1,0 +1,27 @@
+"""Random scheduling, as a baseline."""
+
+from __future__ import annotations
+
+from numpy.random import default_rng
+
+from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.cluster import Cluster
+from batsched_py.schedulers.queue import Floats, Waiting
+
+
+class RandomChoice(Scheduler):
+    """Random: any of the jobs that fit goes next, all being equally likely."""
+
+    name = "random"
+
+    def begin(self, cluster: Cluster) -> None:
+        """Choices begin anew with each simulation."""
+        self._random = default_rng(self.seed)
+
+    def schedule(self, cluster: Cluster) -> None:
+        """Start what fits in random order; as long as nothing ends, only new jobs can."""
+        for job in cluster.fitting(order=self._shuffle, only_new=cluster.quiet):
+            cluster.start(job)
+
+    def _shuffle(self, waiting: Waiting, now: float) -> Floats:
+        return self._random.random(len(waiting))

@@ -1,0 +1,17 @@
+"""Rejecting everything, to measure what a simulation costs without any scheduling."""
+
+from __future__ import annotations
+
+from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.cluster import Cluster
+
+
+class RejectAll(Scheduler):
+    """Reject all: no job ever runs."""
+
+    name = "reject-all"
+
+    def schedule(self, cluster: Cluster) -> None:
+        """Reject all that waits."""
+        for job in cluster.queue:
+            cluster.reject(job)
