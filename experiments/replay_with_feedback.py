@@ -158,8 +158,7 @@ def measure_simulated(path: Path, row: Row) -> dict[str, float]:
     )
     with tempfile.TemporaryDirectory() as folder:
         prefix = f"{folder}/out"
-        batsim = experiment.new_batsim(workload, experiment.read_platform(workload), prefix)
-        simulate(batsim, experiment.new_process(workload))
+        simulate(*experiment.sides(workload, experiment.read_platform(workload), prefix))
         schedule = read_schedule(f"{prefix}_jobs.csv")
     return measure(Outcome(schedule, hosts, recorded_submissions(log)))
 
