@@ -23,7 +23,7 @@ def blocks(language: str) -> list[str]:
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the samples and the README's own policy in it."""
     desk = tmp_path_factory.mktemp("readme")
-    for folder in ("workloads", "platforms"):
+    for folder in ("workloads", "platforms", "plans"):
         (desk / folder).symlink_to(ROOT / folder)
     (policy,) = blocks("python")
     (desk / "largest_first.py").write_text(policy)
@@ -56,7 +56,7 @@ def test_every_example_shows_what_comes_out(desk: Path) -> None:
             command, _, shown = example.partition("\n")
             assert lines(run(command, desk)) == lines(shown), command
             examples += 1
-    assert examples >= 4
+    assert examples >= 7
 
 
 def test_the_two_commands_are_targets_of_the_makefile() -> None:

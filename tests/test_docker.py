@@ -1,0 +1,85 @@
+"""The containers, as far as they can be checked without an engine."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from batsched_py.cli.main import batsched_py
+
+DOCKER = Path(__file__).resolve().parents[1] / "docker"
+ROOT = DOCKER.parent
+COMPOSE_FILES = sorted(DOCKER.glob("compose.*.yml"))
+
+
+def services(file: Path) -> dict[str, dict[str, Any]]:
+    """The services of a compose file, its variables at their defaults."""
+    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", file.read_text())
+    return dict(yaml.safe_load(text)["services"])
+
+
+def our_command_lines() -> list[tuple[str, list[str]]]:
+    return [
+        (f"{file.name}:{name}", service["command"])
+        for file in COMPOSE_FILES
+        for name, service in services(file).items()
+        if service["image"] == "batsched-py" and "command" in service
+    ]
+
+
+def test_the_dockerfile_is_clean() -> None:
+    hadolint = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run([hadolint, DOCKER / "Dockerfile"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_everything_that_the_image_copies_exists() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
+    assert copied
+    for sources in copied:
+        for source in sources.split():
+            assert (ROOT / source).exists(), source
+
+
+@pytest.mark.parametrize("file", COMPOSE_FILES, ids=lambda file: file.name)
+def test_a_compose_file_resolves(file: Path) -> None:
+    compose = shutil.which("docker-compose")
+    if compose is None:
+        pytest.skip("needs docker-compose, which is not installed")
+    done = subprocess.run([compose, "-f", file, "config", "-q"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("file", COMPOSE_FILES, ids=lambda file: file.name)
+def test_a_compose_file_is_built_from_the_project(file: Path) -> None:
+    for service in services(file).values():
+        if "build" in service:
+            assert (DOCKER / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
+
+
+@pytest.mark.parametrize(("service", "words"), our_command_lines())
+def test_a_command_of_ours_exists_with_its_options(service: str, words: list[str]) -> None:
+    command: click.Command = batsched_py
+    words = list(words)
+    while isinstance(command, click.Group):
+        found = command.get_command(click.Context(command), words.pop(0))
+        assert found is not None, service
+        command = found
+    known = {option for parameter in command.params for option in parameter.opts}
+    assert {word for word in words if word.startswith("-")} <= known
+
+
+@pytest.mark.parametrize("file", COMPOSE_FILES, ids=lambda file: file.name)
+def test_the_default_inputs_exist(file: Path) -> None:
+    for service in services(file).values():
+        for word in service.get("command", []):
+            if word.startswith("/inputs/"):
+                assert (ROOT / word.removeprefix("/inputs/")).is_file(), word
