@@ -91,7 +91,7 @@ class Broker:
         """Ask a user for its next time, and put that down if it is new."""
         user = self._users[number]
         try:
-            time = user.next_time()
+            time = float(user.next_time())
         except Exception as error:
             raise _blame(user, error, now) from error
         if time != inf:
