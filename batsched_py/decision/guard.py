@@ -25,6 +25,10 @@ class Guard:
         self._exclusive = _exclusive(begins)
         self._busy = 0
         self._unavailable = 0
+        self._sleep_pstates = [host.sleep_pstates for host in (*begins.hosts, *begins.storages)]
+        self._asleep = 0
+        """The hosts that sleep or are switching, of which the latter are also in ``_switching``."""
+        self._switching = 0
         self._waiting: dict[str, Job] = {}
         self._running: dict[str, HostSet] = {}
         self._met: set[str] = set()
@@ -72,6 +76,12 @@ class Guard:
         """Hosts came back."""
         self._unavailable &= ~hosts.mask
 
+    def switched(self, hosts: HostSet, pstate: int) -> None:
+        """Hosts have reached a power state."""
+        self._switching &= ~hosts.mask
+        awake = HostSet.of(host for host in hosts if pstate not in self._sleep_pstates[host])
+        self._asleep &= ~awake.mask
+
     def ended(self) -> None:
         """The simulation is over."""
         self._ended = True
@@ -118,16 +128,18 @@ class Guard:
         if mapped + stored + (decision.io_job is not None) > 1:
             raise RuleBroken("only one of a mapping, a storage mapping and an IO job can be given")
         if decision.mapping is not None:
-            if len(decision.mapping) != job.size:
+            if len(decision.mapping) != job.size and not self._is_moldable(job):
                 raise RuleBroken(
                     f"the job has {job.size} executors, the mapping places {len(decision.mapping)}"
                 )
-            if decision.mapping and not 0 <= min(decision.mapping) <= max(decision.mapping) < len(hosts):
+            if not all(0 <= place < len(hosts) for place in decision.mapping) or not decision.mapping:
                 raise RuleBroken("the mapping names a place outside the allocation")
         elif len(hosts) != job.size and not self._is_moldable(job):
             raise RuleBroken(f"the job needs {job.size} hosts and was given {len(hosts)} ({hosts})")
         if taken := hosts.mask & self._unavailable:
             raise RuleBroken(f"hosts {HostSet(taken)} are unavailable")
+        if taken := hosts.mask & self._asleep:
+            raise RuleBroken(f"hosts {HostSet(taken)} sleep or are switching their power state")
         if shared := hosts.mask & self._busy & self._exclusive:
             raise RuleBroken(f"hosts {HostSet(shared)} are busy and may not be shared")
         del self._waiting[decision.job_id]
@@ -198,10 +210,22 @@ class Guard:
         self._reopened = True
 
     def _set_state(self, decision: ev.SetHostsState) -> None:
-        if not decision.hosts or not decision.hosts <= self._all:
-            raise RuleBroken(f"hosts {decision.hosts} do not all exist")
-        if busy := decision.hosts.mask & self._busy:
-            raise RuleBroken(f"hosts {HostSet(busy)} are running jobs and cannot change their power state")
+        hosts, pstate = decision.hosts, decision.pstate
+        if not hosts or not hosts <= self._all:
+            raise RuleBroken(f"hosts {hosts} do not all exist")
+        for job_id, taken in self._running.items():
+            if busy := hosts & taken:
+                raise RuleBroken(f"hosts {busy} run job {job_id} and cannot change their power state")
+        if switching := hosts.mask & self._switching:
+            raise RuleBroken(f"hosts {HostSet(switching)} are switching their power state already")
+        for host in hosts:
+            states = self._sleep_pstates[host]
+            if any(pstate in ways for ways in states.values()):
+                raise RuleBroken(f"host {host} only passes through power state {pstate}")
+            if pstate in states and host in HostSet(self._asleep):
+                raise RuleBroken(f"host {host} sleeps already; it can only wake up")
+        self._switching |= hosts.mask
+        self._asleep |= hosts.mask
 
     def _metadata(self, decision: ev.SetJobMetadata) -> None:
         if '"' in decision.metadata:
@@ -228,9 +252,12 @@ _FILE_PROFILES = frozenset({"composed", "smpi", "usage_trace"})
 def is_moldable(name: str, profiles: Mapping[str, Profile]) -> bool:
     """Whether a profile's work can be spread over any number of hosts."""
     profile = profiles.get(name, {})
-    if profile.get("type") == "composed":
-        return all(is_moldable(child, profiles) for child in profile.get("seq", []))
-    return profile.get("type") == "parallel_homogeneous_total"
+    parts = (
+        [profiles.get(part, {}) for part in profile["seq"]]
+        if profile.get("type") == "composed"
+        else [profile]
+    )
+    return all(part.get("type") == "parallel_homogeneous_total" for part in parts)
 
 
 def _exclusive(begins: ev.SimulationBegins) -> int:

@@ -25,10 +25,14 @@ class DecisionProcess:
     message, and lets nothing leave that the :class:`Guard` has not passed.
     """
 
-    def __init__(self, scheduler: Scheduler, users: Sequence[User] = ()) -> None:
+    def __init__(
+        self, scheduler: Scheduler, users: Sequence[User] = (), scheduling_delay: float = 0.0
+    ) -> None:
         self.scheduler = scheduler
         self.users = users
         self.finished = False
+        self._delay = scheduling_delay
+        self._now = 0.0
         self._begun: tuple[Cluster, Guard] | None = None
         self._desk: SubmissionDesk | None = None
 
@@ -36,14 +40,16 @@ class DecisionProcess:
         """Answer one request of the simulator."""
         now = request.now
         cluster, guard = self._begun or self._begin(request)
-        if now < cluster.now:
-            raise ProtocolError(f"time runs backwards: {now:g} comes after {cluster.now:g}")
-        cluster.now = now
+        if now < self._now:
+            raise ProtocolError(f"time runs backwards: {now:g} comes after {self._now:g}")
+        self._now = now
+        cluster.now = now + self._delay
         events = request.events
         if self._desk is not None:
             events = self._desk.news(events)
             if len(events) < len(request.events) and not events:
                 return ev.Message(now, [])
+        cluster.events = events
         for event in events:
             learn = _LEARN.get(type(event))
             if learn is not None:
@@ -52,9 +58,9 @@ class DecisionProcess:
             reply = ev.Message(now, [])
         elif self._desk is None:
             self._ask(self.scheduler.schedule, cluster)
-            reply = ev.Message(now, cluster.take_decisions())
+            reply = ev.Message(cluster.now, cluster.take_decisions())
         else:
-            reply = ev.Message(now, self._decide_with_users(self._desk, cluster))
+            reply = ev.Message(cluster.now, self._decide_with_users(self._desk, cluster, now))
         if reply.events:
             try:
                 guard.check(reply, now)
@@ -63,9 +69,11 @@ class DecisionProcess:
                 raise PolicyError(f"{culprit} broke a rule at time {now:g}: {broken}") from None
         return reply
 
-    def _decide_with_users(self, desk: SubmissionDesk, cluster: Cluster) -> list[ev.Event]:
-        """Let users submit and the scheduler decide, and again while what it rejects makes users submit."""
-        now = cluster.now
+    def _decide_with_users(self, desk: SubmissionDesk, cluster: Cluster, now: float) -> list[ev.Event]:
+        """Let users submit and the scheduler decide, and again while what it rejects makes users submit.
+
+        A slow scheduler does not keep users from submitting: what it decides comes after what they do.
+        """
         decisions = cluster.take_decisions()
         while True:
             while desk.is_due(now):
@@ -76,7 +84,8 @@ class DecisionProcess:
             self._ask(self.scheduler.schedule, cluster)
             decisions += self._tell_rejected(desk, cluster.take_decisions(), now)
             if not desk.is_due(now):
-                return decisions + desk.closing(now)
+                decisions += desk.closing(now)
+                return sorted(decisions, key=lambda decision: decision.time) if self._delay else decisions
 
     def _tell_rejected(self, desk: SubmissionDesk, decisions: list[ev.Event], now: float) -> list[ev.Event]:
         """The same decisions, after users have heard which of their jobs are rejected by them."""
@@ -95,6 +104,8 @@ class DecisionProcess:
             HostSet.range(len(begins.hosts)),
             selection(scheduler.selection, begins, scheduler.seed),
             scheduler.estimate,
+            begins.hosts,
+            begins.settings,
         )
         self._begun = (cluster, Guard(begins))
         if self.users or begins.settings.dynamic_jobs:
@@ -128,7 +139,7 @@ class DecisionProcess:
         guard.completed(event.job_id)
         cluster.release(event.job_id)
         if self._desk is not None:
-            self._desk.job_ended(event.job_id, event.state, cluster.now)
+            self._desk.job_ended(event.job_id, event.state, self._now)
 
     def _lost(self, event: ev.HostsUnavailable, cluster: Cluster, guard: Guard) -> None:
         guard.lost(event.hosts)
@@ -137,6 +148,10 @@ class DecisionProcess:
     def _regained(self, event: ev.HostsAvailable, cluster: Cluster, guard: Guard) -> None:
         guard.regained(event.hosts)
         cluster.give_back(event.hosts)
+
+    def _switched(self, event: ev.HostsStateChanged, cluster: Cluster, guard: Guard) -> None:
+        guard.switched(event.hosts, event.pstate)
+        cluster.switched(event.hosts, event.pstate)
 
     def _begins_again(self, event: ev.SimulationBegins, cluster: Cluster, guard: Guard) -> None:
         raise ProtocolError("SIMULATION_BEGINS came in the middle of a simulation")
@@ -151,6 +166,7 @@ _LEARN: dict[type[ev.Event], Callable[[DecisionProcess, Any, Cluster, Guard], No
     ev.JobCompleted: DecisionProcess._completed,
     ev.HostsUnavailable: DecisionProcess._lost,
     ev.HostsAvailable: DecisionProcess._regained,
+    ev.HostsStateChanged: DecisionProcess._switched,
     ev.SimulationBegins: DecisionProcess._begins_again,
     ev.SimulationEnds: DecisionProcess._ended,
 }

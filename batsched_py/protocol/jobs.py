@@ -81,3 +81,19 @@ class Host(Struct):
     state: HostState = HostState.IDLE
     properties: dict[str, str] = field(default_factory=dict)
     zone_properties: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def sleep_pstates(self) -> dict[int, tuple[int, int]]:
+        """The power states in which it sleeps, each with those it passes through to get there and back.
+
+        A simulator that simulates no energy, or another dialect, may tell none.
+        """
+        triplets = filter(None, self.properties.get("sleep_pstates", "").split(","))
+        states = [[int(number) for number in triplet.split(":")] for triplet in triplets]
+        return {sleep: (off, on) for sleep, off, on in states}
+
+    @property
+    def computing_pstate(self) -> int:
+        """The first of the power states in which it computes."""
+        others = {state for sleep, ways in self.sleep_pstates.items() for state in (sleep, *ways)}
+        return next(state for state in range(len(others) + 1) if state not in others)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from operator import attrgetter
 
 from msgspec import Struct
 
-from batsched_py.protocol.events import CallMeLater, Event, ExecuteJob, KillJobs, RejectJob
+from batsched_py.protocol.events import (
+    CallMeLater,
+    Event,
+    ExecuteJob,
+    KillJobs,
+    RejectJob,
+    SetHostsState,
+    Settings,
+)
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.jobs import Host, Job
 from batsched_py.schedulers.profile import Profile
 from batsched_py.schedulers.queue import Condition, Floats, JobQueue, Score, Waiting
 from batsched_py.schedulers.selection import Selection, lowest
@@ -79,7 +87,7 @@ class Cluster:
     """The machine with its queue, as a policy sees it at the moment it is asked.
 
     A policy reads ``now``, ``queue``, ``running`` and ``free``, and says what to do with :meth:`start`,
-    :meth:`reject`, :meth:`kill` and :meth:`call_at`. What it says is checked before it leaves.
+    :meth:`reject`, :meth:`kill`, :meth:`call_at` and :meth:`switch`, which is checked before it leaves.
     """
 
     def __init__(
@@ -87,8 +95,17 @@ class Cluster:
         hosts: HostSet,
         selection: Selection = lowest,
         estimate: Callable[[Job], float] = attrgetter("walltime"),
+        machines: Sequence[Host] = (),
+        settings: Settings = Settings(),
     ) -> None:
         self.now = 0.0
+        """When what is decided takes effect: now, or later where a slow scheduler is simulated."""
+        self.events: Sequence[Event] = ()
+        """What was told since the policy was last asked."""
+        self.settings = settings
+        """What the simulator allows; ``settings.scheduler_config`` is its text for the policy."""
+        self.machines = machines
+        """The hosts by number, as the simulator describes them."""
         self.hosts = hosts
         self.nb_hosts = len(hosts)
         self.nb_free = len(hosts)
@@ -100,6 +117,8 @@ class Cluster:
         self._estimate = estimate
         self._free = hosts.mask
         self._unavailable = 0
+        self._asleep = 0
+        self._switching = 0
         self._decisions: list[Event] = []
         self._listeners: list[Callable[[RunningJob], None]] = []
 
@@ -114,6 +133,16 @@ class Cluster:
     def available(self) -> HostSet:
         """The hosts that have not been taken away, busy or not."""
         return HostSet(self.hosts.mask & ~self._unavailable)
+
+    @property
+    def asleep(self) -> HostSet:
+        """The hosts that sleep."""
+        return HostSet(self._asleep & ~self._switching)
+
+    @property
+    def switching(self) -> HostSet:
+        """The hosts that are on their way to another power state."""
+        return HostSet(self._switching)
 
     def fits(self, job: Job) -> bool:
         """Whether enough hosts are free for the job now."""
@@ -205,6 +234,19 @@ class Cluster:
             time = self.now + TICK
         self._decisions.append(CallMeLater(time, time=self.now))
 
+    def switch(self, hosts: HostSet, pstate: int) -> None:
+        """Put idle or sleeping hosts into a power state; until they are there, they are not free."""
+        self.quiet = False
+        self._switching |= hosts.mask
+        self._free &= ~hosts.mask
+        self.nb_free = self._free.bit_count()
+        self.decide(SetHostsState(hosts, pstate))
+
+    def decide(self, decision: Event) -> None:
+        """Say anything else that the protocol allows, such as a query, a note on a job or a message to it."""
+        decision.time = self.now
+        self._decisions.append(decision)
+
     # --- what happens ----------------------------------------------------------------------------
 
     def submit(self, job: Job) -> None:
@@ -227,7 +269,10 @@ class Cluster:
         if running is None:
             return
         self.quiet = False
-        self._free |= running.hosts.mask & ~self._unavailable
+        free = running.hosts.mask & ~self._unavailable
+        if self.settings.compute_sharing:
+            free = self._without_jobs(free)
+        self._free |= free
         self.nb_free = self._free.bit_count()
         for listener in self._listeners:
             listener(running)
@@ -243,11 +288,26 @@ class Cluster:
         """Hosts became available again; those with a job on them are free when it ends."""
         self.quiet = False
         self._unavailable &= ~hosts.mask
-        free = (hosts & self.hosts).mask
-        for running in self.running:
-            free &= ~running.hosts.mask
-        self._free |= free
+        self._free |= self._without_jobs(hosts.mask & ~self._asleep & ~self._switching)
         self.nb_free = self._free.bit_count()
+
+    def switched(self, hosts: HostSet, pstate: int) -> None:
+        """Hosts have reached a power state: those that compute in it are free again."""
+        self.quiet = False
+        asleep = HostSet.of(
+            host for host in hosts & self.hosts if pstate in self.machines[host].sleep_pstates
+        )
+        self._switching &= ~hosts.mask
+        self._asleep = self._asleep & ~hosts.mask | asleep.mask
+        self._free |= self._without_jobs(hosts.mask & ~asleep.mask & ~self._unavailable)
+        self.nb_free = self._free.bit_count()
+
+    def _without_jobs(self, mask: int) -> int:
+        """Those of the hosts on which no job runs."""
+        mask &= self.hosts.mask
+        for running in self.running:
+            mask &= ~running.hosts.mask
+        return mask
 
     def _scoring(self, order: Order) -> Score:
         return lambda waiting: order(waiting, self.now)

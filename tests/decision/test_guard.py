@@ -120,7 +120,7 @@ NOT_DYNAMIC = "the simulator does not accept dynamic jobs (start it with --enabl
         ([ev.SetHostsState(HostSet.parse("7"), 1)], "SetHostsState: hosts 7 do not all exist"),
         (
             [ev.SetHostsState(HostSet.parse("1-2"), 1)],
-            "SetHostsState: hosts 1 are running jobs and cannot change their power state",
+            "SetHostsState: hosts 1 run job w0!runs and cannot change their power state",
         ),
         (
             [ev.SetJobMetadata("w0!waits", 'a "quote"')],
@@ -248,6 +248,7 @@ def test_hosts_are_shared_when_the_simulator_allows_it() -> None:
         [run("w0!total", "2")],
         [run("w0!totals", "2-4")],
         [run("w0!waits", "3", mapping=[0, 0])],
+        [run("w0!total", "2-3", mapping=[0, 1, 1])],
         [ev.KillJobs(["w0!runs"]), ev.KillJobs(["w0!runs"])],
         [ev.CallMeLater(10.000001)],
         [ev.SetJobMetadata("w0!waits", "a note"), ev.SetJobMetadata("w0!runs", "another")],
@@ -257,6 +258,42 @@ def test_hosts_are_shared_when_the_simulator_allows_it() -> None:
 )
 def test_what_batsim_accepts_passes(decisions: list[ev.Event]) -> None:
     decide(guard(), *decisions)
+
+
+def sleeping_guard() -> Guard:
+    """A guard of hosts that sleep in state 2, of which host 0 sleeps and host 1 is falling asleep."""
+    hosts = [Host(number, f"h{number}", properties={"sleep_pstates": "2:3:4"}) for number in range(4)]
+    guard = Guard(ev.SimulationBegins(hosts))
+    guard.submitted(job("w0!waits"))
+    decide(guard, ev.SetHostsState(HostSet.of([0]), 2), ev.SetHostsState(HostSet.of([1]), 2))
+    guard.switched(HostSet.of([0]), 2)
+    return guard
+
+
+@pytest.mark.parametrize(
+    ("decision", "rule"),
+    [
+        (run("w0!waits", "0 2"), "ExecuteJob w0!waits: hosts 0 sleep or are switching their power state"),
+        (run("w0!waits", "1-2"), "ExecuteJob w0!waits: hosts 1 sleep or are switching their power state"),
+        (ev.SetHostsState(HostSet.of([0]), 2), "SetHostsState: host 0 sleeps already; it can only wake up"),
+        (
+            ev.SetHostsState(HostSet.of([1]), 0),
+            "SetHostsState: hosts 1 are switching their power state already",
+        ),
+        (ev.SetHostsState(HostSet.of([2]), 3), "SetHostsState: host 2 only passes through power state 3"),
+    ],
+)
+def test_hosts_that_sleep_or_switch_are_left_alone(decision: ev.Event, rule: str) -> None:
+    with pytest.raises(RuleBroken) as broken:
+        decide(sleeping_guard(), decision)
+    assert str(broken.value) == rule
+
+
+def test_hosts_that_woke_up_can_run_jobs() -> None:
+    asked = sleeping_guard()
+    decide(asked, ev.SetHostsState(HostSet.of([0]), 0))
+    asked.switched(HostSet.of([0]), 0)
+    execute(asked, "w0!waits", "0 2")
 
 
 def test_registration_goes_on_after_the_reply_that_reopened_it() -> None:

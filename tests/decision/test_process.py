@@ -154,3 +154,52 @@ def test_a_scheduler_that_raises_is_named_with_the_place() -> None:
         DecisionProcess(Fails()).react(begins())
     assert str(raised.value).startswith("scheduler 'fails' failed at time 0: KeyError: 'no such thing' (")
     assert f"{__file__}:" in str(raised.value)
+
+
+def test_a_slow_scheduler_answers_and_acts_later() -> None:
+    process = DecisionProcess(Watcher(), scheduling_delay=2.5)
+    assert process.react(begins()) == ev.Message(2.5, [])
+    reply = process.react(ev.Message(5.0, [submitted("1", 3, 5.0)]))
+    assert reply == ev.Message(7.5, [ev.ExecuteJob("w0!1", HostSet.range(3), time=7.5)])
+
+
+def test_a_slow_scheduler_is_asked_when_it_has_answered() -> None:
+    process = DecisionProcess(Watcher(), scheduling_delay=2.5)
+    process.react(begins())
+    process.react(ev.Message(5.0, [submitted("1", 3, 5.0)]))
+    reply = process.react(ev.Message(7.5, [submitted("2", 1, 6.0)]))
+    assert reply == ev.Message(10.0, [ev.ExecuteJob("w0!2", HostSet.of([3]), time=10.0)])
+
+
+class Curious(Scheduler):
+    """Asks for the energy whenever it is told something, and notes what it hears."""
+
+    name = "curious"
+
+    def __init__(self) -> None:
+        self.heard: list[ev.Event] = []
+        self.config = ""
+
+    def begin(self, cluster: Cluster) -> None:
+        self.config = cluster.settings.scheduler_config
+
+    def schedule(self, cluster: Cluster) -> None:
+        self.heard += cluster.events
+        cluster.decide(ev.QueryEnergy())
+
+
+def test_a_policy_may_say_and_hear_all_that_the_protocol_knows() -> None:
+    curious = Curious()
+    process = DecisionProcess(curious)
+    message = begins()
+    assert process.react(message) == ev.Message(0.0, [ev.QueryEnergy()])
+    heat = ev.ExternalEvent({"type": "heat"}, time=3.0)
+    assert process.react(ev.Message(3.0, [heat])).events == [ev.QueryEnergy(time=3.0)]
+    assert curious.heard == [heat]
+
+
+def test_the_text_of_the_simulator_reaches_the_policy() -> None:
+    curious = Curious()
+    settings = ev.Settings(scheduler_config="depth=3")
+    DecisionProcess(curious).react(ev.Message(0.0, [ev.SimulationBegins([Host(0, "h0")], settings=settings)]))
+    assert curious.config == "depth=3"
