@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,8 @@ from batsched_py.campaign.run import BUILT_IN, Done, Task, run_identity
 from batsched_py.campaign.store import TABLE_FILE, Campaign, Failure, State, Wanted, WantedRun
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
+
+_log = logging.getLogger(__name__)
 
 
 class Executor(Protocol):
@@ -87,10 +90,15 @@ class Conductor(Struct, frozen=True):
 def conduct(campaign: Campaign, tasks: Sequence[Task], executor: Executor) -> Iterator[Done]:
     """Have the tasks done; tell of each as soon as it is in the books."""
     identities = {task.run: task.identity for task in tasks}
+    warned: set[str] = set()
     with campaign.lock():
         campaign.write()
         try:
             for done in executor.run(tasks) if tasks else ():
+                for warning in done.warnings:
+                    if warning not in warned:
+                        _log.warning(warning)
+                warned.update(done.warnings)
                 if done.failure is None:
                     campaign.forget_failure(done.run)
                 else:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
+import batsched_py
 from batsched_py.campaign.batsim import find_simulator
 from batsched_py.campaign.digest import digest_of_code, digest_of_file, identity, input_files
 from batsched_py.campaign.folders import publish, workspace
@@ -49,20 +53,39 @@ class Done(Struct, frozen=True):
     seconds: float
     failure: str | None = None
     """What went wrong, in one line."""
+    warnings: list[str] = field(default_factory=list)
+    """What was remarkable, such as bad lines in a log that was read."""
 
 
 def execute(task: Task) -> Done:
     """Do a run. Whatever goes wrong in it is told, not raised, so that others go on."""
     began = time.perf_counter()
     failure = None
+    with _warnings() as warnings:
+        try:
+            _run(task)
+        except BatschedError as error:
+            failure = str(error)
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            failure = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+    return Done(task.run, time.perf_counter() - began, failure, warnings)
+
+
+@contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """What this package warns of meanwhile, in place of its being printed by whatever process this is."""
+    logger = logging.getLogger(batsched_py.__name__)
+    messages: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    propagate, logger.propagate = logger.propagate, False
     try:
-        _run(task)
-    except BatschedError as error:
-        failure = str(error)
-    except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        failure = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
-    return Done(task.run, time.perf_counter() - began, failure)
+        yield messages
+    finally:
+        logger.propagate = propagate
+        logger.removeHandler(handler)
 
 
 def run_identity(experiment: Experiment, simulator: str) -> str:
