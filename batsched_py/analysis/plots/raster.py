@@ -16,13 +16,13 @@ Floats = NDArray[np.float64]
 def paint(
     left: Floats, right: Floats, bottom: Floats, top: Floats, colours: Floats, columns: int, rows: int
 ) -> Floats:
-    """A white image with these rectangles on it, as ``rows`` x ``columns`` x 3 numbers from 0 to 1.
+    """A white image with these rectangles on it, as ``rows`` x ``columns`` x channels, all from 0 to 1.
 
     Rectangles are given in pixels, must lie inside the image and should not overlap; the bottom row comes
-    first. ``colours`` has a row of red, green and blue for each of them.
+    first. ``colours`` has a row for each of them: red, green and blue, or a single shade of grey.
     """
     ink = 1.0 - colours
-    image = np.empty((rows, columns, 3))
+    image = np.empty((rows, columns, ink.shape[1]))
     corners = [
         (across, along, sign_x * share_x * sign_y * share_y)
         for x, sign_x in ((left, 1.0), (right, -1.0))
@@ -31,7 +31,7 @@ def paint(
         for along, share_y in _edge(y)
     ]
     pixel = np.concatenate([along * (columns + 2) + across for across, along, _ in corners])
-    for channel in range(3):
+    for channel in range(ink.shape[1]):
         weight = np.concatenate([share * ink[:, channel] for _, _, share in corners])
         change = np.bincount(pixel, weight, minlength=(rows + 2) * (columns + 2))
         cover = change.reshape(rows + 2, columns + 2).cumsum(axis=0).cumsum(axis=1)

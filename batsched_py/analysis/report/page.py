@@ -5,14 +5,18 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from batsched_py.analysis.plots.runs import Run
-from batsched_py.analysis.report.series import FIGURES, curves, gantt
+from batsched_py.analysis.report.gantt import gantt
+from batsched_py.analysis.report.series import Subject, curves, descriptions
+from batsched_py.errors import InputError
+
+#: The parts of the page's script, in the order in which they build on each other.
+SCRIPTS: Final = ("state.js", "table.js", "scale.js", "chart.js", "gantt.js", "page.js")
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,9 @@ class Column:
     formula: str
     best: str | None = None
     """Whether the ``lowest`` or the ``highest`` value is the best, if either is."""
+    scale: float = 1.0
+    """What values are divided by to be in this unit."""
+    decimals: int = 3
 
 
 @dataclass(frozen=True)
@@ -31,13 +38,31 @@ class Row:
     """A configuration: its place on each axis, its figures, and the run that stands for it in the charts."""
 
     name: str
-    axes: dict[str, str]
-    cells: dict[str, tuple[float | None, float | None]]
+    axes: Mapping[str, str]
+    cells: Mapping[str, tuple[float | None, float | None]]
     """For each metric the mean over repetitions, and half of its confidence interval where there is one."""
-    read: Callable[[], Run]
-    """Reads the run that is drawn; called once, and not kept."""
-    links: dict[str, str] = field(default_factory=dict)
-    """Files of the run, relative to the page."""
+    read: Callable[[], Subject | None]
+    """Reads the run that is drawn, unless there is nothing to draw; called once, and not kept."""
+
+
+@dataclass(frozen=True)
+class RecordedLog:
+    """What was recorded, to be drawn beside the runs that replay it."""
+
+    log: str
+    """Its name, which the rows have on the axis ``log``."""
+    subject: Subject
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """A run of the campaign, finished or not."""
+
+    name: str
+    links: Mapping[str, str]
+    """Its files, relative to the page."""
+    remark: str
+    """How to make it again, or why it failed."""
 
 
 @dataclass(frozen=True)
@@ -48,35 +73,36 @@ class Report:
     plan: str
     columns: Sequence[Column]
     rows: Sequence[Row]
+    recorded: Sequence[RecordedLog] = field(default=())
+    runs: Sequence[ListedRun] = field(default=())
     note: str = ""
 
 
 def write_report(path: str | Path, report: Report, on_row: Callable[[], None] | None = None) -> None:
     """Write the page; runs are read one after another, so that memory does not grow with their number."""
-    end = 0.0
+    rows = []
     for row in report.rows:
-        end = max(end, row.read().end)
-    drawn = []
-    for row in report.rows:
-        run = row.read()
-        drawn.append(
-            {
-                "name": row.name,
-                "axes": row.axes,
-                "cells": row.cells,
-                "links": row.links,
-                "curves": curves(run, end),
-                "gantt": gantt(run),
-            }
-        )
+        rows.append({"name": row.name, "axes": row.axes, "cells": row.cells, **_drawn(row.read())})
         if on_row is not None:
             on_row()
     data = {
         "columns": [asdict(column) for column in report.columns],
-        "figures": [{"title": f.title, "about": f.about, "x": f.x, "y": f.y} for f in FIGURES],
-        "rows": drawn,
+        "figures": descriptions(),
+        "rows": rows,
+        "recorded": [{"log": each.log, "curves": curves(each.subject)} for each in report.recorded],
+        "runs": [asdict(run) for run in report.runs],
     }
-    Path(path).write_text(_fill(report, data), encoding="utf-8")
+    try:
+        Path(path).write_text(_fill(report, data), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _drawn(subject: Subject | None) -> dict[str, Any]:
+    """What the charts show of a row."""
+    if subject is None:
+        return {"curves": {}, "gantt": None}
+    return {"curves": curves(subject), "gantt": gantt(subject.run)}
 
 
 def _fill(report: Report, data: dict[str, Any]) -> str:
@@ -86,8 +112,8 @@ def _fill(report: Report, data: dict[str, Any]) -> str:
         "note": html.escape(report.note),
         "plan": html.escape(report.plan),
         "style": (assets / "page.css").read_text(encoding="utf-8"),
-        "script": (assets / "page.js").read_text(encoding="utf-8"),
-        "data": json.dumps(data, separators=(",", ":")).replace("</", "<\\/"),
+        "script": "\n".join((assets / name).read_text(encoding="utf-8") for name in SCRIPTS),
+        "data": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
     }
     template = (assets / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)

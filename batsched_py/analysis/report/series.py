@@ -1,157 +1,322 @@
-"""The curves that a report draws of each run, thinned out to what a screen can show."""
+"""The figures of a report: what each shows, and its curve for a run, thinned out to what a screen can show.
+
+The data come from the modules of :mod:`batsched_py.analysis.plots`, which draw the same figures for paper.
+Times are in seconds everywhere; the page chooses units that read well.
+"""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from math import ceil, log2
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis.outcome import queue_length
-from batsched_py.analysis.plots.gantt import rectangles
+from batsched_py.analysis.plots.arrivals import user_arrivals
+from batsched_py.analysis.plots.cumulative import cumulative_jobs
 from batsched_py.analysis.plots.lateness import user_lateness
-from batsched_py.analysis.plots.raster import paint
 from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.plots.scalability import additional_lateness_by_size
+from batsched_py.analysis.plots.submissions import submissions_per_period
+from batsched_py.analysis.plots.weekly import submissions_by_hour_of_week
+from batsched_py.errors import InputError
+from batsched_py.workload.swf import SwfLog
 
 Floats = NDArray[np.float64]
 
+#: Points of a curve over time.
 POINTS: Final = 240
-GANTT_ROWS: Final = 80
-GANTT_COLUMNS: Final = 360
+#: The most periods of a curve that counts what happens in each of them.
+PERIODS: Final = 500
 DAY: Final = 86400.0
-HOUR: Final = 3600.0
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What figures show: a run, and what is known of the log that it replays."""
+
+    run: Run
+    log: SwfLog | None = None
+    graphs: pd.DataFrame | None = None
+    """The users' session graphs, as :func:`~batsched_py.analysis.plots.graphs.graph_statistics` has them."""
+
+    @cached_property
+    def users(self) -> pd.DataFrame | None:
+        """How late each user is; none where nobody is, or nobody knows."""
+        return user_lateness(self.run) if _is_late(self.run) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The points of a subject in a figure."""
+
+    x: Floats
+    """Of each point; or only of the first and the last one, when all are at equal distances."""
+    y: Floats
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What lies along a side of a figure."""
+
+    label: str
+    unit: str = ""
+    """``s`` and ``/s`` are shown in the unit of time that fits, ``week`` as its days, others as they are."""
+    scale: Literal["linear", "log", "symlog"] = "linear"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart of the report: what it shows, and how a run's curve is computed."""
+    """A chart of the report."""
 
     title: str
     about: str
-    x: str
-    y: str
-    curve: Callable[[Run, float], tuple[Floats, Floats]]
-    """Both coordinates for a run, given the time at which the last of all runs ends."""
-    needs_recorded: bool = False
-    """Whether it compares with the recorded log."""
+    x: Axis
+    y: Axis
+    curve: Callable[[Subject], Curve | None]
+    """None where the subject does not have what it takes."""
+    style: Literal["line", "means", "steps", "dots"] = "line"
+    """``means`` are of periods of equal length, and may be averaged further."""
 
 
-def _edges(end: float) -> Floats:
-    return np.linspace(0.0, end, POINTS + 1)
+def end_of(run: Run) -> float:
+    """When the last job has been submitted and the last one has finished, after a second at least."""
+    return max(1.0, run.end, float(run.jobs["submission_time"].max()))
 
 
-def _counted(column: str) -> Callable[[Run, float], tuple[Floats, Floats]]:
-    def curve(run: Run, end: float) -> tuple[Floats, Floats]:
-        times = _edges(end)
-        happened = np.sort(run.executed[column].to_numpy())
-        return times / DAY, np.searchsorted(happened, times, side="right").astype(float)
+def _cumulative(column: str) -> Callable[[Subject], Curve]:
+    def curve(subject: Subject) -> Curve:
+        times = np.linspace(0.0, end_of(subject.run), POINTS)
+        counts = cumulative_jobs([subject.run], column, times)[subject.run.label]
+        return Curve(times[[0, -1]], counts.to_numpy(float))
 
     return curve
 
 
-def _utilization(run: Run, end: float) -> tuple[Floats, Floats]:
-    edges = _edges(end)
-    return (edges[:-1] + edges[1:]) / 2 / DAY, 100 * run.busy_hosts(edges) / run.hosts
+def _periods(run: Run) -> Floats:
+    """The edges of periods of equal length that cover a run.
+
+    A period is a day, halved or doubled as often as it takes. So those of different runs fit into each
+    other, and the page can join them until they are long enough to be told apart.
+    """
+    period = DAY * 2.0 ** ceil(log2(end_of(run) / PERIODS / DAY))
+    return period * np.arange(1.0 + ceil(end_of(run) / period))
 
 
-def _queue(run: Run, end: float) -> tuple[Floats, Floats]:
-    queue = queue_length(run.jobs)
-    times = _edges(end)
-    place = np.searchsorted(queue.index.to_numpy(), times, side="right") - 1
-    return times / DAY, np.where(place >= 0, queue.to_numpy()[place], 0)
+def _means(edges: Floats, means: Floats) -> Curve:
+    """Values that hold for the periods between these edges stand in their middles."""
+    return Curve((edges[:-1] + edges[1:])[[0, -1]] / 2, means)
 
 
-def _throughput(run: Run, end: float) -> tuple[Floats, Floats]:
-    edges = np.linspace(0.0, end, 61)
-    counts, _ = np.histogram(run.executed["finish_time"], edges)
-    return (edges[:-1] + edges[1:]) / 2 / DAY, counts / (np.diff(edges) / DAY)
+def _submissions(subject: Subject) -> Curve:
+    period = float(_periods(subject.run)[1])
+    counts = submissions_per_period([subject.run], period)[subject.run.label].to_numpy(float)
+    return _means(period * np.arange(1.0 + len(counts)), counts / period)
 
 
-def _quantiles(values: Floats) -> tuple[Floats, Floats]:
-    shares = np.linspace(0.0, 100.0, 101)
-    return shares, np.percentile(values, shares)
+def _throughput(subject: Subject) -> Curve:
+    edges = _periods(subject.run)
+    finished = cumulative_jobs([subject.run], "finish_time", edges)[subject.run.label]
+    return _means(edges, np.diff(finished) / edges[1])
 
 
-def _waits(run: Run, end: float) -> tuple[Floats, Floats]:
-    shares, waits = _quantiles(run.executed["waiting_time"].to_numpy())
-    return shares, waits / HOUR
+def _utilization(subject: Subject) -> Curve:
+    edges = _periods(subject.run)
+    return _means(edges, 100 * subject.run.busy_hosts(edges) / subject.run.hosts)
 
 
-def _differences(run: Run, end: float) -> tuple[Floats, Floats]:
-    shares, differences = _quantiles(run.jobs["lateness"].to_numpy())
-    return shares, differences / DAY
+def _queue(subject: Subject) -> Curve:
+    queue = queue_length(subject.run.jobs)
+    times = np.linspace(0.0, end_of(subject.run), POINTS)
+    place = np.searchsorted(queue.index, times, side="right") - 1
+    return Curve(times[[0, -1]], np.where(place >= 0, queue.to_numpy()[place], 0).astype(float))
 
 
-def _user_lateness(run: Run, end: float) -> tuple[Floats, Floats]:
-    lateness = np.sort(user_lateness(run)["mean_lateness"].to_numpy())
-    return np.arange(1.0, len(lateness) + 1), lateness / DAY
+def _arrivals(subject: Subject) -> Curve | None:
+    if "user" not in subject.run.jobs:
+        return None
+    times = user_arrivals(subject.run).to_numpy(float)
+    return Curve(times, np.arange(1.0, len(times) + 1))
 
 
-def _hour_of_week(run: Run, end: float) -> tuple[Floats, Floats]:
-    hours = (run.jobs["submission_time"].to_numpy() // HOUR).astype(int) % 168
-    return np.arange(168) / 24, np.bincount(hours, minlength=168).astype(float)
+def _quantiles(values: Floats) -> Curve:
+    return Curve(np.array([0.0, 100.0]), np.percentile(values, np.arange(101)))
 
+
+def _waits(subject: Subject) -> Curve:
+    jobs = subject.run.executed
+    return _quantiles((jobs["starting_time"] - jobs["submission_time"]).to_numpy())
+
+
+def _is_late(run: Run) -> bool:
+    return "lateness" in run.jobs and bool(run.jobs["lateness"].any())
+
+
+def _differences(subject: Subject) -> Curve | None:
+    return _quantiles(subject.run.jobs["lateness"].to_numpy()) if _is_late(subject.run) else None
+
+
+def _hours_of_week(subject: Subject) -> Curve | None:
+    if subject.log is None:
+        return None
+    try:
+        counts = submissions_by_hour_of_week([subject.run], subject.log)[subject.run.label]
+    except InputError:  # the log does not say on which day it began
+        return None
+    return Curve(np.array([0.5, len(counts) - 0.5]), counts.to_numpy(float))
+
+
+def _lateness_of_users(column: str) -> Callable[[Subject], Curve | None]:
+    def curve(subject: Subject) -> Curve | None:
+        if subject.users is None:
+            return None
+        users = subject.users.dropna(subset=column)
+        return Curve(users["jobs"].to_numpy(float), users[column].to_numpy())
+
+    return curve
+
+
+def _lateness_by_size(subject: Subject) -> Curve | None:
+    if not _is_late(subject.run):
+        return None
+    table = additional_lateness_by_size([subject.run])
+    return Curve(table["jobs"].to_numpy(float), table["additional_lateness"].to_numpy())
+
+
+def _share_of_users(column: str) -> Callable[[Subject], Curve | None]:
+    def curve(subject: Subject) -> Curve | None:
+        if subject.graphs is None:
+            return None
+        values, counts = np.unique(subject.graphs[column].to_numpy(float), return_counts=True)
+        return Curve(values, 100 * counts.cumsum() / counts.sum())
+
+    return curve
+
+
+_TIME: Final = Axis("time", "s")
+_JOBS: Final = Axis("share of the jobs", "%")
+_USERS: Final = Axis("share of the users", "%")
+_OF_USER: Final = Axis("jobs of the user", scale="log")
 
 FIGURES: Final = (
-    Figure("Submissions", "jobs submitted up to a time", "days", "jobs", _counted("submission_time")),
-    Figure("Terminations", "jobs finished up to a time", "days", "jobs", _counted("finish_time")),
-    Figure("Utilization", "share of the hosts that are busy", "days", "% of hosts", _utilization),
-    Figure("Queue", "jobs that wait", "days", "jobs", _queue),
-    Figure("Throughput", "jobs finished a day", "days", "jobs a day", _throughput),
-    Figure("Waiting times", "this share of the jobs waits at most so long", "% of jobs", "hours", _waits),
+    Figure("Submissions", "when jobs are submitted", _TIME, Axis("jobs", "/s"), _submissions, "means"),
     Figure(
-        "Week",
-        "jobs submitted in each hour of the week, from the log's first hour on",
-        "days",
-        "jobs",
-        _hour_of_week,
+        "Cumulative submissions",
+        "jobs submitted up to a time",
+        _TIME,
+        Axis("jobs"),
+        _cumulative("submission_time"),
     ),
     Figure(
-        "Lateness of users",
-        "mean of submission minus recorded submission, users in order",
-        "users",
-        "days",
-        _user_lateness,
-        needs_recorded=True,
+        "Cumulative terminations",
+        "jobs finished up to a time",
+        _TIME,
+        Axis("jobs"),
+        _cumulative("finish_time"),
+    ),
+    Figure("Throughput", "when jobs finish", _TIME, Axis("jobs", "/s"), _throughput, "means"),
+    Figure(
+        "Utilization", "share of the hosts that are busy", _TIME, Axis("hosts", "%"), _utilization, "means"
+    ),
+    Figure("Queue", "jobs that are submitted and not started", _TIME, Axis("jobs"), _queue),
+    Figure(
+        "Waiting times",
+        "a share of the jobs waits at most so long",
+        _JOBS,
+        Axis("wait", "s", "symlog"),
+        _waits,
     ),
     Figure(
-        "Differences of submission",
-        "this share of the jobs is at most so late",
-        "% of jobs",
-        "days",
+        "Submissions by week and hour",
+        "jobs in each hour, all weeks taken together",
+        Axis("hour of the week", "week"),
+        Axis("jobs"),
+        _hours_of_week,
+    ),
+    Figure(
+        "User arrivals",
+        "users who have submitted up to a time",
+        _TIME,
+        Axis("users"),
+        _arrivals,
+        "steps",
+    ),
+    Figure(
+        "Differences of submission times",
+        "a share of the jobs is submitted at most so late",
+        _JOBS,
+        Axis("later than recorded", "s", "symlog"),
         _differences,
-        needs_recorded=True,
+    ),
+    Figure(
+        "Mean lateness of users",
+        "a dot for each user",
+        _OF_USER,
+        Axis("mean lateness", "s", "symlog"),
+        _lateness_of_users("mean_lateness"),
+        "dots",
+    ),
+    Figure(
+        "Additional lateness of users",
+        "a dot for each user",
+        _OF_USER,
+        Axis("additional lateness", "s", "symlog"),
+        _lateness_of_users("additional_lateness"),
+        "dots",
+    ),
+    Figure(
+        "Additional lateness by size",
+        "a dot for each run",
+        Axis("jobs of the run"),
+        Axis("additional lateness", "s"),
+        _lateness_by_size,
+        "dots",
+    ),
+    Figure(
+        "Longest paths",
+        "users whose session graph has no longer path",
+        Axis("sessions on the longest path", scale="log"),
+        _USERS,
+        _share_of_users("longest_path"),
+        "steps",
+    ),
+    Figure(
+        "Arities",
+        "users whose session graph has no larger arity",
+        Axis("arity"),
+        _USERS,
+        _share_of_users("arity"),
+        "steps",
     ),
 )
 
 
-def curves(run: Run, end: float) -> dict[str, Any]:
-    """For each figure that can be drawn of a run, its points, as short as JSON allows."""
-    drawn = [figure for figure in FIGURES if not figure.needs_recorded or "lateness" in run.jobs]
-    return {figure.title: [_short(values) for values in figure.curve(run, end)] for figure in drawn}
+def descriptions() -> list[dict[str, Any]]:
+    """All that the page needs to know of the figures, besides their curves."""
+    return [
+        {
+            "title": figure.title,
+            "about": figure.about,
+            "x": asdict(figure.x),
+            "y": asdict(figure.y),
+            "style": figure.style,
+        }
+        for figure in FIGURES
+    ]
+
+
+def curves(subject: Subject) -> dict[str, list[list[float]]]:
+    """The points of a subject, by the title of each figure that it can be in, as short as JSON allows."""
+    drawn = ((figure.title, figure.curve(subject)) for figure in FIGURES)
+    return {title: [_short(curve.x), _short(curve.y)] for title, curve in drawn if curve is not None}
 
 
 def _short(values: Floats) -> list[float]:
-    return [float(f"{value:.5g}") for value in values.tolist()]
-
-
-def gantt(run: Run) -> dict[str, Any]:
-    """How busy each host, or group of neighbouring hosts, is over time: 0 to 255, row by row."""
-    areas: pd.DataFrame = rectangles(run.jobs)
-    rows = min(run.hosts, GANTT_ROWS)
-    x = areas[["begin", "end"]].to_numpy() * (GANTT_COLUMNS / run.end)
-    y = areas[["low", "high"]].to_numpy() * (rows / run.hosts)
-    ink = np.zeros((len(areas), 3))
-    image = paint(x[:, 0], x[:, 1], y[:, 0], y[:, 1], ink, GANTT_COLUMNS, rows)
-    busy = np.round(255 * (1 - image[:, :, 0])).astype(np.uint8)
-    return {
-        "rows": rows,
-        "columns": GANTT_COLUMNS,
-        "hosts": run.hosts,
-        "days": float(f"{run.end / DAY:.5g}"),
-        "busy": base64.b64encode(busy.tobytes()).decode(),
-    }
+    """The values to six digits, whole ones without a point."""
+    rounded = (float(f"{value:.6g}") for value in values.tolist())
+    return [int(value) if value.is_integer() else value for value in rounded]

@@ -1,0 +1,76 @@
+"use strict";
+
+/* What the page knows, and what of it is shown at present. */
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const DRAWN_AT_FIRST = 8;
+const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#c98a00", "#56b4e9", "#7a5195", "#8c6d31"];
+const DARK = ["#4ea3e0", "#ff8a4c", "#35c79a", "#e8a0c8", "#f0bf4c", "#9bd6ff", "#b69cf0", "#c8b277"];
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+const axes = [...new Set(data.rows.flatMap((row) => Object.keys(row.axes)))];
+const differing = axes.filter((axis) => new Set(data.rows.map((row) => row.axes[axis])).size > 1);
+const headings = differing.length ? differing : axes;
+
+data.rows.forEach((row, place) => {
+  row.place = place;
+  row.label = headings.map((axis) => row.axes[axis]).filter(Boolean).join(" · ");
+});
+const logs = new Set(data.rows.map((row) => row.axes.log));
+for (const each of data.recorded) {
+  each.label = logs.size > 1 ? `${each.log} as recorded` : "as recorded";
+  each.drawn = true;
+}
+
+/* For each axis that is filtered, the values that are let through. */
+const filters = new Map();
+/* For each horizontal axis that is zoomed, the part of it that is shown. */
+const zooms = new Map();
+/* The run that stands out for the moment. */
+let pointed = null;
+
+function shown() {
+  return data.rows.filter((row) => [...filters].every(([axis, values]) => values.has(row.axes[axis])));
+}
+
+function shownRecorded() {
+  const present = new Set(shown().map((row) => row.axes.log));
+  return data.recorded.filter((each) => present.has(each.log));
+}
+
+function colourOf(row) {
+  if (row.place === undefined) return css("--recorded");
+  const palette = dark.matches ? DARK : LIGHT;
+  return palette[row.place] ?? `hsl(${(row.place * 137.5) % 360} 55% ${dark.matches ? 66 : 42}%)`;
+}
+
+function css(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function element(name, attributes = {}, ...children) {
+  const made = Object.assign(document.createElement(name), attributes);
+  made.append(...children);
+  return made;
+}
+
+/* --- numbers --- */
+
+function withDecimals(value, decimals) {
+  const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  return value.toLocaleString("en", digits).replace("-", "−");
+}
+
+function number(value) {
+  const size = Math.abs(value);
+  if (size !== 0 && size < 1e-3) return value.toExponential(1).replace(/-/g, "−");
+  const decimals = Number.isInteger(value) || size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 3;
+  return withDecimals(value, decimals);
+}
+
+const TIMES = [[86400, "days", "day"], [3600, "hours", "hour"], [60, "minutes", "minute"], [1, "seconds", "second"]];
+
+/* The unit of time in which values up to so many seconds read best. */
+function timeUnit(seconds) {
+  return TIMES.find(([unit]) => seconds >= 3 * unit) ?? TIMES[3];
+}

@@ -1,0 +1,153 @@
+/* The table of results with its filters, the legend, and the list of runs. */
+
+let sorting = null;
+
+for (const row of data.rows) {
+  row.box = element("input", { type: "checkbox", ariaLabel: `draw ${row.name}`, onchange: () => toggle(row) });
+  row.chip = chip(row, row.name);
+}
+for (const each of data.recorded) each.chip = chip(each, "what was recorded in the log");
+
+function chip(row, title) {
+  const swatch = element("span", { className: "swatch" });
+  return element("button", { className: "chip", title, onclick: () => toggle(row),
+    onpointerenter: () => point(row), onpointerleave: () => point(null) }, swatch, row.label);
+}
+
+function toggle(row) {
+  row.drawn = !row.drawn;
+  drawMarks();
+  redraw();
+}
+
+function point(row) {
+  pointed = row;
+  redraw();
+}
+
+/* Draw the first rows, as many as can still be told apart. */
+function drawFirst() {
+  const first = new Set(shown().slice(0, DRAWN_AT_FIRST));
+  for (const row of data.rows) row.drawn = first.has(row);
+}
+
+function drawFilters() {
+  const groups = differing.map((axis) => {
+    const values = [...new Set(data.rows.map((row) => row.axes[axis]))];
+    return element("span", { className: "axis" }, axis, ...values.map((value) => {
+      const button = element("button", { textContent: value ?? "none", onclick: () => filter(axis, value) });
+      button.setAttribute("aria-pressed", String(filters.get(axis)?.has(value) ?? false));
+      return button;
+    }));
+  });
+  document.getElementById("filters").replaceChildren(...groups);
+}
+
+function filter(axis, value) {
+  const values = filters.get(axis) ?? new Set();
+  if (!values.delete(value)) values.add(value);
+  if (values.size) filters.set(axis, values);
+  else filters.delete(axis);
+  drawFirst();
+  drawEverything();
+}
+
+/* Whatever tells which runs are drawn, and in what colour. */
+function drawMarks() {
+  for (const row of [...data.rows, ...data.recorded]) {
+    row.chip.firstChild.style.background = colourOf(row);
+    row.chip.setAttribute("aria-pressed", String(row.drawn));
+    if (row.box) {
+      row.box.checked = row.drawn;
+      row.box.style.accentColor = colourOf(row);
+    }
+  }
+}
+
+function drawLegend() {
+  const all = (drawn) => () => {
+    for (const row of shown()) row.drawn = drawn;
+    drawMarks();
+    redraw();
+  };
+  document.getElementById("legend").replaceChildren(
+    ...shownRecorded().map((each) => each.chip),
+    ...shown().map((row) => row.chip),
+    element("button", { textContent: "all", onclick: all(true) }),
+    element("button", { textContent: "none", onclick: all(false) }));
+}
+
+/* --- results --- */
+
+function sorted(rows) {
+  if (!sorting) return rows;
+  const { column, axis, down } = sorting;
+  const value = (row) => row.cells[column]?.[0] ?? null;
+  const compare = axis
+    ? (a, b) => (a.axes[axis] ?? "").localeCompare(b.axes[axis] ?? "", "en", { numeric: true })
+    : (a, b) => value(a) - value(b);
+  const known = rows.filter((row) => axis || value(row) !== null).sort((a, b) => compare(a, b) * (down ? -1 : 1));
+  return [...known, ...rows.filter((row) => !known.includes(row))];
+}
+
+function heading(text, title, by) {
+  const same = sorting && sorting.column === by.column && sorting.axis === by.axis;
+  const head = element("th", { textContent: text, title, className: by.axis ? "text" : "", onclick: () => {
+    sorting = same && sorting.down ? null : { ...by, down: Boolean(same) };
+    drawTable();
+  } });
+  if (same) head.setAttribute("aria-sort", sorting.down ? "descending" : "ascending");
+  return head;
+}
+
+function cellText(column, row) {
+  const mean = row.cells[column.name]?.[0] ?? null;
+  return mean === null ? "–" : withDecimals(mean / column.scale, column.decimals);
+}
+
+/* For each log, what stands in the best cells of a column; nothing where all are equal. */
+function bestTexts(column, rows) {
+  const best = new Map();
+  for (const log of column.best ? new Set(rows.map((row) => row.axes.log)) : []) {
+    const known = rows.filter((row) => row.axes.log === log && Number.isFinite(row.cells[column.name]?.[0]));
+    known.sort((a, b) => a.cells[column.name][0] - b.cells[column.name][0]);
+    if (column.best === "highest") known.reverse();
+    if (new Set(known.map((row) => cellText(column, row))).size > 1) best.set(log, cellText(column, known[0]));
+  }
+  return best;
+}
+
+function drawTable() {
+  const rows = sorted(shown());
+  document.querySelector("#results thead").replaceChildren(element("tr", {},
+    element("th"),
+    ...headings.map((axis) => heading(axis, "", { axis })),
+    ...data.columns.map((column) => {
+      const unit = column.unit ? ` (${column.unit})` : "";
+      return heading(column.name.replace(/^nb_/, "").replaceAll("_", " ") + unit, column.formula, { column: column.name });
+    })));
+  const best = new Map(data.columns.map((column) => [column, bestTexts(column, rows)]));
+  document.querySelector("#results tbody").replaceChildren(...rows.map((row) =>
+    element("tr", { title: row.name, onpointerenter: () => point(row), onpointerleave: () => point(null) },
+      element("td", { className: "pick" }, row.box),
+      ...headings.map((axis) => element("td", { className: "text", textContent: row.axes[axis] ?? "" })),
+      ...data.columns.map((column) => {
+        const text = cellText(column, row);
+        const cell = element("td", { textContent: text, className: best.get(column).get(row.axes.log) === text ? "best" : "" });
+        const half = row.cells[column.name]?.[1] ?? null;
+        if (half !== null)
+          cell.append(element("span", { className: "half", textContent: ` ± ${withDecimals(half / column.scale, column.decimals)}` }));
+        return cell;
+      }))));
+}
+
+/* --- runs --- */
+
+function drawRuns() {
+  document.querySelector("#runs tbody").replaceChildren(...data.runs.map((run) =>
+    element("tr", {},
+      element("td", { className: "text", textContent: run.name }),
+      element("td", { className: "text links" }, ...Object.entries(run.links).map(([name, href]) =>
+        element("a", { href, textContent: name }))),
+      element("td", { className: "text remark", textContent: run.remark }))));
+}
