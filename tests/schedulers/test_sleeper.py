@@ -1,0 +1,98 @@
+"""The policy that lets idle hosts sleep, against the built-in Batsim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.errors import RuleBroken
+from batsched_py.protocol import events as ev
+from batsched_py.schedulers import SCHEDULERS
+from batsched_py.simulation import simulate
+from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.outputs import Outputs, Results
+from batsched_py.simulator.platform import read_platform
+from batsched_py.workload.read import read_workload
+from tests.drive import platform, workload
+
+ROOT = Path(__file__).parents[2]
+POWER60 = ROOT / "tests" / "data" / "golden" / "power60_sleeper"
+PLATFORMS = [POWER60 / "power8.xml", ROOT / "platforms" / "power16.xml"]
+
+
+def run(batsim: Batsim, scheduler: str = "sleeper", **options: str) -> Results:
+    return simulate(batsim, DecisionProcess(SCHEDULERS.create(scheduler, options)))
+
+
+def power60(file: Path) -> Batsim:
+    return Batsim(read_platform(file), [read_workload(POWER60 / "power60.json", "w0")], energy=True)
+
+
+@pytest.mark.parametrize("file", PLATFORMS, ids=lambda file: file.name)
+def test_sleeping_saves_energy_and_runs_every_job(file: Path) -> None:
+    awake, asleep = run(power60(file), "fcfs"), run(power60(file))
+    assert asleep.nb_success == awake.nb_success == 60
+    assert asleep.consumed_joules < 0.95 * awake.consumed_joules
+    assert asleep.nb_grouped_switches > 0
+
+
+def test_hosts_sleep_after_the_idle_time_and_wake_for_a_job(tmp_path: Path) -> None:
+    jobs = workload({"id": "a"}, {"id": "b", "subtime": 500, "res": 2})
+    outputs = Outputs(str(tmp_path / "out"))
+    results = run(Batsim(platform(3), [jobs], outputs=outputs, energy=True), idle_time="60")
+    assert (tmp_path / "out_pstate_changes.csv").read_text().splitlines() == [
+        "time,machine_id,new_pstate",
+        "0,0-2,0",
+        "60,1-2,-2",
+        "70,1-2,2",
+        "70,0,-2",
+        "80,0,2",
+        "500,0-1,-1",
+        "520,0-1,0",
+        "590,0-1,-2",
+        "600,0-1,2",
+    ]
+    assert results.makespan == 530.0
+
+
+def test_hosts_wake_for_all_jobs_that_wait() -> None:
+    jobs = workload({"id": "a", "subtime": 100}, {"id": "b", "subtime": 100}, {"id": "c", "subtime": 105})
+    results = run(Batsim(platform(4), [jobs], energy=True), idle_time="10")
+    assert results.makespan == 105 + 20 + 10
+
+
+def test_hosts_sleep_in_the_state_that_is_asked_for() -> None:
+    machine = platform(2)
+    for host in machine.hosts:
+        host.properties["sleep_pstates"] = "1:3:4,2:3:4"
+        host.sleep_states[1] = host.sleep_states[2]
+    jobs = workload({"id": "a", "subtime": 100})
+    changes: list[int] = []
+
+    class Spy(DecisionProcess):
+        """Notes in which power states hosts arrive."""
+
+        def react(self, request: ev.Message) -> ev.Message:
+            changes.extend(e.pstate for e in request.events if isinstance(e, ev.HostsStateChanged))
+            return super().react(request)
+
+    simulate(
+        Batsim(machine, [jobs], energy=True),
+        Spy(SCHEDULERS.create("sleeper", {"sleep_pstate": "2", "idle_time": "20"})),
+    )
+    assert changes == [2, 0, 2]
+
+
+def test_hosts_that_cannot_sleep_stay_awake() -> None:
+    machine = platform(2)
+    for host in machine.hosts:
+        del host.properties["sleep_pstates"]
+    results = run(Batsim(machine, [workload({"id": "a", "subtime": 900})], energy=True))
+    assert (results.nb_success, results.nb_grouped_switches) == (1, 0)
+
+
+def test_without_energy_hosts_cannot_sleep() -> None:
+    with pytest.raises(RuleBroken, match="power states can be changed with --energy only"):
+        run(Batsim(platform(2), [workload({"id": "a", "subtime": 900})]))
