@@ -12,6 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: .venv/core.stamp
 	@mkdir -p out
 	$(BIN)/batsched-py run -w workloads/sample.swf --hosts 64 -s easy -e out/demo
+	$(BIN)/batsched-py campaign run plans/sample.toml
 
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest -q
