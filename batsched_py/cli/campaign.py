@@ -20,7 +20,7 @@ from batsched_py.campaign.processes import Processes, usable_cores
 from batsched_py.campaign.run import BUILT_IN
 from batsched_py.campaign.store import Campaign, State
 from batsched_py.campaign.tables import latex, markdown, result_tables
-from batsched_py.cli.campaign_view import print_tables, with_progress
+from batsched_py.cli.campaign_view import print_tables, with_progress, write_page
 from batsched_py.cli.options import SECONDS
 from batsched_py.errors import InputError
 
@@ -66,7 +66,7 @@ def command() -> None:
     Examples:
       batsched-py campaign plan plans/sample.toml
       batsched-py campaign run plans/sample.toml
-      batsched-py campaign report out/sample -o results.tex
+      batsched-py campaign report out/sample -o out/sample/report.html
     """
 
 
@@ -200,23 +200,29 @@ def show_command(place: Path, run: str) -> None:
     metavar="FILE",
     type=FILE,
     multiple=True,
-    help="Write tables as Markdown (.md) or LaTeX (.tex), or all metrics of all runs as data (.csv or "
-    ".parquet); may be given several times.",
+    help="Write a page with tables and figures (.html), tables as Markdown (.md) or LaTeX (.tex), or all "
+    "metrics of all runs as data (.csv or .parquet); may be given several times.",
 )
 def report_command(place: Path, files: Sequence[Path]) -> None:
-    """Make tables of the results of a campaign.
+    """Make tables and figures of the results of a campaign.
+
+    The page needs neither the network nor other files: it has the results, figures to zoom into, Gantt charts
+    and the plan, and links to the files of the runs.
 
     CAMPAIGN is the folder with the results, or the plan when they are in its usual folder.
 
     \b
     Examples:
       batsched-py campaign report out/sample
+      batsched-py campaign report out/sample -o out/sample/report.html
       batsched-py campaign report plans/sample.toml -o results.tex -o results.parquet
     """
     campaign = _open(place)
     tables = result_tables(campaign)
     for file in files:
         match file.suffix:
+            case ".html":
+                write_page(file, campaign)
             case ".md":
                 _write(file, markdown(tables))
             case ".tex":
@@ -224,7 +230,7 @@ def report_command(place: Path, files: Sequence[Path]) -> None:
             case ".csv" | ".parquet":
                 campaign.write_table(file)
             case _:
-                raise InputError(f"{file}: a report is written as .md, .tex, .csv or .parquet")
+                raise InputError(f"{file}: a report is written as .html, .md, .tex, .csv or .parquet")
     if not files:
         print_tables(tables)
 

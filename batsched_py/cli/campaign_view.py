@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import click
 from rich import box
@@ -18,12 +19,12 @@ from rich.progress import (
 from rich.table import Table
 
 from batsched_py.campaign.run import Done
+from batsched_py.campaign.store import Campaign
 from batsched_py.campaign.tables import ResultTable, markdown
 
 
-def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
-    """What is done, with a bar on a terminal and a line for each run elsewhere."""
-    console = Console(stderr=True)
+def _progress(console: Console) -> Progress:
+    """A bar on a terminal, nothing elsewhere."""
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
@@ -34,7 +35,13 @@ def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
         "left",
         TextColumn("[dim]{task.description}"),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
+    """What is done, with a bar on a terminal and a line for each run elsewhere."""
+    console = Console(stderr=True)
+    with _progress(console) as progress:
         bar = progress.add_task("", total=total)
         for number, done in enumerate(dones, start=1):
             progress.update(bar, advance=1, description=done.run)
@@ -42,6 +49,15 @@ def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
                 fate = f"{done.seconds:.1f} s" if done.failure is None else "failed"
                 click.echo(f"[{number}/{total}] {done.run}: {fate}")
             yield done
+
+
+def write_page(file: Path, campaign: Campaign) -> None:
+    """Write the report as a page, with a bar on a terminal."""
+    from batsched_py.campaign.html_report import write_html
+
+    with _progress(Console(stderr=True)) as progress:
+        bar = progress.add_task("", total=None)
+        write_html(file, campaign, lambda done, total: progress.update(bar, completed=done, total=total))
 
 
 def print_tables(tables: Sequence[ResultTable]) -> None:

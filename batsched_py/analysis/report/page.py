@@ -78,13 +78,16 @@ class Report:
     note: str = ""
 
 
-def write_report(path: str | Path, report: Report, on_row: Callable[[], None] | None = None) -> None:
-    """Write the page; runs are read one after another, so that memory does not grow with their number."""
-    rows = []
+def write_report(path: str | Path, report: Report, on_row: Callable[[int, int], None] | None = None) -> None:
+    """Write the page; runs are read one after another, so that memory does not grow with their number.
+
+    After each row ``on_row`` is told how many are done, and of how many.
+    """
+    rows: list[dict[str, Any]] = []
     for row in report.rows:
         rows.append({"name": row.name, "axes": row.axes, "cells": row.cells, **_drawn(row.read())})
         if on_row is not None:
-            on_row()
+            on_row(len(rows), len(report.rows))
     data = {
         "columns": [asdict(column) for column in report.columns],
         "figures": descriptions(),

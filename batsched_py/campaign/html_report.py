@@ -1,0 +1,151 @@
+"""The results of a campaign as one HTML page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property, partial
+from math import isnan
+from pathlib import Path
+from urllib.parse import quote
+
+import pandas as pd
+
+from batsched_py.analysis.metrics import METRICS
+from batsched_py.analysis.plots.graphs import graph_statistics
+from batsched_py.analysis.plots.runs import read_run, recorded_run
+from batsched_py.analysis.report import Column, ListedRun, RecordedLog, Report, Row, Subject, write_report
+from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.manifest import MANIFEST_FILE
+from batsched_py.campaign.simulate import METRICS_FILE, PREFIX
+from batsched_py.campaign.store import Campaign, FinishedRun
+from batsched_py.campaign.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat, estimate
+from batsched_py.errors import InputError
+from batsched_py.experiment import Experiment
+from batsched_py.users import USERS
+from batsched_py.users.think_time import ThinkTime
+from batsched_py.workload.model import Workload
+from batsched_py.workload.sessions import Delimiter
+from batsched_py.workload.swf import SwfLog, read_swf, swf_to_workload
+
+
+def write_html(path: Path, campaign: Campaign, on_row: Callable[[int, int], None] | None = None) -> None:
+    """Write the page; of repetitions, which differ in their seed only, the first stands in the figures."""
+    finished = campaign.finished()
+    if not finished:
+        raise InputError(f"{campaign.folder}: no run is finished, so there is nothing to report")
+    logs = _recorded_logs(finished)
+    repetitions: dict[tuple[tuple[str, str], ...], list[FinishedRun]] = {}
+    for run in finished:
+        choices = tuple((axis, choice) for axis, choice in run.axes.items() if axis != "seed")
+        repetitions.setdefault(choices, []).append(run)
+    groups = list(repetitions.values())
+    names = [name for name in campaign.wanted.metrics if any(name in run.metrics for run in finished)]
+    rows = [
+        Row(
+            runs[0].name,
+            dict(choices),
+            {name: _cell(name, runs) for name in names},
+            partial(_subject, runs[0], logs.get(runs[0].axes["log"])),
+        )
+        for choices, runs in repetitions.items()
+    ]
+    report = Report(
+        title=campaign.wanted.title or campaign.wanted.name,
+        plan=campaign.plan_text,
+        columns=[_column(name, groups) for name in names],
+        rows=rows,
+        recorded=[
+            RecordedLog(name, Subject(recorded_run(each.log), each.log)) for name, each in logs.items()
+        ],
+        runs=[*(_listed(path, run) for run in finished), *_failed(campaign)],
+        note=_note(campaign, finished, logs),
+    )
+    write_report(path, report, on_row)
+
+
+class _Recorded:
+    """A recorded log, with what all runs that replay it have in common."""
+
+    def __init__(self, log: SwfLog) -> None:
+        self.log = log
+        self._graphs: dict[str, pd.DataFrame] = {}
+
+    def session_graphs(self, rule: str) -> pd.DataFrame:
+        """The session graphs of its users under a rule that delimits sessions."""
+        if rule not in self._graphs:
+            self._graphs[rule] = graph_statistics(self._workload, [Delimiter.parse(rule)])
+        return self._graphs[rule]
+
+    @cached_property
+    def _workload(self) -> Workload:
+        return swf_to_workload(self.log)
+
+
+def _recorded_logs(runs: Sequence[FinishedRun]) -> dict[str, _Recorded]:
+    """The logs that runs replay, by their names, as far as they are still what and where they were."""
+    logs = {}
+    for name, run in {run.axes["log"]: run for run in runs}.items():
+        path = Path(run.manifest.experiment.workload)
+        digests = {file.path: file.sha256 for file in run.manifest.inputs}
+        is_swf = path.name.lower().endswith((".swf", ".swf.gz"))
+        if is_swf and path.is_file() and digest_of_file(path) == digests.get(str(path)):
+            logs[name] = _Recorded(read_swf(path))
+    return logs
+
+
+def _subject(run: FinishedRun, recorded: _Recorded | None) -> Subject | None:
+    """What is drawn of a run; nothing when all its jobs were rejected."""
+    if run.metrics.get("nb_jobs_finished") == 0:
+        return None
+    schedule = read_run(run.jobs_file, run.name)
+    if recorded is None:
+        return Subject(schedule)
+    rule = _delimiter(run.manifest.experiment)
+    return Subject(schedule, recorded.log, None if rule is None else recorded.session_graphs(rule))
+
+
+def _delimiter(experiment: Experiment) -> str | None:
+    """How the users' sessions are cut, if they have any."""
+    if experiment.users is None:
+        return None
+    behaviour = USERS.create(experiment.users, experiment.user_options)
+    return behaviour.sessions if isinstance(behaviour, ThinkTime) else None
+
+
+def _column(name: str, groups: Sequence[Sequence[FinishedRun]]) -> Column:
+    form = ColumnFormat.of(name, [estimate(name, runs) for runs in groups])
+    formula = next((metric.formula for metric in METRICS if metric.name == name), "")
+    best = None if name in NEUTRAL else "highest" if name in HIGHER_IS_BETTER else "lowest"
+    return Column(name, form.unit, formula, best, form.scale, form.decimals)
+
+
+def _cell(name: str, runs: Sequence[FinishedRun]) -> tuple[float | None, float | None]:
+    found = estimate(name, runs)
+    return (None, None) if isnan(found.mean) else (found.mean, found.half_width)
+
+
+def _listed(page: Path, run: FinishedRun) -> ListedRun:
+    """A run with its files, as the page reaches them."""
+    files = (run.jobs_file, run.schedule_file, run.folder / METRICS_FILE, run.folder / MANIFEST_FILE)
+    links = {
+        file.name.removeprefix(f"{PREFIX}_"): quote(os.path.relpath(file, page.parent).replace(os.sep, "/"))
+        for file in files
+    }
+    return ListedRun(run.name, links, run.manifest.command)
+
+
+def _failed(campaign: Campaign) -> list[ListedRun]:
+    return [ListedRun(name, {}, f"failed: {each.message}") for name, each in campaign.failures.items()]
+
+
+def _note(campaign: Campaign, finished: Sequence[FinishedRun], known: Collection[str]) -> str:
+    """What a reader should know first."""
+    parts = [f"{len(finished)} of {len(campaign.wanted.runs)} runs are finished."]
+    unknown = [log for log in dict.fromkeys(run.axes["log"] for run in finished) if log not in known]
+    if unknown:
+        parts.append(
+            f"Not drawn, for want of the log {', '.join(unknown)}: what was recorded, submissions by "
+            "week and hour, session graphs."
+        )
+    return " ".join(parts)
