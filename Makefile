@@ -13,6 +13,9 @@ demo: .venv/core.stamp
 	@mkdir -p out
 	$(BIN)/batsched-py run -w workloads/sample.swf --hosts 64 -s easy -e out/demo
 	$(BIN)/batsched-py campaign run plans/sample.toml
+	$(BIN)/batsched-py campaign report out/sample -o out/sample/report.html
+	@echo "Open out/sample/report.html in a browser: tables, figures and Gantt charts of these runs."
+	$(BIN)/batsched-py campaign run plans/sample.toml
 
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest -q
