@@ -7,8 +7,12 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 from tests.processes import PATIENCE
 
@@ -55,6 +59,20 @@ def _children(parent: int, command: bytes) -> list[int]:
 def kill(pid: int) -> None:
     """As abruptly as possible."""
     os.kill(pid, signal.SIGKILL)
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def archive(folder: Path) -> Iterator[str]:
+    """A web server on loopback with the files of a folder: its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:

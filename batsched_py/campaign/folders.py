@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from batsched_py.errors import InputError
+
 
 @contextmanager
 def workspace(parent: Path, name: str) -> Iterator[Path]:
@@ -48,12 +50,19 @@ def publish(folder: Path, target: Path) -> None:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a whole file, or leave the one that was there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
-    part.write_bytes(content)
-    _sync(part)
-    os.replace(part, path)
-    _sync(path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(content)
+            _sync(part)
+            os.replace(part, path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        _sync(path.parent)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _sync(path: Path) -> None:

@@ -127,8 +127,11 @@ class Campaign:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep others from running a campaign in this folder; what a killed one left behind is removed."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be written: {error.strerror}") from None
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -164,7 +167,7 @@ class Campaign:
 
     def record_failure(self, failure: Failure) -> None:
         """Keep why a run failed; a disk that is full must not stop the others."""
-        with suppress(OSError):
+        with suppress(InputError):
             write_file(self._failure_file(failure.run), msgspec.json.format(msgspec.json.encode(failure)))
 
     def forget_failure(self, run: str) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console
 
 from batsched_py.campaign.archive import export_campaign, import_campaign
 from batsched_py.campaign.conduct import Conductor, Executor, conduct
 from batsched_py.campaign.dask_cluster import BATCH_SYSTEMS, BatchSystem, DaskCluster
 from batsched_py.campaign.fetch import fetch
-from batsched_py.campaign.plan import Plan
+from batsched_py.campaign.plan import MissingLog, Plan
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.processes import Processes, usable_cores
 from batsched_py.campaign.run import BUILT_IN
@@ -271,21 +271,19 @@ def _executor(kind: str, address: str | None, workers: int | None) -> Executor:
 def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool) -> Plan:
     """The plan, after missing logs were downloaded if the user agrees."""
     plan = read_plan(plan_file, log_folders)
-    if not plan.missing:
-        return plan
     for log in plan.missing:
-        console = Console(stderr=True)
-        if not yes and not (
-            console.is_terminal
-            and click.confirm(
-                f"{log.path.name} is not here. Download it from {log.url} to {log.path.parent}?", err=True
-            )
-        ):
+        if not (yes or _agrees(log)):
             raise InputError(
                 f"{log.path.name} is not here; say where it is by --logs DIR, or download it by --yes"
             )
         fetch(log)
-    return read_plan(plan_file, log_folders)
+    return read_plan(plan_file, log_folders) if plan.missing else plan
+
+
+def _agrees(log: MissingLog) -> bool:
+    """Ask whether to download a log, if there is somebody to ask."""
+    question = f"{log.path.name} is not here. Download it from {log.url} to {log.path.parent}?"
+    return sys.stdin.isatty() and click.confirm(question, err=True)
 
 
 def _default_folder(plan: Plan, simulator: str = BUILT_IN) -> Path:

@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from batsched_py.campaign.fetch import fetch
 from batsched_py.campaign.plan import MissingLog
 from batsched_py.errors import InputError
+from tests.campaigns import archive
 
 CONTENT = b"1 0 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 -1 -1 -1\n"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where an archive with one log is."""
-    archive = tmp_path_factory.mktemp("archive")
-    (archive / "x.swf").write_bytes(CONTENT)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(archive))) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    folder = tmp_path_factory.mktemp("archive")
+    (folder / "x.swf").write_bytes(CONTENT)
+    with archive(folder) as address:
+        yield address
 
 
 def test_a_log_is_downloaded(tmp_path: Path, url: str) -> None:

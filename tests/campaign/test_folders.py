@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.campaign.folders import publish, workspace, write_file
+from batsched_py.errors import InputError
 
 
 def test_a_workspace_is_gone_afterwards(tmp_path: Path) -> None:
@@ -35,6 +36,6 @@ def test_a_published_folder_replaces_another(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
     write_file(tmp_path / "file", b"old")
     (tmp_path / "file.part").mkdir()
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(InputError, match="file: cannot be written: "):
         write_file(tmp_path / "file", b"new")
     assert (tmp_path / "file").read_bytes() == b"old"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.campaigns import results
-from tests.processes import call
+from tests.campaigns import archive, results
+from tests.processes import COMMAND, call, environment
 
 PLAN = """
 [logs]
@@ -134,3 +137,49 @@ def test_a_missing_log_is_not_downloaded_without_being_asked(place: Path) -> Non
     code, _, err = call(["campaign", "run", "far.toml", "--yes"], cwd=place)
     assert code == 1
     assert err.startswith("batsched-py: error: http://127.0.0.1:9/far.swf: cannot be downloaded to ")
+
+
+def test_a_missing_log_is_downloaded_after_asking(place: Path, tmp_path: Path) -> None:
+    """On a terminal, from an archive on loopback."""
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "near.swf").write_bytes((place / "sample.swf").read_bytes())
+    with archive(tmp_path / "archive") as url:
+        log = f'"near.swf", url = "{url}/near.swf"'
+        (tmp_path / "near.toml").write_text(PLAN.replace('"sample.swf"', log))
+        ours, theirs = pty.openpty()
+        os.write(ours, b"y\n")
+        command = [*COMMAND, "campaign", "run", "near.toml", "-j", "1"]
+        run = subprocess.run(
+            command,
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment(),
+            check=False,
+        )
+        os.close(ours)
+        os.close(theirs)
+    assert (run.returncode, run.stderr) == (
+        0,
+        f"near.swf is not here. Download it from {url}/near.swf to {tmp_path}? [y/N]: ",
+    )
+    assert (tmp_path / "near.swf").read_bytes() == (place / "sample.swf").read_bytes()
+
+
+def test_a_full_disk_is_told_in_lines_and_the_campaign_goes_on_later(place: Path, tmp_path: Path) -> None:
+    """No file may become larger than a few kB, as if the disk were full then."""
+    run = ["campaign", "run", str(place / "plan.toml"), "-d", str(tmp_path / "results"), "-j", "1"]
+    limited = subprocess.run(
+        ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", *COMMAND, *run],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    *failures, last = limited.stderr.splitlines()
+    assert (limited.returncode, last) == (1, "batsched-py: error: 2 of 2 runs failed")
+    assert all("File too large" in line for line in failures)
+    assert not (tmp_path / "results" / "runs").exists()
+    assert call(run)[0] == 0
+    assert results(tmp_path / "results") == results(place / "out" / "plan")

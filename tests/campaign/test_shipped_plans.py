@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from batsched_py.campaign.plan_file import read_plan
+
+
+def test_the_sample_plan_repeats_only_what_is_random(root: Path) -> None:
+    plan = read_plan(root / "plans" / "sample.toml")
+    assert len(plan.runs) == 20
+    assert {run.axes["scheduler"] for run in plan.runs if "seed" in run.axes} == {"random"}
+
+
+def test_replay_with_feedback_has_the_18_experiments(root: Path, shared: Path) -> None:
+    plan = read_plan(root / "plans" / "replay-with-feedback.toml", [shared / "logs"])
+    assert plan.missing == []
+    assert len(plan.runs) == 18
+    assert {run.axes["platform"] for run in plan.runs if run.axes["scheduler"] == "fcfs"} == {"base"}
+    assert {run.experiment.user_options.get("sessions") for run in plan.runs} == {
+        None,
+        "arrival:0",
+        "arrival:60",
+    }
+
+
+def test_the_log_of_replay_with_feedback_can_be_had(root: Path) -> None:
+    log = tomllib.loads((root / "plans" / "replay-with-feedback.toml").read_text())["logs"]["kth"]
+    assert log["url"].startswith("https://www.cs.huji.ac.il/labs/parallel/workload/")
+    assert log["url"].endswith(log["file"])
+    assert len(log["sha256"]) == 64
