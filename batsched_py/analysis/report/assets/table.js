@@ -100,6 +100,11 @@ function heading(text, title, by) {
   return head;
 }
 
+function halfText(column, row) {
+  const half = row.cells[column.name]?.[1] ?? null;
+  return half === null ? "" : `± ${withDecimals(half / column.scale, column.decimals)}`;
+}
+
 function cellText(column, row) {
   const mean = row.cells[column.name]?.[0] ?? null;
   return mean === null ? "–" : withDecimals(mean / column.scale, column.decimals);
@@ -127,6 +132,7 @@ function drawTable() {
       return heading(column.name.replace(/^nb_/, "").replaceAll("_", " ") + unit, column.formula, { column: column.name });
     })));
   const best = new Map(data.columns.map((column) => [column, bestTexts(column, rows)]));
+  const room = new Map(data.columns.map((column) => [column, Math.max(...rows.map((row) => halfText(column, row).length))]));
   document.querySelector("#results tbody").replaceChildren(...rows.map((row) =>
     element("tr", { title: row.name, onpointerenter: () => point(row), onpointerleave: () => point(null) },
       element("td", { className: "pick" }, row.box),
@@ -134,9 +140,11 @@ function drawTable() {
       ...data.columns.map((column) => {
         const text = cellText(column, row);
         const cell = element("td", { textContent: text, className: best.get(column).get(row.axes.log) === text ? "best" : "" });
-        const half = row.cells[column.name]?.[1] ?? null;
-        if (half !== null)
-          cell.append(element("span", { className: "half", textContent: ` ± ${withDecimals(half / column.scale, column.decimals)}` }));
+        if (room.get(column)) {
+          const half = element("span", { className: "half", textContent: halfText(column, row) });
+          half.style.width = `${room.get(column)}ch`;
+          cell.append(half);
+        }
         return cell;
       }))));
 }
