@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
-from batsched_py.protocol.events import Settings
+from batsched_py.protocol.events import Event, Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
@@ -19,12 +19,14 @@ from batsched_py.workload.swf import WalltimeRule
 
 
 def new_process(
-    policy: Scheduler, behaviour: Behaviour | None, workloads: Sequence[Workload]
+    policy: Scheduler,
+    behaviour: Behaviour | None,
+    workloads: Sequence[Workload],
+    scheduling_delay: float = 0.0,
 ) -> DecisionProcess:
     """The side that decides; with a behaviour, the jobs of the workloads are submitted from there."""
-    if behaviour is None:
-        return DecisionProcess(policy)
-    return DecisionProcess(policy, [user for workload in workloads for user in behaviour.users(workload)])
+    users = [] if behaviour is None else [user for load in workloads for user in behaviour.users(load)]
+    return DecisionProcess(policy, users, scheduling_delay)
 
 
 def new_batsim(
@@ -33,12 +35,16 @@ def new_batsim(
     behaviour: Behaviour | None,
     prefix: str,
     ignore_communication: bool = False,
+    energy: bool = False,
+    events: Sequence[Sequence[Event]] = (),
+    compute_sharing: bool = False,
 ) -> Batsim:
     """The side that simulates; without a behaviour, it submits the jobs of the workloads at their times."""
-    if behaviour is None:
-        return Batsim(platform, workloads, Settings(), Outputs(prefix), ignore_communication)
-    settings = Settings(dynamic_jobs=True, profile_reuse=True)
-    return Batsim(platform, [], settings, Outputs(prefix), ignore_communication)
+    dynamic = behaviour is not None
+    settings = Settings(dynamic_jobs=dynamic, profile_reuse=dynamic, compute_sharing=compute_sharing)
+    outputs = Outputs(prefix, machine_states=energy)
+    static = () if dynamic else workloads
+    return Batsim(platform, static, settings, outputs, ignore_communication, energy, events)
 
 
 class Experiment(Struct, frozen=True, kw_only=True):

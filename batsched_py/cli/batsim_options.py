@@ -17,6 +17,7 @@ from batsched_py.cli.options import (
     events_options,
     platform_options,
     read_workloads,
+    sharing_option,
     workload_options,
 )
 from batsched_py.errors import InputError
@@ -145,9 +146,7 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     communication_option,
     energy_option,
     events_options,
-    click.option(
-        "--enable-compute-sharing", is_flag=True, help="Let several jobs run on a host, which they share."
-    ),
+    sharing_option,
     click.option(
         "--disable-storage-sharing", is_flag=True, help="Let no more than one job use a storage host."
     ),

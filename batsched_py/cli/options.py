@@ -203,6 +203,25 @@ def communication_option(command: Command) -> Command:
     )(command)
 
 
+def sharing_option(command: Command) -> Command:
+    """``--enable-compute-sharing``."""
+    return click.option(
+        "--enable-compute-sharing", is_flag=True, help="Let several jobs run on a host, which they share."
+    )(command)
+
+
+def delay_option(command: Command) -> Command:
+    """``--scheduling-delay``."""
+    return click.option(
+        "--scheduling-delay",
+        metavar="S",
+        type=click.FloatRange(min=0, max=1e9),
+        default=0.0,
+        help="Simulate a scheduler that needs S seconds for each reply: what it decides takes effect then, "
+        "and what happens meanwhile it hears afterwards.",
+    )(command)
+
+
 def energy_option(command: Command) -> Command:
     """``--energy``."""
     return click.option(

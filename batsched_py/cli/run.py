@@ -20,9 +20,13 @@ from batsched_py.cli.options import (
     choose_behaviour,
     choose_platform,
     communication_option,
+    delay_option,
+    energy_option,
+    events_options,
     platform_options,
     read_workloads,
     scheduler_options,
+    sharing_option,
     user_options,
     workload_options,
 )
@@ -32,6 +36,7 @@ from batsched_py.protocol.jobs import HostState
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.external_events import read_events
 from batsched_py.simulator.outputs import Results
 from batsched_py.simulator.platform import Platform
 from batsched_py.workload.model import Workload
@@ -50,6 +55,10 @@ SECONDS_BEFORE_BAR = 1.0
     "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
 )
 @communication_option
+@energy_option
+@events_options
+@sharing_option
+@delay_option
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 def command(
     workload_files: Sequence[Path],
@@ -65,12 +74,19 @@ def command(
     user_settings: dict[str, str],
     prefix: str,
     ignore_communication: bool,
+    energy: bool,
+    event_files: Sequence[Path],
+    forward_unknown_events: bool,
+    enable_compute_sharing: bool,
+    scheduling_delay: float,
     as_json: bool,
 ) -> None:
     """Simulate workloads on a machine under a scheduler, and write PREFIX_jobs.csv and PREFIX_schedule.csv.
 
     The files are those that Batsim writes. Without --hosts or -p the machine is as large as the workload
     says that its own was. Jobs are submitted at their recorded times, unless --users who react submit them.
+    With --energy there are also PREFIX_consumed_energy.csv, PREFIX_pstate_changes.csv and
+    PREFIX_machine_states.csv.
 
     \b
     Examples:
@@ -78,17 +94,27 @@ def command(
       batsched-py run -w KTH-SP2.swf.gz --hosts 80 --speed 1.5 -s fcfs -e results/kth80
       batsched-py run -w KTH-SP2.swf.gz --hosts 50 -s easy --users think-time --sessions arrival:60
       batsched-py run -w workload.json -p platform.xml -s my_policy.py:MyPolicy -o depth=10 --json
+      batsched-py run -w workload.json -p power.xml --energy -s sleeper -o idle_time=600
     """
     began = time.perf_counter()
     policy = SCHEDULERS.create(scheduler, scheduler_settings)
     behaviour = choose_behaviour(users, sessions, user_settings)
     workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
     platform = choose_platform(platform_file, hosts, speed) or _machine_of(workloads)
-    process = new_process(policy, behaviour, workloads)
-    batsim = new_batsim(platform, workloads, behaviour, prefix, ignore_communication)
+    process = new_process(policy, behaviour, workloads, scheduling_delay)
+    batsim = new_batsim(
+        platform,
+        workloads,
+        behaviour,
+        prefix,
+        ignore_communication,
+        energy,
+        [read_events(file, forward_unknown_events) for file in event_files],
+        enable_compute_sharing,
+    )
     with _progress(batsim.outputs.results, sum(len(workload.jobs) for workload in workloads)) as on_message:
         simulate(batsim, process, on_message)
-    report = Report.of(batsim, scheduler, users, prefix, time.perf_counter() - began)
+    report = Report.of(batsim, scheduler, users, energy, time.perf_counter() - began)
     if as_json:
         click.echo(msgspec.json.encode(report))
     else:
@@ -145,12 +171,14 @@ class Report(Struct, frozen=True):
     mean_slowdown: float
     utilization: float
     """The share of hosts and time, from 0 to the makespan, in which jobs ran."""
+    consumed_joules: float | None
+    """What the hosts drew, if that was accounted for."""
     files: list[str]
     wall_seconds: float
 
     @classmethod
     def of(
-        cls, batsim: Batsim, scheduler: str, users: str | None, prefix: str, wall_seconds: float
+        cls, batsim: Batsim, scheduler: str, users: str | None, energy: bool, wall_seconds: float
     ) -> Report:
         """The report on a finished simulation."""
         results, machines = batsim.outputs.results, batsim.machines
@@ -166,9 +194,13 @@ class Report(Struct, frozen=True):
             max_waiting_time=results.max_waiting,
             mean_slowdown=results.mean(results.sum_slowdown),
             utilization=_share(machines.seconds[HostState.COMPUTING], machines.count * results.makespan),
-            files=[f"{prefix}_jobs.csv", f"{prefix}_schedule.csv"],
+            consumed_joules=results.consumed_joules if energy else None,
+            files=batsim.outputs.files,
             wall_seconds=round(wall_seconds, 3),
         )
+
+    def _energy_row(self) -> list[tuple[str, str]]:
+        return [] if self.consumed_joules is None else [("energy", f"{self.consumed_joules / 3.6e6:.2f} kWh")]
 
     def table(self) -> Table:
         """The report for people."""
@@ -187,6 +219,7 @@ class Report(Struct, frozen=True):
             ("max wait", duration(self.max_waiting_time)),
             ("mean slowdown", f"{self.mean_slowdown:.2f}"),
             ("utilization", f"{self.utilization:.1%}"),
+            *self._energy_row(),
             ("files", "\n".join(self.files)),
             ("took", f"{self.wall_seconds:.2f} s"),
         ):

@@ -10,6 +10,7 @@ import click
 from batsched_py.cli.options import (
     SECONDS,
     choose_behaviour,
+    delay_option,
     read_workloads,
     scheduler_options,
     user_options,
@@ -28,6 +29,7 @@ from batsched_py.workload.swf import WalltimeRule
 @scheduler_options(required=True)
 @user_options
 @workload_options(required=False)
+@delay_option
 @click.option(
     "--endpoint",
     metavar="ENDPOINT",
@@ -56,6 +58,7 @@ def command(
     workload_files: Sequence[Path],
     walltime_factor: float,
     walltime_rule: WalltimeRule,
+    scheduling_delay: float,
     endpoint: str,
     timeout: float | None,
     keep_alive: bool,
@@ -82,7 +85,8 @@ def command(
     workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
 
     def begin() -> DecisionProcess:
-        return new_process(SCHEDULERS.create(scheduler, scheduler_settings), behaviour, workloads)
+        policy = SCHEDULERS.create(scheduler, scheduler_settings)
+        return new_process(policy, behaviour, workloads, scheduling_delay)
 
     begin()
     with AnsweringEnd(endpoint, timeout) as end:
