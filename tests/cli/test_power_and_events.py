@@ -1,0 +1,91 @@
+"""Energy, external events and slow schedulers on the command line: in one process, and in two."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from batsched_py.cli.main import batsched_py
+from tests.processes import PATIENCE, call, serving
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "data" / "golden"
+POWER60 = ["-w", GOLDEN / "power60_sleeper" / "power60.json", "-p", GOLDEN / "power60_sleeper" / "power8.xml"]
+RIGID200 = ["-w", GOLDEN / "outage_filler" / "rigid200.json", "-p", GOLDEN / "outage_filler" / "flat16.xml"]
+OUTAGE = ["--events", GOLDEN / "outage_filler" / "outage.txt"]
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(batsched_py, ["run", *map(str, arguments)])
+
+
+@pytest.mark.parametrize(
+    ("simulated", "decided", "files"),
+    [
+        (
+            [*POWER60, "--energy"],
+            ["-s", "sleeper", "-o", "idle_time=30"],
+            ["jobs", "schedule", "consumed_energy", "pstate_changes", "machine_states"],
+        ),
+        ([*RIGID200, *OUTAGE], ["-s", "easy"], ["jobs", "schedule"]),
+        (RIGID200, ["-s", "easy", "--scheduling-delay", "12.3456789"], ["jobs", "schedule"]),
+    ],
+    ids=["energy", "events", "scheduling-delay"],
+)
+def test_two_processes_write_the_bytes_of_one(
+    simulated: list[str | Path], decided: list[str], files: list[str], tmp_path: Path
+) -> None:
+    assert run(*simulated, *decided, "-e", tmp_path / "one").exit_code == 0
+    with serving(*decided) as service:
+        options = ["-s", service.endpoint, "-e", tmp_path / "two", "--timeout", str(PATIENCE)]
+        assert call(["batsim", *simulated, *options]) == (0, "", "")
+    for name in files:
+        one, two = (tmp_path / f"{side}_{name}.csv" for side in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_slow_scheduler_starts_jobs_later(tmp_path: Path) -> None:
+    first = {}
+    for delay in ("0", "5"):
+        assert (
+            run(*RIGID200, "-s", "fcfs", "--scheduling-delay", delay, "-e", tmp_path / delay).exit_code == 0
+        )
+        with (tmp_path / f"{delay}_jobs.csv").open() as file:
+            first[delay] = float(next(csv.DictReader(file))["starting_time"])
+    assert first["5"] == pytest.approx(first["0"] + 5)
+
+
+def test_the_report_tells_the_energy_and_all_files(tmp_path: Path) -> None:
+    result = run(*POWER60, "--energy", "-s", "fcfs", "-e", tmp_path / "out", "--json")
+    report = json.loads(result.stdout)
+    assert report["consumed_joules"] == pytest.approx(9.2177e6, rel=1e-4)
+    assert all(Path(file).exists() for file in report["files"])
+    assert len(report["files"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*RIGID200, "--energy"], "host 'node00' does not say what power it draws"),
+        ([*RIGID200, "--events", "nowhere.txt"], "nowhere.txt: cannot read this event file"),
+        (POWER60, "power states can be changed with --energy only"),
+    ],
+)
+def test_what_cannot_be_simulated_is_one_line(
+    arguments: list[str | Path], message: str, tmp_path: Path
+) -> None:
+    result = run(*arguments, "-s", "sleeper", "-e", tmp_path / "out")
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_machine_states_are_not_traced_when_that_is_disabled(tmp_path: Path) -> None:
+    with serving("-s", "fcfs") as service:
+        options = ["-s", service.endpoint, "-e", tmp_path / "out", "--timeout", str(PATIENCE)]
+        assert call(["batsim", *RIGID200, *options, "--disable-machine-state-tracing"]) == (0, "", "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out_jobs.csv", "out_schedule.csv"]
