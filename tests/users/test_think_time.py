@@ -33,10 +33,10 @@ def test_a_session_starts_after_its_predecessor_and_the_think_time() -> None:
     assert submissions(replay(users(workload), hosts=1, speed=0.5)) == {"1": 0, "2": 25}
 
 
-def test_a_session_waits_for_the_last_of_its_predecessors() -> None:
-    """Job 3 was submitted 1 s after job 2 had ended and 5 s after job 1 had; job 1 now runs longer."""
-    workload = workload_of([Record(1, 0, 10, wait=2), Record(1, 1, 15), Record(1, 17, 1)])
-    assert submissions(replay(users(workload), hosts=2, speed=0.5))["3"] == max(20 + 5, 31 + 1)
+def test_a_session_waits_for_all_its_predecessors_and_their_think_times() -> None:
+    """Job 3 was submitted 6 s after job 1 had ended and 1 s after job 2 had; now these end at 20 and 22."""
+    workload = workload_of([Record(1, 0, 10), Record(1, 1, 10.5, wait=3.5), Record(1, 16, 1)])
+    assert submissions(replay(users(workload), hosts=2, speed=0.5))["3"] == max(20 + 6, 22 + 1)
 
 
 def test_jobs_of_a_session_keep_their_distances() -> None:
