@@ -1,0 +1,134 @@
+"""What the charts of the report are made of."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from batsched_py.analysis.plots.graphs import graph_statistics
+from batsched_py.analysis.report import Subject
+from batsched_py.analysis.report.gantt import COLUMNS, ROWS, gantt
+from batsched_py.analysis.report.series import FIGURES, PERIODS, curves
+from batsched_py.workload.sessions import Delimiter
+from batsched_py.workload.swf import read_swf, swf_to_workload
+from tests.runs import Row, run_of, write_log
+
+DAY = 86400.0
+
+
+def points(x: list[float], y: list[float]) -> list[tuple[float, float]]:
+    """The points of a curve, of which only the ends may have been told."""
+    return list(zip(x if len(x) == len(y) else np.linspace(x[0], x[-1], len(y)).tolist(), y, strict=True))
+
+
+def pixels(chart: dict) -> np.ndarray:
+    """The image of a Gantt chart, from 0 for busy to 1 for idle, host 0 in the last row."""
+    image = imread(io.BytesIO(base64.b64decode(chart["image"])))
+    return image / image.max()
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> Subject:
+    """Two users, the second of whom comes an hour late with both jobs."""
+    notes = ("user=1 session=0 recorded=0", "user=2 session=0 recorded=0", "user=2 session=1 recorded=7200")
+    rows = [
+        Row(1, 0, 0, 3600, "0-1", note=notes[0]),
+        Row(2, 3600, 3600, 7200, "0", note=notes[1]),
+        Row(3, 10800, 14400, 18000, "0-1", note=notes[2]),
+    ]
+    return Subject(run_of(tmp_path, rows))
+
+
+def test_every_job_is_in_a_period(late: Subject) -> None:
+    for title in ("Submissions", "Throughput"):
+        rates = points(*curves(late)[title])
+        period = rates[1][0] - rates[0][0]
+        assert sum(rate * period for _, rate in rates) == pytest.approx(3, rel=1e-4), title
+
+
+@pytest.mark.parametrize("end", [1.0, 50.0, 3 * DAY, 400 * DAY])
+def test_periods_of_any_run_fit_into_each_other(tmp_path: Path, end: float) -> None:
+    run = run_of(tmp_path, [Row(1, 0, 0, end, "0")])
+    middles = [x for x, _ in points(*curves(Subject(run))["Utilization"])]
+    doublings = np.log2((middles[1] - middles[0]) / DAY)
+    assert doublings == pytest.approx(round(doublings), abs=1e-4)
+    assert PERIODS / 2 <= len(middles) <= PERIODS + 1
+
+
+def test_utilization_is_the_share_of_busy_hosts(late: Subject) -> None:
+    busy = dict.fromkeys((100.0, 50.0, 0.0), 0)
+    for _, share in points(*curves(late)["Utilization"])[:-1]:
+        busy[share] = busy.get(share, 0) + 1
+    assert busy[100.0] > busy[50.0] > 0
+    assert busy[0.0] > 0
+
+
+def test_the_queue_is_as_long_as_jobs_wait(late: Subject) -> None:
+    queue = points(*curves(late)["Queue"])
+    assert {length for time, length in queue if 10900 < time < 14300} == {1}
+    assert {length for time, length in queue if not 10700 < time < 14500} == {0}
+
+
+def test_the_longest_wait_is_that_of_all_jobs(late: Subject) -> None:
+    waits = points(*curves(late)["Waiting times"])
+    assert waits[0] == (0, 0)
+    assert waits[-1] == (100, 3600)
+
+
+def test_users_are_dots_by_their_number_of_jobs(late: Subject) -> None:
+    drawn = curves(late)
+    assert points(*drawn["Mean lateness of users"]) == [(1, 0), (2, 3600)]
+    assert points(*drawn["Additional lateness of users"]) == [(2, 7200)]
+    assert points(*drawn["Additional lateness by size"]) == [(3, 2400)]
+    assert points(*drawn["User arrivals"]) == [(0, 1), (3600, 2)]
+    assert points(*drawn["Differences of submission times"])[-1] == (100, 3600)
+
+
+def test_who_is_never_late_is_not_in_figures_of_lateness(tmp_path: Path) -> None:
+    run = run_of(tmp_path, [Row(1, 0, 0, 10, "0", note="user=1 recorded=0")])
+    assert [title for title in curves(Subject(run)) if "ateness" in title or "Differences" in title] == []
+
+
+def test_the_log_tells_the_hour_of_the_week(tmp_path: Path) -> None:
+    jobs = [(1, 0, 0, 60, 1, 7), (2, 3600, 0, 60, 1, 7)]
+    log = read_swf(write_log(tmp_path / "log.swf", jobs, "; UnixStartTime: 345600\n"))  # 1970-01-05, a Monday
+    run = run_of(tmp_path, [Row(1, 0, 0, 60, "0"), Row(2, 3600, 3600, 3660, "0")])
+    assert "Submissions by week and hour" not in curves(Subject(run))
+    counts = points(*curves(Subject(run, log))["Submissions by week and hour"])
+    assert [hour for hour, count in counts if count] == [0.5, 1.5]
+    assert len(counts) == 168
+
+
+def test_session_graphs_are_drawn_by_the_share_of_users(tmp_path: Path) -> None:
+    jobs = [(1, 0, 0, 60, 1, 7), (2, 9000, 0, 60, 1, 7), (3, 0, 0, 60, 1, 8)]
+    log = read_swf(write_log(tmp_path / "log.swf", jobs))
+    graphs = graph_statistics(swf_to_workload(log), [Delimiter.parse("arrival:60")])
+    run = run_of(tmp_path, [Row(1, 0, 0, 60, "0")])
+    assert points(*curves(Subject(run, log, graphs))["Longest paths"]) == [(1, 50), (2, 100)]
+
+
+def test_titles_tell_figures_apart() -> None:
+    assert len({figure.title for figure in FIGURES}) == len(FIGURES)
+
+
+def test_busy_hosts_are_dark_in_the_gantt_chart(tmp_path: Path) -> None:
+    run = run_of(tmp_path, [Row(1, 0, 0, 100, "0"), Row(2, 0, 50, 100, "1-3")], nb_hosts=8)
+    chart = gantt(run)
+    image = pixels(chart)
+    assert (chart["hosts"], chart["end"], image.shape) == (8, 100, (8, COLUMNS))
+    assert (image[7] == 0).all()
+    assert (image[4:7, : COLUMNS // 2] == 1).all()
+    assert (image[4:7, COLUMNS // 2 :] == 0).all()
+    assert (image[:4] == 1).all()
+
+
+def test_many_hosts_share_the_rows_of_the_gantt_chart(tmp_path: Path) -> None:
+    image = pixels(gantt(run_of(tmp_path, [Row(1, 0, 0, 100, f"0-{2 * ROWS - 1}")], nb_hosts=4 * ROWS)))
+    assert image.shape == (ROWS, COLUMNS)
+    assert (image[ROWS // 2 :] == 0).all()
+    assert (image[: ROWS // 2] == 1).all()
