@@ -119,6 +119,6 @@ def _relative(experiment: Experiment) -> Experiment:
     )
 
 
-def _shown(path: str) -> str:
+def _shown(name: str) -> str:
     """A path below the present directory is shown relative to it."""
-    return path.removeprefix(f"{os.getcwd()}{os.sep}")
+    return name.replace(f"{os.getcwd()}{os.sep}", "")

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
+from batsched_py.plugins import Registry
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.users import USERS
 
@@ -48,25 +50,29 @@ def digest_of_value(value: Any) -> str:
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
+def plugin_file(name: str) -> str | None:
+    """The file that the name of a scheduler or behaviour mentions, if its code is installed nowhere.
+
+    >>> plugin_file("policies/mine.py:Mine"), plugin_file("easy")
+    ('policies/mine.py', None)
+    """
+    return next((part for part in name.split(":") if part.endswith(".py")), None)
+
+
 def input_files(experiment: Experiment) -> list[str]:
     """The files that an experiment reads, code of the user's own included."""
-    files = [experiment.workload]
-    if experiment.platform is not None:
-        files.append(experiment.platform)
-    for plugin in (experiment.scheduler, experiment.users or ""):
-        if ".py:" in plugin:
-            files.append(plugin.rpartition(":")[0])
-    return files
+    plugins = [plugin_file(name) for name in (experiment.scheduler, experiment.users) if name is not None]
+    return [file for file in (experiment.workload, experiment.platform, *plugins) if file is not None]
 
 
 def identity(experiment: Experiment, simulator: str) -> str:
     """The digest of everything that the results of a run depend on."""
-    anonymous = msgspec.structs.replace(
+    anonymous = structs.replace(
         experiment,
         workload="",
         platform=None,
-        scheduler=experiment.scheduler.rpartition(":")[2],
-        users=experiment.users and experiment.users.rpartition(":")[2],
+        scheduler=_without_file(experiment.scheduler),
+        users=experiment.users and _without_file(experiment.users),
     )
     return digest_of_value(
         {
@@ -78,17 +84,32 @@ def identity(experiment: Experiment, simulator: str) -> str:
     )
 
 
+def _without_file(name: str) -> str:
+    return name.replace(plugin_file(name) or "", "")
+
+
 def digest_of_code(experiment: Experiment) -> str:
-    """The digest of the code that runs an experiment."""
-    return _digest_of_plugins(experiment.scheduler, experiment.users)
+    """The digest of the code of this package that runs an experiment."""
+    modules = [_ROOT, *_plugin_modules(SCHEDULERS, experiment.scheduler)]
+    if experiment.users is not None:
+        modules += _plugin_modules(USERS, experiment.users)
+    return _digest_of_modules(tuple(modules))
+
+
+def _plugin_modules(registry: Registry[Any], name: str) -> tuple[str, ...]:
+    """Where the code of a scheduler or behaviour begins, as far as it is in this package."""
+    file = plugin_file(name)
+    return (_module_of(registry, name),) if file is None else _imports(Path(file), digest_of_file(file))
 
 
 @lru_cache(maxsize=256)
-def _digest_of_plugins(scheduler: str, users: str | None) -> str:
-    modules = [_ROOT, SCHEDULERS.find(scheduler).__module__]
-    if users is not None:
-        modules.append(USERS.find(users).__module__)
-    return digest_of_value({name: digest_of_file(path) for name, path in reachable_modules(modules).items()})
+def _module_of(registry: Registry[Any], name: str) -> str:
+    return registry.find(name).__module__
+
+
+@lru_cache(maxsize=256)
+def _digest_of_modules(roots: tuple[str, ...]) -> str:
+    return digest_of_value({name: digest_of_file(path) for name, path in reachable_modules(roots).items()})
 
 
 def reachable_modules(roots: Iterable[str]) -> dict[str, Path]:
@@ -100,7 +121,7 @@ def reachable_modules(roots: Iterable[str]) -> dict[str, Path]:
         path = _source(name)
         if name not in found and path is not None:
             found[name] = path
-            waiting.extend(_imports(path))
+            waiting.extend(_imports(path, digest_of_file(path)))
     return found
 
 
@@ -116,8 +137,8 @@ def _source(module: str) -> Path | None:
     return Path(spec.origin)
 
 
-@lru_cache(maxsize=256)
-def _imports(path: Path) -> list[str]:
+@lru_cache(maxsize=512)
+def _imports(path: Path, digest: str) -> tuple[str, ...]:
     """The modules of this package that a file imports, wherever in it."""
     names: list[str] = []
     for node in ast.walk(ast.parse(path.read_bytes())):
@@ -125,4 +146,4 @@ def _imports(path: Path) -> list[str]:
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return [name for name in names if name.split(".")[0] == _PACKAGE]
+    return tuple(name for name in names if name.split(".")[0] == _PACKAGE)

@@ -42,7 +42,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.digest import digest_of_file, plugin_file
 from batsched_py.campaign.plan import (
     AXES,
     DEFAULT_METRICS,
@@ -259,9 +259,8 @@ class _Reader:
     def _choice(self, path: KeyPath, entry: Any, registry: Registry[Any]) -> _Choice:
         plugin = self._convert(entry, Plugin, path)
         name = str(path[-1]) if plugin.name is None else plugin.name
-        if ".py:" in name:
-            file, _, cls = name.rpartition(":")
-            name = f"{(self._folder / file).resolve()}:{cls}"
+        if file := plugin_file(name):
+            name = name.replace(file, str((self._folder / file).resolve()))
         options = {key: _as_text(value) for key, value in plugin.options.items()}
         try:
             created = registry.create(name, options)

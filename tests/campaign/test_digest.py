@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,24 @@ def test_only_the_policy_of_a_run_is_part_of_its_code() -> None:
         "batsched_py.campaign.simulate", "batsched_py.schedulers.easy"
     )
     assert "batsched_py.schedulers.fcfs" not in sources("batsched_py.schedulers.easy")
+
+
+def test_a_policy_of_ones_own_brings_the_policy_it_builds_on(
+    experiment: Experiment, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[str]] = []
+    monkeypatch.setattr(digest, "_digest_of_modules", lambda roots: asked.append(sources(*roots)) or "")
+    (folder / "policies.py").write_text("from batsched_py.schedulers.easy import Easy as Mine\n")
+    digest.digest_of_code(structs.replace(experiment, scheduler=f"{folder / 'policies.py'}:Mine"))
+    assert "batsched_py.schedulers.easy" in asked[0]
+
+
+def test_another_module_of_the_same_name_does_not_matter(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = identity(experiment, "built-in")
+    monkeypatch.setitem(sys.modules, "policies", ast)
+    assert identity(experiment, "built-in") == before
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
