@@ -97,10 +97,11 @@ def replay(
     wired: bool = False,
     acknowledge: bool = False,
     reuse: bool = True,
+    delay: float = 0.0,
 ) -> str:
     """The ``jobs.csv`` of a simulation in which users submit all jobs."""
     policy = SCHEDULERS.create(scheduler, {}) if isinstance(scheduler, str) else scheduler
-    process = DecisionProcess(policy, users)
+    process = DecisionProcess(policy, users, delay)
     settings = Settings(dynamic_jobs=True, acknowledge_dynamic_jobs=acknowledge, profile_reuse=reuse)
     return _simulate(Platform.homogeneous(hosts, speed), [], settings, Wired(process) if wired else process)
 

@@ -80,18 +80,18 @@ class DecisionProcess:
                 for job, registration in desk.submissions(now):
                     decisions += registration
                     self._join(job, cluster)
-                    decisions += self._tell_rejected(desk, cluster.take_decisions(), now)
+                    decisions += self._tell_rejected(desk, cluster.take_decisions())
             self._ask(self.scheduler.schedule, cluster)
-            decisions += self._tell_rejected(desk, cluster.take_decisions(), now)
+            decisions += self._tell_rejected(desk, cluster.take_decisions())
             if not desk.is_due(now):
                 decisions += desk.closing(now)
                 return sorted(decisions, key=lambda decision: decision.time) if self._delay else decisions
 
-    def _tell_rejected(self, desk: SubmissionDesk, decisions: list[ev.Event], now: float) -> list[ev.Event]:
+    def _tell_rejected(self, desk: SubmissionDesk, decisions: list[ev.Event]) -> list[ev.Event]:
         """The same decisions, after users have heard which of their jobs are rejected by them."""
         for decision in decisions:
             if isinstance(decision, ev.RejectJob):
-                desk.job_ended(decision.job_id, JobState.REJECTED, now)
+                desk.job_ended(decision.job_id, JobState.REJECTED, decision.time)
         return decisions
 
     def _begin(self, request: ev.Message) -> tuple[Cluster, Guard]:

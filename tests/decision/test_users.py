@@ -147,6 +147,13 @@ def test_a_job_that_the_policy_rejects_makes_its_user_go_on_at_once() -> None:
     assert [event.job_id for event in reply.events if isinstance(event, ev.ExecuteJob)] == ["dyn!3"]
 
 
+def test_users_hear_of_a_rejection_by_a_slow_scheduler_when_it_takes_effect() -> None:
+    user = Chain(2, 1, think_time=3.0)
+    reply = DecisionProcess(Picky(2), [user], scheduling_delay=1.5).react(begins())
+    assert user.heard == [("1", JobState.REJECTED, 1.5)]
+    assert [event.at for event in reply.events if isinstance(event, ev.CallMeLater)] == [4.5]
+
+
 def test_a_job_is_started_before_its_acknowledgement_which_is_no_news() -> None:
     policy = Picky()
     process = DecisionProcess(policy, [Chain(1, think_time=1.0)])

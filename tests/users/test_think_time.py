@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError
@@ -122,14 +122,22 @@ def test_no_job_is_lost_or_submitted_twice(log: list[Record], sessions: str, edg
     assert sorted(submitted) == sorted(job.name for job in workload.jobs)
 
 
-@given(records(st.integers(1, 5), WAITS), DELIMITERS, st.sampled_from(["easy", "arbitrary"]))
-def test_the_wire_and_its_settings_change_nothing(log: list[Record], sessions: str, policy: str) -> None:
-    """On hosts whose speed makes times that six decimals cannot tell."""
+@settings(max_examples=50)
+@given(
+    records(st.integers(1, 5), WAITS),
+    DELIMITERS,
+    st.sampled_from(["easy", "arbitrary"]),
+    st.sampled_from([0.0, 12.3456789]),
+)
+def test_the_wire_and_its_settings_change_nothing(
+    log: list[Record], sessions: str, policy: str, delay: float
+) -> None:
+    """On hosts whose speed makes times that six decimals cannot tell, with a quick or a slow scheduler."""
     workload = workload_of(log)
 
     def jobs_csv(wired: bool, acknowledge: bool, reuse: bool) -> str:
         scheduler = Arbitrary() if policy == "arbitrary" else policy
-        return replay(users(workload, sessions), 4, scheduler, 0.7, wired, acknowledge, reuse)
+        return replay(users(workload, sessions), 4, scheduler, 0.7, wired, acknowledge, reuse, delay)
 
     for reuse in (False, True):
         in_process = jobs_csv(wired=False, acknowledge=False, reuse=reuse)
