@@ -1,0 +1,365 @@
+"""The report of a campaign, looked at in a real browser."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from matplotlib.image import imread
+
+from batsched_py.campaign.conduct import Conductor, conduct
+from batsched_py.campaign.html_report import write_html
+from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.run import Done, Task, execute
+from batsched_py.campaign.store import Campaign
+from batsched_py.cli.main import batsched_py
+from tests.campaign.conftest import POLICIES
+
+CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+NO_NETWORK = (
+    "--disable-background-networking --disable-component-update --disable-sync --no-first-run "
+    "--headless=new --no-sandbox --disable-gpu --window-size=1400,1000"
+)
+SECONDS = 20
+
+PLAN = """
+title = "<b>Half</b> the machine & </script> no harm"
+metrics = ["makespan", "mean_waiting_time", "utilization", "mean_lateness"]
+repetitions = 2
+
+[logs]
+small = { file = "small log.swf" }
+
+[platforms]
+full = { hosts = 64 }
+half = { hosts = 32 }
+
+[schedulers]
+fcfs = { options = { seed = 0 } }
+shuffled = { name = "policies.py:Shuffled" }
+
+[users]
+think-time = {}
+"""
+
+
+class Here:
+    """Executes in this process."""
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
+        return map(execute, tasks)
+
+
+def conducted(folder: Path, plan: str, lines: Sequence[str]) -> Campaign:
+    """A campaign of this plan on a log with these lines."""
+    (folder / "small log.swf").write_text("".join(lines))
+    (folder / "policies.py").write_text(POLICIES)
+    (folder / "plan.toml").write_text(plan)
+    conductor = Conductor(read_plan(folder / "plan.toml"), folder / "results")
+    campaign = conductor.campaign()
+    assert list(conduct(campaign, conductor.tasks(campaign), Here()))
+    return Campaign.open(folder / "results")
+
+
+@pytest.fixture(scope="module")
+def log(root: Path) -> list[str]:
+    """The lines of a log of a few hundred jobs."""
+    return (root / "workloads" / "sample.swf").read_text().splitlines(keepends=True)[:320]
+
+
+@pytest.fixture(scope="module")
+def campaign(log: list[str], tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+    """Two machines, two schedulers, one of which is repeated with another seed."""
+    return conducted(tmp_path_factory.mktemp("campaign"), PLAN, log)
+
+
+@pytest.fixture(scope="module")
+def page(campaign: Campaign) -> Path:
+    """The report, written by the command."""
+    file = campaign.folder / "report.html"
+    result = CliRunner().invoke(batsched_py, ["campaign", "report", str(campaign.folder), "-o", str(file)])
+    assert result.exit_code == 0, result.output
+    return file
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A browser that talks to nobody."""
+    if CHROMIUM is None or CHROMEDRIVER is None:
+        pytest.skip("needs a browser: apt-get install chromium chromium-driver")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install -e .[dev]")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*NO_NETWORK.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(CHROMEDRIVER))
+    try:
+        driver.set_page_load_timeout(SECONDS)
+        driver.set_script_timeout(SECONDS)
+        yield driver
+    finally:
+        driver.quit()
+
+
+@pytest.fixture
+def browser(chromium: Any, page: Path) -> Any:
+    """The browser with the page in it, as it is at first, and its logs empty before."""
+    chromium.get("about:blank")
+    for kind in ("browser", "performance"):
+        chromium.get_log(kind)
+    chromium.get(page.as_uri())
+    painted(chromium)
+    return chromium
+
+
+def painted(browser: Any) -> None:
+    """Wait until the browser has shown the page as it is now, pictures included."""
+    browser.execute_async_script(
+        "const done = arguments[0];"
+        "const shown = () => requestAnimationFrame(() => requestAnimationFrame(done));"
+        "Promise.all(data.rows.map((row) => row.image?.decode())).then(shown);"
+    )
+
+
+def find(browser: Any, selector: str) -> list[Any]:
+    return browser.find_elements("css selector", selector)
+
+
+def click(browser: Any, selector: str, text: str | None = None) -> None:
+    """Click the first element, or the one that begins with a text, and leave it with the pointer."""
+    next(each for each in find(browser, selector) if text is None or each.text.startswith(text)).click()
+    leave(browser)
+
+
+def leave(browser: Any) -> None:
+    """Move the pointer to where nothing is."""
+    from selenium.webdriver import ActionChains
+
+    chain = ActionChains(browser)
+    chain.w3c_actions.pointer_action.move_to_location(1, 1)
+    chain.perform()
+    painted(browser)
+
+
+def table(browser: Any) -> list[list[str]]:
+    """What the cells of the results say, row by row."""
+    return browser.execute_script(
+        "return [...document.querySelectorAll('#results tbody tr')]"
+        ".map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+
+
+def drawings(browser: Any) -> dict[str, str]:
+    """What is on the canvas of each figure that is shown, by its title."""
+    return browser.execute_script(
+        "return Object.fromEntries([...document.querySelectorAll('figure:not([hidden])')].map((figure) =>"
+        "[figure.querySelector('figcaption').firstChild.textContent,"
+        " figure.querySelector('canvas').toDataURL()]))"
+    )
+
+
+def variety(png: bytes) -> float:
+    """How much the pixels of an image differ from each other."""
+    return float(np.std(imread(io.BytesIO(png))[:, :, :3]))
+
+
+# --- at first sight ------------------------------------------------------------------------------
+
+
+def test_the_browser_complains_about_nothing(browser: Any) -> None:
+    assert browser.get_log("browser") == []
+
+
+def test_nothing_is_fetched_from_anywhere(browser: Any) -> None:
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    urls = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    assert any(url.endswith("report.html") for url in urls)
+    assert [url for url in urls if not url.startswith(("file:", "data:"))] == []
+
+
+def test_a_title_is_text_whatever_is_in_it(browser: Any) -> None:
+    assert browser.title == "<b>Half</b> the machine & </script> no harm"
+    assert find(browser, "h1")[0].text == browser.title
+
+
+def test_a_row_for_each_configuration_in_the_order_of_the_plan(browser: Any) -> None:
+    expected = [["full", "fcfs"], ["full", "shuffled"], ["half", "fcfs"], ["half", "shuffled"]]
+    assert [row[1:3] for row in table(browser)] == expected
+
+
+def test_repetitions_have_a_confidence_interval(browser: Any) -> None:
+    assert [["±" in cell for cell in row[3:]] for row in table(browser)] == [[False] * 4, [True] * 4] * 2
+
+
+def test_the_best_of_each_column_is_marked(browser: Any, campaign: Campaign) -> None:
+    means = campaign.table().groupby(["platform", "scheduler"])[["mean_waiting_time", "utilization"]].mean()
+    for column, best in ((4, means["mean_waiting_time"].idxmin()), (5, means["utilization"].idxmax())):
+        rows = find(browser, f"#results tbody tr:has(td:nth-child({column + 1}).best)")
+        assert [tuple(row.text.split()[:2]) for row in rows] == [best]
+
+
+def test_each_run_has_links_to_its_files(browser: Any, page: Path, campaign: Campaign) -> None:
+    links = [link.get_dom_attribute("href") for link in find(browser, "#runs a")]
+    files = [(page.parent / unquote(link)).resolve() for link in links]
+    expected = {(run.folder / f.path).resolve() for run in campaign.finished() for f in run.manifest.results}
+    assert set(files) == expected | {(run.folder / "manifest.json").resolve() for run in campaign.finished()}
+
+
+def test_the_plan_is_shown(browser: Any) -> None:
+    assert find(browser, "#plan")[0].text.strip() == PLAN.strip()
+
+
+def test_no_figure_is_blank(browser: Any) -> None:
+    assert variety(browser.get_screenshot_as_png()) > 0.05
+    canvases = find(browser, "figure canvas, #gantt canvas")
+    assert len(canvases) > 10
+    for canvas in canvases:
+        assert variety(canvas.screenshot_as_png) > 0.05
+
+
+# --- when it is used -----------------------------------------------------------------------------
+
+
+def test_a_click_on_a_value_leaves_only_what_has_it(browser: Any) -> None:
+    click(browser, "#filters button", "half")
+    assert [row[1:3] for row in table(browser)] == [["half", "fcfs"], ["half", "shuffled"]]
+    click(browser, "#filters button", "shuffled")
+    assert [row[1:3] for row in table(browser)] == [["half", "shuffled"]]
+    click(browser, "#filters button", "half")
+    assert [row[1:3] for row in table(browser)] == [["full", "shuffled"], ["half", "shuffled"]]
+
+
+def test_a_click_on_a_heading_sorts(browser: Any) -> None:
+    def waits() -> list[float]:
+        return [float(row[4].split("±")[0].replace(",", "")) for row in table(browser)]
+
+    planned = waits()
+    click(browser, "#results th", "mean waiting time")
+    assert waits() == sorted(planned) != planned
+    click(browser, "#results th", "mean waiting time")
+    assert waits() == sorted(planned, reverse=True)
+    click(browser, "#results th", "mean waiting time")
+    assert waits() == planned
+
+
+def test_a_run_is_switched_off_and_on_in_every_figure(browser: Any) -> None:
+    before = drawings(browser)
+    click(browser, "#results tbody input")
+    without = drawings(browser)
+    same = {"Longest paths", "Arities"}  # the graphs of the log's users are the same in all runs
+    assert {title for title in before if before[title] == without[title]} <= same
+    click(browser, "#legend .chip", "full · fcfs")
+    assert drawings(browser) == before
+
+
+def test_a_drag_zooms_all_figures_over_time_and_a_double_click_shows_all_again(browser: Any) -> None:
+    from selenium.webdriver import ActionChains
+
+    before = drawings(browser)
+    canvas = find(browser, "figure canvas")[0]
+    ActionChains(browser).move_to_element_with_offset(canvas, -60, 0).click_and_hold().move_by_offset(
+        90, 0
+    ).release().perform()
+    leave(browser)
+    zoomed = drawings(browser)
+    assert {"Submissions", "Queue", "Utilization"} <= {t for t in before if before[t] != zoomed[t]}
+    assert before["Waiting times"] == zoomed["Waiting times"]
+    ActionChains(browser).double_click(canvas).perform()
+    leave(browser)
+    assert drawings(browser) == before
+
+
+def test_the_pointer_is_told_the_value_of_the_nearest_run(browser: Any) -> None:
+    from selenium.webdriver import ActionChains
+
+    ActionChains(browser).move_to_element(find(browser, "figure canvas")[1]).perform()
+    painted(browser)
+    tip = find(browser, "figure:nth-child(2) .tip")[0].text
+    assert re.fullmatch(r"(as recorded|(full|half) · (fcfs|shuffled))\n[\d,]+ jobs at [\d.]+ \w+", tip)
+
+
+def test_the_gantt_chart_is_that_of_the_chosen_run(browser: Any) -> None:
+    canvas = find(browser, "#gantt canvas")[0]
+    first = browser.execute_script("return arguments[0].toDataURL()", canvas)
+    find(browser, "#gantt-run option")[2].click()
+    painted(browser)
+    assert browser.execute_script("return arguments[0].toDataURL()", canvas) != first
+
+
+def test_it_is_dark_where_the_user_prefers_that(browser: Any) -> None:
+    light = drawings(browser)
+    emulate = "Emulation.setEmulatedMedia"
+    browser.execute_cdp_cmd(emulate, {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+    try:
+        painted(browser)
+        assert imread(io.BytesIO(browser.get_screenshot_as_png()))[0, 0, :3].max() < 0.2
+        assert all(light[title] != image for title, image in drawings(browser).items())
+    finally:
+        browser.execute_cdp_cmd(emulate, {"features": []})
+
+
+# --- without a browser ---------------------------------------------------------------------------
+
+
+def content(page: Path) -> dict[str, Any]:
+    """What the page knows."""
+    return json.loads(re.search(r'<script id="data"[^>]*>(.*?)</script>', page.read_text())[1])
+
+
+def test_the_same_results_make_the_same_page(campaign: Campaign, page: Path) -> None:
+    again = page.with_name("again.html")
+    write_html(again, campaign)
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_progress_is_told_row_by_row(campaign: Campaign, tmp_path: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    write_html(tmp_path / "report.html", campaign, lambda done, total: steps.append((done, total)))
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_without_the_log_the_page_says_what_it_lacks(log: list[str], tmp_path: Path) -> None:
+    campaign = conducted(tmp_path, PLAN.replace("half = { hosts = 32 }", ""), log)
+    write_html(tmp_path / "with.html", campaign)
+    (tmp_path / "small log.swf").unlink()
+    write_html(tmp_path / "without.html", campaign)
+    lacking = "Not drawn, for want of the log small"
+    assert [lacking in (tmp_path / name).read_text() for name in ("with.html", "without.html")] == [
+        False,
+        True,
+    ]
+    figures, fewer = (
+        set(content(tmp_path / name)["rows"][0]["curves"]) for name in ("with.html", "without.html")
+    )
+    assert figures - fewer == {"Submissions by week and hour", "Longest paths", "Arities"}
+
+
+def test_a_run_without_an_executed_job_has_a_row_and_no_curves(log: list[str], tmp_path: Path) -> None:
+    wide = [line for line in log if line.startswith(";") or int(line.split()[4]) > 1]
+    campaign = conducted(tmp_path, PLAN.replace("hosts = 32", "hosts = 1"), wide)
+    write_html(tmp_path / "report.html", campaign)
+    assert [bool(row["curves"]) for row in content(tmp_path / "report.html")["rows"]] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_failed_run_is_listed_with_its_reason(log: list[str], tmp_path: Path) -> None:
+    broken = PLAN.replace("policies.py:Shuffled", "policies.py:Broken")
+    write_html(tmp_path / "report.html", conducted(tmp_path, broken, log))
+    runs = content(tmp_path / "report.html")["runs"]
+    assert [bool(run["links"]) for run in runs] == [True, True, False, False, False, False]
+    assert "I am broken" in runs[2]["remark"]
+    assert "2 of 6 runs are finished" in (tmp_path / "report.html").read_text()
