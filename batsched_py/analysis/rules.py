@@ -6,6 +6,7 @@ the full identifier of each job as ``id`` and its hosts as ``hosts``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from math import inf
@@ -190,6 +191,7 @@ def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[
     """Every job of the workloads is there, as they describe it, and no other.
 
     Jobs under other workload names were registered in the course of the simulation: no file describes them.
+    A job that a user submitted notes when it was recorded, and may have a profile of its own.
     """
     described = {job.id: job for load in workloads for job in load.jobs}
     names = {load.name for load in workloads}
@@ -209,15 +211,20 @@ def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[
             yield Violation("workload", (row.id,), row.submission_time, f"job {row.id} {difference}")
 
 
+_RECORDED = re.compile(r"(?:^| )recorded=(\d+(?:\.\d+)?)(?: |$)")
+
+
 def _differences(row: Any, job: Job, codes: ReturnCodes) -> Iterator[str]:
+    note = _RECORDED.search(row.metadata)
+    submission = row.submission_time if note is None else float(note[1])
     if row.requested_number_of_resources != job.size:
         yield f"asks for {row.requested_number_of_resources} hosts, in the workload for {job.size}"
-    if abs(row.submission_time - job.submission_time) > SLACK:
-        yield f"is submitted at {row.submission_time:.6f}, in the workload at {job.submission_time:.6f}"
+    if abs(submission - job.submission_time) > SLACK:
+        yield f"is submitted at {submission:.6f}, in the workload at {job.submission_time:.6f}"
     limit = job.walltime if job.has_walltime else -1.0
     if abs(row.requested_time - limit) > SLACK:
         yield f"has the walltime {row.requested_time:.6f}, in the workload {limit:.6f}"
-    if row.profile != job.profile:
+    if row.profile != job.profile and (note is None or row.profile != f"job_{job.name}"):
         yield f"has the profile {row.profile!r}, in the workload {job.profile!r}"
     elif row.final_state in (JobState.SUCCESS, JobState.FAILED):
         code = codes.of(job.profile)

@@ -84,6 +84,17 @@ def test_a_batsim_without_dynamic_jobs_is_refused(log: Path, tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.parametrize("mode", ["plain", "reuse"])
+def test_what_users_make_of_a_log_is_a_valid_schedule_of_it(mode: str, log: Path, tmp_path: Path) -> None:
+    with serving("-s", "easy", "-w", log, *THINK_TIME) as service:
+        arguments = ["-s", service.endpoint, "--hosts", "24", "--enable-dynamic-jobs", *MODES[mode]]
+        assert call(["batsim", "-e", tmp_path / "out", *arguments]) == (0, "", "")
+    schedule = tmp_path / "out_jobs.csv"
+    assert invoke("validate", schedule, "-w", log, "--hosts", "24", "--policy", "easy").exit_code == 0
+    schedule.write_text(schedule.read_text().replace("recorded=", "recorded=1", 1))
+    assert "in the workload at" in invoke("validate", schedule, "-w", log, "--hosts", "24").stdout
+
+
 def test_several_logs_are_played_together(log: Path, tmp_path: Path) -> None:
     run(tmp_path / "two", "-w", log, "-w", log, "-s", "easy", "--hosts", "64", *THINK_TIME)
     ids = [(row["workload_name"], row["job_id"]) for row in rows(tmp_path / "two")]
