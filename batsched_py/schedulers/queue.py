@@ -113,7 +113,8 @@ class JobQueue:
         score = score or self._score
         if score is None and end - begin < _SHORT:
             for job, size, estimate in zip(jobs[begin:end], sizes.tolist(), estimates.tolist(), strict=True):
-                if size <= widest() and (condition is None or condition(size, estimate)) and job is not None:
+                meets = size <= widest() and (condition is None or condition(size, estimate))
+                if meets and job is not None and job in self:
                     yield job
             return
         found = np.flatnonzero(sizes <= widest())
@@ -128,7 +129,7 @@ class JobQueue:
             if not meets[first]:
                 return
             job = jobs[begin + found[first]]
-            if job is not None:
+            if job is not None and job in self:
                 yield job
             found, sizes, estimates = found[first + 1 :], sizes[first + 1 :], estimates[first + 1 :]
 

@@ -1,0 +1,152 @@
+"""Orders of the queue: each against its formula, job by job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, log2, log10
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job
+from batsched_py.schedulers import Cluster
+from batsched_py.schedulers.orders import HALF_LIFE, OrderName, order
+
+NOW = 1000.0
+
+
+def job(name: str, submission: float, size: int, walltime: float, user: str | None = None) -> Job:
+    return Job(f"w0!{name}", submission, size, walltime, "p", {} if user is None else {"user": user})
+
+
+def cluster_with(*jobs: Job, now: float = NOW, hosts: int = 64) -> Cluster:
+    cluster = Cluster(HostSet.range(hosts))
+    cluster.now = now
+    for one in jobs:
+        cluster.submit(one)
+    return cluster
+
+
+def names(cluster: Cluster) -> list[str]:
+    return [job.name for job in cluster.queue]
+
+
+#: What the definitions say of one job; the lowest goes first.
+FORMULAS: dict[OrderName, Callable[[Job], float]] = {
+    "submission": lambda job: job.submission_time,
+    "shortest": lambda job: job.walltime,
+    "longest": lambda job: -job.walltime,
+    "smallest-area": lambda job: job.size * job.walltime,
+    "largest-area": lambda job: -job.size * job.walltime,
+    "expansion-factor": lambda job: -(1 + (NOW - job.submission_time) / job.walltime),
+    "wfp3": lambda job: -job.size * ((NOW - job.submission_time) / job.walltime) ** 3,
+    "unicep": lambda job: -(NOW - job.submission_time) / (log2(max(job.size, 2)) * job.walltime),
+    "f1": lambda job: log10(max(job.walltime, 1)) * job.size + 870 * log10(max(job.submission_time, 1)),
+}
+
+jobs = st.lists(
+    st.builds(
+        job,
+        st.just("?"),
+        st.integers(0, 1000).map(float),
+        st.integers(1, 64),
+        st.one_of(st.integers(1, 5000).map(float), st.just(inf)),
+    ),
+    min_size=1,
+    max_size=80,
+).map(
+    lambda jobs: [
+        job(str(n), *args)
+        for n, args in enumerate(sorted((j.submission_time, j.size, j.walltime) for j in jobs))
+    ]
+)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@given(waiting=jobs)
+def test_an_order_is_its_formula(name: OrderName, waiting: list[Job]) -> None:
+    cluster = cluster_with(*waiting)
+    cluster.order_queue(order(name, cluster))
+    scores = [FORMULAS[name](one) for one in cluster.queue]
+    assert scores == pytest.approx(sorted(scores))
+    assert FORMULAS[name](cluster.queue.head) == pytest.approx(min(scores))
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_equal_jobs_go_in_submission_order(name: OrderName) -> None:
+    cluster = cluster_with(*(job(str(number), 5.0, 2, 60.0) for number in range(50)))
+    cluster.order_queue(order(name, cluster))
+    assert names(cluster) == [str(number) for number in range(50)]
+
+
+def test_an_order_that_depends_on_time_changes_with_it() -> None:
+    cluster = cluster_with(job("large", 0.0, 8, 100.0), job("small", 0.0, 1, 10.0), now=1.0)
+    cluster.order_queue(order("f1", cluster))
+    assert names(cluster) == ["small", "large"]
+    cluster.order_queue(order("wfp3", cluster))
+    assert names(cluster) == ["small", "large"]
+    late = job("late", 990.0, 1, 10.0)
+    cluster.submit(late)
+    cluster.now = 991.0
+    assert cluster.queue.head.name == "small"
+    cluster.now = 1e9
+    assert names(cluster) == ["small", "late", "large"]
+
+
+def run_for(cluster: Cluster, one: Job, seconds: float) -> None:
+    cluster.submit(one)
+    cluster.start(one)
+    cluster.now += seconds
+    cluster.release(one.id)
+
+
+def test_fair_share_puts_the_user_first_who_has_used_least() -> None:
+    cluster = cluster_with(now=0.0)
+    cluster.order_queue(order("fair-share", cluster))
+    run_for(cluster, job("1", 0.0, 4, inf, "ann"), 100.0)
+    run_for(cluster, job("2", 0.0, 2, inf, "bob"), 100.0)
+    for name, user in (("a", "ann"), ("b", "bob"), ("c", "cid"), ("d", None)):
+        cluster.submit(job(name, cluster.now, 1, 10.0, user))
+    assert names(cluster) == ["c", "d", "b", "a"]
+
+
+def test_fair_share_counts_what_runs() -> None:
+    cluster = cluster_with(now=0.0)
+    cluster.order_queue(order("fair-share", cluster))
+    for name, size, user in (("1", 1, "ann"), ("2", 3, "bob")):
+        running = job(name, 0.0, size, inf, user)
+        cluster.submit(running)
+        cluster.start(running)
+    cluster.submit(job("b", 0.0, 1, 10.0, "bob"))
+    cluster.submit(job("a", 0.0, 1, 10.0, "ann"))
+    assert names(cluster) == ["b", "a"]
+    cluster.now = 5.0
+    assert names(cluster) == ["a", "b"]
+
+
+def test_fair_share_forgets_by_halves() -> None:
+    cluster = cluster_with(now=0.0)
+    cluster.order_queue(order("fair-share", cluster))
+    run_for(cluster, job("1", 0.0, 1, inf, "ann"), 100.0)
+    cluster.now = HALF_LIFE
+    run_for(cluster, job("2", 0.0, 1, inf, "bob"), 60.0)
+    cluster.submit(job("b", cluster.now, 1, 10.0, "bob"))
+    cluster.submit(job("a", cluster.now, 1, 10.0, "ann"))
+    assert names(cluster) == ["a", "b"]
+    run_for(cluster, job("3", 0.0, 1, inf, "ann"), 5.0)
+    assert names(cluster) == ["a", "b"]
+    run_for(cluster, job("4", 0.0, 1, inf, "ann"), 15.0)
+    assert names(cluster) == ["b", "a"]
+
+
+def test_fair_share_lasts_for_centuries() -> None:
+    cluster = cluster_with(now=0.0)
+    cluster.order_queue(order("fair-share", cluster))
+    for number in range(20):
+        run_for(cluster, job(f"{number}a", 0.0, 2, inf, "ann"), 300 * HALF_LIFE)
+        run_for(cluster, job(f"{number}b", 0.0, 1, inf, "bob"), 300 * HALF_LIFE)
+    cluster.submit(job("b", cluster.now, 1, 10.0, "bob"))
+    cluster.submit(job("a", cluster.now, 1, 10.0, "ann"))
+    assert names(cluster) == ["a", "b"]

@@ -1,0 +1,148 @@
+"""Which of the free hosts a job gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.errors import InputError
+from batsched_py.protocol.events import SimulationBegins
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Host
+from batsched_py.schedulers import Cluster, Scheduler
+from batsched_py.schedulers.selection import SelectionName, best_fit, contiguous, selection, spread
+from batsched_py.simulator.platform import read_platform
+from tests.reference_schedulers import RefJob
+from tests.scheduling import policy, run, schedule_of, workload_of
+
+SELECTIONS: tuple[SelectionName, ...] = get_args(SelectionName)
+
+
+def machine(*speeds: float) -> SimulationBegins:
+    return SimulationBegins(
+        [Host(number, f"h{number}") for number in range(len(speeds))], speeds=list(speeds)
+    )
+
+
+def test_these_are_all_there_are() -> None:
+    assert set(SELECTIONS) == {"lowest", "contiguous", "best-fit", "spread", "random", "fastest"}
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+@given(free=st.sets(st.integers(0, 40), min_size=1), data=st.data())
+def test_a_selection_takes_so_many_of_the_free_hosts(
+    name: SelectionName, free: set[int], data: st.DataObject
+) -> None:
+    count = data.draw(st.integers(1, len(free)))
+    taken = selection(name, machine(*range(41)), 0)(HostSet.of(free), count)
+    assert taken <= HostSet.of(free)
+    assert len(taken) == count
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_all_hosts_are_all_hosts(name: SelectionName) -> None:
+    assert selection(name, machine(1, 2, 1, 2), 0)(HostSet.range(4), 4) == HostSet.range(4)
+
+
+def test_contiguous_hosts_are_in_one_row_where_there_is_one() -> None:
+    assert str(contiguous(HostSet.parse("0-1 3 5-9"), 3)) == "5-7"
+    assert str(contiguous(HostSet.parse("0-1 3 5-9"), 2)) == "0-1"
+    assert str(contiguous(HostSet.parse("0-1 3 5-9"), 6)) == "0-1 3 5-7"
+
+
+def test_best_fit_leaves_long_rows_whole() -> None:
+    free = HostSet.parse("0-4 6-7 9-11 20")
+    assert [str(best_fit(free, count)) for count in (1, 2, 3, 4)] == ["20", "6-7", "9-11", "0-3"]
+
+
+def test_best_fit_takes_few_rows_where_one_is_not_enough() -> None:
+    free = HostSet.parse("0-4 6-7 9-11 20")
+    assert [str(best_fit(free, count)) for count in (6, 7, 8, 10)] == [
+        "0-4 20",
+        "0-4 6-7",
+        "0-4 9-11",
+        "0-4 6-7 9-11",
+    ]
+
+
+def test_spread_hosts_are_far_apart() -> None:
+    assert str(spread(HostSet.parse("0-3 10-13"), 2)) == "0 10"
+
+
+def test_random_hosts_are_the_same_for_the_same_seed_only() -> None:
+    free = HostSet.range(100)
+
+    def choices(seed: int) -> list[HostSet]:
+        choose = selection("random", machine(), seed)
+        return [choose(free, 10) for _ in range(5)]
+
+    assert choices(1) == choices(1) != choices(2)
+    assert len(set(map(str, choices(1)))) == 5
+
+
+def test_the_fastest_hosts_come_first_and_equal_ones_by_number() -> None:
+    choose = selection("fastest", machine(1, 3, 2, 3, 2), 0)
+    assert [str(choose(HostSet.range(5), count)) for count in (1, 2, 3, 4)] == ["1", "1 3", "1-3", "1-4"]
+
+
+PLATFORM = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1"><zone id="AS0" routing="Full">
+  <host id="master_host" speed="1Gf"/>
+  <host id="a" speed="1Gf">{slow}</host>
+  <host id="b" speed="4Gf">{fast}</host>
+</zone></platform>
+"""
+
+
+@pytest.fixture
+def uneven(tmp_path: Path) -> Path:
+    path = tmp_path / "uneven.xml"
+    path.write_text(PLATFORM.format(slow="", fast=""))
+    return path
+
+
+def test_the_simulator_tells_the_speeds(uneven: Path) -> None:
+    workload = workload_of([RefJob("1", 0, 1, 8)])
+    schedule = schedule_of(
+        DecisionProcess(policy("fcfs", selection="fastest")), workload, read_platform(uneven)
+    )
+    assert list(schedule["allocated_resources"]) == ["1"]
+
+
+def test_without_speeds_a_property_tells_them() -> None:
+    hosts = [Host(0, "a", properties={"speed": "1"}), Host(1, "b", properties={"speed": "4e9"})]
+    assert str(selection("fastest", SimulationBegins(hosts), 0)(HostSet.range(2), 1)) == "1"
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"), [({}, "give each host .* a property `speed`"), ({"speed": "2Gf"}, "'2Gf'")]
+)
+def test_without_either_the_fastest_cannot_be_selected(properties: dict[str, str], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        selection("fastest", SimulationBegins([Host(0, "a", properties=properties)]), 0)
+
+
+def test_a_policy_gives_jobs_the_hosts_of_its_selection() -> None:
+    jobs = [RefJob("1", 0, 2, 5), RefJob("2", 0, 2, 5)]
+    schedule = run(policy("fcfs", selection="spread"), jobs, 6)
+    assert list(schedule["allocated_resources"]) == ["0 3", "1 4"]
+
+
+class LastHosts(Scheduler):
+    """Gives each job the hosts with the highest numbers."""
+
+    name = "last-hosts"
+
+    def schedule(self, cluster: Cluster) -> None:
+        for job in cluster.fitting():
+            cluster.start(job, HostSet.of(list(cluster.free)[-job.size :]))
+
+
+def test_a_policy_may_choose_hosts_itself() -> None:
+    assert list(run(LastHosts(), [RefJob("1", 0, 2, 5)], 6)["allocated_resources"]) == ["4-5"]
