@@ -137,23 +137,22 @@ def _answer_energy(world: World, decision: ev.QueryEnergy) -> None:
 def _set_metadata(world: World, decision: ev.SetJobMetadata) -> None:
     if '"' in decision.metadata:
         raise RuleBroken('metadata may not contain the character "')
-    _check_known(world, decision.job_id)
-    world.metadata[decision.job_id] = decision.metadata
+    if _is_open(world, decision.job_id):
+        world.metadata[decision.job_id] = decision.metadata
 
 
 def _deliver(world: World, decision: ev.TellJob) -> None:
-    _check_known(world, decision.job_id)
-    world.runner.deliver(decision.job_id, decision.message)
+    if _is_open(world, decision.job_id):
+        world.runner.deliver(decision.job_id, decision.message)
 
 
-def _check_known(world: World, job_id: str) -> None:
-    if not (
-        job_id in world.waiting
-        or job_id in world.runner.running
-        or world.has_just_completed(job_id)
-        or world.is_to_come(job_id)
-    ):
-        raise RuleBroken(f"job {job_id} is unknown or was reported completed")
+def _is_open(world: World, job_id: str) -> bool:
+    """Whether something can still be done about a job: not if it has completed, which was not told yet."""
+    if job_id in world.waiting or job_id in world.runner.running or world.is_to_come(job_id):
+        return True
+    if world.has_just_completed(job_id):
+        return False
+    raise RuleBroken(f"job {job_id} is unknown or was reported completed")
 
 
 def _change_state(world: World, decision: ev.ChangeJobState) -> None:

@@ -29,9 +29,7 @@ def run_batsim(arguments: Sequence[str], process: RecordedProcess) -> None:
         service = Thread(target=Server(end, lambda: process).serve)
         service.start()
         try:
-            command.main(
-                [*arguments, "-s", end.endpoint, "--timeout", str(PATIENCE)], standalone_mode=False
-            )
+            command.main([*arguments, "-s", end.endpoint, "--timeout", str(PATIENCE)], standalone_mode=False)
         finally:
             service.join(PATIENCE)
 

@@ -341,3 +341,36 @@ def test_what_was_written_before_a_breach_stays(tmp_path: Path) -> None:
         "out_pstate_changes.csv.part",
     ]
     assert "\na,w0,sleep,0.000000" in (tmp_path / "out_jobs.csv.part").read_text()
+
+
+def test_a_job_that_ends_while_one_thinks_can_still_be_named() -> None:
+    jobs = workload({"id": "a"}, {"id": "b"})
+    drive = Drive(Batsim(platform(), [jobs]))
+    drive.reply()
+    decisions: list[ev.Event] = [
+        execute("a", "0"),
+        ev.KillJobs(["w0!a"], time=15.0),
+        ev.KillJobs(["w0!a"], time=15.0),
+        ev.SetJobMetadata("w0!a", "too late", time=15.0),
+        ev.TellJob("w0!a", "too late", time=15.0),
+        ev.RejectJob("w0!b", time=15.0),
+    ]
+    drive.reply(*decisions, now=20.0)
+    (completed,), (killed,) = drive.all(ev.JobCompleted), drive.all(ev.JobsKilled)
+    assert (completed.time, completed.state) == (10.0, JobState.SUCCESS)
+    assert (killed.time, killed.job_ids, killed.progress) == (15.0, ["w0!a"], {})
+
+
+def test_two_kills_of_a_job_are_acknowledged_once() -> None:
+    drive = started()
+    drive.reply(ev.KillJobs(["w0!runs", "w0!runs"]), ev.KillJobs(["w0!runs"]))
+    assert len(drive.all(ev.JobsKilled)) == 1
+
+
+def test_a_job_of_a_file_can_be_annotated_before_it_is_submitted(tmp_path: Path) -> None:
+    jobs = workload({"id": "a", "subtime": 50})
+    drive = Drive(Batsim(platform(), [jobs], outputs=Outputs(str(tmp_path / "out"))))
+    drive.until(ev.JobSubmitted, ev.SetJobMetadata("w0!a", "early"))
+    drive.reply(ev.RejectJob("w0!a"))
+    drive.finish()
+    assert '"early"' in (tmp_path / "out_jobs.csv").read_text()
