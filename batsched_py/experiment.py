@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.decision.pybatsim import PYBATSIM, PyBatsimProcess
 from batsched_py.errors import InputError
 from batsched_py.protocol.events import Event, Settings
-from batsched_py.schedulers import SCHEDULERS, Scheduler
+from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform, read_platform
@@ -19,12 +20,18 @@ from batsched_py.workload.swf import WalltimeRule
 
 
 def new_process(
-    policy: Scheduler,
+    scheduler: str,
+    settings: Mapping[str, str],
     behaviour: Behaviour | None,
     workloads: Sequence[Workload],
     scheduling_delay: float = 0.0,
-) -> DecisionProcess:
+) -> DecisionProcess | PyBatsimProcess:
     """The side that decides; with a behaviour, the jobs of the workloads are submitted from there."""
+    if scheduler.startswith(PYBATSIM):
+        if behaviour is not None or scheduling_delay:
+            raise InputError("a scheduler of PyBatsim decides without --users and without --scheduling-delay")
+        return PyBatsimProcess(scheduler, settings)
+    policy = SCHEDULERS.create(scheduler, settings)
     users = [] if behaviour is None else [user for load in workloads for user in behaviour.users(load)]
     return DecisionProcess(policy, users, scheduling_delay)
 
@@ -66,12 +73,13 @@ class Experiment(Struct, frozen=True, kw_only=True):
     """How the users behave who submit the jobs. Without it the simulator submits them, at their times."""
     user_options: dict[str, str] = field(default_factory=dict)
 
-    def sides(self, workload: Workload, platform: Platform, prefix: str) -> tuple[Batsim, DecisionProcess]:
+    def sides(
+        self, workload: Workload, platform: Platform, prefix: str
+    ) -> tuple[Batsim, DecisionProcess | PyBatsimProcess]:
         """Both sides, about to begin; the files will be ``PREFIX_jobs.csv`` and so on."""
-        policy = SCHEDULERS.create(self.scheduler, self.scheduler_options)
         behaviour = None if self.users is None else USERS.create(self.users, self.user_options)
         batsim = new_batsim(platform, [workload], behaviour, prefix)
-        return batsim, new_process(policy, behaviour, [workload])
+        return batsim, new_process(self.scheduler, self.scheduler_options, behaviour, [workload])
 
     def read_platform(self, workload: Workload) -> Platform:
         """The machine to simulate."""

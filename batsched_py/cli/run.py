@@ -33,7 +33,6 @@ from batsched_py.cli.options import (
 from batsched_py.errors import InputError
 from batsched_py.experiment import new_batsim, new_process
 from batsched_py.protocol.jobs import HostState
-from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.external_events import read_events
@@ -94,14 +93,14 @@ def command(
       batsched-py run -w KTH-SP2.swf.gz --hosts 80 --speed 1.5 -s fcfs -e results/kth80
       batsched-py run -w KTH-SP2.swf.gz --hosts 50 -s easy --users think-time --sessions arrival:60
       batsched-py run -w workload.json -p platform.xml -s my_policy.py:MyPolicy -o depth=10 --json
+      batsched-py run -w workload.json -p platform.xml -s pybatsim:path/to/mySched.py
       batsched-py run -w workload.json -p power.xml --energy -s sleeper -o idle_time=600
     """
     began = time.perf_counter()
-    policy = SCHEDULERS.create(scheduler, scheduler_settings)
     behaviour = choose_behaviour(users, sessions, user_settings)
     workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
     platform = choose_platform(platform_file, hosts, speed) or _machine_of(workloads)
-    process = new_process(policy, behaviour, workloads, scheduling_delay)
+    process = new_process(scheduler, scheduler_settings, behaviour, workloads, scheduling_delay)
     batsim = new_batsim(
         platform,
         workloads,

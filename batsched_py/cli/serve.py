@@ -17,10 +17,10 @@ from batsched_py.cli.options import (
     workload_options,
 )
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.decision.pybatsim import PyBatsimProcess
 from batsched_py.decision.server import DEFAULT_ENDPOINT, Server
 from batsched_py.errors import InputError
 from batsched_py.experiment import new_process
-from batsched_py.schedulers import SCHEDULERS
 from batsched_py.sockets import AnsweringEnd
 from batsched_py.workload.swf import WalltimeRule
 
@@ -84,9 +84,8 @@ def command(
         raise InputError("--users submit the jobs of -w FILE; give both, or none of them")
     workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
 
-    def begin() -> DecisionProcess:
-        policy = SCHEDULERS.create(scheduler, scheduler_settings)
-        return new_process(policy, behaviour, workloads, scheduling_delay)
+    def begin() -> DecisionProcess | PyBatsimProcess:
+        return new_process(scheduler, scheduler_settings, behaviour, workloads, scheduling_delay)
 
     begin()
     with AnsweringEnd(endpoint, timeout) as end:

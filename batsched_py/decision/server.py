@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.decision.pybatsim import PyBatsimProcess
 from batsched_py.errors import PeerVanished, ProtocolError
 from batsched_py.protocol import batsim4
 from batsched_py.protocol.codec import Codec
@@ -32,7 +33,7 @@ class Server:
     def __init__(
         self,
         end: AnsweringEnd,
-        new_process: Callable[[], DecisionProcess],
+        new_process: Callable[[], DecisionProcess | PyBatsimProcess],
         keep_alive: bool = False,
         codec: Codec = batsim4,
     ) -> None:
@@ -64,7 +65,7 @@ class Server:
                 self._reply(Message(self._now, []))
             raise
 
-    def _converse(self, process: DecisionProcess) -> None:
+    def _converse(self, process: DecisionProcess | PyBatsimProcess) -> None:
         request = self._first_request()
         while True:
             self._reply(process.react(request))

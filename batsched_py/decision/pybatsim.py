@@ -1,0 +1,160 @@
+"""Schedulers of PyBatsim 3.2, run unchanged in our process.
+
+PyBatsim's own code drives its scheduler; only its socket is replaced, by a channel that hands over our
+messages in the form of Batsim's wire. What its schedulers print goes to the standard error. PyBatsim is an
+optional peer: nothing else needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import json
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from batsched_py.decision.guard import Guard
+from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.batsim4 import decode_reply, encode_request
+
+#: What a scheduler's name begins with if it is PyBatsim's.
+PYBATSIM = "pybatsim:"
+
+_INSTALL = (
+    "pip install --no-deps pybatsim==3.2.1 procset sortedcontainers docopt "
+    "(--no-deps, because it asks for a pyzmq that no longer installs)"
+)
+
+
+class Channel:
+    """Stands in PyBatsim's place of a socket."""
+
+    def __init__(self) -> None:
+        self.request: dict[str, Any] = {}
+        self.reply: dict[str, Any] = {}
+
+    def recv(self, blocking: bool = False) -> dict[str, Any]:
+        """What Batsim says."""
+        return self.request
+
+    def send(self, reply: dict[str, Any]) -> None:
+        """What the scheduler says."""
+        self.reply = reply
+
+    def bind(self) -> None:
+        """There is nothing to bind to."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class PyBatsimProcess:
+    """A decision process whose decisions a ``BatsimScheduler`` of PyBatsim makes."""
+
+    def __init__(self, name: str, options: Mapping[str, str]) -> None:
+        self.finished = False
+        self._name = name
+        self._scheduler = load_scheduler(name, {key: _value(text) for key, text in options.items()})
+        self._channel = Channel()
+        self._driver: Any = None
+        self._guard: Guard | None = None
+
+    def react(self, request: ev.Message) -> ev.Message:
+        """Answer one request of the simulator."""
+        guard = self._guard or self._begin(request)
+        for event in request.events:
+            _learn(guard, event)
+        self.finished = isinstance(request.events[-1], ev.SimulationEnds)
+        self._channel.request = json.loads(encode_request(request))
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                if self._driver is None:
+                    self._driver = self._connect()
+                else:
+                    self._driver.do_next_event()
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            raise PolicyError(
+                f"scheduler {self._name!r} failed at time {request.now:g}: "
+                f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+            ) from error
+        try:
+            reply = decode_reply(json.dumps(self._channel.reply))
+            guard.check(reply, request.now)
+        except (ProtocolError, RuleBroken) as broken:
+            raise PolicyError(
+                f"scheduler {self._name!r} broke a rule at time {request.now:g}: {broken}"
+            ) from None
+        return reply
+
+    def _begin(self, request: ev.Message) -> Guard:
+        if not request.events or not isinstance(request.events[0], ev.SimulationBegins):
+            raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
+        self._guard = Guard(request.events[0])
+        return self._guard
+
+    def _connect(self) -> Any:
+        """PyBatsim's driver, which reads the first message at once."""
+        module = _import("batsim.batsim")
+
+        namespace = module.__dict__
+        sockets = namespace["NetworkHandler"]
+        namespace["NetworkHandler"] = lambda *_, **__: self._channel
+        try:
+            return module.Batsim(self._scheduler, network_endpoint="", timeout=None)
+        finally:
+            namespace["NetworkHandler"] = sockets
+
+
+def load_scheduler(name: str, options: Mapping[str, Any]) -> Any:
+    """The scheduler behind ``pybatsim:path/to/file.py`` or ``pybatsim:NAME``, loaded as PyBatsim does it.
+
+    A file ``mySched.py`` is expected to define the class ``MySched``.
+    """
+    _import("batsim.batsim")
+    place = name.removeprefix(PYBATSIM)
+    if place.endswith(".py") and not Path(place).is_file():
+        raise InputError(f"scheduler {name!r}: there is no file {place}")
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(complaint):
+            return _import("batsim.tools.launcher").instanciate_scheduler(place, options=dict(options))
+    except SystemExit:
+        raise InputError(f"scheduler {name!r}: {' '.join(complaint.getvalue().split())}") from None
+    except Exception as error:
+        raise InputError(f"scheduler {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def _import(module: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(f"schedulers of PyBatsim need PyBatsim ({error}): {_INSTALL}") from None
+
+
+def _value(text: str) -> Any:
+    """An option: a JSON value where it is one, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _learn(guard: Guard, event: ev.Event) -> None:
+    match event:
+        case ev.JobSubmitted(job=job):
+            guard.submitted(job)
+        case ev.JobCompleted(job_id=job_id):
+            guard.completed(job_id)
+        case ev.HostsUnavailable(hosts=hosts):
+            guard.lost(hosts)
+        case ev.HostsAvailable(hosts=hosts):
+            guard.regained(hosts)
+        case ev.SimulationEnds():
+            guard.ended()

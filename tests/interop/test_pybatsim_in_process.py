@@ -1,0 +1,99 @@
+"""PyBatsim's own schedulers, unchanged, in our process and under our Batsim over ZeroMQ."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("batsim", reason="PyBatsim is not installed (see requirements-peers.txt)")
+
+GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden" / "rigid200_fcfs"
+BATSCHED = [sys.executable, "-m", "batsched_py"]
+INPUTS = ["-p", GOLDEN / "flat16.xml", "-w", GOLDEN / "rigid200.json"]
+
+OWN = """
+from batsim.batsim import BatsimScheduler
+
+
+class OneByOne(BatsimScheduler):
+    def onSimulationBegins(self):
+        self.waiting, self.busy = [], False
+
+    def onJobSubmission(self, job):
+        self.waiting.append(job)
+        self.start_next()
+
+    def onJobCompletion(self, job):
+        self.busy = False
+        self.start_next()
+
+    def start_next(self):
+        if self.waiting and not self.busy:
+            job = self.waiting.pop(0)
+            self.busy = not self.options.get("twice")
+            job.allocation = self.hosts(job.requested_resources)
+            self.bs.execute_jobs([job])
+
+    def hosts(self, count):
+        from procset import ProcSet
+
+        return ProcSet((0, count - 1))
+"""
+
+
+def run(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*BATSCHED, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("scheduler", ["schedFcfs", "easyBackfill", "schedEasySjfBackfill"])
+def test_a_scheduler_of_pybatsim_does_the_same_in_process_and_over_the_wire(
+    scheduler: str, tmp_path: Path
+) -> None:
+    done = run(tmp_path, "run", *INPUTS, "-s", f"pybatsim:{scheduler}", "-e", "inside")
+    assert done.returncode == 0, done.stderr
+    endpoint = f"ipc://{tmp_path}/wire"
+    peer = subprocess.Popen(
+        [sys.executable, "-m", "batsim.cmds.launcher", scheduler, "-s", endpoint, "-t", "0"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        done = run(tmp_path, "batsim", *INPUTS, "-s", endpoint, "-e", "wire", "--timeout", "60", "-q")
+        assert done.returncode == 0, done.stderr
+        peer.wait(timeout=60)
+    finally:
+        peer.kill()
+    assert (tmp_path / "inside_jobs.csv").read_bytes() == (tmp_path / "wire_jobs.csv").read_bytes()
+
+
+def test_a_scheduler_in_a_file_of_ones_own_runs_and_gets_its_options(tmp_path: Path) -> None:
+    (tmp_path / "oneByOne.py").write_text(OWN)
+    done = run(tmp_path, "run", *INPUTS, "-s", "pybatsim:oneByOne.py", "--json")
+    assert done.returncode == 0, done.stderr
+    done = run(tmp_path, "run", *INPUTS, "-s", "pybatsim:oneByOne.py", "-o", "twice=true", "--json")
+    assert done.returncode == 1
+    assert "broke a rule" in done.stderr and "are busy and may not be shared" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "complaint"),
+    [("nobody", "No such scheduler"), ("nowhere.py", "there is no file nowhere.py")],
+)
+def test_a_scheduler_that_is_not_there_is_named(scheduler: str, complaint: str, tmp_path: Path) -> None:
+    done = run(tmp_path, "run", *INPUTS, "-s", f"pybatsim:{scheduler}")
+    assert done.returncode == 1
+    assert complaint in done.stderr and "Traceback" not in done.stderr
+
+
+def test_without_pybatsim_the_error_says_how_to_install_it(tmp_path: Path) -> None:
+    (tmp_path / "batsim").mkdir()
+    (tmp_path / "batsim" / "__init__.py").write_text("raise ImportError('not here')")
+    done = run(tmp_path, "run", *INPUTS, "-s", "pybatsim:schedFcfs")
+    assert done.returncode == 1
+    assert "pip install --no-deps pybatsim==3.2.1" in done.stderr
