@@ -48,7 +48,8 @@ class Registry(Generic[Plugin]):
         known = self.all()
         if name not in known:
             raise InputError(
-                f"there is no {self.kind} {name!r}; known are {', '.join(known)}, or give path/to/file.py:ClassName"
+                f"there is no {self.kind} {name!r}; known are {', '.join(known)}, "
+                "or give path/to/file.py:ClassName"
             )
         return known[name]
 

@@ -147,7 +147,10 @@ def test_jobs_that_communicate_are_refused_or_cut_short(tmp_path: Path) -> None:
         (["--hosts", "4", "--speed", "-1"], "the speed of hosts must be a positive number, not -1.0"),
         (["-p", "nowhere.xml"], "nowhere.xml: cannot read this platform file (No such file or directory)"),
         (["--walltime-factor", "0"], "the walltime factor must be a positive number, not 0.0"),
-        (["-o", "depth=3"], "scheduler 'easy' has no option 'depth'; it knows"),
+        (
+            ["-o", "depth=3"],
+            "scheduler 'easy' has no option 'depth'; it knows selection, seed, order, backfill",
+        ),
     ],
 )
 def test_what_cannot_be_run_is_one_line(arguments: list[str], error: str, tmp_path: Path) -> None:
