@@ -83,7 +83,7 @@ class Conductor(Struct, frozen=True):
                 "--simulator",
                 self.simulator,
             ]
-            arguments += ["--only", planned.name, "-o", planned.name]
+            arguments += ["--only", planned.name, "-d", planned.name]
         return shlex.join(["batsched-py", *arguments])
 
 

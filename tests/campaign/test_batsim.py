@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +13,12 @@ from msgspec import structs
 from batsched_py.campaign import batsim
 from batsched_py.campaign.batsim import find_simulator
 from batsched_py.campaign.conduct import Conductor
+from batsched_py.campaign.manifest import Manifest
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.run import Task, execute
 from batsched_py.errors import InputError
 from tests.campaigns import RESULTS
+from tests.processes import call
 
 #: What simulates, in the shell; ``$@`` are Batsim's options.
 GOOD = 'exec "{python}" -m batsched_py batsim "$@"'
@@ -71,6 +74,21 @@ def test_a_platform_file_is_handed_on(root: Path, folder: Path, install: Callabl
     assert execute(task).failure is None
     jobs = (folder / "results" / "runs" / task.run / "out_jobs.csv").read_text()
     assert "COMPLETED_SUCCESSFULLY" in jobs and "REJECTED" in jobs
+
+
+def test_the_command_in_the_manifest_makes_the_same_results(
+    folder: Path, install: Callable[[str], None]
+) -> None:
+    install(GOOD)
+    task = tasks(folder)[0]
+    assert execute(task).failure is None
+    run = folder / "results" / "runs" / task.run
+    program, *arguments = shlex.split(Manifest.read(run).command)
+    assert program == "batsched-py"
+    code, _, err = call(arguments, cwd=folder)
+    assert (code, err) == (0, "")
+    for name in RESULTS:
+        assert (folder / task.run / "runs" / task.run / name).read_bytes() == (run / name).read_bytes()
 
 
 def failure(folder: Path, policy: str = "fcfs", time_limit: float | None = None) -> str:
