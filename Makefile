@@ -15,7 +15,6 @@ demo: .venv/core.stamp
 	$(BIN)/batsched-py campaign run plans/sample.toml
 	$(BIN)/batsched-py campaign report out/sample -o out/sample/report.html
 	@echo "Open out/sample/report.html in a browser: tables, figures and Gantt charts of these runs."
-	$(BIN)/batsched-py campaign run plans/sample.toml
 
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest -q
