@@ -124,7 +124,7 @@ class Meddler(Scheduler):
     def __init__(self, policy: Scheduler, rejects: int = 4, kills: int = 3) -> None:
         self.policy = policy
         self.rejects, self.kills = rejects, kills
-        self.selection, self.seed = policy.selection, policy.seed
+        self.selection = policy.selection
         self._met: dict[str, int] = {}
         self._killed: set[str] = set()
 

@@ -102,7 +102,7 @@ class DecisionProcess:
         scheduler = self.scheduler
         cluster = Cluster(
             HostSet.range(len(begins.hosts)),
-            selection(scheduler.selection, begins, scheduler.seed),
+            selection(scheduler.selection, begins, scheduler.selection_seed),
             scheduler.estimate,
             begins.hosts,
             begins.settings,

@@ -25,7 +25,7 @@ class Scheduler(ABC):
     """How the policy is called on the command line."""
 
     selection: Annotated[SelectionName, Meta(description="Which of the free hosts a job gets.")] = "lowest"
-    seed: Annotated[int, Meta(description="Where random choices begin.")] = 0
+    selection_seed: Annotated[int, Meta(description="Where a random selection of hosts begins.")] = 0
 
     def begin(self, cluster: Cluster) -> None:
         """Prepare; called once, before any job is submitted."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 from numpy.random import default_rng
 
 from batsched_py.schedulers.base import Scheduler
@@ -9,10 +13,13 @@ from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.queue import Floats, Waiting
 
 
+@dataclass
 class RandomChoice(Scheduler):
     """Random: any of the jobs that fit goes next, all being equally likely."""
 
     name = "random"
+
+    seed: Annotated[int, Meta(description="Where random choices begin.")] = 0
 
     def begin(self, cluster: Cluster) -> None:
         """Choices begin anew with each simulation."""

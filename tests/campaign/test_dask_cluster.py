@@ -32,7 +32,7 @@ half = { hosts = 32 }
 
 [schedulers]
 slow = { name = "policies.py:Slow" }
-easy = { options = { seed = 0 } }
+easy = {}
 """
 
 

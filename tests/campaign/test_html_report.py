@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from matplotlib.image import imread
 
+from batsched_py.analysis.report import page as report_page
 from batsched_py.campaign.conduct import Conductor, conduct
 from batsched_py.campaign.html_report import write_html
 from batsched_py.campaign.plan_file import read_plan
@@ -44,7 +45,7 @@ full = { hosts = 64 }
 half = { hosts = 32 }
 
 [schedulers]
-fcfs = { options = { seed = 0 } }
+fcfs = {}
 shuffled = { name = "policies.py:Shuffled" }
 
 [users]
@@ -294,6 +295,41 @@ def test_the_gantt_chart_is_that_of_the_chosen_run(browser: Any) -> None:
     find(browser, "#gantt-run option")[2].click()
     painted(browser)
     assert browser.execute_script("return arguments[0].toDataURL()", canvas) != first
+
+
+def test_the_gantt_chart_tells_the_job_under_the_pointer(browser: Any) -> None:
+    from selenium.webdriver import ActionChains
+
+    largest, x, y = browser.execute_script(
+        "const { jobs, job, from, to, low, high } = gantt.row.gantt;"
+        "const area = (place) => (to[place] - from[place]) * (high[place] - low[place]);"
+        "const best = job.map((_, place) => place).reduce((a, b) => (area(a) < area(b) ? b : a));"
+        "const { width, height } = gantt.canvas.getBoundingClientRect();"
+        "return [jobs[job[best]], gantt.toX((from[best] + to[best]) / 2) - width / 2,"
+        " gantt.toY((low[best] + high[best]) / 2) - height / 2]"
+    )
+    canvas = find(browser, "#gantt canvas")[0]
+    ActionChains(browser).move_to_element_with_offset(canvas, round(x), round(y)).perform()
+    painted(browser)
+    tip = find(browser, "#gantt .tip")[0].text
+    assert re.fullmatch(rf"job {largest}\n[\d.,]+ \w+ to [\d.,]+ \w+, hosts [\d– ]+", tip)
+
+
+def test_a_gantt_chart_of_many_jobs_tells_how_busy_a_host_is(
+    chromium: Any, campaign: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from selenium.webdriver import ActionChains
+
+    monkeypatch.setattr(report_page, "MOST_RECTANGLES", 0)
+    write_html(tmp_path / "report.html", campaign)
+    chromium.get((tmp_path / "report.html").as_uri())
+    painted(chromium)
+    canvas = find(chromium, "#gantt canvas")[0]
+    ActionChains(chromium).move_to_element(canvas).perform()
+    painted(chromium)
+    assert re.fullmatch(r"host \d+\n\d+ % busy at [\d.]+ \w+", find(chromium, "#gantt .tip")[0].text)
+    assert variety(canvas.screenshot_as_png) > 0.05
+    assert chromium.get_log("browser") == []
 
 
 def test_it_is_dark_where_the_user_prefers_that(browser: Any) -> None:

@@ -165,7 +165,7 @@ MISTAKES = {
         ":4: platforms.x: ",
     ),
     "seeds for nothing": (
-        "seeds = [1, 2]\n" + HEAD + "[schedulers]\neasy = { options = { seed = 1 } }\n",
+        "seeds = [1, 2]\n" + HEAD + "[schedulers]\neasy = {}\n",
         ":1: seeds: no option `seed` is left open in this plan",
     ),
     "a seed twice": (

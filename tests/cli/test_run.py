@@ -149,7 +149,7 @@ def test_jobs_that_communicate_are_refused_or_cut_short(tmp_path: Path) -> None:
         (["--walltime-factor", "0"], "the walltime factor must be a positive number, not 0.0"),
         (
             ["-o", "depth=3"],
-            "scheduler 'easy' has no option 'depth'; it knows selection, seed, order, backfill",
+            "scheduler 'easy' has no option 'depth'; it knows selection, selection_seed, order, backfill",
         ),
     ],
 )
