@@ -118,7 +118,7 @@ def test_titles_tell_figures_apart() -> None:
 
 def test_busy_hosts_are_dark_in_the_gantt_chart(tmp_path: Path) -> None:
     run = run_of(tmp_path, [Row(1, 0, 0, 100, "0"), Row(2, 0, 50, 100, "1-3")], nb_hosts=8)
-    chart = gantt(run)
+    chart = gantt(run, most=0)
     image = pixels(chart)
     assert (chart["hosts"], chart["end"], image.shape) == (8, 100, (8, COLUMNS))
     assert (image[7] == 0).all()
@@ -128,7 +128,23 @@ def test_busy_hosts_are_dark_in_the_gantt_chart(tmp_path: Path) -> None:
 
 
 def test_many_hosts_share_the_rows_of_the_gantt_chart(tmp_path: Path) -> None:
-    image = pixels(gantt(run_of(tmp_path, [Row(1, 0, 0, 100, f"0-{2 * ROWS - 1}")], nb_hosts=4 * ROWS)))
+    run = run_of(tmp_path, [Row(1, 0, 0, 100, f"0-{2 * ROWS - 1}")], nb_hosts=4 * ROWS)
+    image = pixels(gantt(run, most=0))
     assert image.shape == (ROWS, COLUMNS)
     assert (image[ROWS // 2 :] == 0).all()
     assert (image[: ROWS // 2] == 1).all()
+
+
+def test_few_jobs_are_in_the_gantt_chart_one_by_one(tmp_path: Path) -> None:
+    rows = [Row(7, 0, 50, 100.5, "1-3"), Row(8, 0), Row(9, 0, 0, 100, "0 4")]
+    chart = gantt(run_of(tmp_path, rows, nb_hosts=8), most=3)
+    assert chart == {
+        "hosts": 8,
+        "end": 100.5,
+        "jobs": ["9", "7"],
+        "job": [1, 0, 0],
+        "from": [50, 0, 0],
+        "to": [100.5, 100, 100],
+        "low": [1, 0, 4],
+        "high": [4, 1, 5],
+    }

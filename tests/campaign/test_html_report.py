@@ -312,7 +312,7 @@ def test_the_gantt_chart_tells_the_job_under_the_pointer(browser: Any) -> None:
     ActionChains(browser).move_to_element_with_offset(canvas, round(x), round(y)).perform()
     painted(browser)
     tip = find(browser, "#gantt .tip")[0].text
-    assert re.fullmatch(rf"job {largest}\n[\d.,]+ \w+ to [\d.,]+ \w+, hosts [\d– ]+", tip)
+    assert re.fullmatch(rf"job {largest}\n[\d.,]+ \w+ to [\d.,]+ \w+, hosts [\d -]+", tip)
 
 
 def test_a_gantt_chart_of_many_jobs_tells_how_busy_a_host_is(
@@ -393,9 +393,9 @@ def test_a_run_without_an_executed_job_has_a_row_and_no_curves(log: list[str], t
 
 
 def test_a_failed_run_is_listed_with_its_reason(log: list[str], tmp_path: Path) -> None:
-    broken = PLAN.replace("policies.py:Shuffled", "policies.py:Broken")
+    broken = PLAN.replace("policies.py:Shuffled", "policies.py:Broken").replace("repetitions = 2", "")
     write_html(tmp_path / "report.html", conducted(tmp_path, broken, log))
     runs = content(tmp_path / "report.html")["runs"]
-    assert [bool(run["links"]) for run in runs] == [True, True, False, False, False, False]
+    assert [bool(run["links"]) for run in runs] == [True, True, False, False]
     assert "I am broken" in runs[2]["remark"]
-    assert "2 of 6 runs are finished" in (tmp_path / "report.html").read_text()
+    assert "2 of 4 runs are finished" in (tmp_path / "report.html").read_text()

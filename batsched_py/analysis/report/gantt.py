@@ -1,13 +1,15 @@
-"""The Gantt chart of a report: a small image of how busy each host is over time."""
+"""The Gantt charts of a report: every job where they are few, else an image of how busy each host is."""
 
 from __future__ import annotations
 
 import base64
 import struct
 import zlib
+from math import ceil, log10
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis.plots.gantt import rectangles
@@ -15,27 +17,45 @@ from batsched_py.analysis.plots.raster import paint
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.report.series import end_of
 
-#: The size of the image; where there are more hosts than rows, neighbours share one.
+#: The size of an image; where there are more hosts than rows, neighbours share one.
 COLUMNS: Final = 900
 ROWS: Final = 100
 #: Shades of grey, so that two pixels fit into a byte.
 SHADES: Final = 16
 
 
-def gantt(run: Run) -> dict[str, Any]:
-    """The chart of a run from time 0 to its end, host 0 in the lowest row, the busier the darker."""
+def gantt(run: Run, most: int) -> dict[str, Any]:
+    """The chart of a run from time 0 to its end; its jobs if they make at ``most`` so many rectangles."""
     areas = rectangles(run.jobs)
+    chart = {"hosts": run.hosts, "end": float(f"{end_of(run):.6g}")}
+    if len(areas) <= most:
+        return chart | _outlines(run, areas)
+    return chart | {"image": base64.b64encode(_png(_shades(run, areas))).decode()}
+
+
+def _outlines(run: Run, areas: pd.DataFrame) -> dict[str, list[Any]]:
+    """The jobs in the order of their starts; for each rectangle the place of its job, and its sides."""
+    jobs = run.executed.sort_values("starting_time", kind="stable")
+    decimals = max(0, 6 - ceil(log10(end_of(run))))
+    times = {side: areas[side].round(decimals).to_list() for side in ("begin", "end")}
+    return {
+        "jobs": jobs["job_id"].to_list(),
+        "job": jobs.index.get_indexer(areas["job"]).tolist(),
+        "from": [int(time) if time.is_integer() else time for time in times["begin"]],
+        "to": [int(time) if time.is_integer() else time for time in times["end"]],
+        "low": areas["low"].astype(int).to_list(),
+        "high": areas["high"].astype(int).to_list(),
+    }
+
+
+def _shades(run: Run, areas: pd.DataFrame) -> NDArray[np.uint8]:
+    """Host 0 in the last row, the busier the darker."""
     rows, end = min(run.hosts, ROWS), end_of(run)
     x = areas[["begin", "end"]].to_numpy() * (COLUMNS / end)
     y = areas[["low", "high"]].to_numpy() * (rows / run.hosts)
     black = np.zeros((len(areas), 1))
     image = paint(x[:, 0], x[:, 1], y[:, 0], y[:, 1], black, COLUMNS, rows)
-    shades = np.round((SHADES - 1) * image[::-1, :, 0]).astype(np.uint8)
-    return {
-        "hosts": run.hosts,
-        "end": float(f"{end:.6g}"),
-        "image": base64.b64encode(_png(shades)).decode(),
-    }
+    return np.round((SHADES - 1) * image[::-1, :, 0]).astype(np.uint8)
 
 
 def _png(shades: NDArray[np.uint8]) -> bytes:

@@ -18,6 +18,9 @@ from batsched_py.errors import InputError
 #: The parts of the page's script, in the order in which they build on each other.
 SCRIPTS: Final = ("state.js", "table.js", "scale.js", "chart.js", "gantt.js", "page.js")
 
+#: The most rectangles of jobs in all Gantt charts of a page together.
+MOST_RECTANGLES: Final = 100_000
+
 
 @dataclass(frozen=True)
 class Column:
@@ -84,8 +87,9 @@ def write_report(path: str | Path, report: Report, on_row: Callable[[int, int], 
     After each row ``on_row`` is told how many are done, and of how many.
     """
     rows: list[dict[str, Any]] = []
+    most = MOST_RECTANGLES // max(1, len(report.rows))
     for row in report.rows:
-        rows.append({"name": row.name, "axes": row.axes, "cells": row.cells, **_drawn(row.read())})
+        rows.append({"name": row.name, "axes": row.axes, "cells": row.cells, **_drawn(row.read(), most)})
         if on_row is not None:
             on_row(len(rows), len(report.rows))
     data = {
@@ -101,11 +105,11 @@ def write_report(path: str | Path, report: Report, on_row: Callable[[int, int], 
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _drawn(subject: Subject | None) -> dict[str, Any]:
+def _drawn(subject: Subject | None, most_rectangles: int) -> dict[str, Any]:
     """What the charts show of a row."""
     if subject is None:
         return {"curves": {}, "gantt": None}
-    return {"curves": curves(subject), "gantt": gantt(subject.run)}
+    return {"curves": curves(subject), "gantt": gantt(subject.run, most_rectangles)}
 
 
 def _fill(report: Report, data: dict[str, Any]) -> str:

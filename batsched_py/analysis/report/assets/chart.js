@@ -21,8 +21,8 @@ class Plot {
     this.canvas.ondblclick = () => { zooms.delete(this.axis.label); redraw(); };
   }
 
-  /* Make room for both axes and draw them; what is drawn next is kept inside of them. */
-  begin(x, y) {
+  /* Make room for both axes and draw them; what is drawn next is kept inside of them, but for so many pixels. */
+  begin(x, y, slack) {
     const ratio = window.devicePixelRatio || 1;
     const { width, height } = this.canvas.getBoundingClientRect();
     [this.canvas.width, this.canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -38,7 +38,8 @@ class Plot {
     this.drawAxes(context, x.ticks(Math.max(3, Math.min(7, width / 75))), rows, y.label);
     context.save();
     context.beginPath();
-    context.rect(left - 3, this.box.top - 3, this.box.right - left + 6, this.box.bottom - this.box.top + 6);
+    context.rect(left - slack, this.box.top - slack,
+      this.box.right - left + 2 * slack, this.box.bottom - this.box.top + 2 * slack);
     context.clip();
     return context;
   }
@@ -118,6 +119,7 @@ class Plot {
     const [from, to] = this.drag ?? [0, 0];
     this.drag = null;
     if (Math.abs(to - from) > 5) zooms.set(this.axis.label, [this.fromX(from), this.fromX(to)].sort((a, b) => a - b));
+    this.draw();
     redraw();
   }
 }
@@ -165,8 +167,8 @@ class Chart extends Plot {
     curves = curves.map((curve) => this.joined(curve, ends));
     const [low, high] = this.range(curves, ends);
     const time = timeUnit(ends[1]);
-    const context = this.begin(new Scale(this.figure.x, ...ends), new Scale(this.figure.y, low, high, time));
     this.y = new Scale(this.figure.y, low, high, time);
+    const context = this.begin(new Scale(this.figure.x, ...ends), this.y, 3);
     this.drawn = curves;
     for (const curve of [...curves].sort((a, b) => (a.row === pointed) - (b.row === pointed))) this.drawCurve(context, curve);
     this.end(context);

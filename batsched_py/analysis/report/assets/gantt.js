@@ -1,7 +1,8 @@
-/* The Gantt chart of one run at a time. */
+/* The Gantt chart of one run at a time: its jobs, or an image of how busy its hosts are. */
 
 const TIME = { label: "time", unit: "s", scale: "linear" };
 const HOSTS = { label: "host", unit: "", scale: "linear" };
+const JOB_COLOURS = 6;
 
 class Gantt extends Plot {
   constructor() {
@@ -24,18 +25,70 @@ class Gantt extends Plot {
     this.row = data.rows[this.choice.value];
     this.element.hidden = !this.row;
     if (!this.row) return;
-    const { hosts, end } = this.row.gantt;
-    const [left, right] = zooms.get(TIME.label) ?? [0, end];
-    const context = this.begin(new Scale(TIME, left, right), new Scale(HOSTS, 0, hosts));
-    const picture = this.picture();
-    if (picture) {
-      const [width, height] = [picture.width / end, this.box.bottom - this.box.top];
-      const shown = [Math.min(left, end), Math.min(right, end)];
-      context.imageSmoothingEnabled = (right - left) * width > (this.box.right - this.box.left) / 2;
-      context.drawImage(picture, shown[0] * width, 0, (shown[1] - shown[0]) * width, picture.height,
-        this.toX(shown[0]), this.box.top, this.toX(shown[1]) - this.toX(shown[0]), height);
-    }
+    const { hosts, end, image } = this.row.gantt;
+    const ends = zooms.get(TIME.label) ?? [0, end];
+    const context = this.begin(new Scale(TIME, ...ends), new Scale(HOSTS, 0, hosts), 0);
+    document.getElementById("gantt-key").hidden = !image;
+    if (image) this.drawImage(context, ends);
+    else this.drawJobs(context);
     this.end(context);
+  }
+
+  find(x, y) {
+    const { row, box } = this;
+    if (!row || x < box.left || x >= box.right || y < box.top || y >= box.bottom) return null;
+    const host = ((box.bottom - y) / (box.bottom - box.top)) * row.gantt.hosts;
+    const found = row.gantt.image ? this.findShare(this.fromX(x), host) : this.findJob(this.fromX(x), host);
+    return found && { x, y, colour: css("--ink"), ...found };
+  }
+
+  /* --- jobs --- */
+
+  /* Neighbouring jobs differ in colour, for these go round in the order of their starts. */
+  drawJobs(context) {
+    const { jobs, job, from, to, low, high } = this.row.gantt;
+    const colours = (dark.matches ? DARK : LIGHT).slice(0, JOB_COLOURS);
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    for (let place = 0; place < job.length; place++) {
+      const [left, right] = [this.toX(from[place]), this.toX(to[place])];
+      if (right < this.box.left || left > this.box.right) continue;
+      const [top, bottom] = [this.toY(high[place]), this.toY(low[place])];
+      context.fillStyle = context.strokeStyle = colours[job[place] % colours.length];
+      context.globalAlpha = 0.6;
+      context.fillRect(left, top, Math.max(right - left, 0.5), bottom - top);
+      context.globalAlpha = 1;
+      if (right - left > 3 && bottom - top > 2) context.strokeRect(left + 0.5, top + 0.5, right - left - 1, bottom - top - 1);
+      const name = jobs[job[place]];
+      if (bottom - top > 12 && right - left > 12 && right - left > context.measureText(name).width + 8) {
+        context.fillStyle = css("--ink");
+        context.fillText(name, (left + right) / 2, (top + bottom) / 2);
+      }
+    }
+  }
+
+  findJob(time, host) {
+    const { jobs, job, from, to, low, high } = this.row.gantt;
+    const hit = job.findIndex((_, place) =>
+      from[place] <= time && time < to[place] && low[place] <= host && host < high[place]);
+    if (hit < 0) return null;
+    const parts = job.map((_, place) => place).filter((place) => job[place] === job[hit]);
+    const hosts = parts.map((place) => (high[place] - low[place] > 1 ? `${low[place]}-${high[place] - 1}` : low[place]));
+    const text = `${this.x.tell(from[hit])} to ${this.x.tell(to[hit])}, hosts ${hosts.join(" ")}`;
+    return { name: `job ${jobs[job[hit]]}`, text };
+  }
+
+  /* --- image --- */
+
+  drawImage(context, [left, right]) {
+    const picture = this.picture();
+    if (!picture) return;
+    const { end } = this.row.gantt;
+    const [width, height] = [picture.width / end, this.box.bottom - this.box.top];
+    const [from, to] = [Math.min(left, end), Math.min(right, end)];
+    context.imageSmoothingEnabled = (right - left) * width > (this.box.right - this.box.left) / 2;
+    context.drawImage(picture, from * width, 0, (to - from) * width, picture.height,
+      this.toX(from), this.box.top, this.toX(to) - this.toX(from), height);
   }
 
   /* The image in the colours of the page, as soon as it has been decoded. */
@@ -61,18 +114,16 @@ class Gantt extends Plot {
     return picture;
   }
 
-  /* How busy the host under the pointer is. */
-  find(x, y) {
-    const { row, box } = this;
-    if (!row?.busy || x < box.left || x >= box.right || y < box.top || y >= box.bottom) return null;
-    const { hosts, end } = row.gantt;
-    const { naturalWidth: width, naturalHeight: height } = row.image;
-    const line = Math.floor(((y - box.top) / (box.bottom - box.top)) * height);
-    const column = Math.floor((this.fromX(x) / end) * width);
-    if (column >= width) return null;
-    const [first, last] = [height - 1 - line, height - line].map((row) => Math.round((row / height) * hosts));
-    const name = last - first > 1 ? `hosts ${first} to ${last - 1}` : `host ${first}`;
-    const share = Math.round((row.busy[line * width + column] / 255) * 100);
-    return { x, y, name, colour: css("--ink"), text: `${share} % busy at ${this.x.tell(this.fromX(x))}` };
+  findShare(time, host) {
+    const { busy, image, gantt: { hosts, end } } = this.row;
+    const { naturalWidth: width, naturalHeight: height } = image;
+    const [line, column] = [Math.floor((host / hosts) * height), Math.floor((time / end) * width)];
+    if (!busy || column >= width || line >= height) return null;
+    const [first, next] = [line, line + 1].map((each) => Math.round((each / height) * hosts));
+    const share = Math.round((busy[(height - 1 - line) * width + column] / 255) * 100);
+    return {
+      name: next - first > 1 ? `hosts ${first} to ${next - 1}` : `host ${first}`,
+      text: `${share} % busy at ${this.x.tell(time)}`,
+    };
   }
 }
