@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -66,7 +66,7 @@ class Registry(Generic[Plugin]):
         try:
             return msgspec.convert(dict(options), cls, strict=False)
         except msgspec.ValidationError as error:
-            raise InputError(f"{self.kind} {name!r}: {error}") from None
+            raise InputError(f"{self.kind} {name!r}: {_explained(error, cls)}") from None
 
     def _modules(self) -> Iterator[ModuleType]:
         package = importlib.import_module(self._package)
@@ -106,3 +106,10 @@ class Registry(Generic[Plugin]):
                 f"{self.kind} {name!r}: {file} defines no {self.kind} {class_name!r} (it defines {defined})"
             )
         return cls
+
+
+def _explained(error: msgspec.ValidationError, cls: type[Any]) -> str:
+    """What is wrong, with the choices there are if it is one that does not exist."""
+    option = str(error).rpartition("`$.")[2].rstrip("`")
+    hint = get_type_hints(cls).get(option)
+    return f"{error}; choose among {', '.join(get_args(hint))}" if get_origin(hint) is Literal else str(error)

@@ -37,13 +37,14 @@ def _doc(cls: type[Any]) -> str:
 
 
 def _options(cls: type[Any], flag: str) -> list[tuple[str, str]]:
-    """How each option is given, and what it means."""
+    """How each option is given, and what it means; first its own, then those that it shares with others."""
     if not dataclasses.is_dataclass(cls):
         return []
     hints = typing.get_type_hints(cls, include_extras=True)
+    shared = {name for base in cls.__mro__[1:] for name in getattr(base, "__dataclass_fields__", ())}
     return [
         (f"{flag} {field.name}={_type_name(hints[field.name])}", _meaning(field, hints[field.name]))
-        for field in dataclasses.fields(cls)
+        for field in sorted(dataclasses.fields(cls), key=lambda field: field.name in shared)
         if field.init
     ]
 

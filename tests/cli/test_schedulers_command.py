@@ -52,7 +52,8 @@ def test_one_is_described_with_its_docstring() -> None:
 def test_options_are_described_with_type_meaning_and_default(tmp_path: Path) -> None:
     path = tmp_path / "deep_policy.py"
     path.write_text(POLICY)
-    assert invoke(f"{path}:Deep").stdout.splitlines() == [
+    own, _, shared = invoke(f"{path}:Deep").stdout.partition("  -o selection=")
+    assert own.splitlines() == [
         f"{path}:Deep",
         "",
         "Looks deep into the queue.",
@@ -60,6 +61,7 @@ def test_options_are_described_with_type_meaning_and_default(tmp_path: Path) -> 
         "It may take its time.",
         "",
         "Options:",
-        "  -o depth=int       How many jobs it looks at.  [default: 10]",
-        "  -o order=fcfs|sjf  In which order.  [default: fcfs]",
+        "  -o depth=int                    How many jobs it looks at.  [default: 10]",
+        "  -o order=fcfs|sjf               In which order.  [default: fcfs]",
     ]
+    assert shared.split()[:2] == ["lowest|contiguous|best-fit|spread|random|fastest", "Which"]
