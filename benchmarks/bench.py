@@ -1,0 +1,33 @@
+"""What is fast and what is not, measured against a yardstick in the same run: ``make bench``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import campaign, line, policies  # noqa: E402
+
+LOGS = ROOT.parent / "shared" / "logs"
+KTH = LOGS / "KTH-SP2-1996-2.1-cln.swf.gz"
+HPC2N = LOGS / "HPC2N-2002-2.2-cln.swf.gz"
+
+
+def main() -> None:
+    """Run all sections; without the large logs, the sample stands in for them."""
+    print("From a log to written files:")
+    if KTH.is_file():
+        line.measure(KTH, 100, rounds=5)
+        line.measure(HPC2N, 240, rounds=2)
+    else:
+        line.measure(ROOT / "workloads" / "sample.swf", 64, rounds=5)
+    print("\nTime per job against the length of the queue:")
+    policies.main()
+    print("\nA whole campaign:")
+    campaign.main()
+
+
+if __name__ == "__main__":
+    main()
