@@ -100,6 +100,7 @@ def write_report(path: str | Path, report: Report, on_row: Callable[[int, int], 
         "runs": [asdict(run) for run in report.runs],
     }
     try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(_fill(report, data), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None

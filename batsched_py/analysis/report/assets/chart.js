@@ -144,18 +144,15 @@ class Chart extends Plot {
       });
   }
 
-  /* Join periods until there are few enough; theirs are days, halved or doubled, so that all fit into longer ones. */
+  /* Join periods until there are few enough. They are days, halved or doubled, and so fit into longer ones; after
+     the end of a run nothing happens. */
   joined({ row, xs, ys }, [left, right]) {
     const length = DAY * 2 ** Math.ceil(Math.log2((right - left) / MOST_MEANS / DAY));
-    if (this.figure.style !== "means" || xs[1] - xs[0] >= length) return { row, xs, ys };
-    const sums = [];
-    xs.forEach((x, place) => {
-      const period = (sums[Math.floor(x / length)] ??= { x: 0, y: 0, count: 0 });
-      period.x += x;
-      period.y += ys[place];
-      period.count += 1;
-    });
-    return { row, xs: sums.map(({ x, count }) => x / count), ys: sums.map(({ y, count }) => y / count) };
+    const count = Math.round(length / (xs[1] - xs[0]));
+    if (this.figure.style !== "means" || !(count > 1)) return { row, xs, ys };
+    const sums = Array(Math.ceil(ys.length / count)).fill(0);
+    ys.forEach((y, place) => { sums[Math.floor(place / count)] += y; });
+    return { row, xs: sums.map((_, place) => (place + 0.5) * length), ys: sums.map((sum) => sum / count) };
   }
 
   draw() {
