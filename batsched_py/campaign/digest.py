@@ -97,9 +97,12 @@ def digest_of_code(experiment: Experiment) -> str:
 
 
 def _plugin_modules(registry: Registry[Any], name: str) -> tuple[str, ...]:
-    """Where the code of a scheduler or behaviour begins, as far as it is in this package."""
+    """Where the code of a scheduler or behaviour begins: its own module, or what its file builds on."""
     file = plugin_file(name)
-    return (_module_of(registry, name),) if file is None else _imports(Path(file), digest_of_file(file))
+    if file is None:
+        return (_module_of(registry, name),)
+    bases = [cls.__module__ for cls in registry.find(name).__mro__]
+    return (*filter(_is_ours, bases), *_imports(Path(file), digest_of_file(file)))
 
 
 @lru_cache(maxsize=256)
@@ -146,4 +149,8 @@ def _imports(path: Path, digest: str) -> tuple[str, ...]:
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return tuple(name for name in names if name.split(".")[0] == _PACKAGE)
+    return tuple(filter(_is_ours, names))
+
+
+def _is_ours(module: str) -> bool:
+    return module.split(".")[0] == _PACKAGE
