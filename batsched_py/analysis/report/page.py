@@ -6,7 +6,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -76,8 +76,8 @@ class Report:
     plan: str
     columns: Sequence[Column]
     rows: Sequence[Row]
-    recorded: Sequence[RecordedLog] = field(default=())
-    runs: Sequence[ListedRun] = field(default=())
+    recorded: Sequence[RecordedLog] = ()
+    runs: Sequence[ListedRun] = ()
     note: str = ""
 
 
