@@ -175,7 +175,9 @@ class Chart extends Plot {
     if (this.figure.x.unit === "week") return [0, 168];
     let low = this.figure.x.unit ? 0 : Infinity, high = -Infinity;
     for (const { xs } of curves) for (const x of xs) [low, high] = [Math.min(low, x), Math.max(high, x)];
-    return low < high ? [low, high] : [low * 0.9, high * 1.1 || 1];
+    if (low === high) return [low * 0.9, high * 1.1 || 1];
+    const room = this.figure.style === "dots" && this.figure.x.scale === "linear" ? (high - low) / 20 : 0;
+    return [low - room, high + room];
   }
 
   /* From the lowest to the highest value between both ends, and from 0 where that is near. */
