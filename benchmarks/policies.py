@@ -22,7 +22,13 @@ PLOT = ROOT / "out" / "policies.png"
 CASES = (
     ("KTH-SP2", "KTH-SP2-1996-2.1-cln.swf.gz", 100, 1.0, None),
     ("HPC2N, 30,000 jobs", "HPC2N-2002-2.2-cln.swf.gz", 240, 1.0, 30_000),
-    ("KTH-SP2 overloaded (half the speed)", "KTH-SP2-1996-2.1-cln.swf.gz", 100, 0.5, None),
+    (
+        "KTH-SP2 overloaded (a third of the speed), 6,000 jobs",
+        "KTH-SP2-1996-2.1-cln.swf.gz",
+        100,
+        0.33,
+        6_000,
+    ),
 )
 #: These decide nothing that a queue could slow down.
 TRIVIAL = {"reject-all"}
