@@ -256,6 +256,7 @@ class Cluster:
     def settle(self) -> None:
         """The policy has been asked: what has happened so far is no news any more."""
         self.quiet = True
+        self.events = ()
         self.queue.mark()
 
     def take_decisions(self) -> list[Event]:

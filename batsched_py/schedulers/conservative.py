@@ -29,36 +29,50 @@ class Conservative(Scheduler):
         self._available = cluster.available
         self._reserved: dict[Job, float] = {}
         self._some_ended = False
+        self._freed_until = 0.0
         cluster.on_end(self._give_rest_back)
 
     def _give_rest_back(self, ended: RunningJob) -> None:
-        self._some_ended = True
         hosts = len(ended.hosts & self._available)
         self._profile.give(self._cluster.now, ended.expected_end, hosts)
+        self._freed_until = max(self._freed_until, ended.expected_end)
+        self._some_ended = True
 
     def schedule(self, cluster: Cluster) -> None:
         """Reserve for new jobs, let others move forward, and start those whose time has come."""
+        self._profile.advance(cluster.now)
         if cluster.available != self._available:
             self._available = cluster.available
             self._profile = cluster.profile()
             self._reserved.clear()
-        self._profile.advance(cluster.now)
+        if self._some_ended:
+            self._move_forward()
         for job in cluster.queue:
             if job not in self._reserved:
-                self._reserve(job)
-            elif self._some_ended:
-                self._give_up(job)
-                self._reserve(job)
-        self._some_ended = False
+                self._reserve(job, self._profile.earliest(job.size, job.walltime))
         for job in [job for job, start in self._reserved.items() if start <= cluster.now]:
             if cluster.fits(job):
                 self._give_up(job)
+                del self._reserved[job]
                 running = cluster.start(job)
                 self._profile.take(running.start, running.expected_end, job.size)
-                del self._reserved[job]
 
-    def _reserve(self, job: Job) -> None:
-        start = self._profile.earliest(job.size, job.walltime)
+    def _move_forward(self) -> None:
+        """Let each job in turn have the earliest reservation that all others leave.
+
+        Only where hosts have become free can it be earlier than before. What a job leaves behind when it
+        moves may serve those after it at once, and those before it the next time.
+        """
+        freed_until, self._freed_until, self._some_ended = self._freed_until, 0.0, False
+        for job, start in self._reserved.items():
+            earlier = self._profile.earlier(job.size, job.walltime, start, before=freed_until)
+            if earlier < start:
+                self._give_up(job)
+                self._reserve(job, earlier)
+                self._freed_until = max(self._freed_until, start + job.walltime)
+                freed_until = max(freed_until, self._freed_until)
+
+    def _reserve(self, job: Job, start: float) -> None:
         self._profile.take(start, start + job.walltime, job.size)
         self._reserved[job] = start
 

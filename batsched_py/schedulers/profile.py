@@ -27,15 +27,24 @@ class Profile:
 
     def earliest(self, size: int, duration: float) -> float:
         """The earliest time from which so many hosts are free for so long; infinite if there is none."""
+        return self.earlier(size, duration, inf, inf)
+
+    def earlier(self, size: int, duration: float, reserved: float, before: float) -> float:
+        """The earliest time to which a reservation can move, if there is one ``before`` some time.
+
+        Otherwise it stays where it is. Its own hosts are among those that it can have when it moves.
+        """
         times, free = self._times, self._free
-        start = times[0]
-        last = len(times) - 1
+        start, last = times[0], len(times) - 1
         for step, count in enumerate(free):
+            end = times[step + 1] if step < last else inf
             if count < size:
-                start = times[step + 1] if step < last else inf
-            elif step < last and times[step + 1] >= start + duration:
-                break
-        return start
+                start = end
+                if start >= before or start >= reserved:
+                    break
+            elif end >= start + duration or end >= reserved:
+                return start
+        return reserved
 
     def take(self, start: float, end: float, count: int) -> None:
         """Let ``count`` hosts fewer be free from ``start`` until ``end``."""

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from batsched_py.analysis.validator import validate
 from batsched_py.protocol.jobs import Job
-from batsched_py.schedulers import Cluster
 from batsched_py.schedulers.conservative import Conservative
 from tests.reference_schedulers import RefJob, ref_jobs, simulate
 from tests.scheduling import policy, run, starts
@@ -79,16 +78,12 @@ class Watched(Conservative):
     def __init__(self) -> None:
         self.promised: dict[str, float] = {}
 
-    def schedule(self, cluster: Cluster) -> None:
-        super().schedule(cluster)
-        for job, start in self._reserved.items():
-            self.promised.setdefault(job.name, start)
-
-    def _reserve(self, job: Job) -> None:
-        super()._reserve(job)
-        self.promised.setdefault(job.name, self._reserved[job])
+    def _reserve(self, job: Job, start: float) -> None:
+        super()._reserve(job, start)
+        self.promised.setdefault(job.name, start)
 
 
+@settings(max_examples=50)
 @given(jobs=ref_jobs(HOSTS, max_jobs=25))
 def test_conservative_never_starts_a_job_later_than_its_reservation(jobs: list[RefJob]) -> None:
     watched = Watched()

@@ -7,6 +7,7 @@ from math import inf
 import pytest
 
 from batsched_py.errors import InputError
+from batsched_py.protocol.events import NoMoreStaticJobs
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import Cluster, Scheduler
@@ -248,3 +249,20 @@ class Caller(Scheduler):
     def schedule(self, cluster: Cluster) -> None:
         for job in cluster.fitting():
             cluster.start(job)
+
+
+def test_what_was_told_once_is_no_news_when_a_policy_is_asked_again() -> None:
+    cluster = Cluster(HostSet.range(1))
+    cluster.events = [NoMoreStaticJobs()]
+    cluster.submit(Job("w0!1", 0.0, 1, inf, "p"))
+    assert list(cluster.fitting(only_new=True))
+    assert not cluster.quiet
+    cluster.settle()
+    assert not cluster.events
+    assert not list(cluster.fitting(only_new=True))
+    assert cluster.quiet
+
+
+def test_an_option_that_is_none_of_the_choices_is_answered_with_them() -> None:
+    with pytest.raises(InputError, match=r"'easy': .* choose among submission, shortest, longest"):
+        policy("easy", order="tallest")

@@ -82,3 +82,20 @@ def test_a_job_that_should_have_ended_holds_its_hosts_for_a_moment_more() -> Non
     cluster.start(job)
     cluster.now = 12.0
     assert 12.0 < cluster.profile().earliest(1, 5.0) < 12.1
+
+
+def test_a_reservation_moves_to_where_its_own_hosts_help() -> None:
+    profile = Profile(0, HOSTS)
+    profile.take(0, 5, HOSTS)
+    profile.take(5, 8, 4)
+    profile.take(8, 18, 7)
+    profile.take(18, inf, HOSTS)
+    assert profile.earlier(6, 10, reserved=8, before=inf) == 5
+    assert profile.earlier(7, 10, reserved=8, before=inf) == 8
+
+
+def test_a_reservation_moves_only_to_where_it_is_looked_for() -> None:
+    profile = Profile(0, HOSTS)
+    profile.take(0, 5, HOSTS)
+    assert profile.earlier(1, 10, reserved=20, before=6) == 5
+    assert profile.earlier(1, 10, reserved=20, before=5) == 20
