@@ -6,8 +6,9 @@ To write one, subclass :class:`Scheduler` in a file of your own (see ``fcfs.py``
 
 from batsched_py.plugins import Registry
 from batsched_py.schedulers.base import Scheduler
-from batsched_py.schedulers.cluster import Cluster, RunningJob
-from batsched_py.schedulers.queue import JobQueue
+from batsched_py.schedulers.cluster import Cluster, Order, RunningJob
+from batsched_py.schedulers.profile import Profile
+from batsched_py.schedulers.queue import JobQueue, Waiting
 
 #: The known policies.
 SCHEDULERS = Registry[Scheduler](
@@ -17,4 +18,4 @@ SCHEDULERS = Registry[Scheduler](
     group="batsched_py.schedulers",
 )
 
-__all__ = ["SCHEDULERS", "Cluster", "JobQueue", "RunningJob", "Scheduler"]
+__all__ = ["SCHEDULERS", "Cluster", "JobQueue", "Order", "Profile", "RunningJob", "Scheduler", "Waiting"]
