@@ -1,8 +1,9 @@
 """Schedulers of PyBatsim 3.2, run unchanged in our process.
 
 PyBatsim's own code drives its scheduler; only its socket is replaced, by a channel that hands over our
-messages in the form of Batsim's wire. What its schedulers print goes to the standard error. PyBatsim is an
-optional peer: nothing else needs it.
+messages in the form of Batsim's wire. What its schedulers print and log, which is a lot, is shown on the
+standard error where we log everything ourselves, and nowhere otherwise. PyBatsim is an optional peer: nothing
+else needs it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import contextlib
 import importlib
 import io
 import json
+import logging
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,6 +24,8 @@ from batsched_py.decision.guard import Guard
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim4 import decode_reply, encode_request
+
+_log = logging.getLogger(__name__)
 
 #: What a scheduler's name begins with if it is PyBatsim's.
 PYBATSIM = "pybatsim:"
@@ -73,7 +77,7 @@ class PyBatsimProcess:
         self.finished = isinstance(request.events[-1], ev.SimulationEnds)
         self._channel.request = json.loads(encode_request(request))
         try:
-            with contextlib.redirect_stdout(sys.stderr):
+            with _quietly():
                 if self._driver is None:
                     self._driver = self._connect()
                 else:
@@ -123,12 +127,35 @@ def load_scheduler(name: str, options: Mapping[str, Any]) -> Any:
         raise InputError(f"scheduler {name!r}: there is no file {place}")
     complaint = io.StringIO()
     try:
-        with contextlib.redirect_stdout(complaint):
+        with _quietly(), contextlib.redirect_stdout(complaint):
             return _import("batsim.tools.launcher").instanciate_scheduler(place, options=dict(options))
     except SystemExit:
         raise InputError(f"scheduler {name!r}: {' '.join(complaint.getvalue().split())}") from None
     except Exception as error:
         raise InputError(f"scheduler {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+class Nowhere(io.StringIO):
+    """Forgets what is written to it."""
+
+    def write(self, text: str) -> int:
+        """Accept anything."""
+        return len(text)
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    if _log.isEnabledFor(logging.DEBUG):
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+        return
+    before = logging.root.manager.disable
+    logging.disable(logging.INFO)
+    try:
+        with contextlib.redirect_stdout(Nowhere()):
+            yield
+    finally:
+        logging.disable(before)
 
 
 def _import(module: str) -> ModuleType:
@@ -156,5 +183,7 @@ def _learn(guard: Guard, event: ev.Event) -> None:
             guard.lost(hosts)
         case ev.HostsAvailable(hosts=hosts):
             guard.regained(hosts)
+        case ev.HostsStateChanged(hosts=hosts, pstate=pstate):
+            guard.switched(hosts, pstate)
         case ev.SimulationEnds():
             guard.ended()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -55,7 +56,7 @@ def test_a_scheduler_of_pybatsim_does_the_same_in_process_and_over_the_wire(
     scheduler: str, tmp_path: Path
 ) -> None:
     done = run(tmp_path, "run", *INPUTS, "-s", f"pybatsim:{scheduler}", "-e", "inside")
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     endpoint = f"ipc://{tmp_path}/wire"
     peer = subprocess.Popen(
         [sys.executable, "-m", "batsim.cmds.launcher", scheduler, "-s", endpoint, "-t", "0"],
@@ -70,6 +71,14 @@ def test_a_scheduler_of_pybatsim_does_the_same_in_process_and_over_the_wire(
     finally:
         peer.kill()
     assert (tmp_path / "inside_jobs.csv").read_bytes() == (tmp_path / "wire_jobs.csv").read_bytes()
+
+
+def test_what_a_scheduler_prints_is_shown_where_everything_is_logged(tmp_path: Path) -> None:
+    command = ["run", *INPUTS, "-s", "pybatsim:fillerSched", "--json"]
+    assert run(tmp_path, *command).stderr == ""
+    verbose = run(tmp_path, "-v", *command)
+    assert "openJobs = " in verbose.stderr
+    assert json.loads(verbose.stdout)["jobs"] == 200
 
 
 def test_a_scheduler_in_a_file_of_ones_own_runs_and_gets_its_options(tmp_path: Path) -> None:
