@@ -46,6 +46,7 @@ def measure(name: str, workload: Workload, hosts: int, speed: float) -> tuple[fl
 
 def main() -> None:
     """Measure every policy in every case, on the sample where the large logs are absent."""
+    overload()
     points: dict[str, list[tuple[float, float]]] = {}
     for title, log, hosts, speed, most in CASES:
         path = LOGS / log
@@ -63,6 +64,18 @@ def main() -> None:
     print(
         f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB; plot: {_plot(points)}"
     )
+
+
+def overload() -> None:
+    """Print what EASY costs when thousands wait, against the normal case."""
+    path = LOGS / CASES[0][1]
+    if path.is_file():
+        workload = read_workload(path, "w0")
+        (_, normal), (queue, overloaded) = (measure("easy", workload, 100, speed) for speed in (1.0, 0.5))
+        print(
+            f"EASY on all of KTH-SP2 at half the speed: mean queue {queue:.0f} jobs, {overloaded:.1f} us a job, "
+            f"{overloaded / normal:.1f} times the normal case"
+        )
 
 
 def _plot(points: dict[str, list[tuple[float, float]]]) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import inf
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers import SCHEDULERS
+from tests.processes import call
 from tests.reference_schedulers import RefJob, ref_jobs
 from tests.scheduling import Meddler, over_zeromq, policy, run, schedule_of, text, workload_of
 
@@ -125,3 +127,27 @@ def test_the_hosts_it_is_given_do_not_change_when_jobs_start(name: str, selectio
     lowest = run(policy(name), busy_day(), HOSTS)
     assert validate(chosen, HOSTS) == []
     assert list(chosen["starting_time"].dropna()) == list(lowest["starting_time"].dropna())
+
+
+@pytest.mark.parametrize("options", [("fair-share", "random"), ("wfp3", "spread")])
+def test_orders_and_selections_do_not_depend_on_the_hash_seed(
+    options: tuple[str, str], tmp_path: Path
+) -> None:
+    order, selection = options
+    log = Path(__file__).parents[2] / "workloads" / "sample.swf"
+    written = []
+    for seed in ("1", "4242"):
+        arguments = [
+            "-s",
+            "easy",
+            "-o",
+            f"order={order}",
+            "-o",
+            f"selection={selection}",
+            "-e",
+            tmp_path / seed,
+        ]
+        code, _, _ = call(["run", "-w", log, "--hosts", "40", *arguments], PYTHONHASHSEED=seed)
+        assert code == 0
+        written.append((tmp_path / f"{seed}_jobs.csv").read_bytes())
+    assert written[0] == written[1]
