@@ -73,7 +73,7 @@ def overload() -> None:
         workload = read_workload(path, "w0")
         (_, normal), (queue, overloaded) = (measure("easy", workload, 100, speed) for speed in (1.0, 0.5))
         print(
-            f"EASY on all of KTH-SP2 at half the speed: mean queue {queue:.0f} jobs, {overloaded:.1f} us a job, "
+            f"EASY on KTH-SP2 at half the speed: mean queue {queue:.0f} jobs, {overloaded:.1f} us a job, "
             f"{overloaded / normal:.1f} times the normal case"
         )
 
