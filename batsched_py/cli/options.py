@@ -40,8 +40,8 @@ def scheduler_options(required: bool) -> Callable[[Command], Command]:
                 "--scheduler",
                 metavar="NAME",
                 required=required,
-                help="One that `batsched-py schedulers` lists, path/to/file.py:ClassName, or one of PyBatsim's "
-                "as pybatsim:NAME or pybatsim:path/to/file.py.",
+                help="One that `batsched-py schedulers` lists, path/to/file.py:ClassName, or one of "
+                "PyBatsim's as pybatsim:NAME or pybatsim:path/to/file.py.",
             ),
         ):
             command = option(command)
