@@ -8,7 +8,7 @@ from msgspec import structs
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import wire_time
+from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.users.base import Submission, User
 from batsched_py.users.broker import Broker
@@ -72,7 +72,7 @@ class SubmissionDesk:
             decisions.append(ev.RegisterProfile(job.workload, name, submission.profile, time=now))
             if self._settings.profile_reuse:
                 self._known_profiles.add(key)
-        walltime = wire_time(job.walltime) if job.has_walltime else job.walltime
+        walltime = to_tick(job.walltime) if job.has_walltime else job.walltime
         job = structs.replace(job, submission_time=now, walltime=walltime, profile=name)
         decisions.append(ev.RegisterJob(job, time=now))
         if submission.note:

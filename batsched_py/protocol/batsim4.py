@@ -33,11 +33,6 @@ def _log_once(text: str) -> None:
         _log.warning(text)
 
 
-def wire_time(time: float) -> float:
-    """The time that a reader of Batsim's text sees: six decimals."""
-    return time if time.is_integer() else round(time, 6)
-
-
 class _Event(Struct):
     timestamp: float
     type: str
@@ -464,5 +459,4 @@ __all__ = [
     "job_from_json",
     "job_to_json",
     "six_decimals",
-    "wire_time",
 ]

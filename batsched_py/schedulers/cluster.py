@@ -9,6 +9,7 @@ from operator import attrgetter
 
 from msgspec import Struct
 
+from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.events import (
     CallMeLater,
     Event,
@@ -26,9 +27,6 @@ from batsched_py.schedulers.selection import Selection, lowest
 
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
 Order = Callable[[Waiting, float], Floats]
-
-#: The wire rounds times to six decimals, so nothing can be asked for within less than this.
-TICK = 1e-6
 
 
 class RunningJob(Struct, gc=False, eq=False):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-from batsched_py.protocol.batsim4 import wire_time
+from batsched_py.protocol.clock import to_tick
 
 Action = Callable[[Any], None]
 
@@ -59,7 +59,7 @@ class Agenda:
             self._drop_cancelled()
         if time != self.clock:
             self.clock = time
-            self.now = wire_time(time)
+            self.now = to_tick(time)
         action(argument)
 
     def _drop_cancelled(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from batsched_py.errors import InputError, RuleBroken
-from batsched_py.protocol.batsim4 import wire_time
+from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.events import Settings
 from batsched_py.protocol.jobs import Job, Profile
 from batsched_py.simulator.profile_reader import read_profile
@@ -132,7 +132,7 @@ class Catalog:
 def as_read(value: Any) -> Any:
     """What Batsim makes of a JSON value that it is sent: it writes it down with six decimals first."""
     if isinstance(value, float):
-        return wire_time(value)
+        return to_tick(value)
     if isinstance(value, list):
         return [as_read(item) for item in value]
     if isinstance(value, dict):

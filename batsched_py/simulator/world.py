@@ -8,7 +8,7 @@ from msgspec import structs
 
 from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import wire_time
+from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.simulator.agenda import Agenda
@@ -169,8 +169,8 @@ class World:
 def as_wired(job: Job) -> Job:
     """The job as a reader of the wire sees it, its numbers rounded to six decimals."""
     submission, walltime = (
-        wire_time(job.submission_time),
-        wire_time(job.walltime) if job.has_walltime else job.walltime,
+        to_tick(job.submission_time),
+        to_tick(job.walltime) if job.has_walltime else job.walltime,
     )
     if submission == job.submission_time and walltime == job.walltime:
         return job

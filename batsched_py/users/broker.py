@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from math import inf
 
 from batsched_py.errors import PolicyError
-from batsched_py.protocol.batsim4 import wire_time
+from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.users.base import Submission, User
 
@@ -95,7 +95,7 @@ class Broker:
         except Exception as error:
             raise _blame(user, error, now) from error
         if time != inf:
-            time = wire_time(time)
+            time = to_tick(time)
         if time != self._wanted[number]:
             self._wanted[number] = time
             if time != inf:

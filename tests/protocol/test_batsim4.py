@@ -22,8 +22,8 @@ from batsched_py.protocol.batsim4 import (
     encode_reply,
     encode_request,
     six_decimals,
-    wire_time,
 )
+from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
 from tests.golden import Recording
@@ -172,7 +172,7 @@ def test_a_decision_process_prints_numbers_in_full() -> None:
 
 @given(st.floats(0, 1e12))
 def test_the_time_on_the_wire_is_what_a_reader_of_the_text_sees(time: float) -> None:
-    assert wire_time(time) == json.loads(six_decimals(time))
+    assert to_tick(time) == json.loads(six_decimals(time))
 
 
 @given(
