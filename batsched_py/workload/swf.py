@@ -11,7 +11,7 @@ import logging
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite
@@ -105,6 +105,22 @@ class SwfLog:
 #: The 18 fields of a record, in the order of the format.
 COLUMNS = tuple(column.name for column in fields(SwfLog)[:18])
 _WHOLE = tuple(column.name for column in fields(SwfLog)[:18] if column.type == "Integers")
+
+
+def swf_log(columns: Mapping[str, NDArray[Any]], **rest: Any) -> SwfLog:
+    """A log of some columns of equal length, sorted by submission time; what is not given is unknown.
+
+    ``rest`` are the other fields of :class:`SwfLog`. Jobs without numbers are counted from 1.
+    """
+    order = np.argsort(columns["submit"], kind="stable")
+    unknown = np.full(len(order), -1)
+    full: dict[str, Any] = {"job_number": np.arange(1, len(order) + 1)}
+    for name in COLUMNS:
+        if name in columns or name not in full:
+            full[name] = columns.get(name, unknown)[order]
+        full[name] = full[name].astype(np.int64 if name in _WHOLE else np.float64)
+    more = {name: column[order] for name, column in rest.pop("more", {}).items()}
+    return SwfLog(**full, more=more, **rest)
 
 
 def read_swf(path: str | Path) -> SwfLog:

@@ -7,6 +7,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
+from numpy.typing import NDArray
 
 from batsched_py.workload.swf import Floats, SwfLog
 
@@ -46,6 +47,11 @@ def wall_clock(log: SwfLog, times: Floats) -> Floats:
     local = _local(start + times, zone_of(log))
     first = _local(np.array([float(start)]), zone_of(log))[0]
     return local - (first - (first - _FIRST_MONDAY) % WEEK)
+
+
+def local_time(log: SwfLog, times: Floats) -> NDArray[np.datetime64]:
+    """Dates and times of day on the wall clock; 1970 where the header does not say when the log began."""
+    return _local((start_of(log) or 0) + times, zone_of(log)).astype("datetime64[s]")
 
 
 def _local(moments: Floats, zone: tzinfo) -> Floats:

@@ -1,9 +1,9 @@
 """Bags of tasks: jobs that a user submits in one go and that look alike (Minh and Wolters, definition II-C).
 
 A bag is a longest run of jobs of which each follows the one before it within ``delta`` seconds, and which
-agree in six attributes: user, group, queue, executable, requested time and requested processors. *Contiguous* bags
-are runs of the whole log, as in the paper, so that a job of somebody else in between ends them. *Per key*
-they are runs of the jobs with the same attributes, whatever others do meanwhile.
+agree in six attributes: user, group, queue, executable, requested time and requested processors.
+*Contiguous* bags are runs of the whole log, as in the paper, so that a job of somebody else in between ends
+them. *Per key* they are runs of the jobs with the same attributes, whatever others do meanwhile.
 """
 
 from __future__ import annotations
