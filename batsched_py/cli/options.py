@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from batsched_py.cli.pairs import parse_pairs
 from batsched_py.errors import InputError
 from batsched_py.simulator.platform import Platform, read_platform
 from batsched_py.users import USERS, Behaviour
@@ -32,7 +33,7 @@ def scheduler_options(required: bool) -> Callable[[Command], Command]:
                 "scheduler_settings",
                 metavar="KEY=VALUE",
                 multiple=True,
-                callback=_pairs,
+                callback=parse_pairs,
                 help="An option of the scheduler; may be given several times.",
             ),
             click.option(
@@ -59,7 +60,7 @@ def user_options(command: Command) -> Command:
             "user_settings",
             metavar="KEY=VALUE",
             multiple=True,
-            callback=_pairs,
+            callback=parse_pairs,
             help="An option of the users; may be given several times.",
         ),
         click.option(
@@ -92,18 +93,6 @@ def choose_behaviour(
     if options:
         raise InputError(f"{' and '.join(options)}: options for users, but no --users were given")
     return None
-
-
-def _pairs(ctx: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE")
-        if key in pairs:
-            raise click.BadParameter(f"{key!r} is given twice")
-        pairs[key] = value
-    return pairs
 
 
 def workload_options(required: bool) -> Callable[[Command], Command]:

@@ -81,7 +81,7 @@ def fit_shapes(jobs: SwfLog, bags: Bags, mixture: Mixture) -> Shapes:
     shared = np.repeat(bags.sizes > 1, bags.sizes)
     return Shapes(
         mixture=mixture,
-        pairs=[_pairs(clusters[classes == each], sizes[classes == each]) for each in range(BAG_CLASSES)],
+        pairs=[count_pairs(clusters[classes == each], sizes[classes == each]) for each in range(BAG_CLASSES)],
         clusters=[
             _cluster(values[inside], sizes[inside], (values - means)[inside & shared], deviation)
             for inside, deviation in zip(_members(clusters, mixture), mixture.deviations, strict=True)
@@ -96,10 +96,10 @@ def draw_shapes(
 ) -> tuple[Floats, Integers, Integers]:
     """The run time of each job, and the size and cluster of each bag, given its user.
 
-    Bags take their turns through all pairs of cluster and size in proportion to their counts: those of one job
-    in equal steps, so that what the log has even once is there, and larger ones along the golden ratio, the
-    largest first, so that any number of them is spread evenly. Thus one log does not differ from the next by
-    which pairs happened to fall on the few largest bags.
+    Bags take their turns through all pairs of cluster and size in proportion to their counts: those of one
+    job in equal steps, so that what the log has even once is there, and larger ones along the golden ratio,
+    the largest first, so that any number of them is spread evenly. Thus one log does not differ from the next
+    by which pairs happened to fall on the few largest bags.
     """
     cluster = np.zeros(len(bags.sizes), dtype=np.int64)
     size = np.ones(len(bags.sizes), dtype=np.int64)
@@ -145,7 +145,8 @@ def bag_classes(sizes: Integers) -> Integers:
     return np.minimum(np.floor(np.log2(sizes)).astype(np.int64), BAG_CLASSES - 1)
 
 
-def _pairs(clusters: Integers, sizes: Integers) -> Pairs:
+def count_pairs(clusters: Integers, sizes: Integers) -> Pairs:
+    """How often each cluster and size come together."""
     pairs, counts = np.unique(np.stack([clusters, sizes]), axis=1, return_counts=True)
     return Pairs(pairs[0].tolist(), pairs[1].tolist(), counts.tolist())
 
