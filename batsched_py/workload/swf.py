@@ -11,7 +11,7 @@ import logging
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite
@@ -230,8 +230,14 @@ def _lines(log: SwfLog) -> Iterator[str]:
             yield f"; {key}: {line}\n" if key else f"; {line}\n"
     for start in range(0, len(log), _PIECE):
         piece = slice(start, start + _PIECE)
-        columns = [map(_number, getattr(log, name)[piece].tolist()) for name in COLUMNS]
+        columns = [_numbers(getattr(log, name)[piece]) for name in COLUMNS]
         yield "\n".join(map(" ".join, zip(*columns, strict=True))) + "\n"
+
+
+def _numbers(values: NDArray[Any]) -> Iterable[str]:
+    """Each value as text; those of a column that is whole, as most are, without looking at each."""
+    whole = values.astype(np.int64)
+    return map(str, whole.tolist()) if np.array_equal(whole, values) else map(_number, values.tolist())
 
 
 def _number(value: float) -> str:

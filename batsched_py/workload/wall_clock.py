@@ -44,17 +44,17 @@ def wall_clock(log: SwfLog, times: Floats) -> Floats:
     start = start_of(log)
     if start is None:
         return times
-    local = _local(start + times, zone_of(log))
-    first = _local(np.array([float(start)]), zone_of(log))[0]
+    local = on_clock(start + times, zone_of(log))
+    first = on_clock(np.array([float(start)]), zone_of(log))[0]
     return local - (first - (first - _FIRST_MONDAY) % WEEK)
 
 
 def local_time(log: SwfLog, times: Floats) -> NDArray[np.datetime64]:
     """Dates and times of day on the wall clock; 1970 where the header does not say when the log began."""
-    return _local((start_of(log) or 0) + times, zone_of(log)).astype("datetime64[s]")
+    return on_clock((start_of(log) or 0) + times, zone_of(log)).astype("datetime64[s]")
 
 
-def _local(moments: Floats, zone: tzinfo) -> Floats:
+def on_clock(moments: Floats, zone: tzinfo) -> Floats:
     """Moments of Unix time as the clock of a zone shows them; offsets are looked up for each quarter hour."""
     steps, step_of = np.unique(np.floor(moments / _STEP), return_inverse=True)
     offsets = [_offset(step * _STEP, zone) for step in steps.tolist()]

@@ -5,7 +5,6 @@ Changes are written one after another, each as its name and its options: ``first
 
 from __future__ import annotations
 
-import dataclasses
 import typing
 from collections.abc import Iterable, Sequence
 
@@ -53,13 +52,6 @@ def _create(name: str, options: dict[str, str]) -> Change:
         key: value.split(",") if typing.get_origin(hints.get(key)) is tuple else value
         for key, value in options.items()
     }
-    missing = [
-        field.name
-        for field in dataclasses.fields(cls)  # type: ignore[arg-type]
-        if field.default is dataclasses.MISSING and field.name not in options
-    ]
-    if missing:
-        raise InputError(f"change {name!r} needs {missing[0]}, as in `{name} {missing[0]}=...`")
     return CHANGES.create(name, lists)  # type: ignore[arg-type]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
+from batsched_py.workload.sources.quantities import distinct_texts
 from batsched_py.workload.swf import Integers, SwfLog, swf_log
 
 _log = logging.getLogger(__name__)
@@ -69,13 +70,11 @@ class Account:
 
 def numbered(names: NDArray[Any]) -> tuple[Integers, str]:
     """A number for each name, from 1 in the order of appearance, -1 for no name; and lines that tell them."""
-    distinct, first, codes = np.unique(names.astype(str), return_index=True, return_inverse=True)
-    order = np.argsort(np.where(distinct == "", len(names), first), kind="stable")
-    numbers = np.empty(len(distinct), dtype=np.int64)
-    numbers[order] = np.arange(1, len(distinct) + 1)
-    numbers[distinct == ""] = -1
-    lines = [f"{numbers[i]} {distinct[i]}" for i in order.tolist() if distinct[i]]
-    return numbers[codes], "\n".join(lines)
+    codes, distinct = distinct_texts(names)
+    named = [text for text in distinct if text]
+    numbers = {text: number for number, text in enumerate(named, start=1)} | {"": -1}
+    lines = [f"{number} {text}" for text, number in numbers.items() if text]
+    return np.array([numbers[text] for text in distinct], dtype=np.int64)[codes], "\n".join(lines)
 
 
 def names_of(log: SwfLog, column: str) -> NDArray[Any]:

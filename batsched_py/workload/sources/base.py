@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,11 +28,18 @@ class Source(ABC):
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """What such a file cannot keep of a log: how many values of which kind."""
-        return {f"column {name}": len(log) for name in log.more}
+        return lost_of(log)
 
     def recognises(self, beginning: bytes) -> bool:
         """Whether a file of any name that begins like this is one of this kind."""
         return False
+
+
+def lost_of(log: SwfLog, columns: Sequence[str] = (), kept: Sequence[str] = ()) -> dict[str, int]:
+    """How many values are known in some columns, and in those beyond the format that are not kept."""
+    known = {name.replace("_", " ").replace("cpu", "processor"): getattr(log, name) >= 0 for name in columns}
+    counts = {name: int(values.sum()) for name, values in known.items() if values.any()}
+    return counts | {f"column {name}": len(log) for name in log.more if name not in kept}
 
 
 def read_text(path: Path) -> str:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from batsched_py.errors import InputError
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.sources.accounting import Account
-from batsched_py.workload.sources.base import Source
+from batsched_py.workload.sources.base import Source, lost_of
 from batsched_py.workload.swf import LOG_SPEED, SwfLog, swf_to_workload
 
 _NAMES = ("user", "group", "executable", "queue", "partition")
@@ -67,12 +67,11 @@ class Batsim(Source):
 
     def write(self, path: Path, log: SwfLog) -> None:
         """Write a workload."""
-        write_batsim_json(path, swf_to_workload(log))
+        write_batsim_json(path, swf_to_workload(log, walltime="requested"))
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """What was recorded of the jobs is no part of a workload."""
-        recorded = {"wait": log.wait >= 0, "status": log.status >= 0, "used memory": log.used_memory >= 0}
-        return super().lost(log) | {kind: int(known.sum()) for kind, known in recorded.items() if known.any()}
+        return lost_of(log, ("wait", "status", "average_cpu_time", "used_memory", "requested_memory"))
 
     def recognises(self, beginning: bytes) -> bool:
         """Curly."""

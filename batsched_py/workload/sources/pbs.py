@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from batsched_py.workload.sources.accounting import (
     Account,
@@ -17,10 +18,10 @@ from batsched_py.workload.sources.accounting import (
     names_of,
     zone_named,
 )
-from batsched_py.workload.sources.base import Source, read_text
+from batsched_py.workload.sources.base import Source, lost_of, read_text
 from batsched_py.workload.sources.quantities import duration, memory, written_duration
 from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.wall_clock import start_of
+from batsched_py.workload.wall_clock import on_clock, start_of
 
 COMPLETED: Final = 1
 FAILED: Final = 0
@@ -55,7 +56,7 @@ class Pbs(Source):
         ]  # fmt: skip
         if not records:
             return account.log({"submit": np.empty(0)}, {})
-        columns = {name: np.array([record[name] for record in records]) for name in records[0]}
+        columns = {name: _array([record[name] for record in records]) for name in records[0]}
         origin = float(columns["submit"].min())
         columns["submit"] = columns["submit"] - origin
         named, names = named_columns(
@@ -78,53 +79,54 @@ class Pbs(Source):
 
     def write(self, path: Path, log: SwfLog) -> None:
         """Write an ``E`` record for each job."""
+        names = {column: names_of(log, column) for column in ("user", "group", "executable", "queue")}
         with path.open("w", encoding="utf-8", newline="\n") as file:
             for first in range(0, len(log), _PIECE):
-                file.writelines(self._lines(log, np.arange(first, min(first + _PIECE, len(log)))))
+                piece = np.arange(first, min(first + _PIECE, len(log)))
+                named = {column: values[piece] for column, values in names.items()}
+                file.writelines(self._lines(log.select(piece), named))
 
-    def _lines(self, log: SwfLog, positions: np.ndarray) -> list[str]:
-        import pandas as pd
-
-        part = log.select(positions)
+    def _lines(self, log: SwfLog, names: dict[str, NDArray[Any]]) -> list[str]:
         origin = start_of(log) or 0
-        starts = origin + part.submit + np.maximum(part.wait, 0)
-        ends = starts + part.run_time
-        written = pd.to_datetime(np.round(ends), unit="s", utc=True).tz_convert(zone_named(self.zone))
-        names = [names_of(log, column)[positions] for column in ("user", "group", "executable", "queue")]
-        gpus = part.more.get("gpus", np.zeros(len(part), dtype=np.int64))
-        lines = []
-        for row, moment in enumerate(written.strftime("%m/%d/%Y %H:%M:%S")):
-            user, group, job, queue = (column[row] for column in names)
-            queued = f"{origin + part.submit[row]:.0f}"
-            fields = {
-                "user": user,
-                "group": group,
-                "jobname": job,
-                "queue": queue,
-                "ctime": queued,
-                "qtime": queued,
-                "etime": queued,
-                "start": f"{starts[row]:.0f}",
-                "Resource_List.ncpus": part.requested_processors[row],
-                "Resource_List.walltime": _clock(part.requested_time[row]),
-                "Resource_List.pmem": f"{part.requested_memory[row]:.0f}kb"
-                if part.requested_memory[row] > 0
-                else "",
-                "Resource_List.ngpus": gpus[row] if gpus[row] > 0 else "",
-                "end": f"{ends[row]:.0f}",
-                "Exit_status": {COMPLETED: 0, CANCELLED: 271}.get(int(part.status[row]), 1),
-                "resources_used.ncpus": part.processors[row],
-                "resources_used.walltime": _clock(part.run_time[row]),
-            }
-            text = " ".join(f"{key}={value}" for key, value in fields.items() if str(value))
-            name = part.more["id"][row] if "id" in part.more else part.job_number[row]
-            lines.append(f"{moment};E;{name};{text}\n")
-        return lines
+        starts = origin + log.submit + np.maximum(log.wait, 0)
+        ends = starts + log.run_time
+        queued = (origin + log.submit).astype(np.int64)
+        gpus = log.more.get("gpus", np.zeros(len(log), dtype=np.int64))
+        statuses = np.select([log.status == COMPLETED, log.status == CANCELLED], [0, _TERMINATED[0]], 1)
+        fields: dict[str, list[Any]] = {
+            "user": names["user"].tolist(),
+            "group": names["group"].tolist(),
+            "jobname": names["executable"].tolist(),
+            "queue": names["queue"].tolist(),
+            "ctime": queued.tolist(),
+            "qtime": queued.tolist(),
+            "etime": queued.tolist(),
+            "start": starts.astype(np.int64).tolist(),
+            "Resource_List.ncpus": log.requested_processors.tolist(),
+            "Resource_List.walltime": [_clock(time) for time in log.requested_time.tolist()],
+            "Resource_List.pmem": [
+                f"{size:.0f}kb" if size > 0 else "" for size in log.requested_memory.tolist()
+            ],
+            "Resource_List.ngpus": [count or "" for count in gpus.tolist()],
+            "end": ends.astype(np.int64).tolist(),
+            "Exit_status": statuses.tolist(),
+            "resources_used.ncpus": log.processors.tolist(),
+            "resources_used.walltime": [_clock(time) for time in log.run_time.tolist()],
+        }
+        texts = [
+            [f"{key}={value}" if value != "" else "" for value in column] for key, column in fields.items()
+        ]
+        moments = on_clock(np.round(ends), zone_named(self.zone)).astype("datetime64[s]").astype(str).tolist()
+        ids = log.more.get("id", log.job_number).tolist()
+        return [
+            f"{time[5:7]}/{time[8:10]}/{time[:4]} {time[11:]};E;{name};{' '.join(filter(None, row))}\n"
+            for time, name, row in zip(moments, ids, zip(*texts, strict=True), strict=True)
+        ]
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """What else was known."""
-        kept = ("id", "exit_status", "gpus")
-        return {f"column {name}": len(log) for name in log.more if name not in kept}
+        columns = ("average_cpu_time", "used_memory", "partition")
+        return lost_of(log, columns, kept=("id", "exit_status", "gpus"))
 
     def recognises(self, beginning: bytes) -> bool:
         """The first line is a record."""
@@ -183,6 +185,10 @@ def _record(text: str, line: int, account: Account) -> dict[str, Any] | None:
         or _in_chunks(fields.get("Resource_List.select", ""), "ngpus"),
         "nodes": _known(fields.get("Resource_List.nodect")),
     }
+
+
+def _array(values: list[Any]) -> NDArray[Any]:
+    return np.array(values, dtype=object if isinstance(values[0], str) else None)
 
 
 def _status(exit_status: int, run_time: float, limit: float) -> int:

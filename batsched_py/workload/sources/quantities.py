@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -18,10 +19,19 @@ _UNLIMITED: Final = ("", "UNLIMITED", "Partition_Limit", "INVALID", "Unknown", "
 
 def for_each(texts: NDArray[Any], read: Callable[[str], float]) -> NDArray[np.float64]:
     """What each text says; each distinct one is read once."""
-    distinct, codes = np.unique(texts.astype(str), return_inverse=True)
-    return np.array([read(text) for text in distinct.tolist()], dtype=np.float64)[codes]
+    codes, distinct = distinct_texts(texts)
+    return np.array([read(text) for text in distinct], dtype=np.float64)[codes] if len(texts) else np.empty(0)
 
 
+def distinct_texts(texts: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
+    """The distinct texts in the order of appearance, and which of them each text is."""
+    import pandas as pd
+
+    codes, distinct = pd.factorize(np.asarray(texts, dtype=object))
+    return codes, [str(text).strip() for text in distinct]
+
+
+@lru_cache(maxsize=1 << 16)
 def duration(text: str) -> float:
     """Seconds of ``[DAYS-][HOURS:]MINUTES:SECONDS`` or ``DAYS-HOURS``; -1 for none, NaN for anything else.
 
@@ -51,6 +61,7 @@ def written_duration(seconds: float) -> str:
     return (f"{days}-" if days else "") + f"{hour:02}:{minute:02}:{second:02}"
 
 
+@lru_cache(maxsize=1 << 16)
 def memory(text: str) -> tuple[float, str]:
     """Kilobytes, and what they are for: ``c`` each processor, ``n`` each node, nothing for all; -1 for none.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import tzinfo
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -21,10 +23,17 @@ from batsched_py.workload.sources.accounting import (
     names_of,
     zone_named,
 )
-from batsched_py.workload.sources.base import Source, read_text
-from batsched_py.workload.sources.quantities import count_hosts, duration, for_each, memory, written_duration
+from batsched_py.workload.sources.base import Source, lost_of, read_text
+from batsched_py.workload.sources.quantities import (
+    count_hosts,
+    distinct_texts,
+    duration,
+    for_each,
+    memory,
+    written_duration,
+)
 from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.wall_clock import start_of
+from batsched_py.workload.wall_clock import on_clock, start_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +66,7 @@ _WRITTEN: Final = (
     "JobID", "User", "Group", "JobName", "Partition", "Submit", "Start", "End", "State", "ElapsedRaw",
     "Timelimit", "ReqCPUS", "AllocCPUS", "ReqMem", "AllocTRES",
 )  # fmt: skip
+_LENGTH_WITHOUT_ZONE: Final = len("2023-05-01T08:00:00")
 _PIECE: Final = 10_000
 
 
@@ -122,10 +132,8 @@ class Sacct(Source):
         submit, start, end = times["Submit"], times["Start"], times["End"]
         states = _states(table)
         elapsed = _elapsed(table, start, end)
-        never_ran = np.isnan(start) | ((elapsed == 0) & np.isin(states, ("CANCELLED", "REVOKED")))
-        run_time = np.where(never_ran, 0.0, np.maximum(elapsed, 0))
-        begun = np.where(never_ran, np.where(np.isnan(end), submit, end), start)
-        account.guessed["wait of a job without start and end"] += int((np.isnan(start) & np.isnan(end)).sum())
+        never_ran = (elapsed <= 0) & (np.isnan(start) | np.isin(states, ("CANCELLED", "REVOKED")))
+        begun = np.where(never_ran, end, start)
         tres = _column(table, "AllocTRES", "")
         asked_tres = _column(table, "ReqTRES", "")
         requested = _first_known(
@@ -148,8 +156,8 @@ class Sacct(Source):
         minutes = _number(_column(table, "TimelimitRaw", ""))
         columns = {
             "submit": submit - origin,
-            "wait": np.maximum(begun - submit, 0),
-            "run_time": run_time,
+            "wait": np.where(np.isnan(begun), -1.0, np.maximum(begun - submit, 0)),
+            "run_time": np.where(never_ran, 0.0, np.maximum(elapsed, 0)),
             "allocated_processors": allocated,
             "average_cpu_time": _per(for_each(_column(table, "TotalCPU", ""), duration), allocated),
             "used_memory": table["MaxRSS of steps"].to_numpy(),
@@ -203,10 +211,9 @@ class Sacct(Source):
                     _written_moments(origin + starts + part.run_time, zone),
                     _written_states(part),
                     [f"{seconds:.0f}" for seconds in part.run_time.tolist()],
-                    [
-                        written_duration(time) if time > 0 else "UNLIMITED"
-                        for time in part.requested_time.tolist()
-                    ],
+                    _each(
+                        part.requested_time, lambda time: written_duration(time) if time > 0 else "UNLIMITED"
+                    ),
                     part.requested_processors.astype(str).tolist(),
                     part.allocated_processors.astype(str).tolist(),
                     [f"{size:.0f}Kc" if size > 0 else "" for size in part.requested_memory.tolist()],
@@ -217,8 +224,7 @@ class Sacct(Source):
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """Waits are kept as starts; names of hosts and what else was known are not."""
-        kept = ("id", "state", "gpus")
-        return {f"column {name}": len(log) for name in log.more if name not in kept}
+        return lost_of(log, ("average_cpu_time", "used_memory", "queue"), kept=("id", "state", "gpus"))
 
     def recognises(self, beginning: bytes) -> bool:
         """The first line names columns."""
@@ -245,20 +251,22 @@ def _table(path: Path, account: Account) -> pd.DataFrame:
         elif text.strip():
             fields = text.count("|") + 1
             account.blame(number, f"{fields} fields instead of {len(names)}", "another number of fields")
-    table = pd.read_csv(
-        StringIO("\n".join(good)), sep="|", names=names, dtype=str, keep_default_na=False, quoting=3
-    )
+    text = StringIO("\n".join(["|".join(names), *good]))
+    table = pd.read_csv(text, sep="|", dtype=object, keep_default_na=False, quoting=csv.QUOTE_NONE)
     return table.assign(line=numbers)
 
 
 def _jobs(table: pd.DataFrame, account: Account) -> pd.DataFrame:
     """The records of finished jobs, with what their steps say, and one for each task of an array."""
+    import pandas as pd
+
     ids = table["JobID"]
     steps = ids.str.contains(".", regex=False)
     peak = for_each(_column(table, "MaxRSS", ""), lambda text: memory(text)[0])
-    used = table.assign(job=ids.str.partition(".")[0], peak=peak).groupby("job")["peak"].max()
+    told = np.flatnonzero(peak >= 0)
+    used = pd.Series(peak[told]).groupby(ids.iloc[told].str.split(".").str[0].to_numpy()).max()
     jobs = table[~steps]
-    jobs = jobs.assign(**{"MaxRSS of steps": jobs["JobID"].map(used).fillna(-1.0)})
+    jobs = jobs.assign(**{"MaxRSS of steps": jobs["JobID"].map(used).astype(float).fillna(-1.0)})
     account.left_out["step of a job"] += int(steps.sum())
     states = _states(jobs)
     for state in UNFINISHED:
@@ -293,25 +301,25 @@ def _tasks(name: str) -> list[str]:
 
 def _column(table: pd.DataFrame, name: str, otherwise: str) -> Texts:
     if name in table:
-        return np.char.strip(table[name].to_numpy(dtype=str)) if len(table) else np.empty(0, dtype=str)
-    return np.full(len(table), otherwise)
+        return table[name].to_numpy(dtype=object)
+    return np.full(len(table), otherwise, dtype=object)
 
 
 def _states(table: pd.DataFrame) -> Texts:
     """The first word of each state: it may be ``CANCELLED by 1001``, and ``COMPLETED+`` when cut off."""
-    words = _column(table, "State", "")
-    distinct, codes = np.unique(words, return_inverse=True)
-    firsts = np.array([(text.split() or [""])[0].rstrip("+") for text in distinct.tolist()], dtype=str)
-    return firsts[codes] if len(words) else words
+    codes, distinct = distinct_texts(_column(table, "State", ""))
+    firsts = np.array([(text.split() or [""])[0].rstrip("+") for text in distinct], dtype=str)
+    return firsts[codes] if len(distinct) else np.empty(0, dtype=str)
 
 
 def _moments(texts: Texts, zone: str, account: Account) -> NDArray[np.float64]:
     """Unix times; NaN for what is unknown or no time. A number is one already; a zone may stand behind."""
     import pandas as pd
 
-    known = np.where(np.isin(texts, _UNKNOWN_TIMES), "", texts)
+    series = pd.Series(texts, dtype=object)
+    known = series.where(~series.isin(_UNKNOWN_TIMES), "").to_numpy()
     numbers = pd.to_numeric(pd.Series(known), errors="coerce").to_numpy(dtype=np.float64)
-    zoned = np.array([bool(re.search(r"(Z|[+-]\d\d:?\d\d)$", text)) for text in known.tolist()], dtype=bool)
+    zoned = series.str.len().to_numpy() > _LENGTH_WITHOUT_ZONE
     moments = numbers.copy()
     with_zone = np.isnan(numbers) & zoned
     if with_zone.any():
@@ -395,22 +403,33 @@ def _per(times: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.float64]:
 def _preceding(table: pd.DataFrame, submit: NDArray[Any]) -> NDArray[np.int64]:
     """For each attempt of a job but the first, the number that the attempt before it has in the log."""
     order = np.argsort(submit, kind="stable")
-    ids = table["JobID"].to_numpy(dtype=str)[order]
-    codes = np.unique(ids, return_inverse=True)[1]
+    codes, _ = distinct_texts(table["JobID"].to_numpy()[order])
     by_id = np.argsort(codes, kind="stable")
     again = codes[by_id][1:] == codes[by_id][:-1]
-    before = np.full(len(ids), -1, dtype=np.int64)
+    before = np.full(len(codes), -1, dtype=np.int64)
     before[by_id[1:][again]] = by_id[:-1][again] + 1
     preceding = np.empty_like(before)
     preceding[order] = before
     return preceding
 
 
-def _written_moments(moments: NDArray[Any], zone: Any) -> list[str]:
-    import pandas as pd
+def _written_moments(moments: NDArray[Any], zone: tzinfo) -> list[str]:
+    """Moments of Unix time on the clock of a zone, with its offset."""
+    local = on_clock(np.round(moments), zone)
+    texts = local.astype("datetime64[s]").astype(str).tolist()
+    offsets = _each(local - np.round(moments), _written_offset)
+    return [text + offset for text, offset in zip(texts, offsets, strict=True)]
 
-    local = pd.to_datetime(np.round(moments), unit="s", utc=True).tz_convert(zone)
-    return list(local.strftime("%Y-%m-%dT%H:%M:%S%z"))
+
+def _each(numbers: NDArray[Any], write: Callable[[float], str]) -> list[str]:
+    """Each number as text; each distinct one is written once."""
+    distinct, codes = np.unique(numbers, return_inverse=True)
+    return np.array([write(number) for number in distinct.tolist()], dtype=object)[codes].tolist()
+
+
+def _written_offset(seconds: float) -> str:
+    hours, minutes = divmod(abs(int(seconds)) // 60, 60)
+    return f"{'-' if seconds < 0 else '+'}{hours:02}{minutes:02}"
 
 
 def _written_states(log: SwfLog) -> list[str]:
