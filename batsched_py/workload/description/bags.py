@@ -81,6 +81,8 @@ class BagStatistics(Struct, frozen=True, kw_only=True):
     """Share of all jobs that belong to such a bag."""
     bags: int
     sizes: Distribution | None
+    size_classes: list[int]
+    """How many bags have 1 job, 2 or 3, 4 to 7, and so on."""
     zipf_exponent: float
     """Of the Zipf distribution that fits the sizes of all bags best, those of one job included."""
     run_times: Distribution | None
@@ -152,6 +154,7 @@ def bag_statistics(log: SwfLog, bags: Bags) -> BagStatistics:
         share_of_jobs=float(bags.sizes[large].sum() / bags.sizes.sum()),
         bags=int(large.sum()),
         sizes=distribution(bags.sizes[large]),
+        size_classes=np.bincount(np.floor(np.log2(bags.sizes)).astype(np.int64)).tolist(),
         zipf_exponent=zipf_exponent(bags.sizes),
         run_times=distribution(run_times),
         variability=_variability(run_times, deviations),

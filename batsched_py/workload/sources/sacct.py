@@ -251,8 +251,8 @@ def _table(path: Path, account: Account) -> pd.DataFrame:
         elif text.strip():
             fields = text.count("|") + 1
             account.blame(number, f"{fields} fields instead of {len(names)}", "another number of fields")
-    text = StringIO("\n".join(["|".join(names), *good]))
-    table = pd.read_csv(text, sep="|", dtype=object, keep_default_na=False, quoting=csv.QUOTE_NONE)
+    records = StringIO("\n".join(["|".join(names), *good]))
+    table = pd.read_csv(records, sep="|", dtype=object, keep_default_na=False, quoting=csv.QUOTE_NONE)
     return table.assign(line=numbers)
 
 
