@@ -173,9 +173,8 @@ def memory(known: Description) -> str:
         "Whittle": known.memory.local_whittle,
         "wavelets": known.memory.wavelet,
     }
-    across = Scale(
-        0, len(estimates), [(place + 0.5, name) for place, name in enumerate(estimates)], label="estimator"
-    )
+    marks = [(place + 0.5, name) for place, name in enumerate(estimates)]
+    across = Scale(0, len(estimates) + 0.8, marks, label="estimator")
     chart = Chart(
         across, linear(min(0.45, *estimates.values()), max(1.02, *estimates.values()), "Hurst parameter")
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ Scale = Literal["log", "linear"]
 
 _MOST_CLUSTERS: Final = 16
 _SAMPLE: Final = 20_000
+_MOST_STEPS: Final = 200
 _LEAST_VARIANCE: Final = 1e-3
 
 
@@ -77,8 +79,16 @@ def fit_mixture(run_times: Floats, scale: Scale, progress: Progress | None = Non
     best, least = None, np.inf
     for clusters in range(1, most + 1):
         fitted = learner(
-            clusters, covariance_type="spherical", random_state=0, max_iter=200, reg_covar=least_variance
-        ).fit(values[:, None])
+            clusters,
+            covariance_type="spherical",
+            init_params="k-means++",
+            random_state=0,
+            max_iter=_MOST_STEPS,
+            reg_covar=least_variance,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that more steps would change the last digits
+            fitted.fit(values[:, None])
         criterion = fitted.bic(values[:, None])
         if criterion < least:
             best, least = fitted, criterion
