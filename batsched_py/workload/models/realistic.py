@@ -64,7 +64,9 @@ class Realistic(LearningModel):
             bags=fit_bag_cuts(jobs.submit, bags),
             shapes=fit_shapes(jobs, bags, mixture),
             owners=fit_owners(jobs.submit, jobs.user, jobs.group, bags),
-            requests=fit_requests(jobs.run_time, jobs.requested_time),
+            requests=fit_requests(
+                np.maximum.reduceat(jobs.run_time, bags.starts), bags.first(jobs.requested_time)
+            ),
         )
         return self
 
