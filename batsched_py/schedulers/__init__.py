@@ -8,7 +8,7 @@ from batsched_py.plugins import Registry
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Order, RunningJob
 from batsched_py.schedulers.profile import Profile
-from batsched_py.schedulers.queue import JobQueue, Waiting
+from batsched_py.ledger.queue import JobQueue, Waiting
 
 #: The known policies.
 SCHEDULERS = Registry[Scheduler](

@@ -10,7 +10,7 @@ from numpy.random import default_rng
 
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.queue import Floats, Waiting
+from batsched_py.ledger.queue import Floats, Waiting
 
 
 @dataclass

@@ -190,7 +190,7 @@ class Outputs:
 
     def _schedule_row(self, machines: Machines) -> dict[str, str]:
         r = self.results
-        seconds = machines.seconds
+        seconds = machines.seconds()
         values: dict[str, float | int | str] = {
             "batsim_version": f"batsched_py {__version__}",
             "consumed_joules": r.consumed_joules,
