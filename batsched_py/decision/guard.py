@@ -7,13 +7,14 @@ and checks each decision against the rules first, so that a broken policy is tol
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job, Profile
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Composed, Profile, Trace
 
 
 class Guard:
@@ -34,7 +35,7 @@ class Guard:
         self._met: set[str] = set()
         """Identifiers that no job can be registered under any more; kept where jobs can be registered."""
         self._profiles: dict[str, dict[str, Profile]] = {w: dict(p) for w, p in begins.profiles.items()}
-        self._types: dict[str, Profile] = {}
+        self._types: dict[type[Profile], Profile] = {}
         """A profile for each type, to stand for all that were registered: no more than the type matters."""
         self._collects = begins.settings.dynamic_jobs and not begins.settings.profile_reuse
         self._profile_of: dict[str, tuple[str, str]] = {}
@@ -171,12 +172,12 @@ class Guard:
     def _register_profile(self, decision: ev.RegisterProfile) -> None:
         self._check_registration_open()
         profiles = self._profiles.setdefault(decision.workload, {})
-        kind = decision.profile.get("type")
-        if kind in _FILE_PROFILES:
-            raise RuleBroken(f"a {kind} profile can stand in a workload file only")
+        profile = decision.profile
+        if isinstance(profile, Composed | Trace):
+            raise RuleBroken(f"a {profile.kind} profile can stand in a workload file only")
         if decision.name in profiles:
             raise RuleBroken(f"profile {decision.name!r} exists already in workload {decision.workload!r}")
-        profiles[decision.name] = self._types.setdefault(str(kind), {"type": kind})
+        profiles[decision.name] = self._types.setdefault(type(profile), profile)
 
     def _register_job(self, decision: ev.RegisterJob) -> None:
         self._check_registration_open()
@@ -242,22 +243,9 @@ class Guard:
         return f"job {job_id} is not waiting (it is unknown, not submitted yet, rejected or completed)"
 
     def _is_moldable(self, job: Job) -> bool:
-        return is_moldable(job.profile, self._profiles.get(job.workload, {}))
-
-
-#: What Batsim cannot run when it was registered during the simulation.
-_FILE_PROFILES = frozenset({"composed", "smpi", "usage_trace"})
-
-
-def is_moldable(name: str, profiles: Mapping[str, Profile]) -> bool:
-    """Whether a profile's work can be spread over any number of hosts."""
-    profile = profiles.get(name, {})
-    parts = (
-        [profiles.get(part, {}) for part in profile["seq"]]
-        if profile.get("type") == "composed"
-        else [profile]
-    )
-    return all(part.get("type") == "parallel_homogeneous_total" for part in parts)
+        profiles = self._profiles.get(job.workload, {})
+        profile = profiles.get(job.profile)
+        return profile is not None and profile.is_moldable(profiles)
 
 
 def _exclusive(begins: ev.SimulationBegins) -> int:

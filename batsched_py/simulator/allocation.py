@@ -6,9 +6,9 @@ from batsched_py.errors import RuleBroken
 from batsched_py.protocol.events import ExecuteJob, Settings
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job
+from batsched_py.protocol.profiles import Composed, Profile
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.machines import Machines
-from batsched_py.simulator.profiles import Composed, HomogeneousTotal, Task
 
 
 class AllocationRules:
@@ -26,7 +26,7 @@ class AllocationRules:
             (self._all - computing).mask if settings.storage_sharing else 0
         )
 
-    def check(self, decision: ExecuteJob, job: Job, profile: Task | Composed) -> None:
+    def check(self, decision: ExecuteJob, job: Job, profile: Profile) -> None:
         """Raise :class:`RuleBroken` if the job may not be executed like this."""
         hosts = decision.hosts
         if not hosts:
@@ -50,7 +50,7 @@ class AllocationRules:
                 "Batsim finds the parts of those in workload files only"
             )
 
-    def _check_mapping(self, mapping: list[int], places: int, job: Job, profile: Task | Composed) -> None:
+    def _check_mapping(self, mapping: list[int], places: int, job: Job, profile: Profile) -> None:
         if len(mapping) != job.size and not self._is_moldable(job, profile):
             raise RuleBroken(f"job {job.id} has {job.size} executors, the mapping places {len(mapping)}")
         if not mapping or not all(0 <= place < places for place in mapping):
@@ -75,9 +75,6 @@ class AllocationRules:
                 "use --ignore-communication to leave it out, or a real Batsim"
             )
 
-    def _is_moldable(self, job: Job, profile: Task | Composed) -> bool:
+    def _is_moldable(self, job: Job, profile: Profile) -> bool:
         """Whether its work can be spread over any number of hosts."""
-        if isinstance(profile, Composed):
-            parts = [self._catalog.get(job.workload, name) for name in profile.parts]
-            return all(isinstance(part, HomogeneousTotal) for part in parts)
-        return isinstance(profile, HomogeneousTotal)
+        return profile.is_moldable(self._catalog.everything()[job.workload])

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from batsched_py.protocol.events import ExecuteJob
+from batsched_py.protocol.profiles import Computation
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.platform import PlatformHost
-from batsched_py.simulator.profiles import Computation
 
 #: Says that the task of an execution will be done in so many seconds.
 Plan = Callable[[Execution, float], None]

@@ -9,13 +9,14 @@ from msgspec import Struct
 from batsched_py.protocol.events import Progress
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Composed, Profile, Receive
 from batsched_py.simulator.catalog import Catalog
-from batsched_py.simulator.profiles import Composed, Receive, Task
 
 
 class Frame(Struct):
     """A profile that consists of others and is under way."""
 
+    name: str
     profile: Composed | Receive
     step: int = 0
 
@@ -37,7 +38,8 @@ class Execution(Struct, gc=False, eq=False):
     start: float
     remaining: float
     """What was left of the walltime when the task began."""
-    task: Task
+    task_name: str
+    task: Profile
     frames: tuple[Frame, ...] = ()
     task_start: float = 0.0
     agenda_number: int = 0
@@ -59,14 +61,15 @@ class Execution(Struct, gc=False, eq=False):
 
     def progress(self, done: float) -> Progress:
         """How far the job has come, when this part of its task is done."""
-        node = Progress(self.task.name, done=done)
+        node = Progress(self.task_name, done=done)
         for frame in reversed(self.frames):
-            node = Progress(frame.profile.name, task_index=frame.step, task=node)
+            node = Progress(frame.name, task_index=frame.step, task=node)
         return node
 
-    def go_into(self, profile: Task | Composed, catalog: Catalog) -> None:
+    def go_into(self, name: str, catalog: Catalog) -> None:
         """Go on with the first task of a profile, inside those that are under way."""
-        self.task, below = first_task(profile, self.job, catalog)
+        profile = catalog.get(self.job.workload, name)
+        self.task_name, self.task, below = first_task(name, profile, self.job, catalog)
         self.frames += below
 
     def go_on(self, catalog: Catalog) -> int | None:
@@ -76,7 +79,7 @@ class Execution(Struct, gc=False, eq=False):
             frame.step += 1
             if frame.step < frame.profile.length:
                 assert isinstance(frame.profile, Composed)
-                self.go_into(catalog.get(self.job.workload, frame.profile.step_name(frame.step)), catalog)
+                self.go_into(frame.profile.step_name(frame.step), catalog)
                 return None
             if frame.profile.return_code:
                 return frame.profile.return_code
@@ -84,10 +87,13 @@ class Execution(Struct, gc=False, eq=False):
         return 0
 
 
-def first_task(profile: Task | Composed, job: Job, catalog: Catalog) -> tuple[Task, tuple[Frame, ...]]:
-    """Where the walk through a profile begins."""
+def first_task(
+    name: str, profile: Profile, job: Job, catalog: Catalog
+) -> tuple[str, Profile, tuple[Frame, ...]]:
+    """Where the walk through a profile of this name begins."""
     frames: tuple[Frame, ...] = ()
     while isinstance(profile, Composed):
-        frames = (*frames, Frame(profile))
-        profile = catalog.get(job.workload, profile.parts[0])
-    return profile, frames
+        frames = (*frames, Frame(name, profile))
+        name = profile.step_name(0)
+        profile = catalog.get(job.workload, name)
+    return name, profile, frames

@@ -11,24 +11,25 @@ from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import (
+    Computation,
+    DataStaging,
+    Delay,
+    FileSystemAccess,
+    Homogeneous,
+    HomogeneousTotal,
+    Parallel,
+    Profile,
+    Receive,
+    Send,
+    Transfer,
+)
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.computing import Computing
 from batsched_py.simulator.execution import Execution, Frame, first_task
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform import PlatformHost
-from batsched_py.simulator.profiles import (
-    Composed,
-    Computation,
-    Delay,
-    Homogeneous,
-    HomogeneousTotal,
-    Parallel,
-    Receive,
-    Send,
-    Task,
-    Transfer,
-)
 from batsched_py.simulator.sharing import SharedComputing
 from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
 
@@ -74,13 +75,13 @@ class Runner:
             mask |= execution.hosts.mask
         return mask
 
-    def start(self, job: Job, profile: Task | Composed, decision: ev.ExecuteJob) -> None:
+    def start(self, job: Job, profile: Profile, decision: ev.ExecuteJob) -> None:
         """Run a job."""
         hosts, now = decision.hosts, self._agenda.clock
-        task, frames = first_task(profile, job, self._catalog)
+        name, task, frames = first_task(job.profile, profile, job, self._catalog)
         executors, speeds = self.computing.executors(decision)
         execution = Execution(
-            job, hosts, executors, speeds, decision.storage_mapping, now, job.walltime, task, frames
+            job, hosts, executors, speeds, decision.storage_mapping, now, job.walltime, name, task, frames
         )
         if self._energy is not None:
             execution.joules = self._energy.job_starts(hosts)
@@ -121,7 +122,7 @@ class Runner:
         if len(task.work) != len(execution.speeds):
             raise RuleBroken(
                 f"job {execution.job.id} has {len(execution.speeds)} executors, "
-                f"its profile {task.name!r} is made for {len(task.work)}"
+                f"its profile {execution.task_name!r} is made for {len(task.work)}"
             )
         self._compute(execution, task)
 
@@ -224,17 +225,18 @@ class Runner:
         if not name:
             self._end_task(execution)
             return
-        execution.frames += (Frame(task),)
-        execution.go_into(self._catalog.get(execution.job.workload, name), self._catalog)
+        execution.frames += (Frame(execution.task_name, task),)
+        execution.go_into(name, self._catalog)
         self._begin_task(execution)
 
 
-_BEGIN: dict[type[Task], Callable[[Runner, Execution, Any], None]] = {
+_BEGIN: dict[type[Profile], Callable[[Runner, Execution, Any], None]] = {
     Delay: Runner._sleep,
     Homogeneous: Runner._compute,
     HomogeneousTotal: Runner._compute,
     Parallel: Runner._compute_in_parallel,
     Send: Runner._send,
     Receive: Runner._receive,
-    Transfer: Runner._transfer,
+    FileSystemAccess: Runner._transfer,
+    DataStaging: Runner._transfer,
 }

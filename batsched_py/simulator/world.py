@@ -11,6 +11,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
+from batsched_py.protocol.profiles import Profile
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.allocation import AllocationRules
 from batsched_py.simulator.catalog import Catalog
@@ -21,7 +22,6 @@ from batsched_py.simulator.machines import Machines, SharedMachines
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.power import Power
-from batsched_py.simulator.profiles import Composed, Task
 from batsched_py.simulator.registration import Registration
 from batsched_py.simulator.runner import Runner
 from batsched_py.simulator.submitter import Submitter
@@ -78,7 +78,7 @@ class World:
                 outputs.results,
                 self.tell,
             )
-        self.waiting: dict[str, tuple[Job, Task | Composed]] = {}
+        self.waiting: dict[str, tuple[Job, Profile]] = {}
         self.metadata: dict[str, str] = {}
         self.untold: list[ev.Event] = []
         """What has happened and the decision process was not told yet."""
@@ -120,7 +120,7 @@ class World:
 
     def announce(self, job: Job) -> None:
         """Tell that a job was submitted."""
-        profile = self.catalog.raw(job) if self.settings.forward_profiles else None
+        profile = self.catalog.get(job.workload, job.profile) if self.settings.forward_profiles else None
         self.tell(ev.JobSubmitted(as_wired(job), profile))
 
     def has_just_completed(self, job_id: str) -> bool:
