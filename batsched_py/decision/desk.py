@@ -37,7 +37,7 @@ class SubmissionDesk:
         self._unacknowledged: set[str] = set()
         self._open = begins.settings.dynamic_jobs
 
-    def news(self, events: Sequence[ev.Event]) -> Sequence[ev.Event]:
+    def news(self, events: list[ev.Event]) -> list[ev.Event]:
         """The events without the echoes of registrations."""
         if not self._unacknowledged:
             return events

@@ -164,9 +164,8 @@ class DecisionProcess:
 
     def react(self, request: ev.Message) -> ev.Message:
         """Answer one request of a simulator."""
-        now, events = request.now, request.events
-        if not self._begun:
-            events = self._begin(events)
+        now = request.now
+        events = request.events if self._begun else self._begin(request.events)
         if now < self._now:
             raise ProtocolError(f"time runs backwards: {now:g} comes after {self._now:g}")
         self._now = now
@@ -192,7 +191,7 @@ class DecisionProcess:
             decisions.sort(key=lambda decision: decision.time)
         return ev.Message(self._cluster.now, decisions)
 
-    def _begin(self, events: Sequence[ev.Event]) -> Sequence[ev.Event]:
+    def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
         if not events or not isinstance(events[0], ev.SimulationBegins):
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
         self.join(events[0], Ledger(events[0]))

@@ -20,8 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from batsched_py.decision.guard import Guard
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
+from batsched_py.ledger.ledger import Ledger
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim4 import decode_reply, encode_request
 
@@ -67,13 +67,13 @@ class PyBatsimProcess:
         self._scheduler = load_scheduler(name, {key: _value(text) for key, text in options.items()})
         self._channel = Channel()
         self._driver: Any = None
-        self._guard: Guard | None = None
+        self._ledger: Ledger | None = None
 
     def react(self, request: ev.Message) -> ev.Message:
         """Answer one request of the simulator."""
-        guard = self._guard or self._begin(request)
+        ledger = self._ledger or self._begin(request)
         for event in request.events:
-            _learn(guard, event)
+            ledger.learn(event)
         self.finished = isinstance(request.events[-1], ev.SimulationEnds)
         self._channel.request = json.loads(encode_request(request))
         try:
@@ -90,18 +90,18 @@ class PyBatsimProcess:
             ) from error
         try:
             reply = decode_reply(json.dumps(self._channel.reply))
-            guard.check(reply, request.now)
+            ledger.follow(reply, request.now)
         except (ProtocolError, RuleBroken) as broken:
             raise PolicyError(
                 f"scheduler {self._name!r} broke a rule at time {request.now:g}: {broken}"
             ) from None
         return reply
 
-    def _begin(self, request: ev.Message) -> Guard:
+    def _begin(self, request: ev.Message) -> Ledger:
         if not request.events or not isinstance(request.events[0], ev.SimulationBegins):
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
-        self._guard = Guard(request.events[0])
-        return self._guard
+        self._ledger = Ledger(request.events[0])
+        return self._ledger
 
     def _connect(self) -> Any:
         """PyBatsim's driver, which reads the first message at once."""
@@ -171,19 +171,3 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def _learn(guard: Guard, event: ev.Event) -> None:
-    match event:
-        case ev.JobSubmitted(job=job):
-            guard.submitted(job)
-        case ev.JobCompleted(job_id=job_id):
-            guard.completed(job_id)
-        case ev.HostsUnavailable(hosts=hosts):
-            guard.lost(hosts)
-        case ev.HostsAvailable(hosts=hosts):
-            guard.regained(hosts)
-        case ev.HostsStateChanged(hosts=hosts, pstate=pstate):
-            guard.switched(hosts, pstate)
-        case ev.SimulationEnds():
-            guard.ended()

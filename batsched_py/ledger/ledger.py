@@ -134,8 +134,13 @@ class Ledger:
         self._free_idle(hosts - asleep - self.unavailable)
 
     def learn(self, event: ev.Event) -> None:
-        """Something has happened other than to a job."""
+        """Something has happened, as a simulator tells it."""
         match event:
+            case ev.JobSubmitted(job=job):
+                self.registry.meet([job.id])
+                self.submit(job)
+            case ev.JobCompleted(job_id=job_id):
+                self.release(job_id)
             case ev.HostsUnavailable(hosts=hosts):
                 self.take_away(hosts)
             case ev.HostsAvailable(hosts=hosts):

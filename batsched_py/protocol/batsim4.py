@@ -19,6 +19,7 @@ from msgspec import Raw, Struct
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
+from batsched_py.protocol.batsim4_profiles import profile_from_json, profile_to_json
 from batsched_py.protocol.batsim4_writing import encode_reply, encode_request, job_to_json, six_decimals
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
@@ -226,7 +227,10 @@ def _read_begins(d: _Begins) -> ev.Event:
         storages=d.storage_resources,
         settings=settings,
         workloads=d.workloads,
-        profiles=d.profiles,
+        profiles={
+            workload: {name: profile_from_json(profile) for name, profile in profiles.items()}
+            for workload, profiles in d.profiles.items()
+        },
     )
 
 
@@ -236,7 +240,7 @@ def _read_submitted(d: _JobSubmitted) -> ev.Event:
     job = job_from_json(d.job)
     if job.id != d.job_id:
         raise ProtocolError(f"field `job_id`: {d.job_id!r} but the job calls itself {job.id!r}")
-    return ev.JobSubmitted(job=job, profile=d.profile)
+    return ev.JobSubmitted(job=job, profile=None if d.profile is None else profile_from_json(d.profile))
 
 
 def _read_register_job(d: _RegisterJob) -> ev.Event:
@@ -365,7 +369,9 @@ _REPLY_READERS: dict[str, _Reader] = {
     "CALL_ME_LATER": (_Timestamp, lambda d: ev.CallMeLater(at=d.timestamp)),
     "REGISTER_PROFILE": (
         _RegisterProfile,
-        lambda d: ev.RegisterProfile(workload=d.workload_name, name=d.profile_name, profile=d.profile),
+        lambda d: ev.RegisterProfile(
+            workload=d.workload_name, name=d.profile_name, profile=profile_from_json(d.profile)
+        ),
     ),
     "REGISTER_JOB": (_RegisterJob, _read_register_job),
     "NOTIFY": (dict[str, Any], _read_reply_notify),
@@ -458,5 +464,7 @@ __all__ = [
     "encode_request",
     "job_from_json",
     "job_to_json",
+    "profile_from_json",
+    "profile_to_json",
     "six_decimals",
 ]

@@ -15,6 +15,7 @@ import msgspec
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
+from batsched_py.protocol.batsim4_profiles import profile_to_json
 from batsched_py.protocol.jobs import Job
 
 
@@ -60,7 +61,10 @@ def _write_begins(e: ev.SimulationBegins) -> dict[str, Any]:
         "compute_resources": [msgspec.structs.asdict(host) for host in e.hosts],
         "storage_resources": [msgspec.structs.asdict(host) for host in e.storages],
         "workloads": e.workloads,
-        "profiles": e.profiles,
+        "profiles": {
+            workload: {name: profile_to_json(profile) for name, profile in profiles.items()}
+            for workload, profiles in e.profiles.items()
+        },
     }
 
 
@@ -78,7 +82,7 @@ def _write_execute(e: ev.ExecuteJob) -> dict[str, Any]:
 def _write_submitted(e: ev.JobSubmitted) -> dict[str, Any]:
     data: dict[str, Any] = {"job_id": e.job.id, "job": job_to_json(e.job)}
     if e.profile is not None:
-        data["profile"] = e.profile
+        data["profile"] = profile_to_json(e.profile)
     return data
 
 
@@ -136,7 +140,11 @@ _WRITERS: dict[type[ev.Event], _Writer] = {
     ev.CallMeLater: ("CALL_ME_LATER", lambda e: {"timestamp": e.at}),
     ev.RegisterProfile: (
         "REGISTER_PROFILE",
-        lambda e: {"workload_name": e.workload, "profile_name": e.name, "profile": e.profile},
+        lambda e: {
+            "workload_name": e.workload,
+            "profile_name": e.name,
+            "profile": profile_to_json(e.profile),
+        },
     ),
     ev.RegisterJob: ("REGISTER_JOB", lambda e: {"job_id": e.job.id, "job": job_to_json(e.job)}),
     ev.RegistrationFinished: ("NOTIFY", lambda e: {"type": "registration_finished"}),

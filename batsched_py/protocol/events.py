@@ -13,7 +13,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Host, Job, JobState, Profile
+from batsched_py.protocol.jobs import Host, Job, JobState
+from batsched_py.protocol.profiles import Profile
 
 
 class Event(Struct, gc=False, kw_only=True):

@@ -1,4 +1,4 @@
-"""What both sides say about jobs, hosts and profiles."""
+"""What both sides say about jobs and hosts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from math import inf
 from typing import Any
 
 from msgspec import Struct, field
-
-#: What a job does once it runs, in the form of Batsim's workload files: ``{"type": "delay", "delay": 10}``.
-Profile = dict[str, Any]
 
 
 class JobState(StrEnum):

@@ -21,6 +21,7 @@ from batsched_py.schedulers.selection import Selection
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
 Order = Callable[[Waiting, float], Floats]
 
+
 class Said(Struct):
     """What a policy has said."""
 

@@ -10,8 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from batsched_py.schedulers.cluster import Cluster, Order, RunningJob
 from batsched_py.ledger.queue import Floats, Waiting
+from batsched_py.ledger.running import RunningJob
+from batsched_py.schedulers.cluster import Cluster, Order
 
 OrderName = Literal[
     "submission",

@@ -79,11 +79,7 @@ class Batsim:
         self._carry_out(outcomes)
         heap, happen = agenda.heap, agenda.happen
         while True:
-            if (
-                world.news
-                and self._ready
-                and (not heap or heap[0][0] > agenda.clock or heap[0][1] == 1)
-            ):
+            if world.news and self._ready and (not heap or heap[0][0] > agenda.clock or heap[0][1] == 1):
                 world.told()
                 outcomes = audience.decide(agenda.now)
                 if outcomes or agenda.now > agenda.clock:

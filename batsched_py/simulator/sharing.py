@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from batsched_py.protocol.profiles import Computation
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.computing import Computing, DoneIn, work_by_host
 from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.platform import PlatformHost
-from batsched_py.protocol.profiles import Computation
 
 #: What is left of a host's flop/s below this is nothing, for SimGrid.
 LEAST_REST = 1e-5

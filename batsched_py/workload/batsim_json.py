@@ -12,15 +12,16 @@ import msgspec
 from msgspec import Struct
 
 from batsched_py.errors import InputError, ProtocolError
-from batsched_py.protocol.batsim4 import job_from_json, job_to_json
-from batsched_py.protocol.jobs import Job, Profile
+from batsched_py.protocol.batsim4 import job_from_json, job_to_json, profile_from_json, profile_to_json
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Profile
 from batsched_py.workload.model import Workload
 
 
 class _File(Struct):
     nb_res: int
     jobs: list[dict[str, Any]]
-    profiles: dict[str, Profile]
+    profiles: dict[str, dict[str, Any]]
 
 
 def read_batsim_json(path: str | Path, name: str) -> Workload:
@@ -60,33 +61,24 @@ def _read_job(path: str | Path, index: int, fields: dict[str, Any], workload: st
         raise InputError(f"{path}: job {index}{label}: {error}") from None
 
 
-def _needed_profiles(jobs: list[Job], profiles: dict[str, Profile]) -> dict[str, Profile]:
+def _needed_profiles(jobs: list[Job], profiles: dict[str, dict[str, Any]]) -> dict[str, Profile]:
     """The profiles that jobs name, and those that these name in turn, in the order of the file."""
-    needed: set[str] = set()
-    waiting: list[Any] = [job.profile for job in jobs]
+    needed: dict[str, Profile] = {}
+    waiting = [job.profile for job in jobs]
     while waiting:
         name = waiting.pop()
         if name not in needed and name in profiles:
-            needed.add(name)
-            waiting.extend(_parts(profiles[name]))
-    return {name: profile for name, profile in profiles.items() if name in needed}
-
-
-def _parts(profile: Profile) -> list[str]:
-    """The names of the profiles that a profile is made of."""
-    parts: list[Any] = []
-    match profile:
-        case {"type": "composed", "seq": list(sequence)}:
-            parts = sequence
-        case {"type": "recv"}:
-            parts = [profile.get(field) for field in ("success", "failure", "timeout")]
-    return [part for part in parts if isinstance(part, str)]
+            needed[name] = profile_from_json(profiles[name])
+            waiting.extend(needed[name].parts)
+    return {name: needed[name] for name in profiles if name in needed}
 
 
 def write_batsim_json(path: str | Path, workload: Workload) -> None:
     """Write a workload file, one job and one profile a line; identifiers go without the workload's name."""
     jobs = ",\n  ".join(_json(job_to_json(job) | {"id": job.name}) for job in workload.jobs)
-    profiles = ",\n  ".join(f"{_json(name)}:{_json(profile)}" for name, profile in workload.profiles.items())
+    profiles = ",\n  ".join(
+        f"{_json(name)}:{_json(profile_to_json(profile))}" for name, profile in workload.profiles.items()
+    )
     size = workload.nb_hosts or max([job.size for job in workload.jobs], default=1)
     content = f'{{\n "nb_res":{size},\n "jobs":[\n  {jobs}\n ],\n "profiles":{{\n  {profiles}\n }}\n}}\n'
     Path(path).write_text(content, encoding="utf-8")

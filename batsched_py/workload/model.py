@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from batsched_py.protocol.jobs import Job, Profile
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Profile
 
 
 class Workload(Struct):

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.jobs import Job, Profile
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.workload.model import Workload
 from batsched_py.workload.table import read_table
 
@@ -220,7 +221,7 @@ def swf_to_workload(
     run_times, profile_of = np.unique(log.run_time, return_inverse=True)
     profile_names = [f"run_{_number(run_time)}" for run_time in run_times.tolist()]
     profiles: dict[str, Profile] = {
-        profile: {"type": "parallel_homogeneous", "cpu": run_time * LOG_SPEED, "com": 0}
+        profile: Homogeneous(run_time * LOG_SPEED)
         for profile, run_time in zip(profile_names, run_times.tolist(), strict=True)
     }
     jobs = [

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from batsched_py.decision.guard import Guard
+
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
+from batsched_py.protocol.profiles import Composed, Delay, HomogeneousTotal
 from batsched_py.schedulers import Cluster, Scheduler
 
 NOW = 10.0
@@ -19,10 +20,10 @@ HOSTS = [Host(number, f"h{number}") for number in range(4)]
 STORAGE = Host(4, "disk")
 PROFILES = {
     "w0": {
-        "delay": {"type": "delay", "delay": 5},
-        "total": {"type": "parallel_homogeneous_total", "cpu": 1e9, "com": 0},
-        "totals": {"type": "composed", "seq": ["total", "total"]},
-        "mixed": {"type": "composed", "seq": ["total", "delay"]},
+        "delay": Delay(5),
+        "total": HomogeneousTotal(1e9),
+        "totals": Composed(("total", "total")),
+        "mixed": Composed(("total", "delay")),
     }
 }
 
@@ -115,7 +116,7 @@ NOT_DYNAMIC = "the simulator does not accept dynamic jobs (start it with --enabl
             "KillJobs: job w0!done is unknown or has completed; only a running job can be killed",
         ),
         ([ev.CallMeLater(10.0)], "CallMeLater: a call at 10 is not in the future (it is 10)"),
-        ([ev.RegisterProfile("dyn", "p", {"type": "delay", "delay": 1})], f"RegisterProfile: {NOT_DYNAMIC}"),
+        ([ev.RegisterProfile("dyn", "p", Delay(1))], f"RegisterProfile: {NOT_DYNAMIC}"),
         ([ev.RegisterJob(job("w0!new"))], f"RegisterJob w0!new: {NOT_DYNAMIC}"),
         ([ev.SetHostsState(HostSet.parse("7"), 1)], "SetHostsState: hosts 7 do not all exist"),
         (
@@ -143,7 +144,7 @@ def test_a_decision_that_would_abort_batsim_is_named(decisions: list[ev.Event], 
     ("decisions", "rule"),
     [
         (
-            [ev.RegisterProfile("w0", "delay", {"type": "delay", "delay": 1})],
+            [ev.RegisterProfile("w0", "delay", Delay(1))],
             "RegisterProfile: profile 'delay' exists already in workload 'w0'",
         ),
         ([ev.RegisterJob(job("w0!waits"))], "RegisterJob w0!waits: job w0!waits exists already"),
@@ -162,7 +163,7 @@ def test_a_decision_that_would_abort_batsim_is_named(decisions: list[ev.Event], 
             "RegisterJob w0!new: profile 'other' does not exist in workload 'w0'",
         ),
         (
-            [ev.RegisterProfile("dyn", "p", {"type": "composed", "seq": ["delay"]})],
+            [ev.RegisterProfile("dyn", "p", Composed(("delay",)))],
             "RegisterProfile: a composed profile can stand in a workload file only",
         ),
         (
@@ -191,7 +192,7 @@ def test_a_registered_job_can_run_at_once(acknowledge: bool) -> None:
 @pytest.mark.parametrize("ending", ["completion", "rejection"])
 def test_a_profile_is_dead_when_the_first_job_that_used_it_is_over(ending: str) -> None:
     asked = guard(dynamic_jobs=True)
-    decide(asked, ev.RegisterProfile("dyn", "p", {"type": "delay", "delay": 1}))
+    decide(asked, ev.RegisterProfile("dyn", "p", Delay(1)))
     decide(asked, ev.RegisterJob(job("dyn!1", profile="p")), ev.RegisterJob(job("dyn!2", profile="p")))
     if ending == "completion":
         execute(asked, "dyn!1", "2-3")
@@ -201,13 +202,13 @@ def test_a_profile_is_dead_when_the_first_job_that_used_it_is_over(ending: str) 
     with pytest.raises(RuleBroken, match="'p' was dropped when the first job that used it was over"):
         decide(asked, ev.RegisterJob(job("dyn!3", profile="p")))
     with pytest.raises(RuleBroken, match="'p' exists already"):
-        decide(asked, ev.RegisterProfile("dyn", "p", {"type": "delay", "delay": 1}))
+        decide(asked, ev.RegisterProfile("dyn", "p", Delay(1)))
     execute(asked, "dyn!2", "2-3")
 
 
 def test_a_profile_lives_on_where_reuse_is_enabled() -> None:
     asked = guard(dynamic_jobs=True, profile_reuse=True)
-    decide(asked, ev.RegisterProfile("dyn", "p", {"type": "delay", "delay": 1}))
+    decide(asked, ev.RegisterProfile("dyn", "p", Delay(1)))
     decide(asked, ev.RegisterJob(job("dyn!1", profile="p")), ev.RejectJob("dyn!1"))
     decide(asked, ev.RegisterJob(job("dyn!2", profile="p")))
 
@@ -299,7 +300,7 @@ def test_hosts_that_woke_up_can_run_jobs() -> None:
 def test_registration_goes_on_after_the_reply_that_reopened_it() -> None:
     asked = guard(dynamic_jobs=True)
     decide(asked, ev.RegistrationFinished(), ev.ContinueRegistration())
-    decide(asked, ev.RegisterProfile("dyn", "p", {"type": "delay", "delay": 1}), at=11.0)
+    decide(asked, ev.RegisterProfile("dyn", "p", Delay(1)), at=11.0)
     decide(asked, ev.RegisterJob(job("dyn!1", profile="p")), run("dyn!1", "2-3"), at=12.0)
 
 

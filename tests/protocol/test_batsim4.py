@@ -26,6 +26,7 @@ from batsched_py.protocol.batsim4 import (
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
+from batsched_py.protocol.profiles import Delay
 from tests.golden import Recording
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
@@ -86,10 +87,10 @@ REQUESTS: list[ev.Event] = [
         [Host(1, "disk", properties={"role": "storage"})],
         ev.Settings(True, True, True, True, True, True, False, "some text"),
         {"w0": "/w.json"},
-        {"w0": {"p": {"type": "delay", "delay": 3}}},
+        {"w0": {"p": Delay(3)}},
     ),
     ev.SimulationEnds(),
-    ev.JobSubmitted(JOB, {"type": "delay", "delay": 3}),
+    ev.JobSubmitted(JOB, Delay(3)),
     ev.JobCompleted("w0!1", JobState.KILLED, HostSet.parse("0-2 5"), -2),
     ev.JobsKilled(["w0!1", "w0!2"], {"w0!1": PROGRESS}),
     ev.HostsStateChanged(HostSet.parse("3"), 13),
@@ -111,7 +112,7 @@ REPLIES: list[ev.Event] = [
     ev.RejectJob("w0!1"),
     ev.KillJobs(["w0!1", "w0!2"]),
     ev.CallMeLater(1 / 3),
-    ev.RegisterProfile("dyn", "p", {"type": "delay", "delay": 0.1}),
+    ev.RegisterProfile("dyn", "p", Delay(0.1)),
     ev.RegisterJob(JOB),
     ev.RegistrationFinished(),
     ev.ContinueRegistration(),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batsched_py.protocol.jobs import Job
 from batsched_py.ledger.queue import JobQueue, Waiting
+from batsched_py.protocol.jobs import Job
 
 
 def job(number: int, size: int = 1, walltime: float = 10.0, user: str | None = None) -> Job:

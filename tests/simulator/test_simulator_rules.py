@@ -12,6 +12,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim4 import decode_reply
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import JobState
+from batsched_py.protocol.profiles import Composed, Delay, Homogeneous
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
@@ -23,7 +24,7 @@ DELAY = {"type": "delay", "delay": 5}
 
 
 def register_profile(name: str = "p", workload: str = "dyn") -> ev.RegisterProfile:
-    return ev.RegisterProfile(workload, name, DELAY)
+    return ev.RegisterProfile(workload, name, Delay(5))
 
 
 def register_job(name: str = "a", profile: str = "p", workload: str = "dyn") -> ev.RegisterJob:
@@ -152,11 +153,11 @@ REGISTRATIONS: dict[str, tuple[list[ev.Event], str]] = {
         "profile 'p' already existed in workload 'dyn'",
     ),
     "a profile that cannot be understood": (
-        [ev.RegisterProfile("dyn", "p", {"type": "delay", "delay": 0.0000001})],
+        [ev.RegisterProfile("dyn", "p", Delay(0.0000001))],
         "needs a `delay` above 0",
     ),
     "a profile that needs a network": (
-        [ev.RegisterProfile("dyn", "p", {"type": "parallel_homogeneous", "cpu": 1, "com": 1})],
+        [ev.RegisterProfile("dyn", "p", Homogeneous(1, bytes_sent=1))],
         "profile 'p' (type parallel_homogeneous) sends bytes",
     ),
     "a job of an unknown workload": ([register_job()], "workload 'dyn' does not exist"),
@@ -178,7 +179,7 @@ REGISTRATIONS: dict[str, tuple[list[ev.Event], str]] = {
     "executing a composed profile": (
         [
             register_profile(),
-            ev.RegisterProfile("dyn", "c", {"type": "composed", "seq": ["p"]}),
+            ev.RegisterProfile("dyn", "c", Composed(("p",))),
             register_job(profile="c"),
             ev.ExecuteJob("dyn!a", HostSet.parse("1")),
         ],
