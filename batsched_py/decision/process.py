@@ -88,9 +88,9 @@ class DecisionProcess:
         self._heard.append(event)
 
     def _welcome(self, job: Job) -> None:
-        """A job has joined the queue; it is rejected if no state of the machine could ever run it."""
+        """A job is there; it is rejected if no state of the machine could ever run it."""
         self._heard.append(job)
-        if not 0 < job.size <= self._cluster.nb_hosts:
+        if job.id in self._ledger.unfit:
             self._cluster.reject(job)
 
     def decide(self, now: float) -> list[Outcome]:

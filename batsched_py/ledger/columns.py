@@ -73,6 +73,12 @@ class Columns:
         if self._jobs is not None:
             self._jobs[place] = None
 
+    def shorten(self, end: int) -> None:
+        """There are only gaps from a place on."""
+        self._end = end
+        if self._jobs is not None:
+            del self._jobs[end:]
+
     def _grow(self) -> None:
         self.sizes, self.estimates, self.submissions = map(
             _doubled, (self.sizes, self.estimates, self.submissions)

@@ -53,7 +53,10 @@ class Ledger:
     ) -> None:
         self.hosts = HostSet.range(len(begins.hosts))
         """Those that compute."""
+        self.nb_hosts = len(begins.hosts)
         self.queue = JobQueue()
+        self.unfit: dict[str, Job] = {}
+        """Jobs that wait and ask for no host, or for more than there are."""
         self.running = Running()
         self.free = FreeHosts(self.hosts)
         self.unavailable = NOWHERE
@@ -94,8 +97,11 @@ class Ledger:
     # --- what happens ----------------------------------------------------------------------------
 
     def submit(self, job: Job) -> None:
-        """A job waits."""
-        self.queue.append(job, self.estimate(job))
+        """A job waits. One that no state of the machine could ever run is in no policy's way."""
+        if 0 < job.size <= self.nb_hosts:
+            self.queue.append(job, self.estimate(job))
+        else:
+            self.unfit[job.id] = job
         if self.registry.collects:
             self.registry.keep(job)
 
@@ -175,30 +181,31 @@ class Ledger:
     def start(self, job: Job, hosts: HostSet | None, now: float) -> RunningJob:
         """A waiting job runs, on these hosts or on the free ones with the lowest numbers."""
         size, free = job.size, self.free
-        if hosts is None and 0 < size <= free.count and not self.registry.for_files_only:
-            try:
-                estimate = self.queue.discard(job.id)
-            except KeyError:
-                raise RuleBroken(self._why_not_waiting(job.id)) from None
-            hosts = free.take_lowest(size)
-            return self.running.add(job, hosts, now, estimate, size)
-        return self.execute(ev.ExecuteJob(job.id, free.hosts() if hosts is None else hosts), now)
+        if hosts is not None or not 0 < size <= free.count or self.registry.for_files_only:
+            return self._run(
+                ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
+            )
+        try:
+            estimate = self.queue.discard(job.id)
+        except KeyError:
+            raise RuleBroken(self._why_not_waiting(job.id)) from None
+        return self.running.add(job, free.take_lowest(size), now, estimate, size)
 
     def execute(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
         """A waiting job runs as the decision says."""
-        job = self.queue.get(decision.job_id)
-        if job is None:
-            raise RuleBroken(self._why_not_waiting(decision.job_id))
-        hosts = decision.hosts
+        running = self._run(decision, now)
+        running.decision = decision
+        return running
+
+    def _run(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
+        job, hosts = self._waiting(decision.job_id), decision.hosts
         self._check_allocation(decision, job)
         if hosts in self.free:
             self.free.take(hosts)
         else:
             self._check_sharing(hosts)
             self.free.take(self.free.overlap(hosts))
-        running = self.running.add(job, hosts, now, self.queue.discard(job.id), len(hosts))
-        running.decision = decision
-        return running
+        return self.running.add(job, hosts, now, self._stop_waiting(job), len(hosts))
 
     def _check_allocation(self, decision: ev.ExecuteJob, job: Job) -> None:
         hosts, mapping, storages = decision.hosts, decision.mapping, decision.storage_mapping
@@ -233,11 +240,9 @@ class Ledger:
 
     def reject(self, job_id: str, now: float) -> RejectedJob:
         """A waiting job is refused for good."""
-        job = self.queue.get(job_id)
-        if job is None:
-            raise RuleBroken(self._why_not_waiting(job_id))
+        job = self._waiting(job_id)
         self.quiet = False
-        self.queue.discard(job_id)
+        self._stop_waiting(job)
         if self.registry.collects:
             self.registry.job_is_over(job)
         return RejectedJob(job, now)
@@ -248,7 +253,7 @@ class Ledger:
             raise RuleBroken("no job was named")
         for job_id in job_ids:
             if job_id not in self.running and job_id not in self.unheard:
-                state = "is waiting" if self.queue.get(job_id) else "is unknown or has completed"
+                state = "is waiting" if self._is_waiting(job_id) else "is unknown or has completed"
                 raise RuleBroken(f"job {job_id} {state}; only a running job can be killed")
 
     def call(self, at: float, now: float) -> None:
@@ -300,7 +305,7 @@ class Ledger:
         """A job is told something."""
         if not (
             job_id in self.running
-            or self.queue.get(job_id) is not None
+            or self._is_waiting(job_id)
             or job_id in self.unheard
             or self.is_to_come(job_id)
         ):
@@ -320,6 +325,19 @@ class Ledger:
     def _check_existence(self, hosts: HostSet) -> None:
         if hosts.runs()[-1][1] >= self.nb_machines:
             raise RuleBroken(f"hosts {hosts - HostSet.range(self.nb_machines)} do not exist")
+
+    def _is_waiting(self, job_id: str) -> bool:
+        return self.queue.get(job_id) is not None or job_id in self.unfit
+
+    def _waiting(self, job_id: str) -> Job:
+        job = self.queue.get(job_id) or self.unfit.get(job_id)
+        if job is None:
+            raise RuleBroken(self._why_not_waiting(job_id))
+        return job
+
+    def _stop_waiting(self, job: Job) -> float:
+        """A job waits no longer; how long it is expected to run."""
+        return job.walltime if self.unfit.pop(job.id, None) else self.queue.discard(job.id)
 
     def _why_not_waiting(self, job_id: str) -> str:
         if job_id in self.running:

@@ -77,6 +77,8 @@ class JobQueue:
         self._jobs: list[Job | None] = []
         self._estimates: list[float] = []
         self._first = 0
+        self._most = 64
+        """So many places are used before gaps are closed."""
         self._nb_new = 0
         self._columns: Columns | None = None
 
@@ -174,6 +176,8 @@ class JobQueue:
 
     def append(self, job: Job, estimate: float) -> None:
         """A job joins; it is expected to run for so long."""
+        if len(self._jobs) == self._most:
+            self._close_gaps()
         self._place[job.id] = len(self._jobs)
         self._jobs.append(job)
         self._estimates.append(estimate)
@@ -183,20 +187,20 @@ class JobQueue:
 
     def discard(self, job_id: str) -> float:
         """A job leaves; how long it was expected to run."""
-        place_of, jobs = self._place, self._jobs
-        place = place_of.pop(job_id)
-        estimate = self._estimates[place]
-        if not place_of:
-            self._clear()
-            return estimate
+        jobs, place = self._jobs, self._place.pop(job_id)
+        estimate, end = self._estimates[place], len(jobs)
         jobs[place] = None
         if self._columns is not None:
             self._columns.remove(place)
         if place == self._first:
-            while jobs[place] is None:
+            while place < end and jobs[place] is None:
                 place += 1
             self._first = place
-        if len(jobs) > 2 * len(place_of) + _SHORT:
+        elif place + 1 == end:
+            while jobs[place] is None:
+                place -= 1
+            self._shorten(place + 1)
+        elif end - self._first > 2 * len(self._place) + _SHORT:
             self._close_gaps()
         return estimate
 
@@ -211,22 +215,21 @@ class JobQueue:
         """From here on, a job that joins is new."""
         self._nb_new = 0
 
-    def _clear(self) -> None:
-        self._jobs = []
-        self._estimates = []
-        self._first = self._nb_new = 0
-        self._columns = None
+    def _shorten(self, end: int) -> None:
+        del self._jobs[end:], self._estimates[end:]
+        if self._columns is not None:
+            self._columns.shorten(end)
 
     def _close_gaps(self) -> None:
-        """Move the jobs together. Those of them that are new stay the last ones."""
-        new = len(self._jobs) - self._nb_new
+        """Move the jobs together, and make room for as many more."""
         places = [place for place, job in enumerate(self._jobs) if job is not None]
-        self._nb_new = sum(place >= new for place in places)
         self._jobs = [self._jobs[place] for place in places]
         self._estimates = [self._estimates[place] for place in places]
         self._place = {job.id: place for place, job in enumerate(self._jobs) if job is not None}
         self._first = 0
         self._columns = None
+        while len(places) > self._most // 2:
+            self._most *= 2
 
     def _as_columns(self) -> Columns:
         if self._columns is None:

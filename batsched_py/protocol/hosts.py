@@ -140,6 +140,9 @@ class HostSet(Struct, eq=False, gc=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HostSet) and self.runs() == other.runs()
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self.runs())
 

@@ -73,3 +73,11 @@ class Catalog(Registry):
         super().add_job(job)
         if (fault := self._misfit(job)) is not None:
             raise RuleBroken(fault)
+
+    def check_bytes(self, sender: str) -> None:
+        """Something sends bytes that is no profile."""
+        if not self._ignore_communication:
+            raise RuleBroken(
+                f"{sender} sends bytes, and the built-in Batsim has no network model; "
+                "use --ignore-communication to leave it out, or a real Batsim"
+            )

@@ -91,6 +91,8 @@ class Runner:
                 heappush(agenda.heap, (now + walltime, 0, number, self._reach_walltime, execution))
             return
         if decision is not None:
+            if decision.io_job is not None:
+                self._catalog.check_bytes("an additional IO job")
             execution.storage_mapping = decision.storage_mapping
             if decision.mapping is not None:
                 execution.executors, execution.speeds = computing.executors(hosts, decision.mapping)

@@ -93,9 +93,8 @@ class World:
 
     def why_stuck(self) -> str | None:
         """Why nothing more can happen, although it should."""
-        if len(self.ledger.queue):
-            first = next(iter(self.ledger.queue)).id
-            return f"{len(self.ledger.queue)} jobs wait, {first} first; they have to be executed or rejected"
+        if waiting := [*self.ledger.queue, *self.ledger.unfit.values()]:
+            return f"{len(waiting)} jobs wait, {waiting[0].id} first; they have to be executed or rejected"
         if self.runner.running:
             return f"job {next(iter(self.runner.running))} waits for a message that it was never sent"
         if self.ledger.registry.is_open:

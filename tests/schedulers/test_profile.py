@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.schedulers import Cluster
 from batsched_py.schedulers.profile import Profile
+from tests.workbench import Workbench
 
 HOSTS, SECONDS = 10, 40
 
@@ -57,31 +57,25 @@ def test_what_never_ends_leaves_no_room_after_it() -> None:
 
 
 def test_a_policy_sees_when_hosts_become_free() -> None:
-    cluster = Cluster(HostSet.range(4))
+    bench = Workbench(4)
     for name, size, walltime in (("1", 1, 10.0), ("2", 2, 30.0)):
-        job = Job(f"w0!{name}", 0.0, size, walltime, "p")
-        cluster.submit(job)
-        cluster.start(job)
-    profile = cluster.profile()
+        bench.start(Job(f"w0!{name}", 0.0, size, walltime, "p"))
+    profile = bench.cluster.profile()
     assert [profile.free_at(time) for time in (0, 10, 30)] == [1, 2, 4]
 
 
 def test_hosts_that_were_taken_away_do_not_become_free() -> None:
-    cluster = Cluster(HostSet.range(4))
-    job = Job("w0!1", 0.0, 2, 10.0, "p")
-    cluster.submit(job)
-    cluster.start(job)
-    cluster.take_away(HostSet.parse("1-2"))
-    assert [cluster.profile().free_at(time) for time in (0, 10)] == [1, 2]
+    bench = Workbench(4)
+    bench.start(Job("w0!1", 0.0, 2, 10.0, "p"))
+    bench.ledger.take_away(HostSet.parse("1-2"))
+    assert [bench.cluster.profile().free_at(time) for time in (0, 10)] == [1, 2]
 
 
 def test_a_job_that_should_have_ended_holds_its_hosts_for_a_moment_more() -> None:
-    cluster = Cluster(HostSet.range(1))
-    job = Job("w0!1", 0.0, 1, 10.0, "p")
-    cluster.submit(job)
-    cluster.start(job)
-    cluster.now = 12.0
-    assert 12.0 < cluster.profile().earliest(1, 5.0) < 12.1
+    bench = Workbench(1)
+    bench.start(Job("w0!1", 0.0, 1, 10.0, "p"))
+    bench.cluster.now = 12.0
+    assert 12.0 < bench.cluster.profile().earliest(1, 5.0) < 12.1
 
 
 def test_a_reservation_moves_to_where_its_own_hosts_help() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.errors import RuleBroken
+from batsched_py.errors import PolicyError
 from batsched_py.protocol import events as ev
-from batsched_py.schedulers import SCHEDULERS
+from batsched_py.schedulers import SCHEDULERS, Cluster
+from batsched_py.schedulers.sleeper import Sleeper
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs, Results
@@ -71,17 +72,14 @@ def test_hosts_sleep_in_the_state_that_is_asked_for() -> None:
     jobs = workload({"id": "a", "subtime": 100})
     changes: list[int] = []
 
-    class Spy(DecisionProcess):
+    class Spy(Sleeper):
         """Notes in which power states hosts arrive."""
 
-        def react(self, request: ev.Message) -> ev.Message:
-            changes.extend(e.pstate for e in request.events if isinstance(e, ev.HostsStateChanged))
-            return super().react(request)
+        def schedule(self, cluster: Cluster) -> None:
+            changes.extend(e.pstate for e in cluster.events if isinstance(e, ev.HostsStateChanged))
+            super().schedule(cluster)
 
-    simulate(
-        Batsim(machine, [jobs], energy=True),
-        Spy(SCHEDULERS.create("sleeper", {"sleep_pstate": "2", "idle_time": "20"})),
-    )
+    simulate(Batsim(machine, [jobs], energy=True), DecisionProcess(Spy(sleep_pstate=2, idle_time=20.0)))
     assert changes == [2, 0, 2]
 
 
@@ -94,5 +92,5 @@ def test_hosts_that_cannot_sleep_stay_awake() -> None:
 
 
 def test_without_energy_hosts_cannot_sleep() -> None:
-    with pytest.raises(RuleBroken, match="power states can be changed with --energy only"):
+    with pytest.raises(PolicyError, match="power states can be changed with --energy only"):
         run(Batsim(platform(2), [workload({"id": "a", "subtime": 900})]))

@@ -44,7 +44,7 @@ def test_it_is_a_list_that_is_searched_fast(ordered: bool, seed: int, nb_jobs: i
         queue.append(plain[-1], plain[-1].walltime)
         while plain and random.random() < 0.45:
             gone = plain.pop(random.choice((0, -1, random.randrange(len(plain)))))
-            assert queue.discard(gone) == gone.walltime
+            assert queue.discard(gone.id) == gone.walltime
         expected = sorted(plain, key=lambda one: one.walltime) if ordered else plain
         limit, widest = random.randint(1, 20), random.randint(1, 9)
         found = queue.where(lambda widest=widest: widest, lambda _, estimate, limit=limit: estimate <= limit)
@@ -61,7 +61,7 @@ def test_a_search_heeds_what_its_own_finds_have_changed(nb_jobs: int) -> None:
     found: list[Job] = []
     for one in queue.where(lambda: 6 - sum(taken.size for taken in found)):
         found.append(one)
-        queue.discard(one)
+        queue.discard(one.id)
     assert [one.size for one in found] == [1, 2, 3]
     assert len(queue) == nb_jobs - 3
 
@@ -72,7 +72,7 @@ def test_a_search_passes_over_those_that_left_meanwhile(nb_jobs: int) -> None:
     queue = filled(*jobs)
     search = queue.where(lambda: 1)
     assert next(search) is jobs[0]
-    queue.discard(jobs[1])
+    queue.discard(jobs[1].id)
     assert next(search) is jobs[2]
 
 
@@ -91,7 +91,7 @@ def test_new_jobs_are_found_after_others_have_left() -> None:
     queue = filled(*old)
     queue.mark()
     for one in old[1:-1]:
-        queue.discard(one)
+        queue.discard(one.id)
     queue.append(job(200, size=2), 10.0)
     assert 2 in sizes(queue, 9, only_new=True)
 
@@ -103,7 +103,7 @@ def test_an_estimate_may_change_while_the_job_waits() -> None:
     queue.expect(one, 5.0)
     assert queue.estimate(one) == 5.0
     assert queue.head is one
-    assert queue.discard(one) == 5.0
+    assert queue.discard(one.id) == 5.0
 
 
 def test_users_are_numbered_as_they_come() -> None:
@@ -120,5 +120,6 @@ def test_users_are_numbered_as_they_come() -> None:
 
 def test_a_job_that_is_not_there_cannot_leave() -> None:
     queue = filled(job(1))
-    assert queue.discard(job(2, walltime=7.0)) == 7.0
+    with pytest.raises(KeyError):
+        queue.discard("w0!2")
     assert len(queue) == 1
