@@ -98,12 +98,12 @@ class DecisionProcess:
         self._now = now
         self._cluster.now = now + self.scheduling_delay
         try:
-            if self._desk is None:
-                self._ask(self.scheduler.schedule)
-                return self._take()
-            return self._decide_with_users(self._desk, now)
+            if self._desk is not None:
+                return self._decide_with_users(self._desk, now)
+            self._ask(self.scheduler.schedule)
         except RuleBroken as broken:
             raise self._blame(broken) from None
+        return self._take()
 
     def _decide_with_users(self, desk: SubmissionDesk, now: float) -> list[Outcome]:
         """Let users submit and the scheduler decide, and again while what it rejects makes users submit.
@@ -146,7 +146,7 @@ class DecisionProcess:
         if self._said.broken is not None:
             raise self._said.broken
         self._ledger.settle()
-        self._heard.clear()
+        self._heard = []
 
     def _take(self) -> list[Outcome]:
         decisions, self._said.decisions = self._said.decisions, []

@@ -61,6 +61,8 @@ class Ledger:
         self.free = FreeHosts(self.hosts)
         self.unavailable = NOWHERE
         """The hosts that were taken away, whatever runs on them."""
+        self.all_available = True
+        """Whether there are none of these."""
         self.asleep = NOWHERE
         """The hosts that sleep, or slept when they began to switch."""
         self.switching = NOWHERE
@@ -112,7 +114,7 @@ class Ledger:
             return None
         self.quiet = False
         hosts = running.hosts
-        if self.unavailable or not self._exclusive:
+        if not (self._exclusive and self.all_available):
             hosts = self._without_jobs(hosts - self.unavailable)
         self.free.give(hosts)
         if self.registry.collects:
@@ -124,11 +126,13 @@ class Ledger:
         self.quiet = False
         self.free.take(self.free.overlap(hosts))
         self.unavailable = self.unavailable | hosts
+        self.all_available = False
 
     def give_back(self, hosts: HostSet) -> None:
         """Hosts became available again; those with a job on them are free when it ends."""
         self.quiet = False
         self.unavailable = self.unavailable - hosts
+        self.all_available = not self.unavailable
         self._free_idle(hosts - self.asleep - self.switching)
 
     def switched(self, hosts: HostSet, pstate: int) -> None:
@@ -166,7 +170,7 @@ class Ledger:
     def settle(self) -> None:
         """What has happened so far is no news any more."""
         self.quiet = True
-        self.queue.mark()
+        self.queue.nb_new = 0
 
     def _free_idle(self, hosts: HostSet) -> None:
         idle = self._without_jobs(hosts)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from batsched_py.ledger.columns import Columns
+    from batsched_py.ledger.free import FreeHosts
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
@@ -79,7 +80,8 @@ class JobQueue:
         self._first = 0
         self._most = 64
         """So many places are used before gaps are closed."""
-        self._nb_new = 0
+        self.nb_new = 0
+        """How many jobs have joined since this was last made 0."""
         self._columns: Columns | None = None
 
     # --- what a policy asks ----------------------------------------------------------------------
@@ -102,38 +104,38 @@ class JobQueue:
 
     def where(
         self,
-        widest: Callable[[], int],
+        free: FreeHosts,
         condition: Condition | None = None,
         score: Score | None = None,
         only_new: bool = False,
     ) -> Iterator[Job]:
-        """The jobs that are not wider than the widest may be, and that meet a condition, one after another.
+        """The jobs for which enough hosts are free, and that meet a condition, one after another.
 
         The condition is a plain expression such as ``lambda size, estimate: (size <= 4) | (estimate < 60)``.
         Both demands may become stricter while the jobs are gone through: they are made anew of each job. Jobs
         come in the order of their scores, else in the queue's. With ``only_new``, only those are looked at
-        that have joined since the last :meth:`mark`.
+        that have joined since :attr:`nb_new` was last made 0.
         """
         jobs = self._jobs
-        first = max(self._first, len(jobs) - self._nb_new) if only_new else self._first
+        first = max(self._first, len(jobs) - self.nb_new) if only_new else self._first
         score = score or self._score
         if score is None and len(jobs) - first < _SHORT:
             for job, estimate in zip(jobs[first:], self._estimates[first:], strict=True):
                 if (
                     job is not None
-                    and job.size <= widest()
+                    and job.size <= free.count
                     and (condition is None or condition(job.size, estimate))
                     and job.id in self._place
                 ):
                     yield job
             return
         columns = self._as_columns()
-        found = columns.not_wider(first, widest())
+        found = columns.not_wider(first, free.count)
         if score is not None:
             found = found[score(Waiting(columns, found)).argsort(kind="stable")]
         sizes, estimates = columns.sizes[found], columns.estimates[found]
         while len(found):
-            meets = sizes <= widest()
+            meets = sizes <= free.count
             if condition is not None:
                 meets &= condition(sizes, estimates)
             next_one = int(meets.argmax())
@@ -181,7 +183,7 @@ class JobQueue:
         self._place[job.id] = len(self._jobs)
         self._jobs.append(job)
         self._estimates.append(estimate)
-        self._nb_new += 1
+        self.nb_new += 1
         if self._columns is not None:
             self._columns.append(job, estimate)
 
@@ -211,12 +213,9 @@ class JobQueue:
         if self._columns is not None:
             self._columns.estimates[place] = estimate
 
-    def mark(self) -> None:
-        """From here on, a job that joins is new."""
-        self._nb_new = 0
-
     def _shorten(self, end: int) -> None:
-        del self._jobs[end:], self._estimates[end:]
+        self._jobs = self._jobs[:end]
+        self._estimates = self._estimates[:end]
         if self._columns is not None:
             self._columns.shorten(end)
 

@@ -146,12 +146,16 @@ class HostSet(Struct, eq=False, gc=False):
     def __hash__(self) -> int:
         return hash(self.runs())
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """The set as Batsim writes it."""
         text = self.known_text
         if text is None:
             pieces = [f"{first}-{last}" if first != last else str(first) for first, last in self.runs()]
             self.known_text = text = " ".join(pieces)
         return text
+
+    def __str__(self) -> str:
+        return self.text()
 
     def __repr__(self) -> str:
         return f"HostSet.parse({str(self)!r})"

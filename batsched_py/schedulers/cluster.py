@@ -114,9 +114,8 @@ class Cluster:
         is given, it is the queue's. With ``only_new``, only those are looked at that have been submitted
         since the policy was last asked.
         """
-        free = self._ledger.free
         score = None if order is None else self._scoring(order)
-        return self.queue.where(lambda: free.count, condition, score, only_new)
+        return self.queue.where(self._ledger.free, condition, score, only_new)
 
     def reservation(self, job: Job) -> tuple[float, int]:
         """When the job can start at the latest, and how many hosts it will leave free then.
@@ -128,8 +127,9 @@ class Cluster:
         free, needed = self._ledger.free.count, job.size
         if free >= needed:
             return self.now, free - needed
+        all_available = self._ledger.all_available
         for end, _, running in self.running.by_end:
-            free += self._usable(running)
+            free += running.nb_hosts if all_available else self._usable(running)
             if free >= needed:
                 return max(end, self.now), free - needed
         return inf, 0
@@ -146,9 +146,7 @@ class Cluster:
 
     def _usable(self, running: RunningJob) -> int:
         """How many hosts will be free when the job ends."""
-        if self._ledger.unavailable:
-            return len(running.hosts - self._ledger.unavailable)
-        return running.nb_hosts
+        return len(running.hosts - self._ledger.unavailable)
 
     # --- what a policy says ----------------------------------------------------------------------
 

@@ -77,8 +77,8 @@ class Batsim:
         while not agenda.instant_is_over():
             agenda.happen()
         self._carry_out(outcomes)
-        heap, happen = agenda.heap, agenda.happen
-        while True:
+        heap = agenda.heap
+        while heap or world.news:
             if world.news and self._ready and (not heap or heap[0][0] > agenda.clock or heap[0][1] == 1):
                 world.told()
                 outcomes = audience.decide(agenda.now)
@@ -86,10 +86,8 @@ class Batsim:
                     self._carry_out(outcomes)
                 if on_decisions is not None:
                     on_decisions()
-            elif heap:
-                happen()
             else:
-                break
+                agenda.happen()
         self._check_end()
         audience.hear(ev.SimulationEnds(time=agenda.now))
         world.end()

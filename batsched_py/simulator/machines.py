@@ -61,7 +61,10 @@ class Machines:
         self._host_seconds += self.computing * (now - self._since)
         self._since = now
         self.computing -= count
-        self._remember(hosts, now)
+        changes = self._changes
+        changes.append((now, hosts))
+        if len(changes) > self._many:
+            self._forget()
 
     def turn(self, hosts: HostSet, after: HostState, busy: HostSet, now: float) -> None:
         """Hosts go over to a state, whatever state each was in; ``busy`` are all that have jobs."""
@@ -79,7 +82,7 @@ class Machines:
         elif after is not HostState.IDLE:
             self.away[after] = self.away[after] | hosts
         self._unavailable = bool(self.away[HostState.UNAVAILABLE])
-        self._remember(hosts, now)
+        self._changes.append((now, hosts))
 
     def seconds(self) -> dict[HostState, float]:
         """The time that hosts spent in each state, up to each host's last change; no job may be running."""
@@ -98,12 +101,6 @@ class Machines:
         seconds[HostState.IDLE] = last_changes - sum(seconds.values())
         return seconds
 
-    def _remember(self, hosts: HostSet, now: float) -> None:
-        self._changes.append((now, hosts))
-        if len(self._changes) > self._many:
-            self._forget()
-            self._many = 2 * len(self._changes) + _MANY
-
     def _forget(self) -> None:
         """Keep of each host the last change only."""
         unseen = FreeHosts(HostSet.range(self.count))
@@ -116,6 +113,7 @@ class Machines:
             if not unseen.count:
                 break
         self._changes = changes[::-1]
+        self._many = 2 * len(changes) + _MANY
 
 
 class SharedMachines(Machines):

@@ -22,6 +22,14 @@ JOBS_HEADER = (
 
 _FINISHED_ROW = '%s,%s,%s,%.6f,%d,%.6f,%d,%s,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%s,%.6f,"%s"\n'
 
+#: The same where all times are whole numbers, which is written in half the time.
+_WHOLE_ROW = (
+    "%s,%s,%s,%d.000000,%d,%d.000000,%d,%s,%d.000000,%d.000000,%d.000000,%d.000000,%d.000000,%.6f,%s,%.6f,"
+    '"%s"\n'
+)
+
+_SUCCESS = JobState.SUCCESS
+
 #: Batsim writes seconds of its own clock here; the same simulation must give the same bytes, so we do not.
 UNMEASURED = "nan"
 
@@ -130,12 +138,13 @@ class Outputs:
         metadata: str,
     ) -> None:
         """A job left its hosts."""
+        submission, walltime = job.submission_time, job.walltime
         runtime = end - start or LEAST_RUNTIME
         finish = start + runtime
-        waiting = start - job.submission_time
-        turnaround = finish - job.submission_time
+        waiting = start - submission
+        turnaround = finish - submission
         slowdown = turnaround / runtime
-        success = state is JobState.SUCCESS
+        success = state is _SUCCESS
         results = self.results
         results.nb_jobs += 1
         results.nb_success += success
@@ -150,30 +159,35 @@ class Outputs:
             results.max_turnaround = turnaround
         if slowdown > results.max_slowdown:
             results.max_slowdown = slowdown
-        if self._write_job is not None:
-            workload, _, name = job.id.partition("!")
-            self._write_job(
-                _FINISHED_ROW
-                % (
-                    name,
-                    workload,
-                    job.profile,
-                    job.submission_time,
-                    job.size,
-                    job.walltime if job.walltime != inf else -1.0,
-                    success,
-                    state,
-                    start,
-                    runtime,
-                    finish,
-                    waiting,
-                    turnaround,
-                    slowdown,
-                    hosts,
-                    joules,
-                    metadata,
-                )
+        if self._write_job is None:
+            return
+        if walltime == inf:
+            walltime = -1.0
+        workload, _, name = job.id.partition("!")
+        whole = submission.is_integer() and start.is_integer() and end.is_integer() and walltime.is_integer()
+        row = _WHOLE_ROW if whole and runtime != LEAST_RUNTIME else _FINISHED_ROW
+        self._write_job(
+            row
+            % (
+                name,
+                workload,
+                job.profile,
+                submission,
+                job.size,
+                walltime,
+                success,
+                state,
+                start,
+                runtime,
+                finish,
+                waiting,
+                turnaround,
+                slowdown,
+                hosts.text(),
+                joules,
+                metadata,
             )
+        )
 
     def complete(self, machines: Machines) -> None:
         """The simulation ended well: give the files their names."""

@@ -150,11 +150,11 @@ class World:
         self._tell(ev.NoMoreExternalEvents())
 
     def _job_is_over(self, execution: Execution, state: JobState, return_code: int, joules: float) -> None:
-        job, now = execution.job, self.agenda
+        job, agenda = execution.job, self.agenda
         metadata = self._metadata.pop(job.id, "") if self._metadata else ""
-        self.outputs.finished(job, state, execution.hosts, execution.start, now.clock, joules, metadata)
+        self.outputs.finished(job, state, execution.hosts, execution.start, agenda.clock, joules, metadata)
         self.news = True
-        self.listener.hear_end(job.id, state, return_code, now.now)
+        self.listener.hear_end(job.id, state, return_code, agenda.now)
 
     # --- what is done ----------------------------------------------------------------------------
 
@@ -212,8 +212,10 @@ class World:
 
 def as_told(job: Job) -> Job:
     """The job as it is told, its times rounded to ticks."""
-    submission = to_tick(job.submission_time)
-    walltime = to_tick(job.walltime) if job.has_walltime else job.walltime
+    submission, walltime = job.submission_time, job.walltime
+    if submission.is_integer() and walltime.is_integer():
+        return job
+    submission, walltime = to_tick(submission), to_tick(walltime) if job.has_walltime else walltime
     if submission == job.submission_time and walltime == job.walltime:
         return job
     return structs.replace(job, submission_time=submission, walltime=walltime)

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batsched_py.ledger.free import FreeHosts
 from batsched_py.ledger.queue import JobQueue, Waiting
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 
 
@@ -28,7 +30,11 @@ def shortest(waiting: Waiting) -> object:
 
 
 def sizes(queue: JobQueue, widest: int, **options: object) -> list[int]:
-    return [one.size for one in queue.where(lambda: widest, **options)]  # type: ignore[arg-type]
+    return [one.size for one in queue.where(free(widest), **options)]  # type: ignore[arg-type]
+
+
+def free(count: int) -> FreeHosts:
+    return FreeHosts(HostSet.range(count))
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -47,7 +53,7 @@ def test_it_is_a_list_that_is_searched_fast(ordered: bool, seed: int, nb_jobs: i
             assert queue.discard(gone.id) == gone.walltime
         expected = sorted(plain, key=lambda one: one.walltime) if ordered else plain
         limit, widest = random.randint(1, 20), random.randint(1, 9)
-        found = queue.where(lambda widest=widest: widest, lambda _, estimate, limit=limit: estimate <= limit)
+        found = queue.where(free(widest), lambda _, estimate, limit=limit: estimate <= limit)
         assert list(found) == [one for one in expected if one.size <= widest and one.walltime <= limit]
         assert list(queue) == expected
         assert len(queue) == len(plain)
@@ -59,9 +65,11 @@ def test_it_is_a_list_that_is_searched_fast(ordered: bool, seed: int, nb_jobs: i
 def test_a_search_heeds_what_its_own_finds_have_changed(nb_jobs: int) -> None:
     queue = filled(*(job(number, size=number % 5 + 1) for number in range(nb_jobs)))
     found: list[Job] = []
-    for one in queue.where(lambda: 6 - sum(taken.size for taken in found)):
+    hosts = free(6)
+    for one in queue.where(hosts):
         found.append(one)
         queue.discard(one.id)
+        hosts.take_lowest(one.size)
     assert [one.size for one in found] == [1, 2, 3]
     assert len(queue) == nb_jobs - 3
 
@@ -70,7 +78,7 @@ def test_a_search_heeds_what_its_own_finds_have_changed(nb_jobs: int) -> None:
 def test_a_search_passes_over_those_that_left_meanwhile(nb_jobs: int) -> None:
     jobs = [job(number) for number in range(nb_jobs)]
     queue = filled(*jobs)
-    search = queue.where(lambda: 1)
+    search = queue.where(free(1))
     assert next(search) is jobs[0]
     queue.discard(jobs[1].id)
     assert next(search) is jobs[2]
@@ -78,7 +86,7 @@ def test_a_search_passes_over_those_that_left_meanwhile(nb_jobs: int) -> None:
 
 def test_only_new_jobs_are_those_since_the_mark() -> None:
     queue = filled(*(job(number, size=1) for number in range(100)))
-    queue.mark()
+    queue.nb_new = 0
     assert sizes(queue, 9, only_new=True) == []
     queue.append(job(100, size=2), 10.0)
     queue.append(job(101, size=3), 10.0)
@@ -89,7 +97,7 @@ def test_only_new_jobs_are_those_since_the_mark() -> None:
 def test_new_jobs_are_found_after_others_have_left() -> None:
     old = [job(number) for number in range(200)]
     queue = filled(*old)
-    queue.mark()
+    queue.nb_new = 0
     for one in old[1:-1]:
         queue.discard(one.id)
     queue.append(job(200, size=2), 10.0)
