@@ -112,7 +112,7 @@ def test_without_sharing_a_second_job_is_refused() -> None:
     jobs = workload({"id": "a"}, {"id": "b"})
     conversation = Drive(Batsim(platform(), [jobs]))
     conversation.reply()
-    with pytest.raises(RuleBroken, match="hosts 0 of the allocation run other jobs and may not be shared"):
+    with pytest.raises(RuleBroken, match="hosts 0 are busy and may not be shared"):
         conversation.reply(execute("a", "0"), execute("b", "0"))
 
 
