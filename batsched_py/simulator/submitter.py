@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.simulator.agenda import Agenda
@@ -19,9 +20,8 @@ class Submitter:
         submit: Callable[[Job], None],
         done: Callable[[None], None],
     ) -> None:
-        order = {workload.name: place for place, workload in enumerate(workloads)}
-        jobs = [job for workload in workloads for job in workload.jobs]
-        jobs.sort(key=lambda job: (job.submission_time, order[job.workload], job.id))
+        jobs = [job for workload in workloads for job in sorted(workload.jobs, key=attrgetter("id"))]
+        jobs.sort(key=attrgetter("submission_time"))
         self._jobs = jobs
         self._next = 0
         self._agenda = agenda
