@@ -11,14 +11,34 @@ import pytest
 
 ROOMS_BELOW = {
     "protocol": set(),
+    "ledger": {"protocol"},
     "workload": {"protocol"},
-    "schedulers": {"workload", "protocol"},
+    "schedulers": {"ledger", "workload", "protocol"},
     "users": {"workload", "protocol"},
-    "decision": {"schedulers", "users", "workload", "protocol"},
-    "simulator": {"workload", "protocol"},
-    "analysis": {"schedulers", "users", "workload", "protocol"},
-    "campaign": {"analysis", "simulator", "decision", "schedulers", "users", "workload", "protocol"},
-    "cli": {"campaign", "analysis", "simulator", "decision", "schedulers", "users", "workload", "protocol"},
+    "decision": {"schedulers", "users", "ledger", "workload", "protocol"},
+    "simulator": {"ledger", "workload", "protocol"},
+    "analysis": {"schedulers", "users", "ledger", "workload", "protocol"},
+    "campaign": {
+        "analysis",
+        "simulator",
+        "decision",
+        "schedulers",
+        "users",
+        "ledger",
+        "workload",
+        "protocol",
+    },
+    "cli": {
+        "campaign",
+        "analysis",
+        "simulator",
+        "decision",
+        "schedulers",
+        "users",
+        "ledger",
+        "workload",
+        "protocol",
+    },
 }
 
 

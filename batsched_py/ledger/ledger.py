@@ -7,6 +7,7 @@ one in another process has its own, which follows the conversation.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable
 from functools import cached_property
 from math import isfinite
@@ -189,11 +190,16 @@ class Ledger:
             return self._run(
                 ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
             )
+        job_id, running = job.id, self.running
         try:
-            estimate = self.queue.discard(job.id)
+            expected_end = now + self.queue.discard(job_id)
         except KeyError:
-            raise RuleBroken(self._why_not_waiting(job.id)) from None
-        return self.running.add(job, free.take_lowest(size), now, estimate, size)
+            raise RuleBroken(self._why_not_waiting(job_id)) from None
+        running.count = number = running.count + 1
+        started = RunningJob(job, free.take_lowest(size), now, expected_end, size, number)
+        running.jobs[job_id] = started
+        insort(running.by_end, (expected_end, number, started))
+        return started
 
     def execute(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
         """A waiting job runs as the decision says."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from batsched_py.errors import Deadlock, RuleBroken
 from batsched_py.ledger.ledger import Outcome
+from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.simulator.audience import Audience
 from batsched_py.simulator.outputs import Outputs
@@ -54,7 +55,7 @@ class Batsim:
             Scenario(platform, workloads, settings, ignore_communication, energy, events), self.outputs
         )
         self.machines = self._world.machines
-        self._ledger = self._world.ledger
+        self.ledger = self._world.ledger
         self._agenda = self._world.agenda
         self._decisions: deque[ev.Event] = deque()
         self._reply_now = 0.0
@@ -101,8 +102,12 @@ class Batsim:
             self._ready = False
             agenda.at(agenda.now, self._carry_out_late, outcomes)
             return
+        start = world.runner.start
         for outcome in outcomes:
-            world.carry_out(outcome)
+            if type(outcome) is RunningJob:
+                start(outcome)
+            else:
+                world.carry_out(outcome)
 
     def _carry_out_late(self, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
@@ -136,7 +141,7 @@ class Batsim:
         return self._next_request()
 
     def _read(self, reply: ev.Message) -> None:
-        self._ledger.registry.next_reply()
+        self.ledger.registry.next_reply()
         for decision in reply.events:
             if decision.time > reply.now:
                 raise RuleBroken(
@@ -173,7 +178,7 @@ class Batsim:
     def _decide(self, decision: ev.Event) -> None:
         """Take a decision down, and carry it out."""
         try:
-            self._world.carry_out(self._ledger.decide(decision, self._agenda.clock))
+            self._world.carry_out(self.ledger.decide(decision, self._agenda.clock))
         except RuleBroken as broken:
             raise RuleBroken(f"{name_of(decision)} at {decision.time:f}: {broken}") from None
 

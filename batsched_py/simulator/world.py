@@ -65,8 +65,6 @@ class World:
         self._power = Power(stage, self.runner, self._tell) if energy is not None else None
         self._energy = energy
         self._scenario = scenario
-        self._exact: dict[str, Job] = {}
-        """Jobs that wait, where their times are not told exactly."""
         self._metadata: dict[str, str] = {}
         self._acknowledged: set[str] = set()
         """Jobs that were killed since the last news."""
@@ -117,7 +115,7 @@ class World:
     def _submit(self, job: Job) -> None:
         told = as_told(job)
         if told is not job:
-            self._exact[job.id] = job
+            self.runner.exact[job.id] = job
         self.news = True
         self.listener.hear_submission(told, self.agenda.now)
 
@@ -160,16 +158,13 @@ class World:
 
     def carry_out(self, outcome: Outcome) -> None:
         """Do what was decided, which is in the ledger already."""
-        if type(outcome) is RunningJob:
-            job = outcome.job
-            if self._exact:
-                job = self._exact.pop(job.id, job)
-            self.runner.start(outcome, job, self.ledger.registry.profile_of(job))
-        else:
-            _CARRY_OUT[type(outcome)](self, outcome)
+        _CARRY_OUT[type(outcome)](self, outcome)
+
+    def _start(self, started: RunningJob) -> None:
+        self.runner.start(started)
 
     def _reject(self, rejected: RejectedJob) -> None:
-        job = self._exact.pop(rejected.job.id, rejected.job)
+        job = self.runner.exact.pop(rejected.job.id, rejected.job)
         self.outputs.rejected(job, self._metadata.pop(job.id, ""))
 
     def _kill(self, decision: ev.KillJobs) -> None:
@@ -222,6 +217,7 @@ def as_told(job: Job) -> Job:
 
 
 _CARRY_OUT: dict[type[Outcome], Callable[[World, Any], None]] = {
+    RunningJob: World._start,
     RejectedJob: World._reject,
     ev.KillJobs: World._kill,
     ev.CallMeLater: World._call,
