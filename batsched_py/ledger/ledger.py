@@ -23,7 +23,7 @@ from batsched_py.ledger.registry import Registry
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.jobs import Job, Request
 
 NOWHERE = HostSet()
 
@@ -92,6 +92,10 @@ class Ledger:
         """All hosts, those for storage included."""
         return len(self._machines)
 
+    def could_grant(self, request: Request) -> bool:
+        """Whether the machine could ever give a job what it asks for."""
+        return 0 < request.hosts <= self.nb_hosts
+
     def begin_asleep(self, hosts: HostSet) -> None:
         """These hosts sleep from the beginning."""
         self.asleep = hosts
@@ -101,7 +105,7 @@ class Ledger:
 
     def submit(self, job: Job) -> None:
         """A job waits. One that no state of the machine could ever run is in no policy's way."""
-        if 0 < job.size <= self.nb_hosts:
+        if self.could_grant(job.request):
             self.queue.append(job, self.estimate(job))
         else:
             self.unfit[job.id] = job

@@ -33,6 +33,12 @@ class HostState(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
+class Request(Struct, frozen=True, gc=False):
+    """What a job asks for: so many whole hosts."""
+
+    hosts: int
+
+
 class Job(Struct, gc=False, eq=False):
     """A job as its submitter describes it."""
 
@@ -47,6 +53,11 @@ class Job(Struct, gc=False, eq=False):
     """Name of its profile, in its own workload."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Everything else that was said about it, such as its user."""
+
+    @property
+    def request(self) -> Request:
+        """What it asks for."""
+        return Request(self.size)
 
     @property
     def workload(self) -> str:
