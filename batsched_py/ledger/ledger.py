@@ -36,7 +36,7 @@ class RejectedJob(Struct, gc=False, eq=False):
 
 
 #: What is to be carried out: a start, a rejection, or any other decision.
-Outcome = RunningJob | RejectedJob | ev.Event
+Effect = RunningJob | RejectedJob | ev.Event
 
 
 class Ledger:
@@ -369,15 +369,15 @@ class Ledger:
 
     # --- what is decided, as events --------------------------------------------------------------
 
-    def decide(self, decision: ev.Event, now: float) -> Outcome:
+    def decide(self, decision: ev.Event, now: float) -> Effect:
         """Take any decision down; what is then to be carried out."""
         if self._ended:
             raise RuleBroken("the simulation has ended, nothing can be decided any more")
         take_down = _DECISIONS.get(type(decision))
         if take_down is None:
             raise RuleBroken("Batsim does not know such a decision")
-        outcome = take_down(self, decision, now)
-        return decision if outcome is None else outcome
+        effect = take_down(self, decision, now)
+        return decision if effect is None else effect
 
     def follow(self, reply: ev.Message, now: float) -> None:
         """Take all decisions of a reply down, which was asked for at ``now``."""
@@ -412,7 +412,7 @@ def describe(decision: ev.Event) -> str:
 
 
 #: How each kind of decision is taken down. Nothing can be wrong with the last one.
-_DECISIONS: dict[type[ev.Event], Callable[[Ledger, Any, float], Outcome | None]] = {
+_DECISIONS: dict[type[ev.Event], Callable[[Ledger, Any, float], Effect | None]] = {
     ev.ExecuteJob: lambda ledger, e, now: ledger.execute(e, now),
     ev.RejectJob: lambda ledger, e, now: ledger.reject(e.job_id, now),
     ev.KillJobs: lambda ledger, e, now: ledger.kill(e.job_ids),

@@ -8,7 +8,7 @@ from math import inf
 from msgspec import Struct, field
 
 from batsched_py.errors import RuleBroken
-from batsched_py.ledger.ledger import Ledger, Outcome, describe
+from batsched_py.ledger.ledger import Effect, Ledger, describe
 from batsched_py.ledger.queue import Condition, Floats, Score, Waiting
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.clock import TICK
@@ -25,7 +25,7 @@ Order = Callable[[Waiting, float], Floats]
 class Said(Struct):
     """What a policy has said."""
 
-    decisions: list[Outcome] = field(default_factory=list)
+    decisions: list[Effect] = field(default_factory=list)
     """What it has decided since it was last asked."""
     listeners: list[Callable[[RunningJob], None]] = field(default_factory=list)
     """Who is to hear of each job that ends."""
@@ -200,10 +200,10 @@ class Cluster:
         """Say anything else that the protocol allows, such as a query, a note on a job or a message to it."""
         decision.time = self.now
         try:
-            outcome = self._ledger.decide(decision, self.now)
+            effect = self._ledger.decide(decision, self.now)
         except RuleBroken as broken:
             raise self._broke(describe(decision), broken) from None
-        self._said.decisions.append(outcome)
+        self._said.decisions.append(effect)
 
     def _broke(self, decision: str, rule: RuleBroken) -> RuleBroken:
         broken = RuleBroken(f"{decision}: {rule}")

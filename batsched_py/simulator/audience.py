@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from batsched_py.ledger.ledger import Ledger, Outcome
+from batsched_py.ledger.ledger import Effect, Ledger
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.simulator.catalog import Catalog
@@ -29,7 +29,7 @@ class Audience(Listener, Protocol):
     def join(self, begins: ev.SimulationBegins, ledger: Ledger) -> None:
         """A simulation is about to begin, of which this is the ledger."""
 
-    def decide(self, now: float) -> list[Outcome]:
+    def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened; it is in the ledger already."""
 
 

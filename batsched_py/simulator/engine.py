@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from batsched_py.errors import Deadlock, RuleBroken
-from batsched_py.ledger.ledger import Outcome
+from batsched_py.ledger.ledger import Effect
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.simulator.audience import Audience
@@ -74,17 +74,17 @@ class Batsim:
         world.listener = audience
         world.begin()
         audience.join(world.begins, world.ledger)
-        outcomes = audience.decide(0.0)
+        effects = audience.decide(0.0)
         while not agenda.instant_is_over():
             agenda.happen()
-        self._carry_out(outcomes)
+        self._carry_out(effects)
         heap = agenda.heap
         while heap or world.news:
             if world.news and self._ready and (not heap or heap[0][0] > agenda.clock or heap[0][1] == 1):
                 world.told()
-                outcomes = audience.decide(agenda.now)
-                if outcomes or agenda.now > agenda.clock:
-                    self._carry_out(outcomes)
+                effects = audience.decide(agenda.now)
+                if effects or agenda.now > agenda.clock:
+                    self._carry_out(effects)
                 if on_decisions is not None:
                     on_decisions()
             else:
@@ -93,25 +93,25 @@ class Batsim:
         audience.hear(ev.SimulationEnds(time=agenda.now))
         world.end()
 
-    def _carry_out(self, outcomes: list[Outcome]) -> None:
+    def _carry_out(self, effects: list[Effect]) -> None:
         """Carry decisions out, now or when the time has come that was told as now."""
         world, agenda = self._world, self._agenda
         if not world.news:
             agenda.give_notices()
         if agenda.now > agenda.clock:
             self._ready = False
-            agenda.at(agenda.now, self._carry_out_late, outcomes)
+            agenda.at(agenda.now, self._carry_out_late, effects)
             return
         start = world.runner.start
-        for outcome in outcomes:
-            if type(outcome) is RunningJob:
-                start(outcome)
+        for effect in effects:
+            if type(effect) is RunningJob:
+                start(effect)
             else:
-                world.carry_out(outcome)
+                world.carry_out(effect)
 
-    def _carry_out_late(self, outcomes: list[Outcome]) -> None:
-        for outcome in outcomes:
-            self._world.carry_out(outcome)
+    def _carry_out_late(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            self._world.carry_out(effect)
         self._ready = True
 
     # --- by messages -----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from batsched_py.errors import RuleBroken
-from batsched_py.ledger.ledger import Ledger, Outcome, RejectedJob
+from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
@@ -156,9 +156,9 @@ class World:
 
     # --- what is done ----------------------------------------------------------------------------
 
-    def carry_out(self, outcome: Outcome) -> None:
+    def carry_out(self, effect: Effect) -> None:
         """Do what was decided, which is in the ledger already."""
-        _CARRY_OUT[type(outcome)](self, outcome)
+        _CARRY_OUT[type(effect)](self, effect)
 
     def _start(self, started: RunningJob) -> None:
         self.runner.start(started)
@@ -216,7 +216,7 @@ def as_told(job: Job) -> Job:
     return structs.replace(job, submission_time=submission, walltime=walltime)
 
 
-_CARRY_OUT: dict[type[Outcome], Callable[[World, Any], None]] = {
+_CARRY_OUT: dict[type[Effect], Callable[[World, Any], None]] = {
     RunningJob: World._start,
     RejectedJob: World._reject,
     ev.KillJobs: World._kill,
