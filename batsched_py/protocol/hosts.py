@@ -12,8 +12,13 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from batsched_py.protocol.shown import shown
+
 #: No machine has more hosts; a larger number in a text is a mistake that would fill the memory.
 MOST_HOSTS = 1 << 24
+
+#: No interval takes more letters, with zeros in front and all.
+_LONGEST = 100
 
 
 class HostSet(Struct, frozen=True, gc=False):
@@ -42,13 +47,11 @@ class HostSet(Struct, frozen=True, gc=False):
         >>> str(HostSet.parse("7 0-2 3"))
         '0-3 7'
         """
-        mask = 0
+        mask, plain = 0, text.isascii()
         for piece in text.split():
             first, dash, last = piece.partition("-")
-            if not (
-                first.isascii() and first.isdigit() and (last.isascii() and last.isdigit() if dash else True)
-            ):
-                raise ValueError(f"{piece!r} is not a host or an interval of hosts like '3' or '0-3'")
+            if not (plain and first.isdigit() and (last.isdigit() or not dash) and len(piece) < _LONGEST):
+                raise ValueError(f"{shown(piece)} is not a host or an interval of hosts like '3' or '0-3'")
             low = int(first)
             high = int(last) if dash else low
             if high < low:

@@ -5,9 +5,9 @@ To write one, subclass :class:`Scheduler` in a file of your own (see ``fcfs.py``
 """
 
 from batsched_py.plugins import Registry
+from batsched_py.schedulers.availability import AvailabilityProfile
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Order, RunningJob
-from batsched_py.schedulers.profile import Profile
 from batsched_py.schedulers.queue import JobQueue, Waiting
 
 #: The known policies.
@@ -18,4 +18,13 @@ SCHEDULERS = Registry[Scheduler](
     group="batsched_py.schedulers",
 )
 
-__all__ = ["SCHEDULERS", "Cluster", "JobQueue", "Order", "Profile", "RunningJob", "Scheduler", "Waiting"]
+__all__ = [
+    "SCHEDULERS",
+    "AvailabilityProfile",
+    "Cluster",
+    "JobQueue",
+    "Order",
+    "RunningJob",
+    "Scheduler",
+    "Waiting",
+]

@@ -21,7 +21,7 @@ from batsched_py.protocol.events import (
 )
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job
-from batsched_py.schedulers.profile import Profile
+from batsched_py.schedulers.availability import AvailabilityProfile
 from batsched_py.schedulers.queue import Condition, Floats, JobQueue, Score, Waiting
 from batsched_py.schedulers.selection import Selection, lowest
 
@@ -175,12 +175,12 @@ class Cluster:
                 return max(end, self.now), free - needed
         return inf, 0
 
-    def profile(self) -> Profile:
+    def profile(self) -> AvailabilityProfile:
         """How many hosts will be free, and when, if the running jobs end as expected.
 
         One that should have ended already may end at any moment.
         """
-        profile = Profile(self.now, self.nb_free)
+        profile = AvailabilityProfile(self.now, self.nb_free)
         usable = ~self._unavailable
         for end, _, running in self.running.by_end:
             profile.give(max(end, self.now + TICK), inf, (running.hosts.mask & usable).bit_count())

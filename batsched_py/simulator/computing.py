@@ -16,14 +16,14 @@ from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.platform import PlatformHost
 
 #: Says that the task of an execution will be done in so many seconds.
-Plan = Callable[[Execution, float], None]
+ExpectEnd = Callable[[Execution, float], None]
 
 
 class Computing:
     """Computation on hosts of which each works for one job: how long a task takes is known when it begins."""
 
     def __init__(
-        self, hosts: Sequence[PlatformHost], agenda: Agenda, plan: Plan, meter: Meter | None
+        self, hosts: Sequence[PlatformHost], agenda: Agenda, plan: ExpectEnd, meter: Meter | None
     ) -> None:
         self._agenda = agenda
         self._plan = plan

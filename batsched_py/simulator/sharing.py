@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from batsched_py.protocol.profiles import Computation
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.computing import Computing, Plan, work_by_host
+from batsched_py.simulator.computing import Computing, ExpectEnd, work_by_host
 from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.platform import PlatformHost
@@ -36,7 +36,7 @@ class SharedComputing(Computing):
     """Computation on hosts that jobs share: the pace of all changes whenever a task begins or ends."""
 
     def __init__(
-        self, hosts: Sequence[PlatformHost], agenda: Agenda, plan: Plan, meter: Meter | None
+        self, hosts: Sequence[PlatformHost], agenda: Agenda, plan: ExpectEnd, meter: Meter | None
     ) -> None:
         super().__init__(hosts, agenda, plan, meter)
         self._shares: dict[str, Share] = {}
