@@ -23,7 +23,7 @@ from typing import Any
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import decode_reply, encode_request
+from batsched_py.protocol.dialects import BATSIM4
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +66,7 @@ class PyBatsimProcess:
         self._name = name
         self._scheduler = load_scheduler(name, {key: _value(text) for key, text in options.items()})
         self._channel = Channel()
+        self._codec = BATSIM4.codec()
         self._driver: Any = None
         self._ledger: Ledger | None = None
 
@@ -75,7 +76,7 @@ class PyBatsimProcess:
         for event in request.events:
             ledger.learn(event)
         self.finished = isinstance(request.events[-1], ev.SimulationEnds)
-        self._channel.request = json.loads(encode_request(request))
+        self._channel.request = json.loads(self._codec.encode_request(request))
         try:
             with _quietly():
                 if self._driver is None:
@@ -89,7 +90,7 @@ class PyBatsimProcess:
                 f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
             ) from error
         try:
-            reply = decode_reply(json.dumps(self._channel.reply))
+            reply = self._codec.decode_reply(json.dumps(self._channel.reply).encode())
             ledger.follow(reply, request.now)
         except (ProtocolError, RuleBroken) as broken:
             raise PolicyError(

@@ -89,16 +89,11 @@ class Host(Struct):
     state: HostState = HostState.IDLE
     properties: dict[str, str] = field(default_factory=dict)
     zone_properties: dict[str, str] = field(default_factory=dict)
+    sleep_pstates: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The power states in which it sleeps, each with those it passes through to get there and back.
 
-    @property
-    def sleep_pstates(self) -> dict[int, tuple[int, int]]:
-        """The power states in which it sleeps, each with those it passes through to get there and back.
-
-        A simulator that simulates no energy, or another dialect, may tell none.
-        """
-        triplets = filter(None, self.properties.get("sleep_pstates", "").split(","))
-        states = [[int(number) for number in triplet.split(":")] for triplet in triplets]
-        return {sleep: (off, on) for sleep, off, on in states}
+    A simulator may tell none.
+    """
 
     @property
     def computing_pstate(self) -> int:

@@ -15,7 +15,7 @@ from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.events import CallMeLater, Event, KillJobs, RejectJob, SetHostsState, Settings
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job
-from batsched_py.schedulers.profile import Profile
+from batsched_py.schedulers.availability import AvailabilityProfile
 from batsched_py.schedulers.selection import Selection
 
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
@@ -134,12 +134,12 @@ class Cluster:
                 return max(end, self.now), free - needed
         return inf, 0
 
-    def profile(self) -> Profile:
+    def profile(self) -> AvailabilityProfile:
         """How many hosts will be free, and when, if the running jobs end as expected.
 
         One that should have ended already may end at any moment.
         """
-        profile = Profile(self.now, self.nb_free)
+        profile = AvailabilityProfile(self.now, self.nb_free)
         for end, _, running in self.running.by_end:
             profile.give(max(end, self.now + TICK), inf, self._usable(running))
         return profile
