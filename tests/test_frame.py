@@ -17,8 +17,14 @@ ROOMS_BELOW = {
     "decision": {"schedulers", "users", "workload", "protocol"},
     "simulator": {"workload", "protocol"},
     "analysis": {"schedulers", "users", "workload", "protocol"},
-    "campaign": {"analysis", "simulator", "decision", "schedulers", "users", "workload", "protocol"},
-    "cli": {"campaign", "analysis", "simulator", "decision", "schedulers", "users", "workload", "protocol"},
+    "experiment": {"simulator", "decision", "schedulers", "users", "workload", "protocol"},
+    "campaign": {
+        *("analysis", "experiment", "simulator", "decision", "schedulers", "users", "workload", "protocol")
+    },
+    "cli": {
+        *("campaign", "analysis", "experiment", "simulator", "decision"),
+        *("schedulers", "users", "workload", "protocol"),
+    },
 }
 
 

@@ -9,8 +9,6 @@ from batsched_py.protocol.codec import Codec
 from batsched_py.protocol.events import Message
 from batsched_py.sockets import AskingEnd
 
-DEFAULT_ENDPOINT = "tcp://localhost:28000"
-
 _log = logging.getLogger(__name__)
 
 

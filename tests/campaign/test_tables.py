@@ -7,7 +7,7 @@ import pytest
 from batsched_py.campaign.manifest import Manifest
 from batsched_py.campaign.store import Campaign, FinishedRun, Wanted
 from batsched_py.campaign.tables import latex, markdown, result_tables
-from batsched_py.experiment import Experiment
+from batsched_py.experiment import Actors, Choice, Experiment, Scenario
 
 METRICS = ["mean_waiting_time", "mean_slowdown", "utilization", "nb_jobs"]
 
@@ -17,7 +17,7 @@ class Canned(Campaign):
 
     def __init__(self, runs: list[tuple[dict[str, str], dict[str, float | None]]]) -> None:
         super().__init__(Path(), Wanted("canned", metrics=METRICS), "")
-        experiment = Experiment(workload="w.swf", scheduler="easy")
+        experiment = Experiment(scenario=Scenario(), actors=Actors(scheduler=Choice("easy")))
         manifest = Manifest("", "", {}, experiment, "", "", "", [], [], {}, {}, "", {})
         self._runs = [
             FinishedRun("_".join(axes.values()), axes, Path(), manifest, metrics) for axes, metrics in runs

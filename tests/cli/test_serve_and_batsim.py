@@ -183,7 +183,7 @@ def lazy(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ([], "a simulation needs a machine; give -p PLATFORM.xml or --hosts N"),
+        ([], "no workload says how large its machine was; give --hosts N or -p PLATFORM.xml"),
         (["--hosts", "4", "-s", "nonsense"], "nonsense cannot be used: Invalid argument"),
         (
             ["--hosts", "4", "--enable-profile-reuse"],
