@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -136,8 +137,8 @@ def test_a_shipped_class_is_found_without_looking_at_others() -> None:
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A distribution of somebody else's, which offers two policies, one of them under a name that is taken."""
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A distribution of somebody else's, with two policies, one of them under a name that is taken."""
     policy(tmp_path / "stranger.py", "theirs")
     info = tmp_path / "stranger-1.0.dist-info"
     info.mkdir()

@@ -17,7 +17,7 @@ Every mistake that can be known without simulating is found here, and named by i
     easy = {}
     slow = { name = "easy", delay = 5 }
     mine = { name = "mine.py:Mine", options = { depth = 10 } }
-    theirs = { name = "pybatsim:fillerSched" }
+    theirs = { name = "pybatsim:easyBackfill" }
 
     [users]                          # without this table the simulator submits jobs at their recorded times
     rigid = {}

@@ -17,6 +17,15 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
+def energy(joules: float) -> str:
+    """An energy in the unit in which it is paid for.
+
+    >>> energy(7.2e9)
+    '2,000.00 kWh'
+    """
+    return f"{joules / 3.6e6:,.2f} kWh"
+
+
 def two_columns(rows: Sequence[tuple[str, str]]) -> str:
     """Labels on the left, what they stand for on the right, with air around.
 

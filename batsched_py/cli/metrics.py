@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from batsched_py.cli.figures import duration
+from batsched_py.cli.figures import duration, energy
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -105,7 +105,9 @@ def _table(figures: dict[str, float]) -> Table:
 
 
 def _in_words(value: float, unit: str) -> str:
-    """A long time in the unit that suits it."""
+    """A long time in the unit that suits it, and an energy in the one that is paid for."""
+    if unit == "J":
+        return energy(value)
     if unit != "s" or not abs(value) >= 60:
         return ""
     return ("-" if value < 0 else "") + duration(abs(value))

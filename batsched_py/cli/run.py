@@ -10,7 +10,7 @@ import click
 import msgspec
 from msgspec import Struct
 
-from batsched_py.cli.figures import duration, two_columns
+from batsched_py.cli.figures import duration, energy, two_columns
 from batsched_py.cli.options import experiment_options
 from batsched_py.cli.progress import shown
 from batsched_py.experiment import Experiment
@@ -101,7 +101,7 @@ class Summary(Struct, frozen=True):
 
     def rows(self) -> list[tuple[str, str]]:
         """What people read."""
-        energy = self.consumed_joules
+        joules = self.consumed_joules
         return [
             ("scheduler", self.scheduler),
             ("users", self.users or "-"),
@@ -114,7 +114,7 @@ class Summary(Struct, frozen=True):
             ("max wait", duration(self.max_waiting_time)),
             ("mean slowdown", f"{self.mean_slowdown:.2f}"),
             ("utilization", f"{self.utilization:.1%}"),
-            *([] if energy is None else [("energy", f"{energy / 3.6e6:.2f} kWh")]),
+            *([] if joules is None else [("energy", energy(joules))]),
             *zip(chain(["files"], repeat("")), self.files, strict=False),
             ("took", f"{self.wall_seconds:.2f} s"),
         ]

@@ -3,45 +3,30 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
-from typing import Any
 
-import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from batsched_py.cli.options import actor_options, experiment_options, scenario_options, workload_options
+from batsched_py.cli.options import actor_options, scenario_options, workload_options
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment import command_line as line
 from batsched_py.protocol.events import Settings
+from tests.experiment.commands import handed, parsed
 from tests.experiment.strategies import experiments
-
-
-def parsed(options: list[str], *decorators: Callable[[Any], Any]) -> dict[str, Any]:
-    """What a command is handed that has such options."""
-    found: dict[str, Any] = {}
-
-    def command(**values: object) -> None:
-        found.update(values)
-
-    for decorate in decorators:
-        command = decorate(command)
-    click.command()(command).main(options, standalone_mode=False)
-    return found
 
 
 @given(experiments)
 def test_what_run_is_told_is_the_experiment(experiment: Experiment) -> None:
     command = shlex.join(line.run_options(experiment))
-    assert parsed(shlex.split(command), experiment_options) == {"experiment": experiment}
+    assert parsed(shlex.split(command)) == experiment
 
 
 @given(experiments)
 def test_batsim_and_serve_together_are_told_what_run_is(experiment: Experiment) -> None:
-    scenario = parsed(line.scenario_options(experiment.scenario), scenario_options(False, None))
-    decides = parsed(line.serve_options(experiment), actor_options, workload_options(required=False))
+    scenario = handed(line.scenario_options(experiment.scenario), scenario_options(False, None))
+    decides = handed(line.serve_options(experiment), actor_options, workload_options(required=False))
     assert Experiment(scenario=scenario["scenario"], actors=decides["actors"]) == experiment
     submitted = Workloads() if experiment.actors.users is None else experiment.scenario.workloads
     assert decides["workloads"] == submitted
