@@ -12,7 +12,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.simulator.audience import Audience
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
-from batsched_py.simulator.scenario import Scenario
+from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.world import World, as_told
 from batsched_py.workload.model import Workload
 
@@ -52,7 +52,7 @@ class Batsim:
         self.outputs = Outputs(None) if outputs is None else outputs
         self._settings = settings
         self._world = World(
-            Scenario(platform, workloads, settings, ignore_communication, energy, events), self.outputs
+            Setup(platform, workloads, settings, ignore_communication, energy, events), self.outputs
         )
         self.machines = self._world.machines
         self.ledger = self._world.ledger

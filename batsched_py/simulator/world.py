@@ -24,7 +24,7 @@ from batsched_py.simulator.machines import Machines, SharedMachines
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.power import Power
 from batsched_py.simulator.runner import Runner
-from batsched_py.simulator.scenario import Scenario
+from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.stage import Stage
 from batsched_py.simulator.submitter import Submitter
 from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
@@ -36,16 +36,16 @@ LEAST_CALL = 1e-5
 class World:
     """Hosts, jobs and their profiles, and whoever hears what happens to them."""
 
-    def __init__(self, scenario: Scenario, outputs: Outputs) -> None:
-        platform, settings, workloads = scenario.platform, scenario.settings, scenario.workloads
+    def __init__(self, setup: Setup, outputs: Outputs) -> None:
+        platform, settings, workloads = setup.platform, setup.settings, setup.workloads
         hosts = [*platform.hosts, *platform.storages]
         shared = settings.compute_sharing or (settings.storage_sharing and bool(platform.storages))
         machines = (SharedMachines if shared else Machines)(len(platform.hosts), len(platform.storages))
         agenda = Agenda()
-        energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if scenario.energy else None
+        energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if setup.energy else None
         states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
         stage = Stage(hosts, agenda, machines, outputs, energy, states)
-        catalog = Catalog(workloads, settings, scenario.ignore_communication)
+        catalog = Catalog(workloads, settings, setup.ignore_communication)
         self.begins = ev.SimulationBegins(
             *platform.as_protocol(),
             settings,
@@ -53,7 +53,7 @@ class World:
             catalog.profiles,
             [host.speed for host in platform.hosts],
         )
-        self.ledger = Ledger(self.begins, catalog, scenario.energy, [len(host.pstates) for host in hosts])
+        self.ledger = Ledger(self.begins, catalog, setup.energy, [len(host.pstates) for host in hosts])
         self.messenger = Messenger(self.ledger, catalog, settings.forward_profiles)
         self.listener: Listener = self.messenger
         self.news = False
@@ -64,7 +64,7 @@ class World:
         self.runner = Runner(stage, catalog, settings.compute_sharing, self._tell, self._job_is_over)
         self._power = Power(stage, self.runner, self._tell) if energy is not None else None
         self._energy = energy
-        self._scenario = scenario
+        self._setup = setup
         self._metadata: dict[str, str] = {}
         self._acknowledged: set[str] = set()
         """Jobs that were killed since the last news."""
@@ -74,14 +74,14 @@ class World:
 
     def begin(self) -> None:
         """Set everything going."""
-        scenario, agenda = self._scenario, self.agenda
-        if scenario.workloads:
-            submitter = Submitter(scenario.workloads, agenda, self._submit, self._no_more_static_jobs)
+        setup, agenda = self._setup, self.agenda
+        if setup.workloads:
+            submitter = Submitter(setup.workloads, agenda, self._submit, self._no_more_static_jobs)
             self.ledger.is_to_come = submitter.is_to_come
             if self._energy is not None and submitter.first is not None:
                 agenda.at(submitter.first, self._energy.first_submission)
-        if scenario.events:
-            Outside(scenario.events, self.machines.count, agenda, self._occur, self._no_more_external_events)
+        if setup.events:
+            Outside(setup.events, self.machines.count, agenda, self._occur, self._no_more_external_events)
 
     def end(self) -> None:
         """All is over: complete the output files."""
