@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from batsched_py.cli import progress
 from batsched_py.cli.main import batsched_py
+from tests.processes import PROGRESS
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "data" / "golden"
@@ -192,3 +194,11 @@ def test_a_simulation_that_fails_leaves_no_file_that_looks_whole(tmp_path: Path)
     assert result.exit_code == 1
     assert result.stderr.startswith("batsched-py: error: deadlock at ")
     assert not list(tmp_path.glob("*.csv"))
+
+
+def test_a_long_simulation_shows_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.001)
+    result = invoke("-w", SAMPLE, "-s", "easy", "-e", tmp_path / "out", "--json")
+    assert result.exit_code == 0
+    assert " of 3,000 jobs, " in result.stderr
+    assert PROGRESS.sub("", result.stderr) == ""
