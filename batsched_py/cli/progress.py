@@ -17,7 +17,7 @@ from batsched_py.cli.figures import duration
 
 SECONDS_BEFORE_BAR = 1.0
 SECONDS_BETWEEN_UPDATES = 0.2
-SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_LINES = 30.0
 
 #: So that all of it fits into 80 columns, with millions of jobs too.
 BAR_WIDTH = 24
