@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-slow lint bench clean
 
 demo: .venv/core.stamp
 	@mkdir -p out
@@ -18,6 +18,9 @@ demo: .venv/core.stamp
 
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest -q
+
+test-slow: .venv/dev.stamp
+	$(BIN)/python -m pytest -q -m slow
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .

@@ -71,3 +71,16 @@ def _line(what: str, done: int, total: int, seconds: float) -> str:
     """
     left = f", {duration(seconds * (total - done) / done)} left" if done else ""
     return f"{done:,} of {total:,} {what}, {duration(seconds)} so far{left}"
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """The same for something that tells itself how many steps are done and of how many."""
+    done, total = 0, 0
+
+    def moved(so_far: int, in_all: int) -> None:
+        nonlocal done, total
+        done, total = so_far, in_all
+
+    with shown(f"steps, {what}", lambda: (done, total)):
+        yield moved
