@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.events import Message
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Results
@@ -18,8 +19,14 @@ class Decides(Protocol):
 
 
 def simulate(batsim: Batsim, process: Decides, on_message: Callable[[], None] | None = None) -> Results:
-    """Run a whole simulation; whoever wants to show progress is called after each exchange."""
+    """Run a whole simulation; whoever wants to show progress is called after each exchange.
+
+    Where both sides are here, and the one that decides takes no time for it, they share one ledger.
+    """
     try:
+        if isinstance(process, DecisionProcess) and not process.scheduling_delay:
+            batsim.play(process, on_message)
+            return batsim.outputs.results
         request = batsim.begin()
         while True:
             following = batsim.advance(process.react(request))

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import job_from_json
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Profile
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform, PlatformHost, PowerState, Role, SleepState
 from batsched_py.workload.model import Workload
@@ -18,17 +17,20 @@ Happening = TypeVar("Happening", bound=ev.Event)
 GIGA = 1e9
 
 
-def workload(*jobs: dict[str, Any], profiles: dict[str, Profile] | None = None) -> Workload:
+def workload(*jobs: dict[str, Any], profiles: dict[str, dict[str, Any]] | None = None) -> Workload:
     """A workload ``w0``; jobs lacking a field are submitted at 0, ask for one host and sleep for 10 s."""
     default = {"subtime": 0, "res": 1, "profile": "sleep"}
     return Workload(
         name="w0",
-        jobs=[job_from_json(default | job, "w0") for job in jobs],
-        profiles={"sleep": {"type": "delay", "delay": 10}} | (profiles or {}),
+        jobs=[BATSIM4.read_job(default | job, "w0") for job in jobs],
+        profiles={
+            name: BATSIM4.read_profile(profile)
+            for name, profile in ({"sleep": {"type": "delay", "delay": 10}} | (profiles or {})).items()
+        },
     )
 
 
-def computing(flops: float) -> Profile:
+def computing(flops: float) -> dict[str, Any]:
     """So many flops on each host."""
     return {"type": "parallel_homogeneous", "cpu": flops, "com": 0}
 

@@ -13,6 +13,7 @@ from math import inf
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.events import Settings
 from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
@@ -43,7 +44,7 @@ class Batches(User):
         return [
             Submission(
                 Job(f"many!{n}", now, 1, 60.0, f"p{n % 10}", {"user": "batches"}),
-                {"type": "delay", "delay": 1 + n % 10},
+                Delay(1 + n % 10),
             )
             for n in range(first, self.handed_in)
         ]

@@ -15,13 +15,14 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.server import Server
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Homogeneous
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.simulation import Decides, simulate
 from batsched_py.simulator.client import RemoteProcess
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
-from batsched_py.sockets import AnsweringEnd, AskingEnd
+from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf import LOG_SPEED
 from tests.processes import PATIENCE
@@ -48,10 +49,7 @@ def workload_of(jobs: Sequence[RefJob], owners: Mapping[str, str] | None = None)
             )
             for number, job in enumerate(jobs)
         ],
-        profiles={
-            f"run_{job.run_time}": {"type": "parallel_homogeneous", "cpu": job.run_time * LOG_SPEED, "com": 0}
-            for job in jobs
-        },
+        profiles={f"run_{job.run_time}": Homogeneous(job.run_time * LOG_SPEED) for job in jobs},
     )
 
 

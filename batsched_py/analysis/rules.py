@@ -18,7 +18,8 @@ import pandas as pd
 from batsched_py.analysis.schedule import INSTANT, started
 from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job, JobState, Profile
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import Composed, Profile
 from batsched_py.workload.model import Workload
 
 
@@ -242,10 +243,11 @@ class ReturnCodes:
     def of(self, name: str) -> int:
         """The code of a profile; a composed one stops at the first part that does not return 0."""
         if name not in self._known:
-            profile = self._profiles.get(name, {})
-            parts = profile.get("seq", []) if profile.get("type") == "composed" else []
+            profile = self._profiles.get(name)
+            parts = profile.parts if isinstance(profile, Composed) else ()
             codes = (self.of(part) for part in parts)
-            self._known[name] = next((code for code in codes if code), profile.get("ret", 0))
+            own = 0 if profile is None else profile.return_code
+            self._known[name] = next((code for code in codes if code), own)
         return self._known[name]
 
 
@@ -253,16 +255,9 @@ def moldable_jobs(workloads: Sequence[Workload]) -> set[str]:
     """The jobs that may run on any number of hosts, because their work is a total to be shared out."""
     moldable = set()
     for load in workloads:
-        names = {name for name in load.profiles if _is_total(load.profiles, name)}
+        names = {name for name, profile in load.profiles.items() if profile.is_moldable(load.profiles)}
         moldable |= {job.id for job in load.jobs if job.profile in names}
     return moldable
-
-
-def _is_total(profiles: Mapping[str, Profile], name: str) -> bool:
-    profile = profiles.get(name, {})
-    if profile.get("type") == "composed":
-        return all(_is_total(profiles, part) for part in profile.get("seq", []))
-    return profile.get("type") == "parallel_homogeneous_total"
 
 
 __all__ = [

@@ -6,23 +6,20 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from batsched_py.campaign.archive import export_campaign, import_campaign
-from batsched_py.campaign.conduct import Conductor, Executor, conduct
 from batsched_py.campaign.dask_cluster import BATCH_SYSTEMS, BatchSystem, DaskCluster
-from batsched_py.campaign.fetch import fetch
-from batsched_py.campaign.plan import MissingLog, Plan
-from batsched_py.campaign.plan_file import read_plan
-from batsched_py.campaign.processes import Processes, usable_cores
-from batsched_py.campaign.run import BUILT_IN
-from batsched_py.campaign.store import Campaign, State
-from batsched_py.campaign.tables import latex, markdown, result_tables
-from batsched_py.cli.campaign_view import print_tables, with_progress, write_page
+from batsched_py.campaign.plan import BUILT_IN, MissingLog, Plan
 from batsched_py.cli.options import SECONDS
+from batsched_py.cli.progress import waiting
 from batsched_py.errors import InputError
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.conduct import Executor
+    from batsched_py.campaign.store import Campaign
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -54,7 +51,7 @@ simulator_option = click.option(
 )
 
 
-@click.group("campaign", short_help="Run a whole plan of simulations.")
+@click.group("campaign")
 def command() -> None:
     """Run all simulations of a plan, and make tables of their results.
 
@@ -75,11 +72,15 @@ def command() -> None:
 @logs_option
 def plan_command(plan_file: Path, log_folders: Sequence[Path]) -> None:
     """List the runs of a plan, after checking it."""
+    from batsched_py.campaign.plan_file import read_plan
+
     plan = read_plan(plan_file, log_folders)
     for run in plan.runs:
         click.echo(run.name)
     for log in plan.missing:
         click.echo(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
+    for unmade in plan.unmade:
+        click.echo(f"{unmade.path.name} is not made yet; `campaign run` makes it", err=True)
 
 
 @command.command("run")
@@ -139,6 +140,10 @@ def run_command(
       batsched-py campaign run plans/sample.toml --executor dask --address tcp://head:8786
       batsched-py campaign run plans/sample.toml --executor slurm -j 32
     """
+    from batsched_py.campaign.conduct import Conductor, conduct
+    from batsched_py.campaign.tables import result_tables
+    from batsched_py.cli.campaign_view import print_tables, with_progress
+
     where = _executor(executor, address, workers)
     plan = _complete(plan_file, log_folders, yes)
     conductor = Conductor(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
@@ -168,9 +173,15 @@ def status_command(plan_file: Path, folder: Path | None, log_folders: Sequence[P
 
     A stale run was finished with other inputs, options or code than it would have now.
     """
+    from batsched_py.campaign.conduct import Conductor
+    from batsched_py.campaign.plan_file import read_plan
+    from batsched_py.campaign.store import State
+
     plan = read_plan(plan_file, log_folders)
     if plan.missing:
         raise InputError(f"{plan.missing[0].path.name} is not here; say where it is by --logs DIR")
+    if plan.unmade:
+        raise InputError(f"{plan.unmade[0].path.name} is not made yet; `campaign run` makes it")
     campaign = Conductor(plan, folder or _default_folder(plan, simulator), simulator).campaign()
     states = {run.name: campaign.state(run) for run in campaign.wanted.runs}
     for name, state in states.items():
@@ -217,6 +228,9 @@ def report_command(place: Path, files: Sequence[Path]) -> None:
       batsched-py campaign report out/sample -o out/sample/report.html
       batsched-py campaign report plans/sample.toml -o results.tex -o results.parquet
     """
+    from batsched_py.campaign.tables import latex, markdown, result_tables
+    from batsched_py.cli.campaign_view import print_tables, write_page
+
     campaign = _open(place)
     tables = result_tables(campaign)
     for file in files:
@@ -243,6 +257,8 @@ def export_command(place: Path, archive: Path) -> None:
 
     CAMPAIGN is the folder with the results, or the plan when they are in its usual folder.
     """
+    from batsched_py.campaign.archive import export_campaign
+
     runs = export_campaign(_open(place), archive)
     click.echo(f"{archive}: {runs} runs")
 
@@ -252,11 +268,15 @@ def export_command(place: Path, archive: Path) -> None:
 @click.argument("folder", metavar="DIR", type=FOLDER)
 def import_command(archive: Path, folder: Path) -> None:
     """Check an exported campaign and unpack it into a new folder."""
+    from batsched_py.campaign.archive import import_campaign
+
     campaign = import_campaign(archive, folder)
     click.echo(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
 
 
 def _executor(kind: str, address: str | None, workers: int | None) -> Executor:
+    from batsched_py.campaign.processes import Processes, usable_cores
+
     if kind == "dask":
         if address is None:
             raise InputError(
@@ -269,7 +289,11 @@ def _executor(kind: str, address: str | None, workers: int | None) -> Executor:
 
 
 def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool) -> Plan:
-    """The plan, after missing logs were downloaded if the user agrees."""
+    """The plan, after missing logs were downloaded if the user agrees, and others were made."""
+    from batsched_py.campaign.fetch import fetch
+    from batsched_py.campaign.make import make
+    from batsched_py.campaign.plan_file import read_plan
+
     plan = read_plan(plan_file, log_folders)
     for log in plan.missing:
         if not (yes or _agrees(log)):
@@ -277,7 +301,10 @@ def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool) -> Plan:
                 f"{log.path.name} is not here; say where it is by --logs DIR, or download it by --yes"
             )
         fetch(log)
-    return read_plan(plan_file, log_folders) if plan.missing else plan
+    for unmade in plan.unmade:
+        with waiting(f"making {unmade.path.name}"):
+            make(unmade.path, unmade.recipe)
+    return read_plan(plan_file, log_folders) if plan.missing or plan.unmade else plan
 
 
 def _agrees(log: MissingLog) -> bool:
@@ -292,6 +319,9 @@ def _default_folder(plan: Plan, simulator: str = BUILT_IN) -> Path:
 
 def _open(place: Path) -> Campaign:
     """The campaign in a folder, or in the usual folder of a plan."""
+    from batsched_py.campaign.plan_file import read_plan
+    from batsched_py.campaign.store import Campaign
+
     if place.suffix == ".toml" and place.is_file():
         return Campaign.open(Path("out") / read_plan(place).name)
     return Campaign.open(place)

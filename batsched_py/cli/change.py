@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 
-@click.command("change", short_help="Cut, scale, filter, clean or shake a log.")
+@click.command("change")
 @click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.argument("words", metavar="CHANGE [OPTION=VALUE]...", nargs=-1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("changes", short_help="List or describe the changes of a log.")
+@click.command("changes")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
     """List the changes that `batsched-py change` can do, or describe the one called NAME with its options.

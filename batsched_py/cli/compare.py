@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from batsched_py.cli.waiting import waiting
+from batsched_py.cli.progress import waiting
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from batsched_py.workload.description.likeness import Likeness, Portrait
 
 
-@click.command("compare", short_help="Compare models with the log they learn from.")
+@click.command("compare")
 @click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
 @click.argument("models", metavar="[MODEL]...", nargs=-1)
 @click.option(

@@ -9,7 +9,7 @@ import click
 from batsched_py.cli.pairs import pairs_option
 
 
-@click.command("convert", short_help="Convert logs: SWF, Batsim, sacct, PBS, CSV, Parquet.")
+@click.command("convert")
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--from", "source_kind", metavar="KIND", help="What IN is, if its name does not tell.")

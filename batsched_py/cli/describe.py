@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from batsched_py.cli.figures import duration
-from batsched_py.cli.waiting import waiting
+from batsched_py.cli.progress import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from batsched_py.workload.description.distributions import Distribution
 
 
-@click.command("describe", short_help="Describe a log, as text, JSON or a page.")
+@click.command("describe")
 @click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @click.option(

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from batsched_py.cli.pairs import pairs_option
-from batsched_py.cli.waiting import waiting
+from batsched_py.cli.progress import waiting
 from batsched_py.errors import InputError
 
 
-@click.command("fit", short_help="Fit a model to a log and save it.")
+@click.command("fit")
 @click.argument("model")
 @click.option(
     "--like",

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from batsched_py.cli.pairs import pairs_option
-from batsched_py.cli.waiting import waiting
+from batsched_py.cli.progress import waiting
 from batsched_py.errors import InputError
 
 
-@click.command("generate", short_help="Generate a log from a model.")
+@click.command("generate")
 @click.argument("model")
 @click.option(
     "--like",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("models", short_help="List or describe the models that generate logs.")
+@click.command("models")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
     """List the models that `batsched-py generate` knows, or describe the one called NAME with its options.

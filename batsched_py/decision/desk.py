@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import structs
 
-from batsched_py.errors import ProtocolError
+from batsched_py.errors import ProtocolError, RuleBroken
+from batsched_py.ledger.ledger import Effect, Ledger, describe
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
-from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.jobs import JobState
 from batsched_py.users.base import Submission, User
 from batsched_py.users.broker import Broker
 
@@ -22,13 +23,14 @@ class SubmissionDesk:
     runs alike with and without it.
     """
 
-    def __init__(self, users: Iterable[User], begins: ev.SimulationBegins) -> None:
+    def __init__(self, users: Iterable[User], begins: ev.SimulationBegins, ledger: Ledger) -> None:
         self._broker = Broker(users)
         if not (begins.settings.dynamic_jobs or self._broker.done):
             raise ProtocolError(
                 "users submit jobs while the simulation runs, and this simulator does not accept that; "
                 "start it with --enable-dynamic-jobs"
             )
+        self._ledger = ledger
         self._settings = begins.settings
         self._static_workloads = begins.workloads
         self._known_profiles: set[tuple[str, str]] = set()
@@ -55,11 +57,12 @@ class SubmissionDesk:
         """Whether somebody wants to submit now."""
         return self._broker.is_due(now)
 
-    def submissions(self, now: float) -> list[tuple[Job, list[ev.Event]]]:
-        """The jobs that are submitted now, each with the decisions that make the simulator know it."""
-        return [self._register(submission, now) for submission in self._broker.submissions(now)]
+    def submissions(self, now: float) -> Iterator[list[Effect]]:
+        """What makes the simulator know each of the jobs that are submitted now."""
+        for submission in self._broker.submissions(now):
+            yield self._register(submission, now)
 
-    def _register(self, submission: Submission, now: float) -> tuple[Job, list[ev.Event]]:
+    def _register(self, submission: Submission, now: float) -> list[Effect]:
         job = submission.job
         if job.workload in self._static_workloads:
             raise ProtocolError(
@@ -79,12 +82,21 @@ class SubmissionDesk:
             decisions.append(ev.SetJobMetadata(job.id, submission.note, time=now))
         if self._settings.acknowledge_dynamic_jobs:
             self._unacknowledged.add(job.id)
-        return job, decisions
+        return self._decide(decisions, now)
 
-    def closing(self, now: float) -> list[ev.Event]:
+    def closing(self, now: float) -> list[Effect]:
         """What to say after all that: when to be called next, or that nobody will ever submit again."""
         if self._open and self._broker.done:
             self._open = False
-            return [ev.RegistrationFinished(time=now)]
+            return self._decide([ev.RegistrationFinished(time=now)], now)
         call = self._broker.call_to_ask(now)
-        return [] if call is None else [ev.CallMeLater(call, time=now)]
+        return [] if call is None else self._decide([ev.CallMeLater(call, time=now)], now)
+
+    def _decide(self, decisions: Sequence[ev.Event], now: float) -> list[Effect]:
+        effects = []
+        for decision in decisions:
+            try:
+                effects.append(self._ledger.decide(decision, now))
+            except RuleBroken as broken:
+                raise RuleBroken(f"{describe(decision)}: {broken}") from None
+        return effects

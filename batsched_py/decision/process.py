@@ -1,28 +1,32 @@
-"""The decision process: request in, reply out, no sockets."""
+"""The decision process: what happens in, what to do out, no sockets."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from batsched_py.decision.desk import SubmissionDesk
-from batsched_py.decision.guard import Guard
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
+from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
+from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.schedulers.base import Scheduler
-from batsched_py.schedulers.cluster import Cluster
+from batsched_py.schedulers.cluster import Cluster, Said
 from batsched_py.schedulers.selection import selection
 from batsched_py.users.base import User
 
+#: A submission or an end with its time, or any other event as it is.
+Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
+
 
 class DecisionProcess:
-    """One simulation, seen from the side that decides.
+    """One simulation, seen from the side that decides: lets users submit, and asks the scheduler.
 
-    Keeps the states of jobs and hosts up to date, lets users submit, asks the scheduler once for each
-    message, and lets nothing leave that the :class:`Guard` has not passed.
+    There are two ways to talk to it. In the process of a simulator, :meth:`join` makes it look at the
+    simulator's own ledger; then :meth:`hear_submission` and its sisters say what has happened, and
+    :meth:`decide` gives the decisions. A simulator elsewhere sends messages, which :meth:`react` answers:
+    then the process has a ledger of its own, and nothing leaves that this one has not passed.
     """
 
     def __init__(
@@ -30,143 +34,195 @@ class DecisionProcess:
     ) -> None:
         self.scheduler = scheduler
         self.users = users
+        self.scheduling_delay = scheduling_delay
         self.finished = False
-        self._delay = scheduling_delay
         self._now = 0.0
-        self._begun: tuple[Cluster, Guard] | None = None
+        self._begun = False
+        self._heard: list[Heard] = []
+        """What happened since the scheduler was last asked, in whatever form it was told."""
         self._desk: SubmissionDesk | None = None
+        self._said = Said()
 
-    def react(self, request: ev.Message) -> ev.Message:
-        """Answer one request of the simulator."""
-        now = request.now
-        cluster, guard = self._begun or self._begin(request)
-        if now < self._now:
-            raise ProtocolError(f"time runs backwards: {now:g} comes after {self._now:g}")
-        self._now = now
-        cluster.now = now + self._delay
-        events = request.events
+    # --- beside a simulator ----------------------------------------------------------------------
+
+    def join(self, begins: ev.SimulationBegins, ledger: Ledger) -> None:
+        """Take part in a simulation that is about to begin, of which this is the ledger."""
+        scheduler = self.scheduler
+        self._ledger = ledger
+        self._cluster = Cluster(
+            ledger,
+            self._said,
+            begins.hosts,
+            begins.settings,
+            selection(scheduler.selection, begins, scheduler.selection_seed),
+            self._events,
+        )
+        if type(scheduler).estimate is not Scheduler.estimate:
+            ledger.estimate = scheduler.estimate
+        if self.users or begins.settings.dynamic_jobs:
+            self._desk = SubmissionDesk(self.users, begins, ledger)
+        self._begun = True
+        self._ask(scheduler.begin)
+
+    def hear_submission(self, job: Job, now: float) -> None:
+        """A job was submitted."""
+        self._cluster.now = now + self.scheduling_delay
+        self._heard.append((job, now))
+        self._ledger.submit(job)
+        if self._ledger.unfit:
+            self._reject_unfit()
+
+    def hear_end(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
+        """A job has left its hosts."""
+        self._cluster.now = now + self.scheduling_delay
+        ended = self._ledger.release(job_id)
+        if ended is None:
+            return
+        self._heard.append((ended, state, return_code, now))
+        for listener in self._said.listeners:
+            listener(ended)
         if self._desk is not None:
-            events = self._desk.news(events)
-            if len(events) < len(request.events) and not events:
-                return ev.Message(now, [])
-        cluster.events = events
-        for event in events:
-            learn = _LEARN.get(type(event))
-            if learn is not None:
-                learn(self, event, cluster, guard)
-        if self.finished:
-            reply = ev.Message(now, [])
-        elif self._desk is None:
-            self._ask(self.scheduler.schedule, cluster)
-            reply = ev.Message(cluster.now, cluster.take_decisions())
-        else:
-            reply = ev.Message(cluster.now, self._decide_with_users(self._desk, cluster, now))
-        if reply.events:
-            try:
-                guard.check(reply, now)
-            except RuleBroken as broken:
-                culprit = f"scheduler {self.scheduler.name!r}" + (" or a user" if self.users else "")
-                raise PolicyError(f"{culprit} broke a rule at time {now:g}: {broken}") from None
-        return reply
+            self._desk.job_ended(job_id, state, now)
 
-    def _decide_with_users(self, desk: SubmissionDesk, cluster: Cluster, now: float) -> list[ev.Event]:
+    def hear(self, event: ev.Event) -> None:
+        """Anything else has happened."""
+        if isinstance(event, ev.SimulationBegins):
+            raise ProtocolError("SIMULATION_BEGINS came in the middle of a simulation")
+        hosts = getattr(event, "hosts", None)
+        if hosts and hosts.runs()[-1][1] >= self._ledger.nb_machines:
+            raise ProtocolError(f"{type(event).__name__} names hosts {hosts}, which do not all exist")
+        self._ledger.learn(event)
+        self.finished = isinstance(event, ev.SimulationEnds)
+        self._heard.append(event)
+
+    def _reject_unfit(self) -> None:
+        """Reject what no state of the machine could ever run, without asking the scheduler."""
+        for job in list(self._ledger.unfit.values()):
+            self._cluster.reject(job)
+
+    def decide(self, now: float) -> list[Effect]:
+        """What is to be done now that all this has happened."""
+        self._now = now
+        self._cluster.now = now + self.scheduling_delay
+        try:
+            if self._desk is not None:
+                return self._decide_with_users(self._desk, now)
+            self._ask(self.scheduler.schedule)
+        except RuleBroken as broken:
+            raise self._blame(broken) from None
+        return self._take()
+
+    def _decide_with_users(self, desk: SubmissionDesk, now: float) -> list[Effect]:
         """Let users submit and the scheduler decide, and again while what it rejects makes users submit.
 
         A slow scheduler does not keep users from submitting: what it decides comes after what they do.
         """
-        decisions = cluster.take_decisions()
+        self._ledger.registry.next_reply()
+        decisions = self._take()
         while True:
             while desk.is_due(now):
-                for job, registration in desk.submissions(now):
+                for registration in desk.submissions(now):
                     decisions += registration
-                    self._join(job, cluster)
-                    decisions += self._tell_rejected(desk, cluster.take_decisions())
-            self._ask(self.scheduler.schedule, cluster)
-            decisions += self._tell_rejected(desk, cluster.take_decisions())
+                    self._reject_unfit()
+                    decisions += self._tell_rejected(desk)
+            self._ask(self.scheduler.schedule)
+            decisions += self._tell_rejected(desk)
             if not desk.is_due(now):
                 decisions += desk.closing(now)
-                return sorted(decisions, key=lambda decision: decision.time) if self._delay else decisions
+                return decisions
 
-    def _tell_rejected(self, desk: SubmissionDesk, decisions: list[ev.Event]) -> list[ev.Event]:
-        """The same decisions, after users have heard which of their jobs are rejected by them."""
+    def _tell_rejected(self, desk: SubmissionDesk) -> list[Effect]:
+        """What was decided, after users have heard which of their jobs are rejected by it."""
+        decisions = self._take()
         for decision in decisions:
-            if isinstance(decision, ev.RejectJob):
-                desk.job_ended(decision.job_id, JobState.REJECTED, decision.time)
+            if isinstance(decision, RejectedJob):
+                desk.job_ended(decision.job.id, JobState.REJECTED, decision.time)
         return decisions
 
-    def _begin(self, request: ev.Message) -> tuple[Cluster, Guard]:
-        if not request.events or not isinstance(request.events[0], ev.SimulationBegins):
-            raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
-        begins = request.events.pop(0)
-        assert isinstance(begins, ev.SimulationBegins)
-        scheduler = self.scheduler
-        cluster = Cluster(
-            HostSet.range(len(begins.hosts)),
-            selection(scheduler.selection, begins, scheduler.selection_seed),
-            scheduler.estimate,
-            begins.hosts,
-            begins.settings,
-        )
-        self._begun = (cluster, Guard(begins))
-        if self.users or begins.settings.dynamic_jobs:
-            self._desk = SubmissionDesk(self.users, begins)
-        self._ask(self.scheduler.begin, self._begun[0])
-        return self._begun
-
-    def _ask(self, question: Callable[[Cluster], None], cluster: Cluster) -> None:
+    def _ask(self, question: Callable[[Cluster], None]) -> None:
         try:
-            question(cluster)
+            question(self._cluster)
+        except RuleBroken:
+            raise
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
             raise PolicyError(
-                f"scheduler {self.scheduler.name!r} failed at time {cluster.now:g}: "
+                f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
                 f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
             ) from error
-        cluster.settle()
+        if self._said.broken is not None:
+            raise self._said.broken
+        self._ledger.settle()
+        self._heard = []
 
-    def _submitted(self, event: ev.JobSubmitted, cluster: Cluster, guard: Guard) -> None:
-        guard.submitted(event.job)
-        self._join(event.job, cluster)
+    def _take(self) -> list[Effect]:
+        decisions, self._said.decisions = self._said.decisions, []
+        return decisions
 
-    def _join(self, job: Job, cluster: Cluster) -> None:
-        """A job joins the queue, unless no machine state could ever run it."""
-        if 0 < job.size <= cluster.nb_hosts:
-            cluster.submit(job)
-        else:
-            cluster.reject(job)
+    def _blame(self, broken: RuleBroken) -> PolicyError:
+        culprit = f"scheduler {self.scheduler.name!r}" + (" or a user" if self.users else "")
+        return PolicyError(f"{culprit} broke a rule at time {self._now:g}: {broken}")
 
-    def _completed(self, event: ev.JobCompleted, cluster: Cluster, guard: Guard) -> None:
-        guard.completed(event.job_id)
-        cluster.release(event.job_id)
+    def _events(self) -> list[ev.Event]:
+        """What was heard, as events."""
+        return [_as_event(heard) for heard in self._heard]
+
+    # --- far from a simulator --------------------------------------------------------------------
+
+    def react(self, request: ev.Message) -> ev.Message:
+        """Answer one request of a simulator."""
+        now = request.now
+        events = request.events if self._begun else self._begin(request.events)
+        if now < self._now:
+            raise ProtocolError(f"time runs backwards: {now:g} comes after {self._now:g}")
+        self._now = now
+        self._cluster.now = now + self.scheduling_delay
         if self._desk is not None:
-            self._desk.job_ended(event.job_id, event.state, self._now)
+            news = self._desk.news(events)
+            if events and not news:
+                return ev.Message(now, [])
+            events = news
+        for event in events:
+            match event:
+                case ev.JobSubmitted(job=job):
+                    self._ledger.registry.meet([job.id])
+                    self.hear_submission(job, now)
+                case ev.JobCompleted(job_id=job_id, state=state, return_code=return_code):
+                    self.hear_end(job_id, state, return_code, now)
+                case _:
+                    self.hear(event)
+        if self.finished:
+            return ev.Message(now, [])
+        decisions = [_as_decision(decision) for decision in self.decide(now)]
+        if self.scheduling_delay:
+            decisions.sort(key=lambda decision: decision.time)
+        return ev.Message(self._cluster.now, decisions)
 
-    def _lost(self, event: ev.HostsUnavailable, cluster: Cluster, guard: Guard) -> None:
-        guard.lost(event.hosts)
-        cluster.take_away(event.hosts)
-
-    def _regained(self, event: ev.HostsAvailable, cluster: Cluster, guard: Guard) -> None:
-        guard.regained(event.hosts)
-        cluster.give_back(event.hosts)
-
-    def _switched(self, event: ev.HostsStateChanged, cluster: Cluster, guard: Guard) -> None:
-        guard.switched(event.hosts, event.pstate)
-        cluster.switched(event.hosts, event.pstate)
-
-    def _begins_again(self, event: ev.SimulationBegins, cluster: Cluster, guard: Guard) -> None:
-        raise ProtocolError("SIMULATION_BEGINS came in the middle of a simulation")
-
-    def _ended(self, event: ev.SimulationEnds, cluster: Cluster, guard: Guard) -> None:
-        guard.ended()
-        self.finished = True
+    def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
+        if not events or not isinstance(events[0], ev.SimulationBegins):
+            raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
+        self.join(events[0], Ledger(events[0]))
+        return events[1:]
 
 
-_LEARN: dict[type[ev.Event], Callable[[DecisionProcess, Any, Cluster, Guard], None]] = {
-    ev.JobSubmitted: DecisionProcess._submitted,
-    ev.JobCompleted: DecisionProcess._completed,
-    ev.HostsUnavailable: DecisionProcess._lost,
-    ev.HostsAvailable: DecisionProcess._regained,
-    ev.HostsStateChanged: DecisionProcess._switched,
-    ev.SimulationBegins: DecisionProcess._begins_again,
-    ev.SimulationEnds: DecisionProcess._ended,
-}
+def _as_event(heard: Heard) -> ev.Event:
+    match heard:
+        case (RunningJob() as ended, state, return_code, time):
+            return ev.JobCompleted(ended.job.id, state, ended.hosts, return_code, time=time)
+        case (job, time):
+            return ev.JobSubmitted(job, time=time)
+        case _:
+            return heard
+
+
+def _as_decision(decision: Effect) -> ev.Event:
+    match decision:
+        case RunningJob(decision=None):
+            return ev.ExecuteJob(decision.job.id, decision.hosts, time=decision.start)
+        case RunningJob(decision=said):
+            assert said is not None
+            return said
+        case RejectedJob(job=job, time=time):
+            return ev.RejectJob(job.id, time=time)
+        case _:
+            return decision

@@ -20,15 +20,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from batsched_py.decision.guard import Guard
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
+from batsched_py.ledger.ledger import Ledger
+from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import decode_reply, encode_request
+from batsched_py.protocol.dialects import BATSIM4
 
 _log = logging.getLogger(__name__)
-
-#: What a scheduler's name begins with if it is PyBatsim's.
-PYBATSIM = "pybatsim:"
 
 _INSTALL = (
     "pip install --no-deps pybatsim==3.2.1 procset sortedcontainers docopt "
@@ -66,16 +64,17 @@ class PyBatsimProcess:
         self._name = name
         self._scheduler = load_scheduler(name, {key: _value(text) for key, text in options.items()})
         self._channel = Channel()
+        self._codec = BATSIM4.codec()
         self._driver: Any = None
-        self._guard: Guard | None = None
+        self._ledger: Ledger | None = None
 
     def react(self, request: ev.Message) -> ev.Message:
         """Answer one request of the simulator."""
-        guard = self._guard or self._begin(request)
+        ledger = self._ledger or self._begin(request)
         for event in request.events:
-            _learn(guard, event)
+            ledger.learn(event)
         self.finished = isinstance(request.events[-1], ev.SimulationEnds)
-        self._channel.request = json.loads(encode_request(request))
+        self._channel.request = json.loads(self._codec.encode_request(request))
         try:
             with _quietly():
                 if self._driver is None:
@@ -89,19 +88,19 @@ class PyBatsimProcess:
                 f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
             ) from error
         try:
-            reply = decode_reply(json.dumps(self._channel.reply))
-            guard.check(reply, request.now)
+            reply = self._codec.decode_reply(json.dumps(self._channel.reply).encode())
+            ledger.follow(reply, request.now)
         except (ProtocolError, RuleBroken) as broken:
             raise PolicyError(
                 f"scheduler {self._name!r} broke a rule at time {request.now:g}: {broken}"
             ) from None
         return reply
 
-    def _begin(self, request: ev.Message) -> Guard:
+    def _begin(self, request: ev.Message) -> Ledger:
         if not request.events or not isinstance(request.events[0], ev.SimulationBegins):
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
-        self._guard = Guard(request.events[0])
-        return self._guard
+        self._ledger = Ledger(request.events[0])
+        return self._ledger
 
     def _connect(self) -> Any:
         """PyBatsim's driver, which reads the first message at once."""
@@ -135,6 +134,16 @@ def load_scheduler(name: str, options: Mapping[str, Any]) -> Any:
         raise InputError(f"scheduler {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
+def pybatsim_version() -> str:
+    """Which PyBatsim is installed."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("pybatsim")
+    except metadata.PackageNotFoundError as error:
+        raise _missing(error) from None
+
+
 class Nowhere(io.StringIO):
     """Forgets what is written to it."""
 
@@ -162,7 +171,11 @@ def _import(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise InputError(f"schedulers of PyBatsim need PyBatsim ({error}): {_INSTALL}") from None
+        raise _missing(error) from None
+
+
+def _missing(error: ImportError) -> InputError:
+    return InputError(f"schedulers of PyBatsim need PyBatsim ({error}): {_INSTALL}")
 
 
 def _value(text: str) -> Any:
@@ -171,19 +184,3 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def _learn(guard: Guard, event: ev.Event) -> None:
-    match event:
-        case ev.JobSubmitted(job=job):
-            guard.submitted(job)
-        case ev.JobCompleted(job_id=job_id):
-            guard.completed(job_id)
-        case ev.HostsUnavailable(hosts=hosts):
-            guard.lost(hosts)
-        case ev.HostsAvailable(hosts=hosts):
-            guard.regained(hosts)
-        case ev.HostsStateChanged(hosts=hosts, pstate=pstate):
-            guard.switched(hosts, pstate)
-        case ev.SimulationEnds():
-            guard.ended()

@@ -1,26 +1,35 @@
 """Sets of hosts, written as Batsim writes them: ``"0-3 7"``.
 
-A set is one Python integer whose bit *i* says whether host *i* belongs to it. Union, intersection and
-difference are then single machine operations, which is what makes scheduling thousands of hosts cheap.
-Allocations recur, so the intervals of recent sets are remembered.
+A set is known by its intervals, or by one Python integer whose bit *i* says whether host *i* belongs to it.
+Allocations are born, counted, written and given back as intervals, which cost the same on ten hosts and on a
+hundred thousand; union, intersection and difference go by the integers, as single machine operations. Each
+form is made from the other when it is first needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from msgspec import Struct
+
+from batsched_py.protocol.shown import shown
 
 #: No machine has more hosts; a larger number in a text is a mistake that would fill the memory.
 MOST_HOSTS = 1 << 24
 
+#: The first and the last host of an interval.
+Run = tuple[int, int]
 
-class HostSet(Struct, frozen=True, gc=False):
-    """An immutable set of host numbers."""
+#: No interval takes more letters, with zeros in front and all.
+_LONGEST = 100
 
-    mask: int = 0
-    """Bit *i* says whether host *i* is in the set."""
+
+class HostSet(Struct, eq=False, gc=False):
+    """An immutable set of host numbers, made of a mask: bit *i* says whether host *i* is in it."""
+
+    known_mask: int | None = 0
+    known_runs: tuple[Run, ...] | None = None
+    known_text: str | None = None
 
     @classmethod
     def of(cls, hosts: Iterable[int]) -> HostSet:
@@ -31,9 +40,18 @@ class HostSet(Struct, frozen=True, gc=False):
         return cls(mask)
 
     @classmethod
+    def of_runs(cls, runs: tuple[Run, ...]) -> HostSet:
+        """The set of the hosts in these intervals, which are in order and do not touch.
+
+        >>> str(HostSet.of_runs(((0, 3), (7, 7))))
+        '0-3 7'
+        """
+        return cls(None, runs)
+
+    @classmethod
     def range(cls, count: int) -> HostSet:
         """The hosts ``0`` to ``count - 1``."""
-        return cls((1 << count) - 1)
+        return cls.of_runs(((0, count - 1),) if count else ())
 
     @classmethod
     def parse(cls, text: str) -> HostSet:
@@ -42,41 +60,64 @@ class HostSet(Struct, frozen=True, gc=False):
         >>> str(HostSet.parse("7 0-2 3"))
         '0-3 7'
         """
-        mask = 0
+        runs: list[Run] = []
+        end = -2
+        ordered, plain = True, text.isascii()
         for piece in text.split():
             first, dash, last = piece.partition("-")
-            if not (
-                first.isascii() and first.isdigit() and (last.isascii() and last.isdigit() if dash else True)
-            ):
-                raise ValueError(f"{piece!r} is not a host or an interval of hosts like '3' or '0-3'")
+            if not (plain and first.isdigit() and (last.isdigit() or not dash) and len(piece) < _LONGEST):
+                raise ValueError(f"{shown(piece)} is not a host or an interval of hosts like '3' or '0-3'")
             low = int(first)
             high = int(last) if dash else low
             if high < low:
                 raise ValueError(f"interval {piece!r} ends before it begins")
             if high >= MOST_HOSTS:
                 raise ValueError(f"{piece!r} names a host beyond {MOST_HOSTS}")
-            mask |= ((1 << (high - low + 1)) - 1) << low
-        return cls(mask)
+            ordered &= low > end + 1
+            end = high
+            runs.append((low, high))
+        if ordered:
+            return cls.of_runs(tuple(runs))
+        return cls(_mask(runs))
 
-    def runs(self) -> tuple[tuple[int, int], ...]:
+    @property
+    def mask(self) -> int:
+        """Bit *i* says whether host *i* is in the set."""
+        mask = self.known_mask
+        if mask is None:
+            assert self.known_runs is not None
+            self.known_mask = mask = _mask(self.known_runs)
+        return mask
+
+    def runs(self) -> tuple[Run, ...]:
         """The maximal intervals ``(first, last)``, in order."""
-        return _runs(self.mask)
+        runs = self.known_runs
+        if runs is None:
+            assert self.known_mask is not None
+            self.known_runs = runs = _runs(self.known_mask)
+        return runs
 
     def lowest(self, count: int) -> HostSet:
         """The ``count`` lowest-numbered hosts of the set (all of it when it has fewer)."""
-        rest, taken = self.mask, 0
-        while count > 0 and rest:
-            window = rest & (((rest & -rest) << count) - 1)
-            rest ^= window
-            taken |= window
-            count -= window.bit_count()
-        return HostSet(taken)
+        taken: list[Run] = []
+        for first, last in self.runs():
+            if count <= 0:
+                break
+            last = min(last, first + count - 1)
+            taken.append((first, last))
+            count -= last + 1 - first
+        return HostSet(None, tuple(taken))
 
     def __len__(self) -> int:
-        return self.mask.bit_count()
+        if self.known_mask is not None:
+            return self.known_mask.bit_count()
+        count = 0
+        for first, last in self.runs():
+            count += last + 1 - first
+        return count
 
     def __bool__(self) -> bool:
-        return self.mask != 0
+        return bool(self.known_runs if self.known_mask is None else self.known_mask)
 
     def __iter__(self) -> Iterator[int]:
         for first, last in self.runs():
@@ -97,15 +138,38 @@ class HostSet(Struct, frozen=True, gc=False):
     def __le__(self, other: HostSet) -> bool:
         return not self.mask & ~other.mask
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HostSet) and self.runs() == other.runs()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.runs())
+
+    def text(self) -> str:
+        """The set as Batsim writes it."""
+        text = self.known_text
+        if text is None:
+            pieces = [f"{first}-{last}" if first != last else str(first) for first, last in self.runs()]
+            self.known_text = text = " ".join(pieces)
+        return text
+
     def __str__(self) -> str:
-        return _text(self.mask)
+        return self.text()
 
     def __repr__(self) -> str:
         return f"HostSet.parse({str(self)!r})"
 
 
-@lru_cache(maxsize=4096)
-def _runs(mask: int) -> tuple[tuple[int, int], ...]:
+def _mask(runs: Iterable[Run]) -> int:
+    mask = 0
+    for first, last in runs:
+        mask |= ((1 << (last - first + 1)) - 1) << first
+    return mask
+
+
+def _runs(mask: int) -> tuple[Run, ...]:
     runs = []
     base = 0
     while mask:
@@ -117,8 +181,3 @@ def _runs(mask: int) -> tuple[tuple[int, int], ...]:
         mask >>= length
         base += length
     return tuple(runs)
-
-
-@lru_cache(maxsize=4096)
-def _text(mask: int) -> str:
-    return " ".join([str(first) if first == last else f"{first}-{last}" for first, last in _runs(mask)])

@@ -4,11 +4,12 @@ A policy sees a queue, free hosts and the clock; it never sees a socket, a JSON 
 To write one, subclass :class:`Scheduler` in a file of your own (see ``fcfs.py`` and ``easy.py``).
 """
 
+from batsched_py.ledger.queue import JobQueue, Waiting
+from batsched_py.ledger.running import RunningJob
 from batsched_py.plugins import Registry
+from batsched_py.schedulers.availability import AvailabilityProfile
 from batsched_py.schedulers.base import Scheduler
-from batsched_py.schedulers.cluster import Cluster, Order, RunningJob
-from batsched_py.schedulers.profile import Profile
-from batsched_py.schedulers.queue import JobQueue, Waiting
+from batsched_py.schedulers.cluster import Cluster, Order
 
 #: The known policies.
 SCHEDULERS = Registry[Scheduler](
@@ -18,4 +19,13 @@ SCHEDULERS = Registry[Scheduler](
     group="batsched_py.schedulers",
 )
 
-__all__ = ["SCHEDULERS", "Cluster", "JobQueue", "Order", "Profile", "RunningJob", "Scheduler", "Waiting"]
+__all__ = [
+    "SCHEDULERS",
+    "AvailabilityProfile",
+    "Cluster",
+    "JobQueue",
+    "Order",
+    "RunningJob",
+    "Scheduler",
+    "Waiting",
+]

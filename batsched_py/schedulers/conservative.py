@@ -6,9 +6,10 @@ Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001.
 
 from __future__ import annotations
 
+from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
-from batsched_py.schedulers.cluster import Cluster, RunningJob
+from batsched_py.schedulers.cluster import Cluster
 
 
 class Conservative(Scheduler):

@@ -10,8 +10,9 @@ from collections import deque
 from itertools import takewhile
 from math import inf
 
+from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.jobs import Job
-from batsched_py.schedulers.cluster import Cluster, Order, RunningJob
+from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.easy import EasyBackfilling
 from batsched_py.schedulers.orders import shortest
 

@@ -13,9 +13,9 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
+from batsched_py.ledger.queue import Floats, Waiting
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.easy import EasyBackfilling
-from batsched_py.schedulers.queue import Floats, Waiting
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Orders of waiting jobs: each gives every job a score, and the lowest score goes first.
 
-They work on whole columns (see :class:`~batsched_py.schedulers.queue.Waiting`), so that ten thousand waiting
+They work on whole columns (see :class:`~batsched_py.ledger.queue.Waiting`), so that ten thousand waiting
 jobs are compared at once. Equal scores keep submission order.
 """
 
@@ -10,8 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from batsched_py.schedulers.cluster import Cluster, Order, RunningJob
-from batsched_py.schedulers.queue import Floats, Waiting
+from batsched_py.ledger.queue import Floats, Waiting
+from batsched_py.ledger.running import RunningJob
+from batsched_py.schedulers.cluster import Cluster, Order
 
 OrderName = Literal[
     "submission",

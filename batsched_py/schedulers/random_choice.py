@@ -8,9 +8,9 @@ from typing import Annotated
 from msgspec import Meta
 from numpy.random import default_rng
 
+from batsched_py.ledger.queue import Floats, Waiting
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.queue import Floats, Waiting
 
 
 @dataclass

@@ -17,11 +17,14 @@ Selection = Callable[[HostSet, int], HostSet]
 SelectionName = Literal["lowest", "contiguous", "best-fit", "spread", "random", "fastest"]
 
 
-def selection(name: SelectionName, machine: SimulationBegins, seed: int) -> Selection:
-    """The selection of this name, for a machine as the simulator presents it."""
+def selection(name: SelectionName, machine: SimulationBegins, seed: int) -> Selection | None:
+    """The selection of this name, for a machine as the simulator presents it.
+
+    There is none for the hosts with the lowest numbers: the ledger hands those out by itself.
+    """
     match name:
         case "lowest":
-            return lowest
+            return None
         case "contiguous":
             return contiguous
         case "best-fit":
@@ -32,11 +35,6 @@ def selection(name: SelectionName, machine: SimulationBegins, seed: int) -> Sele
             return partial(at_random, Random(seed))
         case "fastest":
             return partial(fastest, tiers(speeds(machine)))
-
-
-def lowest(free: HostSet, count: int) -> HostSet:
-    """Those with the lowest numbers."""
-    return free.lowest(count)
 
 
 def contiguous(free: HostSet, count: int) -> HostSet:

@@ -12,9 +12,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from batsched_py.ledger.queue import Floats, Waiting
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.easy import EasyBackfilling
-from batsched_py.schedulers.queue import Floats, Waiting
 
 #: A user who thinks for longer than this has ended the session, in seconds.
 SESSION_BREAK = 20 * 60.0

@@ -20,22 +20,23 @@ class Agenda:
     def __init__(self) -> None:
         self.clock = 0.0
         self.now = 0.0
-        """The clock as a reader of the wire sees it."""
+        """The clock as it is told."""
         self.heap: list[tuple[float, int, int, Action, Any]] = []
         """Time, 1 for a notice, number, action and its argument; the first is next."""
-        self._count = 0
+        self.count = 0
+        """The number of the last action that was put down."""
         self._cancelled: set[int] = set()
 
     def at(self, time: float, action: Action, argument: Any = None) -> int:
         """Put an action down; the number it gets, which is never 0, is what :meth:`cancel` wants."""
-        self._count += 1
-        heappush(self.heap, (time, 0, self._count, action, argument))
-        return self._count
+        self.count += 1
+        heappush(self.heap, (time, 0, self.count, action, argument))
+        return self.count
 
     def notice(self, time: float, action: Action, argument: Any = None) -> None:
         """Put down an action that comes after all others of its instant."""
-        self._count += 1
-        heappush(self.heap, (time, 1, self._count, action, argument))
+        self.count += 1
+        heappush(self.heap, (time, 1, self.count, action, argument))
 
     def cancel(self, number: int) -> None:
         """Strike an action out, as if it had never been put down."""

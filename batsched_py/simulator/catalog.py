@@ -1,61 +1,59 @@
-"""The profiles that jobs may use, and the names that are used up."""
+"""The profiles that the built-in Batsim can run, out of those that jobs may use."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from batsched_py.errors import InputError, RuleBroken
-from batsched_py.protocol.clock import to_tick
+from batsched_py.ledger.registry import Registry
 from batsched_py.protocol.events import Settings
-from batsched_py.protocol.jobs import Job, Profile
-from batsched_py.simulator.profile_reader import read_profile
-from batsched_py.simulator.profiles import Composed, Parallel, Receive, Task
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Parallel, Profile
+from batsched_py.simulator.runnable import as_registered, refusal
 from batsched_py.workload.model import Workload
 
 
-class Catalog:
-    """All workloads' profiles, by workload and name.
-
-    As in Batsim, a profile that may not be reused is dropped when the first job that used it is over, and
-    its name is then dead for good. Jobs that were announced before that keep what they do.
-    """
+class Catalog(Registry):
+    """A registry that also refuses what cannot be simulated here."""
 
     def __init__(self, workloads: Sequence[Workload], settings: Settings, ignore_communication: bool) -> None:
-        self._collect = settings.dynamic_jobs and not settings.profile_reuse
+        super().__init__({workload.name: workload.profiles for workload in workloads}, settings)
         self._ignore_communication = ignore_communication
-        self._raw: dict[str, dict[str, Profile]] = {w.name: w.profiles for w in workloads}
-        self._understood: dict[str, dict[str, Task | Composed]] = {name: {} for name in self._raw}
-        self._dynamic: defaultdict[str, set[str]] = defaultdict(set)
-        self._dead: defaultdict[str, set[str]] = defaultdict(set)
         for workload in workloads:
             self._check(workload)
+            if settings.dynamic_jobs:
+                self.meet(job.id for job in workload.jobs)
 
     def _check(self, workload: Workload) -> None:
-        """Understand every profile, so that mistakes are found before the simulation begins."""
-        for name in workload.profiles:
-            self._check_tree(workload.name, name, ())
-        if any(isinstance(profile, Parallel) for profile in self._understood[workload.name].values()):
+        """Look at every profile, so that mistakes are found before the simulation begins."""
+        for name, profile in workload.profiles.items():
+            if (fault := self._fault(workload.name, name, profile)) is not None:
+                raise InputError(fault)
+        for name, profile in workload.profiles.items():
+            if profile.parts:
+                self._check_parts(workload.name, name, ())
+        if any(isinstance(profile, Parallel) for profile in workload.profiles.values()):
             for job in workload.jobs:
                 if (fault := self._misfit(job)) is not None:
                     raise InputError(f"workload {workload.name!r}: {fault}")
 
-    def _check_tree(self, workload: str, name: str, above: tuple[str, ...]) -> None:
+    def _fault(self, workload: str, name: str, profile: Profile) -> str | None:
+        fault = refusal(profile, self._ignore_communication)
+        return None if fault is None else f"workload {workload!r}: profile {name!r} {fault}"
+
+    def _check_parts(self, workload: str, name: str, above: tuple[str, ...]) -> None:
         if name in above:
             raise InputError(f"workload {workload!r}: profile {name!r} is part of itself")
-        profile = self.get(workload, name)
-        if isinstance(profile, Composed | Receive):
-            for part in dict.fromkeys(profile.parts):
-                if part not in self._raw[workload]:
-                    raise InputError(
-                        f"workload {workload!r}: profile {name!r} uses {part!r}, which does not exist"
-                    )
-                self._check_tree(workload, part, (*above, name))
+        for part in dict.fromkeys(self.profiles[workload][name].parts):
+            if part not in self.profiles[workload]:
+                raise InputError(
+                    f"workload {workload!r}: profile {name!r} uses {part!r}, which does not exist"
+                )
+            self._check_parts(workload, part, (*above, name))
 
     def _misfit(self, job: Job) -> str | None:
         """What is wrong between a job and its profile, if anything is."""
-        profile = self.get(job.workload, job.profile)
+        profile = self.profiles[job.workload][job.profile]
         if isinstance(profile, Parallel) and len(profile.work) != job.size:
             return (
                 f"job {job.id} asks for {job.size} hosts, its profile {job.profile!r} is made for "
@@ -63,78 +61,23 @@ class Catalog:
             )
         return None
 
-    def get(self, workload: str, name: str) -> Task | Composed:
-        """The profile ``name`` of a workload."""
-        understood = self._understood[workload]
-        profile = understood.get(name)
-        if profile is None:
-            try:
-                profile = read_profile(name, self._raw[workload][name], self._ignore_communication)
-            except InputError as error:
-                raise InputError(f"workload {workload!r}: {error}") from None
-            understood[name] = profile
-        return profile
+    def add_profile(self, workload: str, name: str, profile: Profile) -> None:
+        """Make a profile known."""
+        profile = as_registered(profile)
+        super().add_profile(workload, name, profile)
+        if (fault := self._fault(workload, name, profile)) is not None:
+            raise RuleBroken(fault)
 
-    def raw(self, job: Job) -> Profile:
-        """The profile of a job as it was written down."""
-        return self._raw[job.workload][job.profile]
-
-    def everything(self) -> dict[str, dict[str, Profile]]:
-        """All profiles as they were written down."""
-        return self._raw
-
-    def is_dynamic(self, job: Job) -> bool:
-        """Whether the job's profile was registered while the simulation ran."""
-        return job.profile in self._dynamic[job.workload]
-
-    def register(self, workload: str, name: str, profile: Profile) -> None:
-        """Add a profile while the simulation runs."""
-        if name in self._raw.get(workload, {}) or name in self._dead[workload]:
-            raise RuleBroken(f"profile {name!r} already existed in workload {workload!r}")
-        self._raw.setdefault(workload, {})[name] = as_read(profile)
-        self._understood.setdefault(workload, {})
-        self._dynamic[workload].add(name)
-        try:
-            self.get(workload, name)
-        except InputError as error:
-            raise RuleBroken(str(error)) from None
-
-    def check_usable(self, job: Job) -> None:
-        """Raise unless a job may be registered with this profile."""
-        if job.workload not in self._raw:
-            raise RuleBroken(f"workload {job.workload!r} does not exist")
-        if job.profile in self._dead[job.workload]:
-            raise RuleBroken(f"profile {job.profile!r} was dropped when the first job that used it was over")
-        if job.profile not in self._raw[job.workload]:
-            raise RuleBroken(f"profile {job.profile!r} does not exist in workload {job.workload!r}")
+    def add_job(self, job: Job) -> None:
+        """Make a job known."""
+        super().add_job(job)
         if (fault := self._misfit(job)) is not None:
             raise RuleBroken(fault)
 
-    def job_is_over(self, job: Job) -> None:
-        """Drop the job's profile with all its parts, unless profiles may be reused."""
-        if self._collect:
-            self._drop(job.workload, job.profile)
-
-    def _drop(self, workload: str, name: str) -> None:
-        if name in self._dead[workload] or name not in self._raw[workload]:
-            return
-        self._dead[workload].add(name)
-        profile = self.get(workload, name)
-        if isinstance(profile, Composed):
-            for part in profile.parts:
-                self._drop(workload, part)
-        if name in self._dynamic[workload]:
-            self._dynamic[workload].remove(name)
-            del self._raw[workload][name]
-            del self._understood[workload][name]
-
-
-def as_read(value: Any) -> Any:
-    """What Batsim makes of a JSON value that it is sent: it writes it down with six decimals first."""
-    if isinstance(value, float):
-        return to_tick(value)
-    if isinstance(value, list):
-        return [as_read(item) for item in value]
-    if isinstance(value, dict):
-        return {key: as_read(item) for key, item in value.items()}
-    return value
+    def check_bytes(self, sender: str) -> None:
+        """Something sends bytes that is no profile."""
+        if not self._ignore_communication:
+            raise RuleBroken(
+                f"{sender} sends bytes, and the built-in Batsim has no network model; "
+                "use --ignore-communication to leave it out, or a real Batsim"
+            )

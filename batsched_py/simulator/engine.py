@@ -1,24 +1,42 @@
-"""The built-in Batsim: a reply in, the next request out, no sockets."""
+"""The built-in Batsim: what happens, until all is over; no sockets."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from batsched_py.errors import Deadlock, RuleBroken
+from batsched_py.ledger.ledger import Effect
+from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
-from batsched_py.simulator.decisions import apply, name_of, read
+from batsched_py.simulator.audience import Audience
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
-from batsched_py.simulator.world import World
+from batsched_py.simulator.setup import Setup
+from batsched_py.simulator.world import World, as_told
 from batsched_py.workload.model import Workload
+
+#: The decisions that come alive when they are read, whatever their time.
+_REGISTRATIONS = (ev.RegisterProfile, ev.RegisterJob, ev.RegistrationFinished)
+
+#: The decisions of which Batsim counts the members.
+_EXACT = (
+    ev.ExecuteJob,
+    ev.RejectJob,
+    ev.KillJobs,
+    ev.CallMeLater,
+    ev.SetHostsState,
+    ev.SetJobMetadata,
+    ev.QueryEnergy,
+)
 
 
 class Batsim:
     """One simulation, seen from the side that knows what happens.
 
-    :meth:`begin` gives the first request; :meth:`advance` takes the reply to it and gives the next, until
-    there is none. Decisions that would make Batsim abort raise :class:`RuleBroken` with the rule.
+    There are two ways to go through it. With a decision process in this process, :meth:`play` does all.
+    Otherwise :meth:`begin` gives the first request, and :meth:`advance` takes the reply to it and gives the
+    next, until there is none; decisions that would make Batsim abort raise :class:`RuleBroken`.
     """
 
     def __init__(
@@ -32,20 +50,78 @@ class Batsim:
         events: Sequence[Sequence[ev.Event]] = (),
     ) -> None:
         self.outputs = Outputs(None) if outputs is None else outputs
-        self._world = World(platform, workloads, settings, self.outputs, ignore_communication, energy, events)
+        self._settings = settings
+        self._world = World(
+            Setup(platform, workloads, settings, ignore_communication, energy, events), self.outputs
+        )
         self.machines = self._world.machines
+        self.ledger = self._world.ledger
         self._agenda = self._world.agenda
         self._decisions: deque[ev.Event] = deque()
         self._reply_now = 0.0
         self._ready = True
+        """Whether the decision process is; while it thinks, it is not."""
         self._ended = False
+
+    # --- in one process --------------------------------------------------------------------------
+
+    def play(self, audience: Audience, on_decisions: Callable[[], None] | None = None) -> None:
+        """Go through the whole simulation with a decision process that shares the ledger.
+
+        What it decides is in the ledger at once, and carried out when it has decided all.
+        """
+        world, agenda = self._world, self._agenda
+        world.listener = audience
+        world.begin()
+        audience.join(world.begins, world.ledger)
+        effects = audience.decide(0.0)
+        while not agenda.instant_is_over():
+            agenda.happen()
+        self._carry_out(effects)
+        heap = agenda.heap
+        while heap or world.news:
+            if world.news and self._ready and (not heap or heap[0][0] > agenda.clock or heap[0][1] == 1):
+                world.told()
+                effects = audience.decide(agenda.now)
+                if effects or agenda.now > agenda.clock:
+                    self._carry_out(effects)
+                if on_decisions is not None:
+                    on_decisions()
+            else:
+                agenda.happen()
+        self._check_end()
+        audience.hear(ev.SimulationEnds(time=agenda.now))
+        world.end()
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        """Carry decisions out, now or when the time has come that was told as now."""
+        world, agenda = self._world, self._agenda
+        if not world.news:
+            agenda.give_notices()
+        if agenda.now > agenda.clock:
+            self._ready = False
+            agenda.at(agenda.now, self._carry_out_late, effects)
+            return
+        start = world.runner.start
+        for effect in effects:
+            if type(effect) is RunningJob:
+                start(effect)
+            else:
+                world.carry_out(effect)
+
+    def _carry_out_late(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            self._world.carry_out(effect)
+        self._ready = True
+
+    # --- by messages -----------------------------------------------------------------------------
 
     def begin(self) -> ev.Message:
         """What is said first."""
-        begins = self._world.begin()
+        self._world.begin()
         while not self._agenda.instant_is_over():
             self._agenda.happen()
-        return ev.Message(0.0, [begins])
+        return ev.Message(0.0, [self._world.begins])
 
     def advance(self, reply: ev.Message) -> ev.Message | None:
         """Apply a reply; what is said next, or nothing when the simulation is over."""
@@ -57,7 +133,7 @@ class Batsim:
             self._world.end()
             return None
         if reply.events or reply.now > self._agenda.clock:
-            if not self._world.untold:
+            if not self._world.news:
                 self._agenda.give_notices()
             self._read(reply)
             self._ready = False
@@ -65,26 +141,46 @@ class Batsim:
         return self._next_request()
 
     def _read(self, reply: ev.Message) -> None:
+        self.ledger.registry.next_reply()
         for decision in reply.events:
             if decision.time > reply.now:
                 raise RuleBroken(
                     f"{name_of(decision)} at {decision.time:f} lies after its message's `now` {reply.now:f}"
                 )
-            read(self._world, decision)
+            if decision.extra and isinstance(decision, _EXACT):
+                members = ", ".join(decision.extra)
+                raise RuleBroken(
+                    f"{name_of(decision)} at {decision.time:f}: it may not have the members {members}"
+                )
+            if isinstance(decision, ev.RegisterJob):
+                decision.job = as_told(decision.job)
+            if isinstance(decision, _REGISTRATIONS):
+                self._decide(decision)
         self._decisions.extend(reply.events)
         self._reply_now = reply.now
 
     def _go_on_deciding(self, _: None) -> None:
-        """Apply decisions in order, each at its time; then the decision process is ready again."""
+        """Carry decisions out in order, each at its time; then the decision process is ready again."""
         while self._decisions:
             if self._decisions[0].time > self._agenda.clock:
                 self._agenda.at(self._decisions[0].time, self._go_on_deciding)
                 return
-            apply(self._world, self._decisions.popleft())
+            decision = self._decisions.popleft()
+            if not isinstance(decision, _REGISTRATIONS):
+                self._decide(decision)
+            elif isinstance(decision, ev.RegisterJob) and self._settings.acknowledge_dynamic_jobs:
+                self._world.acknowledge(decision.job)
         if self._reply_now > self._agenda.clock:
             self._agenda.at(self._reply_now, self._be_ready)
         else:
             self._ready = True
+
+    def _decide(self, decision: ev.Event) -> None:
+        """Take a decision down, and carry it out."""
+        try:
+            self._world.carry_out(self.ledger.decide(decision, self._agenda.clock))
+        except RuleBroken as broken:
+            raise RuleBroken(f"{name_of(decision)} at {decision.time:f}: {broken}") from None
 
     def _be_ready(self, _: None) -> None:
         self._ready = True
@@ -92,26 +188,20 @@ class Batsim:
     def _next_request(self) -> ev.Message:
         world, agenda = self._world, self._agenda
         while True:
-            if world.untold and self._ready and agenda.instant_is_over():
-                happened, world.untold = world.untold, []
-                return ev.Message(agenda.now, happened)
+            if world.news and self._ready and agenda.instant_is_over():
+                world.told()
+                return world.messenger.message(agenda.now)
             if not agenda.heap:
-                return self._end()
+                self._check_end()
+                self._ended = True
+                return ev.Message(agenda.now, [ev.SimulationEnds(time=agenda.now)])
             agenda.happen()
 
-    def _end(self) -> ev.Message:
-        if (fault := self._why_stuck()) is not None:
+    def _check_end(self) -> None:
+        if (fault := self._world.why_stuck()) is not None:
             raise Deadlock(f"deadlock at {self._agenda.clock:f}: nothing else will happen, yet {fault}")
-        self._ended = True
-        return ev.Message(self._agenda.now, [ev.SimulationEnds(time=self._agenda.now)])
 
-    def _why_stuck(self) -> str | None:
-        world = self._world
-        if world.waiting:
-            first = next(iter(world.waiting))
-            return f"{len(world.waiting)} jobs wait, {first} first; they have to be executed or rejected"
-        if world.runner.running:
-            return f"job {next(iter(world.runner.running))} waits for a message that it was never sent"
-        if world.registration.is_open:
-            return "registration was never finished"
-        return None
+
+def name_of(decision: ev.Event) -> str:
+    """How a decision is called."""
+    return decision.type if isinstance(decision, ev.Unknown) else type(decision).__name__

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from batsched_py import __version__
 from batsched_py.errors import InputError
@@ -22,12 +22,23 @@ JOBS_HEADER = (
 
 _FINISHED_ROW = '%s,%s,%s,%.6f,%d,%.6f,%d,%s,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%s,%.6f,"%s"\n'
 
+#: The same where all times are whole numbers, which is written in half the time.
+_WHOLE_ROW = (
+    "%s,%s,%s,%d.000000,%d,%d.000000,%d,%s,%d.000000,%d.000000,%d.000000,%d.000000,%d.000000,%.6f,%s,%.6f,"
+    '"%s"\n'
+)
+
+_SUCCESS = JobState.SUCCESS
+
 #: Batsim writes seconds of its own clock here; the same simulation must give the same bytes, so we do not.
 UNMEASURED = "nan"
 
 #: Batsim gives a job that took no time this run time, so that its stretch is finite.
 LEAST_RUNTIME = 1e-5
 
+
+#: So many jobs are counted and written at a time.
+MANY = 1024
 
 #: Writes text to a file, or nowhere.
 Write = Callable[[str], object]
@@ -74,6 +85,58 @@ class Results:
         self.nb_machine_switches = 0
         """Hosts in all of them."""
 
+    def count(self, ended: End) -> str:
+        """A job has ended; its row."""
+        job, state, hosts, start, end, joules, metadata = ended
+        workload, _, name = job.id.partition("!")
+        submission = job.submission_time
+        walltime = job.walltime if job.walltime != inf else -1.0
+        self.nb_jobs += 1
+        if hosts is None:
+            self.nb_rejected += 1
+            return (
+                f"{name},{workload},{job.profile},{submission:.6f},{job.size},{walltime:.6f},0,REJECTED,"
+                f',,,,,,,,"{metadata}"\n'
+            )
+        runtime = end - start or LEAST_RUNTIME
+        finish = start + runtime
+        waiting = start - submission
+        turnaround = finish - submission
+        slowdown = turnaround / runtime
+        success = state is _SUCCESS
+        self.nb_success += success
+        self.sum_waiting += waiting
+        self.sum_turnaround += turnaround
+        self.sum_slowdown += slowdown
+        if finish > self.makespan:
+            self.makespan = finish
+        if waiting > self.max_waiting:
+            self.max_waiting = waiting
+        if turnaround > self.max_turnaround:
+            self.max_turnaround = turnaround
+        if slowdown > self.max_slowdown:
+            self.max_slowdown = slowdown
+        whole = submission.is_integer() and start.is_integer() and end.is_integer() and walltime.is_integer()
+        return (_WHOLE_ROW if whole and end > start else _FINISHED_ROW) % (
+            name,
+            workload,
+            job.profile,
+            submission,
+            job.size,
+            walltime,
+            success,
+            state,
+            start,
+            runtime,
+            finish,
+            waiting,
+            turnaround,
+            slowdown,
+            hosts,
+            joules,
+            metadata,
+        )
+
     @property
     def nb_finished(self) -> int:
         """Jobs that ran to some end."""
@@ -84,16 +147,38 @@ class Results:
         return total / self.nb_jobs if self.nb_jobs else float("nan")
 
 
+class End(NamedTuple):
+    """How a job ended: one that never ran has no hosts."""
+
+    job: Job
+    state: JobState
+    hosts: HostSet | None
+    start: float
+    end: float
+    joules: float
+    metadata: str
+
+
 class Outputs:
-    """Writes one simulation's files, or only counts when there is no prefix."""
+    """Writes one simulation's files, or only counts when there is no prefix.
+
+    Jobs are counted and written many at a time, which takes half as long as one by one.
+    """
 
     def __init__(self, prefix: str | None, machine_states: bool = False) -> None:
-        self.results = Results()
         self.machine_states = machine_states and bool(prefix)
         """Whether the states of the machines are to be traced."""
+        self._results = Results()
         self._prefix = prefix
         self._files: list[OutputFile] = []
-        self._write_job = self.open("jobs", JOBS_HEADER) if prefix else None
+        self._write_jobs = self.open("jobs", JOBS_HEADER)
+        self._ends: list[End] = []
+
+    @property
+    def results(self) -> Results:
+        """What has come out so far."""
+        self._flush()
+        return self._results
 
     def open(self, name: str, header: str) -> Write:
         """Begin a file, and give what writes to it; without a prefix, that writes nowhere."""
@@ -110,14 +195,9 @@ class Outputs:
 
     def rejected(self, job: Job, metadata: str) -> None:
         """A job was refused."""
-        self.results.nb_jobs += 1
-        self.results.nb_rejected += 1
-        if self._write_job is not None:
-            workload, _, name = job.id.partition("!")
-            self._write_job(
-                f"{name},{workload},{job.profile},{job.submission_time:.6f},{job.size},{_walltime(job)},0,REJECTED,"
-                f',,,,,,,,"{metadata}"\n'
-            )
+        self._ends.append(End(job, JobState.REJECTED, None, 0.0, 0.0, 0.0, metadata))
+        if len(self._ends) >= MANY:
+            self._flush()
 
     def finished(
         self,
@@ -130,50 +210,17 @@ class Outputs:
         metadata: str,
     ) -> None:
         """A job left its hosts."""
-        runtime = end - start or LEAST_RUNTIME
-        finish = start + runtime
-        waiting = start - job.submission_time
-        turnaround = finish - job.submission_time
-        slowdown = turnaround / runtime
-        success = state is JobState.SUCCESS
-        results = self.results
-        results.nb_jobs += 1
-        results.nb_success += success
-        results.sum_waiting += waiting
-        results.sum_turnaround += turnaround
-        results.sum_slowdown += slowdown
-        if finish > results.makespan:
-            results.makespan = finish
-        if waiting > results.max_waiting:
-            results.max_waiting = waiting
-        if turnaround > results.max_turnaround:
-            results.max_turnaround = turnaround
-        if slowdown > results.max_slowdown:
-            results.max_slowdown = slowdown
-        if self._write_job is not None:
-            workload, _, name = job.id.partition("!")
-            self._write_job(
-                _FINISHED_ROW
-                % (
-                    name,
-                    workload,
-                    job.profile,
-                    job.submission_time,
-                    job.size,
-                    job.walltime if job.walltime != inf else -1.0,
-                    success,
-                    state,
-                    start,
-                    runtime,
-                    finish,
-                    waiting,
-                    turnaround,
-                    slowdown,
-                    hosts,
-                    joules,
-                    metadata,
-                )
-            )
+        ends = self._ends
+        ends.append(End(job, state, hosts, start, end, joules, metadata))
+        if len(ends) >= MANY:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Count and write the jobs that have ended."""
+        if self._ends:
+            rows = [self._results.count(end) for end in self._ends]
+            self._ends.clear()
+            self._write_jobs("".join(rows))
 
     def complete(self, machines: Machines) -> None:
         """The simulation ended well: give the files their names."""
@@ -185,12 +232,13 @@ class Outputs:
 
     def abandon(self) -> None:
         """The simulation did not end well: what was written stays in ``.part`` files."""
+        self._flush()
         for file in self._files:
             file.abandon()
 
     def _schedule_row(self, machines: Machines) -> dict[str, str]:
         r = self.results
-        seconds = machines.seconds
+        seconds = machines.seconds()
         values: dict[str, float | int | str] = {
             "batsim_version": f"batsched_py {__version__}",
             "consumed_joules": r.consumed_joules,
@@ -226,7 +274,3 @@ class Outputs:
 
 def _write_nowhere(text: str) -> None:
     """Write nothing."""
-
-
-def _walltime(job: Job) -> str:
-    return f"{job.walltime:.6f}" if job.has_walltime else "-1.000000"

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec import Struct
 
-from batsched_py.errors import RuleBroken
 from batsched_py.protocol.events import Event, HostsStateChanged
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState
-from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.computing import Computing
-from batsched_py.simulator.machines import Machines
-from batsched_py.simulator.outputs import Results
-from batsched_py.simulator.platform import PlatformHost
-from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace, PowerStateTrace
+from batsched_py.simulator.runner import Runner
+from batsched_py.simulator.stage import Stage
+from batsched_py.simulator.traces import PowerStateTrace
 
 #: What the trace of power states calls the way to a computing state, and to a sleeping one.
 WAKING, FALLING_ASLEEP = -1, -2
@@ -37,34 +33,22 @@ class Power:
     state of its own for this, in which it executes one flop.
     """
 
-    def __init__(
-        self,
-        hosts: Sequence[PlatformHost],
-        agenda: Agenda,
-        machines: Machines,
-        computing: Computing,
-        pstates: PowerStateTrace,
-        energy: EnergyTrace,
-        states: MachineStateTrace | None,
-        results: Results,
-        tell: Callable[[Event], None],
-    ) -> None:
-        self._hosts = hosts
-        self._agenda = agenda
-        self._machines = machines
-        self._computing = computing
-        self._meter = energy.meter
-        self._pstate_trace = pstates
-        self._energy_trace = energy
-        self._state_trace = states
-        self._results = results
+    def __init__(self, stage: Stage, runner: Runner, tell: Callable[[Event], None]) -> None:
+        assert stage.energy is not None
+        self._hosts = stage.hosts
+        self._agenda = stage.agenda
+        self._machines = stage.machines
+        self._energy_trace = stage.energy
+        self._meter = stage.energy.meter
+        self._state_trace = stage.states
+        self._pstate_trace = PowerStateTrace(stage.hosts, stage.agenda, stage.outputs)
+        self._results = stage.outputs.results
+        self._runner = runner
         self._tell = tell
-        self._pstates = [host.pstate for host in hosts]
-        machines.awake = HostSet.of(host.id for host in hosts if host.computes_in(host.pstate)).mask
+        self._pstates = [host.pstate for host in stage.hosts]
 
-    def request(self, hosts: HostSet, pstate: int, busy: int) -> None:
-        """Begin to put hosts into a power state; those in the mask ``busy`` have jobs and may not change."""
-        self._check(hosts, pstate, busy)
+    def request(self, hosts: HostSet, pstate: int) -> None:
+        """Begin to put hosts into a power state."""
         first = self._hosts[next(iter(hosts))]
         self._energy_trace.power_states_change()
         self._pstate_trace.row(hosts, FALLING_ASLEEP if pstate in first.sleep_states else WAKING)
@@ -83,22 +67,6 @@ class Power:
         if self._state_trace is not None:
             self._state_trace.row()
 
-    def _check(self, hosts: HostSet, pstate: int, busy: int) -> None:
-        if not hosts:
-            raise RuleBroken("no host was given")
-        if hosts.mask >> len(self._hosts):
-            raise RuleBroken(f"hosts {hosts - HostSet.range(len(self._hosts))} do not exist")
-        if taken := hosts.mask & busy:
-            raise RuleBroken(f"hosts {HostSet(taken)} run jobs and cannot change their power state")
-        for number in hosts:
-            host, present = self._hosts[number], self._pstates[number]
-            if not (host.computes_in(pstate) or pstate in host.sleep_states):
-                raise RuleBroken(f"host {number} has no power state {pstate} to compute or sleep in")
-            if not (host.computes_in(present) or present in host.sleep_states):
-                raise RuleBroken(f"host {number} is switching and cannot change its power state now")
-            if present in host.sleep_states and pstate in host.sleep_states:
-                raise RuleBroken(f"host {number} sleeps already (power state {present}); it can only wake up")
-
     def _leave(self, number: int, pstate: int) -> float | None:
         """Let a host leave its power state for another; how long it is on its way, if it is at all."""
         host, present = self._hosts[number], self._pstates[number]
@@ -109,7 +77,7 @@ class Power:
         else:
             self._put(number, pstate)
             return None
-        self._machines.turn(HostSet.of([number]), state, self._agenda.clock)
+        self._turn(number, state)
         self._put(number, way)
         self._meter.put_load(number, 1 / host.cores)
         return 1 / host.pstates[way].speed
@@ -122,18 +90,18 @@ class Power:
             self._put(number, request.pstate)
             asleep = request.pstate in self._hosts[number].sleep_states
             after = HostState.SLEEPING if asleep else HostState.IDLE
-            self._machines.turn(HostSet.of([number]), after, self._agenda.clock)
+            self._turn(number, after)
         self._agenda.at(self._agenda.clock, self._count_off, arrival)
+
+    def _turn(self, number: int, state: HostState) -> None:
+        self._machines.turn(HostSet.of([number]), state, HostSet(), self._agenda.clock)
 
     def _put(self, number: int, pstate: int) -> None:
         host = self._hosts[number]
         self._pstates[number] = pstate
         self._meter.put_in_state(number, pstate)
         if host.computes_in(pstate):
-            self._computing.set_speed(number, host.pstates[pstate].speed)
-            self._machines.awake |= 1 << number
-        else:
-            self._machines.awake &= ~(1 << number)
+            self._runner.computing.set_speed(number, host.pstates[pstate].speed)
 
     def _count_off(self, arrival: tuple[Request, HostSet], trace_states: bool = True) -> None:
         request, hosts = arrival

@@ -3,91 +3,114 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from heapq import heappush
 from math import ceil, inf
 from typing import Any
 
 from batsched_py.errors import RuleBroken
+from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.catalog import Catalog
-from batsched_py.simulator.computing import Computing
-from batsched_py.simulator.execution import Execution, Frame, first_task
-from batsched_py.simulator.machines import Machines
-from batsched_py.simulator.platform import PlatformHost
-from batsched_py.simulator.profiles import (
-    Composed,
+from batsched_py.protocol.profiles import (
+    TIMING_PRECISION,
     Computation,
+    DataStaging,
     Delay,
+    FileSystemAccess,
     Homogeneous,
     HomogeneousTotal,
     Parallel,
+    Profile,
     Receive,
     Send,
-    Task,
     Transfer,
 )
+from batsched_py.simulator.catalog import Catalog
+from batsched_py.simulator.computing import Computing
+from batsched_py.simulator.execution import Execution, Frame
 from batsched_py.simulator.sharing import SharedComputing
-from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
+from batsched_py.simulator.stage import Stage
 
 #: A storage host may be given less computation than this.
 LEAST_FLOPS = 1e-10
 
-#: Says that a job is over: its execution, how it ended, the return code and the joules its hosts drew.
-Report = Callable[[Execution, JobState, int, float], None]
+_SUCCESS, _FAILED = JobState.SUCCESS, JobState.FAILED
+
+#: Hears that a job is over: its execution, how it ended, the return code and the joules its hosts drew.
+OnEnd = Callable[[Execution, JobState, int, float], None]
 
 
 class Runner:
     """The running jobs."""
 
     def __init__(
-        self,
-        hosts: Sequence[PlatformHost],
-        agenda: Agenda,
-        machines: Machines,
-        catalog: Catalog,
-        shared: bool,
-        energy: EnergyTrace | None,
-        states: MachineStateTrace | None,
-        tell: Callable[[ev.Event], None],
-        report: Report,
+        self, stage: Stage, catalog: Catalog, shared: bool, tell: Callable[[ev.Event], None], on_end: OnEnd
     ) -> None:
         self.running: dict[str, Execution] = {}
-        meter = None if energy is None else energy.meter
-        self.computing = (SharedComputing if shared else Computing)(hosts, agenda, self._plan, meter)
-        self._agenda = agenda
-        self._machines = machines
+        self.exact: dict[str, Job] = {}
+        """Jobs that wait, where their times are not told exactly."""
+        meter = None if stage.energy is None else stage.energy.meter
+        self.computing = (SharedComputing if shared else Computing)(
+            stage.hosts, stage.agenda, self._plan, meter
+        )
+        machines = stage.machines
         self._storages = HostSet.range(machines.count) - HostSet.range(machines.count - machines.storages)
+        self._simple = not (shared or meter or self._storages or stage.states)
+        """Whether nothing is to be known of a task but how long it takes."""
+        self._agenda = stage.agenda
+        self._machines = machines
         self._catalog = catalog
-        self._energy = energy
-        self._states = states
+        self._energy = stage.energy
+        self._states = stage.states
         self._tell = tell
-        self._report = report
+        self._on_end = on_end
         self._mail: dict[str, deque[str]] = {}
 
-    def busy(self) -> int:
-        """The hosts that run jobs, as a mask."""
+    def busy(self) -> HostSet:
+        """The hosts that run jobs."""
         mask = 0
         for execution in self.running.values():
             mask |= execution.hosts.mask
-        return mask
+        return HostSet(mask)
 
-    def start(self, job: Job, profile: Task | Composed, decision: ev.ExecuteJob) -> None:
+    def start(self, running: RunningJob) -> None:
         """Run a job."""
-        hosts, now = decision.hosts, self._agenda.clock
-        task, frames = first_task(profile, job, self._catalog)
-        executors, speeds = self.computing.executors(decision)
-        execution = Execution(
-            job, hosts, executors, speeds, decision.storage_mapping, now, job.walltime, task, frames
+        agenda, computing, catalog = self._agenda, self.computing, self._catalog
+        job, decision, hosts, nb_hosts = running.job, running.decision, running.hosts, running.nb_hosts
+        if self.exact:
+            job = self.exact.pop(job.id, job)
+        if catalog.collects:
+            profile = catalog.profile_of(job)
+        else:
+            profile = catalog.profiles[job.id.partition("!")[0]][job.profile]
+        now, walltime = agenda.clock, job.walltime
+        speeds = computing.even_speeds or computing.speeds(hosts)
+        self.running[job.id] = execution = Execution(
+            job, hosts, nb_hosts, speeds, now, walltime, job.profile, profile, now
         )
+        if self._simple and type(profile) is Homogeneous and decision is None:
+            seconds = profile.work / speeds.slowest
+            self._machines.occupy(hosts, nb_hosts, now)
+            agenda.count = execution.agenda_number = number = agenda.count + 1
+            if seconds <= walltime + TIMING_PRECISION:
+                heappush(agenda.heap, (now + seconds, 0, number, self._end_task, execution))
+            else:
+                heappush(agenda.heap, (now + walltime, 0, number, self._reach_walltime, execution))
+            return
+        if decision is not None:
+            if decision.io_job is not None:
+                self._catalog.check_bytes("an additional IO job")
+            execution.storage_mapping = decision.storage_mapping
+            if decision.mapping is not None:
+                execution.executors, execution.speeds = computing.executors(hosts, decision.mapping)
+        execution.go_into(job.profile, profile, self._catalog.profiles[job.workload])
         if self._energy is not None:
             execution.joules = self._energy.job_starts(hosts)
-        self._machines.occupy(hosts, now)
+        self._machines.occupy(hosts, nb_hosts, now)
         if self._states is not None:
             self._states.row()
-        self.running[job.id] = execution
         self._begin_task(execution)
 
     def kill(self, execution: Execution) -> None:
@@ -118,10 +141,11 @@ class Runner:
         self.computing.begin(execution, task)
 
     def _compute_in_parallel(self, execution: Execution, task: Parallel) -> None:
-        if len(task.work) != len(execution.speeds):
+        executors = execution.nb_executors
+        if len(task.work) != executors:
             raise RuleBroken(
-                f"job {execution.job.id} has {len(execution.speeds)} executors, "
-                f"its profile {task.name!r} is made for {len(task.work)}"
+                f"job {execution.job.id} has {executors} executors, "
+                f"its profile {execution.task_name!r} is made for {len(task.work)}"
             )
         self._compute(execution, task)
 
@@ -158,16 +182,16 @@ class Runner:
             execution.agenda_number = self._agenda.at(now + remaining, self._reach_walltime, execution)
 
     def _end_task(self, execution: Execution) -> None:
-        execution.spend(self._agenda.clock - execution.task_start)
         code: int | None = execution.task.return_code
         if not code and execution.frames:
+            execution.spend(self._agenda.clock - execution.task_start)
             if isinstance(execution.task, Computation):
                 self.computing.stop(execution)
-            code = execution.go_on(self._catalog)
+            code = execution.go_on(self._catalog.profiles[execution.job.workload])
             if code is None:
                 self._begin_task(execution)
                 return
-        self._finish(execution, JobState.FAILED if code else JobState.SUCCESS, code or 0)
+        self._finish(execution, _FAILED if code else _SUCCESS, code or 0)
 
     def _reach_walltime(self, execution: Execution) -> None:
         self._finish(execution, JobState.WALLTIME_REACHED, -1)
@@ -177,12 +201,15 @@ class Runner:
         del self.running[job_id]
         if self._mail:
             self._mail.pop(job_id, None)
-        self.computing.stop(execution)
-        self._machines.vacate(hosts, self._agenda.clock)
-        if self._states is not None:
-            self._states.row()
-        joules = -1.0 if self._energy is None else self._energy.job_ends(hosts) - execution.joules
-        self._report(execution, state, return_code, joules)
+        self._machines.vacate(hosts, execution.nb_hosts, self._agenda.clock)
+        joules = -1.0
+        if not self._simple:
+            self.computing.stop(execution)
+            if self._states is not None:
+                self._states.row()
+            if self._energy is not None:
+                joules = self._energy.job_ends(hosts) - execution.joules
+        self._on_end(execution, state, return_code, joules)
 
     # --- messages --------------------------------------------------------------------------------
 
@@ -224,17 +251,19 @@ class Runner:
         if not name:
             self._end_task(execution)
             return
-        execution.frames += (Frame(task),)
-        execution.go_into(self._catalog.get(execution.job.workload, name), self._catalog)
+        profiles = self._catalog.profiles[execution.job.workload]
+        execution.frames += (Frame(execution.task_name, task),)
+        execution.go_into(name, profiles[name], profiles)
         self._begin_task(execution)
 
 
-_BEGIN: dict[type[Task], Callable[[Runner, Execution, Any], None]] = {
+_BEGIN: dict[type[Profile], Callable[[Runner, Execution, Any], None]] = {
     Delay: Runner._sleep,
     Homogeneous: Runner._compute,
     HomogeneousTotal: Runner._compute,
     Parallel: Runner._compute_in_parallel,
     Send: Runner._send,
     Receive: Runner._receive,
-    Transfer: Runner._transfer,
+    FileSystemAccess: Runner._transfer,
+    DataStaging: Runner._transfer,
 }

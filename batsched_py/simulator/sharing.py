@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from batsched_py.protocol.profiles import Computation
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.computing import Computing, Plan, work_by_host
+from batsched_py.simulator.computing import Computing, DoneIn, work_by_host
 from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.platform import PlatformHost
-from batsched_py.simulator.profiles import Computation
 
 #: What is left of a host's flop/s below this is nothing, for SimGrid.
 LEAST_REST = 1e-5
@@ -36,20 +36,20 @@ class SharedComputing(Computing):
     """Computation on hosts that jobs share: the pace of all changes whenever a task begins or ends."""
 
     def __init__(
-        self, hosts: Sequence[PlatformHost], agenda: Agenda, plan: Plan, meter: Meter | None
+        self, hosts: Sequence[PlatformHost], agenda: Agenda, done_in: DoneIn, meter: Meter | None
     ) -> None:
-        super().__init__(hosts, agenda, plan, meter)
+        super().__init__(hosts, agenda, done_in, meter)
         self._shares: dict[str, Share] = {}
 
     def begin(self, execution: Execution, task: Computation) -> None:
         """A task begins to compute; others on its hosts slow down."""
-        seconds = task.seconds(execution.speeds)
+        seconds = task.seconds(execution.nb_executors, execution.speeds)
         if seconds > 0:
             work = {host: flops for host, flops in work_by_host(execution, task).items() if flops > 0}
             self._shares[execution.job.id] = Share(execution, work, 1 / seconds, since=self._agenda.clock)
             self._share_out(())
         else:
-            self._plan(execution, 0.0)
+            self._done_in(execution, 0.0)
 
     def stop(self, execution: Execution) -> None:
         """A task computes no more; others on its hosts speed up."""
@@ -78,7 +78,7 @@ class SharedComputing(Computing):
                 share.rate, share.since = rate, now
                 if share.execution.agenda_number:
                     self._agenda.cancel(share.execution.agenda_number)
-                self._plan(share.execution, share.left / rate)
+                self._done_in(share.execution, share.left / rate)
         if self._meter is not None:
             for host, flops in used.items():
                 self._meter.put_load(host, flops / self._capacity(host))

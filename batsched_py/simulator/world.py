@@ -1,177 +1,233 @@
-"""The simulated world: what there is, and what happens in it by itself."""
+"""The simulated world: what there is, what happens in it by itself, and what is done to it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import Any
 
 from msgspec import structs
 
 from batsched_py.errors import RuleBroken
+from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
+from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.allocation import AllocationRules
+from batsched_py.simulator.audience import Listener, Messenger
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import Outside
 from batsched_py.simulator.machines import Machines, SharedMachines
 from batsched_py.simulator.outputs import Outputs
-from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.power import Power
-from batsched_py.simulator.profiles import Composed, Task
-from batsched_py.simulator.registration import Registration
 from batsched_py.simulator.runner import Runner
+from batsched_py.simulator.setup import Setup
+from batsched_py.simulator.stage import Stage
 from batsched_py.simulator.submitter import Submitter
-from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace, PowerStateTrace
-from batsched_py.workload.model import Workload
+from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
+
+#: Batsim stretches shorter waits for a call to this.
+LEAST_CALL = 1e-5
 
 
 class World:
-    """Hosts, jobs and their profiles, and the events that nobody was told of yet."""
+    """Hosts, jobs and their profiles, and whoever hears what happens to them."""
 
-    def __init__(
-        self,
-        platform: Platform,
-        workloads: Sequence[Workload],
-        settings: ev.Settings,
-        outputs: Outputs,
-        ignore_communication: bool,
-        energy: bool,
-        events: Sequence[Sequence[ev.Event]],
-    ) -> None:
+    def __init__(self, setup: Setup, outputs: Outputs) -> None:
+        platform, settings, workloads = setup.platform, setup.settings, setup.workloads
         hosts = [*platform.hosts, *platform.storages]
         shared = settings.compute_sharing or (settings.storage_sharing and bool(platform.storages))
-        self.settings = settings
+        machines = (SharedMachines if shared else Machines)(len(platform.hosts), len(platform.storages))
+        agenda = Agenda()
+        energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if setup.energy else None
+        states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
+        stage = Stage(hosts, agenda, machines, outputs, energy, states)
+        catalog = Catalog(workloads, settings, setup.ignore_communication)
+        self.begins = ev.SimulationBegins(
+            *platform.as_protocol(),
+            settings,
+            {workload.name: workload.path for workload in workloads},
+            catalog.profiles,
+            [host.speed for host in platform.hosts],
+        )
+        self.ledger = Ledger(self.begins, catalog, setup.energy, [len(host.pstates) for host in hosts])
+        self.messenger = Messenger(self.ledger, catalog, settings.forward_profiles)
+        self.listener: Listener = self.messenger
+        self.news = False
+        """Whether anything has happened since this was last made false."""
+        self.agenda = agenda
+        self.machines = machines
         self.outputs = outputs
-        self.agenda = Agenda()
-        self.machines = (SharedMachines if shared else Machines)(len(platform.hosts), len(platform.storages))
-        self.catalog = Catalog(workloads, settings, ignore_communication)
-        self.registration = Registration(workloads, settings, self.catalog)
-        self.rules = AllocationRules(self.machines, settings, self.catalog, ignore_communication)
-        self.energy = EnergyTrace(Meter(hosts, self.agenda), self.agenda, outputs) if energy else None
-        states = MachineStateTrace(self.machines, self.agenda, outputs) if outputs.machine_states else None
-        self.runner = Runner(
-            hosts,
-            self.agenda,
-            self.machines,
-            self.catalog,
-            settings.compute_sharing,
-            self.energy,
-            states,
-            self.tell,
-            self._job_is_over,
-        )
-        self.power = None
-        if self.energy is not None:
-            pstates = PowerStateTrace(hosts, self.agenda, outputs)
-            self.power = Power(
-                hosts,
-                self.agenda,
-                self.machines,
-                self.runner.computing,
-                pstates,
-                self.energy,
-                states,
-                outputs.results,
-                self.tell,
-            )
-        self.waiting: dict[str, tuple[Job, Task | Composed]] = {}
-        self.metadata: dict[str, str] = {}
-        self.untold: list[ev.Event] = []
-        """What has happened and the decision process was not told yet."""
-        self._platform = platform
-        self._workloads = workloads
-        self._events = events
-        self._submitter: Submitter | None = None
+        self.runner = Runner(stage, catalog, settings.compute_sharing, self._tell, self._job_is_over)
+        self._power = Power(stage, self.runner, self._tell) if energy is not None else None
+        self._energy = energy
+        self._setup = setup
+        self._metadata: dict[str, str] = {}
+        self._acknowledged: set[str] = set()
+        """Jobs that were killed since the last news."""
+        if energy is not None:
+            asleep = HostSet.of(host.id for host in hosts if not host.computes_in(host.pstate))
+            self.ledger.begin_asleep(asleep)
 
-    def begin(self) -> ev.SimulationBegins:
-        """Set everything going; what is to be said about it all."""
-        if self._workloads:
-            self._submitter = Submitter(self._workloads, self.agenda, self._submit, self._no_more_static_jobs)
-            if self.energy is not None and self._submitter.first is not None:
-                self.agenda.at(self._submitter.first, self.energy.first_submission)
-        if self._events:
-            Outside(
-                self._events, self.machines.count, self.agenda, self._occur, self._no_more_external_events
-            )
-        hosts, storages = self._platform.as_protocol()
-        return ev.SimulationBegins(
-            hosts=hosts,
-            storages=storages,
-            settings=self.settings,
-            workloads={workload.name: workload.path for workload in self._workloads},
-            profiles=self.catalog.everything(),
-            speeds=[host.speed for host in self._platform.hosts],
-        )
+    def begin(self) -> None:
+        """Set everything going."""
+        setup, agenda = self._setup, self.agenda
+        if setup.workloads:
+            submitter = Submitter(setup.workloads, agenda, self._submit, self._no_more_static_jobs)
+            self.ledger.is_to_come = submitter.is_to_come
+            if self._energy is not None and submitter.first is not None:
+                agenda.at(submitter.first, self._energy.first_submission)
+        if setup.events:
+            Outside(setup.events, self.machines.count, agenda, self._occur, self._no_more_external_events)
 
     def end(self) -> None:
         """All is over: complete the output files."""
-        if self.energy is not None:
-            self.outputs.results.consumed_joules = self.energy.consumed_joules
+        if self._energy is not None:
+            self.outputs.results.consumed_joules = self._energy.consumed_joules
         self.outputs.complete(self.machines)
 
-    def tell(self, event: ev.Event) -> None:
-        """Something has happened that the decision process is to hear of."""
+    def why_stuck(self) -> str | None:
+        """Why nothing more can happen, although it should."""
+        if waiting := [*self.ledger.queue, *self.ledger.unfit.values()]:
+            return f"{len(waiting)} jobs wait, {waiting[0].id} first; they have to be executed or rejected"
+        if self.runner.running:
+            return f"job {next(iter(self.runner.running))} waits for a message that it was never sent"
+        if self.ledger.registry.is_open:
+            return "registration was never finished"
+        return None
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def told(self) -> None:
+        """What has happened so far was told."""
+        self.news = False
+        if self._acknowledged:
+            self._acknowledged.clear()
+
+    def _tell(self, event: ev.Event) -> None:
         event.time = self.agenda.now
-        self.untold.append(event)
-
-    def announce(self, job: Job) -> None:
-        """Tell that a job was submitted."""
-        profile = self.catalog.raw(job) if self.settings.forward_profiles else None
-        self.tell(ev.JobSubmitted(as_wired(job), profile))
-
-    def has_just_completed(self, job_id: str) -> bool:
-        """Whether a job has completed and the decision process was not told yet."""
-        return any(isinstance(e, ev.JobCompleted) and e.job_id == job_id for e in self.untold)
-
-    def is_to_come(self, job_id: str) -> bool:
-        """Whether a job of a workload file is yet to be submitted."""
-        return self._submitter is not None and job_id in self._submitter
+        self.news = True
+        self.listener.hear(event)
 
     def _submit(self, job: Job) -> None:
-        self.waiting[job.id] = (job, self.catalog.get(job.workload, job.profile))
-        self.announce(job)
+        told = as_told(job)
+        if told is not job:
+            self.runner.exact[job.id] = job
+        self.news = True
+        self.listener.hear_submission(told, self.agenda.now)
+
+    def acknowledge(self, job: Job) -> None:
+        """Announce a job that the decision process has registered."""
+        self.news = True
+        self.messenger.announce(job, self.agenda.now)
 
     def _no_more_static_jobs(self, _: None) -> None:
-        self.tell(ev.NoMoreStaticJobs())
+        self._tell(ev.NoMoreStaticJobs())
 
     def _occur(self, event: ev.Event) -> None:
         """Something happens from outside. Jobs on a host that is taken away go on."""
         machines, now = self.machines, self.agenda.clock
-        unavailable = machines.hosts_in(HostState.UNAVAILABLE)
+        unavailable = machines.away[HostState.UNAVAILABLE]
         match event:
             case ev.HostsUnavailable(hosts=hosts):
                 if twice := hosts & unavailable:
                     raise RuleBroken(f"machine_unavailable at {now:f}: hosts {twice} are unavailable already")
-                machines.turn(hosts, HostState.UNAVAILABLE, now)
+                machines.turn(hosts, HostState.UNAVAILABLE, self.runner.busy(), now)
             case ev.HostsAvailable(hosts=hosts):
                 if there := hosts - unavailable:
                     raise RuleBroken(f"machine_available at {now:f}: hosts {there} are not unavailable")
-                busy = HostSet(self.runner.busy())
-                machines.turn(hosts & busy, HostState.COMPUTING, now)
-                machines.turn(hosts - busy, HostState.IDLE, now)
-        self.tell(structs.replace(event))
+                busy = self.runner.busy()
+                machines.turn(hosts & busy, HostState.COMPUTING, busy, now)
+                machines.turn(hosts - busy, HostState.IDLE, busy, now)
+        self._tell(structs.replace(event))
 
     def _no_more_external_events(self, _: None) -> None:
-        self.tell(ev.NoMoreExternalEvents())
+        self._tell(ev.NoMoreExternalEvents())
 
     def _job_is_over(self, execution: Execution, state: JobState, return_code: int, joules: float) -> None:
-        job, hosts = execution.job, execution.hosts
-        metadata = self.metadata.pop(job.id, "")
-        self.outputs.finished(job, state, hosts, execution.start, self.agenda.clock, joules, metadata)
-        self.catalog.job_is_over(job)
-        self.tell(ev.JobCompleted(job.id, state, hosts, return_code))
+        job, agenda = execution.job, self.agenda
+        metadata = self._metadata.pop(job.id, "") if self._metadata else ""
+        self.outputs.finished(job, state, execution.hosts, execution.start, agenda.clock, joules, metadata)
+        self.news = True
+        self.listener.hear_end(job.id, state, return_code, agenda.now)
+
+    # --- what is done ----------------------------------------------------------------------------
+
+    def carry_out(self, effect: Effect) -> None:
+        """Do what was decided, which is in the ledger already."""
+        _CARRY_OUT[type(effect)](self, effect)
+
+    def _start(self, started: RunningJob) -> None:
+        self.runner.start(started)
+
+    def _reject(self, rejected: RejectedJob) -> None:
+        job = self.runner.exact.pop(rejected.job.id, rejected.job)
+        self.outputs.rejected(job, self._metadata.pop(job.id, ""))
+
+    def _kill(self, decision: ev.KillJobs) -> None:
+        """Kill jobs; one that ended by itself, which was not told yet, is acknowledged without progress."""
+        runner = self.runner
+        named = [job_id for job_id in dict.fromkeys(decision.job_ids) if job_id not in self._acknowledged]
+        killed = [runner.running[job_id] for job_id in named if job_id in runner.running]
+        progress = {execution.job.id: runner.progress(execution) for execution in killed}
+        for execution in killed:
+            runner.kill(execution)
+        if named:
+            self._acknowledged.update(named)
+            self._tell(ev.JobsKilled(named, progress))
+
+    def _call(self, decision: ev.CallMeLater) -> None:
+        self.agenda.at(max(decision.at, self.agenda.clock + LEAST_CALL), self._make_call)
+
+    def _make_call(self, _: None) -> None:
+        self._tell(ev.RequestedCall())
+
+    def _switch(self, decision: ev.SetHostsState) -> None:
+        assert self._power is not None
+        self._power.request(decision.hosts, decision.pstate)
+
+    def _answer_energy(self, decision: ev.QueryEnergy) -> None:
+        assert self._energy is not None
+        self._tell(ev.EnergyAnswer(self._energy.meter.total()))
+
+    def _note(self, decision: ev.SetJobMetadata) -> None:
+        if decision.job_id not in self.ledger.unheard:
+            self._metadata[decision.job_id] = decision.metadata
+
+    def _deliver(self, decision: ev.TellJob) -> None:
+        if decision.job_id not in self.ledger.unheard:
+            self.runner.deliver(decision.job_id, decision.message)
+
+    def _nothing(self, decision: ev.Event) -> None:
+        """It is in the ledger, or Batsim only logs it."""
 
 
-def as_wired(job: Job) -> Job:
-    """The job as a reader of the wire sees it, its numbers rounded to six decimals."""
-    submission, walltime = (
-        to_tick(job.submission_time),
-        to_tick(job.walltime) if job.has_walltime else job.walltime,
-    )
+def as_told(job: Job) -> Job:
+    """The job as it is told, its times rounded to ticks."""
+    submission, walltime = job.submission_time, job.walltime
+    if submission.is_integer() and walltime.is_integer():
+        return job
+    submission, walltime = to_tick(submission), to_tick(walltime) if job.has_walltime else walltime
     if submission == job.submission_time and walltime == job.walltime:
         return job
     return structs.replace(job, submission_time=submission, walltime=walltime)
+
+
+_CARRY_OUT: dict[type[Effect], Callable[[World, Any], None]] = {
+    RunningJob: World._start,
+    RejectedJob: World._reject,
+    ev.KillJobs: World._kill,
+    ev.CallMeLater: World._call,
+    ev.SetHostsState: World._switch,
+    ev.SetJobMetadata: World._note,
+    ev.QueryEnergy: World._answer_energy,
+    ev.TellJob: World._deliver,
+    ev.RegisterProfile: World._nothing,
+    ev.RegisterJob: World._nothing,
+    ev.RegistrationFinished: World._nothing,
+    ev.ContinueRegistration: World._nothing,
+    ev.WaitingTimeAnswer: World._nothing,
+}

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from batsched_py.protocol.jobs import Job, JobState, Profile
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import Profile
 from batsched_py.workload.model import Workload
 
 

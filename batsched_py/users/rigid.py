@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from batsched_py.protocol.jobs import Job, JobState, Profile
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Behaviour, Submission, User
 from batsched_py.users.note import recorded_note
 from batsched_py.workload.model import Workload

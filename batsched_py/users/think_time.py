@@ -14,7 +14,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from batsched_py.protocol.jobs import Job, JobState, Profile
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Behaviour, Submission, User
 from batsched_py.users.note import recorded_note
 from batsched_py.workload.model import Workload

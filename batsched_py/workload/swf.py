@@ -16,14 +16,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.jobs import Job, Profile
-from batsched_py.workload.model import Workload
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Homogeneous, Profile
+from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.table import read_table
 
 _log = logging.getLogger(__name__)
@@ -32,8 +33,6 @@ _log = logging.getLogger(__name__)
 #: for t seconds is given t times this many operations on each of its hosts, and so runs for t seconds on a
 #: host of this speed, and for t/2 on one that is twice as fast.
 LOG_SPEED = 1e9
-
-WalltimeRule = Literal["max", "requested"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -271,7 +270,7 @@ def swf_to_workload(
     run_times, profile_of = np.unique(log.run_time, return_inverse=True)
     profile_names = [f"run_{_number(run_time)}" for run_time in run_times.tolist()]
     profiles: dict[str, Profile] = {
-        profile: {"type": "parallel_homogeneous", "cpu": run_time * LOG_SPEED, "com": 0}
+        profile: Homogeneous(run_time * LOG_SPEED)
         for profile, run_time in zip(profile_names, run_times.tolist(), strict=True)
     }
     jobs = [

@@ -17,6 +17,7 @@ from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import validate
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Composed, Delay, HomogeneousTotal
 from batsched_py.simulator.platform import read_platform
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
@@ -37,7 +38,7 @@ def workload_of(jobs: list[RefJob]) -> Workload:
     return Workload(
         "w0",
         [Job(f"w0!{job.id}", job.submission, job.size, job.walltime, f"p{job.id}") for job in jobs],
-        {f"p{job.id}": {"type": "delay", "delay": job.run_time} for job in jobs},
+        {f"p{job.id}": Delay(job.run_time) for job in jobs},
     )
 
 
@@ -239,16 +240,16 @@ def test_jobs_of_no_length_may_share_a_host_with_whatever_starts_then(tmp_path: 
 
 def test_a_job_whose_work_is_a_total_may_run_on_any_number_of_hosts(tmp_path: Path) -> None:
     workload = workload_of([A, B, C, D])
-    workload.profiles["total"] = {"type": "parallel_homogeneous_total", "cpu": 1e9, "com": 0}
-    workload.profiles["pa"] = {"type": "composed", "seq": ["total"], "repeat": 2}
+    workload.profiles["total"] = HomogeneousTotal(1e9)
+    workload.profiles["pa"] = Composed(("total",), repeat=2)
     schedule = field("a", "allocated_resources", "0-1")(example(tmp_path))
     assert validate(schedule, HOSTS, [workload]) == []
 
 
 def test_a_sequence_returns_what_its_first_failing_part_returns(tmp_path: Path) -> None:
     workload = workload_of([A, B, C, D])
-    workload.profiles["fails"] = {"type": "delay", "delay": 1, "ret": 3}
-    workload.profiles["pa"] = {"type": "composed", "seq": ["pb", "fails", "pb"]}
+    workload.profiles["fails"] = Delay(1, return_code=3)
+    workload.profiles["pa"] = Composed(("pb", "fails", "pb"))
     assert validate(failed(example(tmp_path)), HOSTS, [workload]) == []
     assert [violation.text for violation in validate(example(tmp_path), HOSTS, [workload])] == [
         "job w0!a ends COMPLETED_SUCCESSFULLY, but its profile returns 3"

@@ -10,11 +10,12 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import PolicyError, ProtocolError
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Host, Job, JobState, Profile
+from batsched_py.protocol.jobs import Host, Job, JobState
+from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.users import Submission, User
 
-WORK: Profile = {"type": "delay", "delay": 3}
+WORK = Delay(3)
 
 
 class Chain(User):

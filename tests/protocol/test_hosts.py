@@ -26,6 +26,7 @@ def test_operations_are_those_of_procset(left: set[int], right: set[int]) -> Non
     assert str(ours[0] - ours[1]) == str(theirs[0] - theirs[1])
     assert (ours[0] <= ours[1]) == theirs[0].issubset(theirs[1])
     assert (ours[0] == ours[1]) == (theirs[0] == theirs[1])
+    assert (ours[0] != ours[1]) == (theirs[0] != theirs[1])
 
 
 @given(HOSTS, st.integers(0, 5000))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import Cluster
 from batsched_py.schedulers.orders import HALF_LIFE, OrderName, order
+from tests.workbench import Workbench
 
 NOW = 1000.0
 
@@ -21,12 +21,10 @@ def job(name: str, submission: float, size: int, walltime: float, user: str | No
     return Job(f"w0!{name}", submission, size, walltime, "p", {} if user is None else {"user": user})
 
 
-def cluster_with(*jobs: Job, now: float = NOW, hosts: int = 64) -> Cluster:
-    cluster = Cluster(HostSet.range(hosts))
-    cluster.now = now
-    for one in jobs:
-        cluster.submit(one)
-    return cluster
+def bench_with(*jobs: Job, now: float = NOW) -> Workbench:
+    bench = Workbench(64, now=now)
+    bench.submit(*jobs)
+    return bench
 
 
 def names(cluster: Cluster) -> list[str]:
@@ -67,7 +65,8 @@ jobs = st.lists(
 @pytest.mark.parametrize("name", FORMULAS)
 @given(waiting=jobs)
 def test_an_order_is_its_formula(name: OrderName, waiting: list[Job]) -> None:
-    cluster = cluster_with(*waiting)
+    bench = bench_with(*waiting)
+    cluster = bench.cluster
     cluster.order_queue(order(name, cluster))
     scores = [FORMULAS[name](one) for one in cluster.queue]
     assert scores == pytest.approx(sorted(scores))
@@ -76,77 +75,80 @@ def test_an_order_is_its_formula(name: OrderName, waiting: list[Job]) -> None:
 
 @pytest.mark.parametrize("name", FORMULAS)
 def test_equal_jobs_go_in_submission_order(name: OrderName) -> None:
-    cluster = cluster_with(*(job(str(number), 5.0, 2, 60.0) for number in range(50)))
+    bench = bench_with(*(job(str(number), 5.0, 2, 60.0) for number in range(50)))
+    cluster = bench.cluster
     cluster.order_queue(order(name, cluster))
     assert names(cluster) == [str(number) for number in range(50)]
 
 
 def test_an_order_that_depends_on_time_changes_with_it() -> None:
-    cluster = cluster_with(job("large", 0.0, 8, 100.0), job("small", 0.0, 1, 10.0), now=1.0)
+    bench = bench_with(job("large", 0.0, 8, 100.0), job("small", 0.0, 1, 10.0), now=1.0)
+    cluster = bench.cluster
     cluster.order_queue(order("f1", cluster))
     assert names(cluster) == ["small", "large"]
     cluster.order_queue(order("wfp3", cluster))
     assert names(cluster) == ["small", "large"]
     late = job("late", 990.0, 1, 10.0)
-    cluster.submit(late)
+    bench.submit(late)
     cluster.now = 991.0
     assert cluster.queue.head.name == "small"
     cluster.now = 1e9
     assert names(cluster) == ["small", "late", "large"]
 
 
-def run_for(cluster: Cluster, one: Job, seconds: float) -> None:
-    cluster.submit(one)
-    cluster.start(one)
-    cluster.now += seconds
-    cluster.release(one.id)
+def run_for(bench: Workbench, one: Job, seconds: float) -> None:
+    bench.start(one)
+    bench.cluster.now += seconds
+    bench.end(one)
 
 
 def test_fair_share_puts_the_user_first_who_has_used_least() -> None:
-    cluster = cluster_with(now=0.0)
+    bench = bench_with(now=0.0)
+    cluster = bench.cluster
     cluster.order_queue(order("fair-share", cluster))
-    run_for(cluster, job("1", 0.0, 4, inf, "ann"), 100.0)
-    run_for(cluster, job("2", 0.0, 2, inf, "bob"), 100.0)
+    run_for(bench, job("1", 0.0, 4, inf, "ann"), 100.0)
+    run_for(bench, job("2", 0.0, 2, inf, "bob"), 100.0)
     for name, user in (("a", "ann"), ("b", "bob"), ("c", "cid"), ("d", None)):
-        cluster.submit(job(name, cluster.now, 1, 10.0, user))
+        bench.submit(job(name, cluster.now, 1, 10.0, user))
     assert names(cluster) == ["c", "d", "b", "a"]
 
 
 def test_fair_share_counts_what_runs() -> None:
-    cluster = cluster_with(now=0.0)
+    bench = bench_with(now=0.0)
+    cluster = bench.cluster
     cluster.order_queue(order("fair-share", cluster))
     for name, size, user in (("1", 1, "ann"), ("2", 3, "bob")):
-        running = job(name, 0.0, size, inf, user)
-        cluster.submit(running)
-        cluster.start(running)
-    cluster.submit(job("b", 0.0, 1, 10.0, "bob"))
-    cluster.submit(job("a", 0.0, 1, 10.0, "ann"))
+        bench.start(job(name, 0.0, size, inf, user))
+    bench.submit(job("b", 0.0, 1, 10.0, "bob"))
+    bench.submit(job("a", 0.0, 1, 10.0, "ann"))
     assert names(cluster) == ["b", "a"]
     cluster.now = 5.0
     assert names(cluster) == ["a", "b"]
 
 
 def test_fair_share_forgets_by_halves() -> None:
-    cluster = cluster_with(now=0.0)
+    bench = bench_with(now=0.0)
+    cluster = bench.cluster
     cluster.order_queue(order("fair-share", cluster))
-    run_for(cluster, job("1", 0.0, 1, inf, "ann"), 100.0)
+    run_for(bench, job("1", 0.0, 1, inf, "ann"), 100.0)
     cluster.now = HALF_LIFE
-    run_for(cluster, job("2", 0.0, 1, inf, "bob"), 60.0)
-    cluster.submit(job("b", cluster.now, 1, 10.0, "bob"))
-    cluster.submit(job("a", cluster.now, 1, 10.0, "ann"))
+    run_for(bench, job("2", 0.0, 1, inf, "bob"), 60.0)
+    bench.submit(job("b", cluster.now, 1, 10.0, "bob"))
+    bench.submit(job("a", cluster.now, 1, 10.0, "ann"))
     assert names(cluster) == ["a", "b"]
-    run_for(cluster, job("3", 0.0, 1, inf, "ann"), 5.0)
+    run_for(bench, job("3", 0.0, 1, inf, "ann"), 5.0)
     assert names(cluster) == ["a", "b"]
-    run_for(cluster, job("4", 0.0, 1, inf, "ann"), 15.0)
+    run_for(bench, job("4", 0.0, 1, inf, "ann"), 15.0)
     assert names(cluster) == ["b", "a"]
 
 
 def test_fair_share_lasts_for_centuries() -> None:
-    cluster = cluster_with(now=0.0)
+    bench = bench_with(now=0.0)
+    cluster = bench.cluster
     cluster.order_queue(order("fair-share", cluster))
     for number in range(20):
-        run_for(cluster, job(f"{number}a", 0.0, 2, inf, "ann"), 300 * HALF_LIFE)
-        run_for(cluster, job(f"{number}b", 0.0, 1, inf, "bob"), 300 * HALF_LIFE)
-    cluster.submit(job("b", cluster.now, 1, 10.0, "bob"))
-    cluster.submit(job("a", cluster.now, 1, 10.0, "ann"))
+        run_for(bench, job(f"{number}a", 0.0, 2, inf, "ann"), 300 * HALF_LIFE)
+        run_for(bench, job(f"{number}b", 0.0, 1, inf, "bob"), 300 * HALF_LIFE)
+    bench.submit(job("b", cluster.now, 1, 10.0, "bob"))
+    bench.submit(job("a", cluster.now, 1, 10.0, "ann"))
     assert names(cluster) == ["a", "b"]

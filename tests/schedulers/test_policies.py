@@ -7,13 +7,12 @@ from math import inf
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.events import NoMoreStaticJobs
-from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.schedulers.easy_sjbf import CORRECTIONS, EasySjbf
 from tests.reference_schedulers import RefJob
 from tests.scheduling import Meddler, policy, run, starts
+from tests.workbench import Workbench
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 
@@ -211,18 +210,17 @@ def test_a_policy_may_expect_other_run_times_than_the_walltimes() -> None:
 
 
 def test_an_expectation_of_a_running_job_may_change() -> None:
-    cluster = Cluster(HostSet.range(2), estimate=lambda job: 5.0)
+    bench = Workbench(2, estimate=lambda job: 5.0)
+    cluster = bench.cluster
     jobs = [Job(f"w0!{name}", 0.0, 1, 100.0, "p") for name in ("1", "2")]
-    for job in jobs:
-        cluster.submit(job)
-        cluster.start(job)
+    bench.start(*jobs)
     cluster.expect(jobs[0], 50.0)
     assert [(running.job, running.expected_end) for running in cluster.running] == [
         (jobs[1], 5),
         (jobs[0], 50),
     ]
     cluster.now = 3.0
-    cluster.release(jobs[0].id)
+    bench.end(jobs[0])
     assert [running.job for running in cluster.running] == [jobs[1]]
 
 
@@ -251,16 +249,32 @@ class Caller(Scheduler):
             cluster.start(job)
 
 
+class Newsreader(Scheduler):
+    """Notes what is new each time it is asked."""
+
+    name = "newsreader"
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[list[str], list[str], bool]] = []
+
+    def schedule(self, cluster: Cluster) -> None:
+        new = [job.name for job in cluster.fitting(only_new=True)]
+        self.seen.append(([type(event).__name__ for event in cluster.events], new, cluster.quiet))
+        for job in cluster.queue:
+            if cluster.now >= 5:
+                cluster.start(job)
+
+
 def test_what_was_told_once_is_no_news_when_a_policy_is_asked_again() -> None:
-    cluster = Cluster(HostSet.range(1))
-    cluster.events = [NoMoreStaticJobs()]
-    cluster.submit(Job("w0!1", 0.0, 1, inf, "p"))
-    assert list(cluster.fitting(only_new=True))
-    assert not cluster.quiet
-    cluster.settle()
-    assert not cluster.events
-    assert not list(cluster.fitting(only_new=True))
-    assert cluster.quiet
+    reader = Newsreader()
+    run(reader, [RefJob("a", 1, 1, 1, 1), RefJob("b", 5, 1, 1, 1)], 2)
+    assert reader.seen == [
+        ([], [], True),
+        (["JobSubmitted"], ["a"], True),
+        (["JobSubmitted"], ["b"], True),
+        (["NoMoreStaticJobs"], [], True),
+        (["JobCompleted", "JobCompleted"], [], False),
+    ]
 
 
 def test_an_option_that_is_none_of_the_choices_is_answered_with_them() -> None:

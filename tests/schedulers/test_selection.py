@@ -22,6 +22,9 @@ from tests.scheduling import policy, run, schedule_of, workload_of
 
 SELECTIONS: tuple[SelectionName, ...] = get_args(SelectionName)
 
+#: Those that choose by themselves; the hosts with the lowest numbers are the ledger's own choice.
+CHOOSING = [name for name in SELECTIONS if name != "lowest"]
+
 
 def machine(*speeds: float) -> SimulationBegins:
     return SimulationBegins(
@@ -33,20 +36,24 @@ def test_these_are_all_there_are() -> None:
     assert set(SELECTIONS) == {"lowest", "contiguous", "best-fit", "spread", "random", "fastest"}
 
 
-@pytest.mark.parametrize("name", SELECTIONS)
+@pytest.mark.parametrize("name", CHOOSING)
 @given(free=st.sets(st.integers(0, 40), min_size=1), data=st.data())
 def test_a_selection_takes_so_many_of_the_free_hosts(
     name: SelectionName, free: set[int], data: st.DataObject
 ) -> None:
     count = data.draw(st.integers(1, len(free)))
-    taken = selection(name, machine(*range(41)), 0)(HostSet.of(free), count)
+    select = selection(name, machine(*range(41)), 0)
+    assert select is not None
+    taken = select(HostSet.of(free), count)
     assert taken <= HostSet.of(free)
     assert len(taken) == count
 
 
-@pytest.mark.parametrize("name", SELECTIONS)
+@pytest.mark.parametrize("name", CHOOSING)
 def test_all_hosts_are_all_hosts(name: SelectionName) -> None:
-    assert selection(name, machine(1, 2, 1, 2), 0)(HostSet.range(4), 4) == HostSet.range(4)
+    select = selection(name, machine(1, 2, 1, 2), 0)
+    assert select is not None
+    assert select(HostSet.range(4), 4) == HostSet.range(4)
 
 
 def test_contiguous_hosts_are_in_one_row_where_there_is_one() -> None:

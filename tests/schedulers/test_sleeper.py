@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.errors import RuleBroken
+from batsched_py.errors import PolicyError
 from batsched_py.protocol import events as ev
-from batsched_py.schedulers import SCHEDULERS
+from batsched_py.schedulers import SCHEDULERS, Cluster
+from batsched_py.schedulers.sleeper import Sleeper
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs, Results
-from batsched_py.simulator.platform import read_platform
+from batsched_py.simulator.platform import SleepState, read_platform
 from batsched_py.workload.read import read_workload
 from tests.drive import platform, workload
 
@@ -66,33 +67,29 @@ def test_hosts_wake_for_all_jobs_that_wait() -> None:
 def test_hosts_sleep_in_the_state_that_is_asked_for() -> None:
     machine = platform(2)
     for host in machine.hosts:
-        host.properties["sleep_pstates"] = "1:3:4,2:3:4"
-        host.sleep_states[1] = host.sleep_states[2]
+        host.sleep_states[1] = SleepState(1, switch_off=3, switch_on=4)
     jobs = workload({"id": "a", "subtime": 100})
     changes: list[int] = []
 
-    class Spy(DecisionProcess):
+    class Spy(Sleeper):
         """Notes in which power states hosts arrive."""
 
-        def react(self, request: ev.Message) -> ev.Message:
-            changes.extend(e.pstate for e in request.events if isinstance(e, ev.HostsStateChanged))
-            return super().react(request)
+        def schedule(self, cluster: Cluster) -> None:
+            changes.extend(e.pstate for e in cluster.events if isinstance(e, ev.HostsStateChanged))
+            super().schedule(cluster)
 
-    simulate(
-        Batsim(machine, [jobs], energy=True),
-        Spy(SCHEDULERS.create("sleeper", {"sleep_pstate": "2", "idle_time": "20"})),
-    )
+    simulate(Batsim(machine, [jobs], energy=True), DecisionProcess(Spy(sleep_pstate=2, idle_time=20.0)))
     assert changes == [2, 0, 2]
 
 
 def test_hosts_that_cannot_sleep_stay_awake() -> None:
     machine = platform(2)
     for host in machine.hosts:
-        del host.properties["sleep_pstates"]
+        host.sleep_states.clear()
     results = run(Batsim(machine, [workload({"id": "a", "subtime": 900})], energy=True))
     assert (results.nb_success, results.nb_grouped_switches) == (1, 0)
 
 
 def test_without_energy_hosts_cannot_sleep() -> None:
-    with pytest.raises(RuleBroken, match="power states can be changed with --energy only"):
+    with pytest.raises(PolicyError, match="power states can be changed with --energy only"):
         run(Batsim(platform(2), [workload({"id": "a", "subtime": 900})]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.drive import GIGA, Drive, computing, execute, platform, workload
 
 
 def drive_one(
-    profile: ev.Profile, hosts: int = 1, cores: int = 1, size: int = 1, walltime: float = -1
+    profile: dict[str, Any], hosts: int = 1, cores: int = 1, size: int = 1, walltime: float = -1
 ) -> Drive:
     """A machine on which a single job waits."""
     jobs = workload({"id": "a", "res": size, "profile": "p", "walltime": walltime}, profiles={"p": profile})

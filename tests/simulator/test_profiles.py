@@ -9,6 +9,7 @@ import pytest
 from batsched_py.errors import InputError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.profiles import Delay
 from batsched_py.simulator.engine import Batsim
 from tests.drive import GIGA, Drive, execute, platform, workload
 
@@ -63,7 +64,9 @@ def test_without_communication_reading_takes_no_time() -> None:
 def test_without_communication_an_io_job_is_left_out() -> None:
     drive = Drive(Batsim(platform(), [job({"type": "delay", "delay": 7})], ignore_communication=True))
     drive.reply()
-    completed = drive.until(ev.JobCompleted, ev.ExecuteJob("w0!a", STAGING, io_job={"alloc": "2"}))
+    completed = drive.until(
+        ev.JobCompleted, ev.ExecuteJob("w0!a", STAGING, io_job=ev.IoJob("io", HostSet.parse("2")))
+    )
     assert completed.time == 7.0
 
 
@@ -123,7 +126,7 @@ def test_registered_numbers_are_read_with_six_decimals() -> None:
     job = workload({"id": "a", "profile": "p"}).jobs[0]
     drive.until(
         ev.JobCompleted,
-        ev.RegisterProfile("w0", "p", {"type": "delay", "delay": 1.23456789}),
+        ev.RegisterProfile("w0", "p", Delay(1.23456789)),
         ev.RegisterJob(job),
         execute("a", "0"),
         ev.RegistrationFinished(),

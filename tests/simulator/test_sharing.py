@@ -104,7 +104,7 @@ def test_a_shared_host_is_loaded_by_all_its_jobs_together() -> None:
 def test_a_host_is_idle_when_its_last_job_has_left() -> None:
     conversation = drive(("a", 1, "ten"), ("b", 1, "twenty"), ("c", 1, "nap"), energy=True)
     conversation.until(ev.JobCompleted, execute("a", "0"), execute("b", "0"))
-    with pytest.raises(RuleBroken, match="hosts 0 run jobs"):
+    with pytest.raises(RuleBroken, match="hosts 0 run job w0!b"):
         conversation.reply(ev.SetHostsState(execute("a", "0").hosts, 2))
 
 
@@ -112,7 +112,7 @@ def test_without_sharing_a_second_job_is_refused() -> None:
     jobs = workload({"id": "a"}, {"id": "b"})
     conversation = Drive(Batsim(platform(), [jobs]))
     conversation.reply()
-    with pytest.raises(RuleBroken, match="hosts 0 of the allocation run other jobs and may not be shared"):
+    with pytest.raises(RuleBroken, match="hosts 0 are busy and may not be shared"):
         conversation.reply(execute("a", "0"), execute("b", "0"))
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from batsched_py.errors import Deadlock, InputError, RuleBroken
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import decode_reply
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import JobState
+from batsched_py.protocol.profiles import Composed, Delay, Homogeneous
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
@@ -23,7 +24,7 @@ DELAY = {"type": "delay", "delay": 5}
 
 
 def register_profile(name: str = "p", workload: str = "dyn") -> ev.RegisterProfile:
-    return ev.RegisterProfile(workload, name, DELAY)
+    return ev.RegisterProfile(workload, name, Delay(5))
 
 
 def register_job(name: str = "a", profile: str = "p", workload: str = "dyn") -> ev.RegisterJob:
@@ -31,7 +32,7 @@ def register_job(name: str = "a", profile: str = "p", workload: str = "dyn") -> 
         '{"now": 0, "events": [{"timestamp": 0, "type": "REGISTER_JOB", "data": {"job_id": "%s!%s", '
         '"job": {"id": "%s", "subtime": 0, "res": 1, "profile": "%s"}}}]}'
     )
-    (event,) = decode_reply(text % (workload, name, name, profile)).events
+    (event,) = BATSIM4.codec().decode_reply((text % (workload, name, name, profile)).encode()).events
     assert isinstance(event, ev.RegisterJob)
     return event
 
@@ -55,11 +56,11 @@ def started(settings: ev.Settings = ev.Settings(), energy: bool = False) -> Driv
 
 
 BREACHES: dict[str, tuple[Callable[[Drive], object], str]] = {
-    "no hosts": (lambda d: d.reply(execute("waits", "")), "ExecuteJob at 0.000000: the allocation is empty"),
+    "no hosts": (lambda d: d.reply(execute("waits", "")), "ExecuteJob at 0.000000: no host was given"),
     "hosts that do not exist": (lambda d: d.reply(execute("waits", "3-6")), "hosts 5-6 do not exist"),
-    "too few hosts": (lambda d: d.reply(execute("waits", "1")), "asks for 2 hosts and was given 1"),
-    "too many hosts": (lambda d: d.reply(execute("waits", "1-3")), "asks for 2 hosts and was given 3"),
-    "a busy host": (lambda d: d.reply(execute("waits", "0-1")), "hosts 0 of the allocation run other jobs"),
+    "too few hosts": (lambda d: d.reply(execute("waits", "1")), "the job needs 2 hosts and was given 1"),
+    "too many hosts": (lambda d: d.reply(execute("waits", "1-3")), "the job needs 2 hosts and was given 3"),
+    "a busy host": (lambda d: d.reply(execute("waits", "0-1")), "hosts 0 are busy and may not be shared"),
     "a job that runs": (lambda d: d.reply(execute("runs", "1")), "job w0!runs is running already"),
     "a job that nobody knows": (lambda d: d.reply(execute("nobody", "1")), "job w0!nobody is not waiting"),
     "a job not yet submitted": (lambda d: d.reply(execute("later", "1")), "job w0!later is not waiting"),
@@ -80,7 +81,9 @@ BREACHES: dict[str, tuple[Callable[[Drive], object], str]] = {
         "the storage mapping is empty",
     ),
     "an IO job": (
-        lambda d: d.reply(ev.ExecuteJob("w0!waits", HostSet.parse("1-2"), io_job={"alloc": "1"})),
+        lambda d: d.reply(
+            ev.ExecuteJob("w0!waits", HostSet.parse("1-2"), io_job=ev.IoJob("io", HostSet.parse("1")))
+        ),
         "an additional IO job sends bytes",
     ),
     "rejecting a running job": (
@@ -91,23 +94,23 @@ BREACHES: dict[str, tuple[Callable[[Drive], object], str]] = {
         lambda d: d.reply(ev.RejectJob("w0!waits"), ev.RejectJob("w0!waits")),
         "job w0!waits is not waiting",
     ),
-    "killing nobody": (lambda d: d.reply(ev.KillJobs([])), "KillJobs at 0.000000: `job_ids` is empty"),
+    "killing nobody": (lambda d: d.reply(ev.KillJobs([])), "KillJobs at 0.000000: no job was named"),
     "killing a waiting job": (lambda d: d.reply(ev.KillJobs(["w0!waits"])), "job w0!waits is waiting"),
     "killing an unknown job": (lambda d: d.reply(ev.KillJobs(["w0!nobody"])), "job w0!nobody is unknown"),
     "killing a job reported completed": (
         lambda d: (d.until(ev.JobCompleted), d.reply(ev.KillJobs(["w0!runs"]))),
-        "job w0!runs is unknown or was reported completed",
+        "job w0!runs is unknown or has completed",
     ),
     "a call that is not in the future": (
         lambda d: d.reply(ev.CallMeLater(0.0)),
-        "CallMeLater at 0.000000: a call at 0.000000 is not in the future",
+        "CallMeLater at 0.000000: a call at 0 is not in the future (it is 1)",
     ),
     "a decision after its message": (
         lambda d: d.reply(ev.RejectJob("w0!waits", time=2.0), now=1.0),
         "RejectJob at 2.000000 lies after its message's `now` 1.000000",
     ),
-    "a profile without dynamic jobs": (lambda d: d.reply(register_profile()), "dynamic jobs are not enabled"),
-    "a job without dynamic jobs": (lambda d: d.reply(register_job()), "dynamic jobs are not enabled"),
+    "a profile without dynamic jobs": (lambda d: d.reply(register_profile()), "does not accept dynamic jobs"),
+    "a job without dynamic jobs": (lambda d: d.reply(register_job()), "does not accept dynamic jobs"),
     "a power state without energy": (
         lambda d: d.reply(ev.SetHostsState(HostSet.parse("1"), 2)),
         "SetHostsState at 0.000000: power states can be changed with --energy only",
@@ -126,7 +129,7 @@ BREACHES: dict[str, tuple[Callable[[Drive], object], str]] = {
     ),
     "metadata of a job reported completed": (
         lambda d: (d.until(ev.JobCompleted), d.reply(ev.SetJobMetadata("w0!runs", ""))),
-        "job w0!runs is unknown or was reported completed",
+        "job w0!runs is unknown or has completed",
     ),
     "a message to an unknown job": (
         lambda d: d.reply(ev.TellJob("w0!nobody", "hello")),
@@ -138,7 +141,7 @@ BREACHES: dict[str, tuple[Callable[[Drive], object], str]] = {
     ),
     "an event that Batsim does not know": (
         lambda d: d.reply(ev.Unknown("FLY", {})),
-        "FLY at 0.000000: Batsim does not know this event",
+        "FLY at 0.000000: Batsim does not know such a decision",
     ),
     "a member too many": (
         lambda d: d.reply(ev.RejectJob("w0!waits", extra={"why": "x"})),
@@ -149,14 +152,14 @@ BREACHES: dict[str, tuple[Callable[[Drive], object], str]] = {
 REGISTRATIONS: dict[str, tuple[list[ev.Event], str]] = {
     "a profile twice": (
         [register_profile(), register_profile()],
-        "profile 'p' already existed in workload 'dyn'",
+        "profile 'p' exists already in workload 'dyn'",
     ),
     "a profile that cannot be understood": (
-        [ev.RegisterProfile("dyn", "p", {"type": "delay", "delay": 0.0000001})],
+        [ev.RegisterProfile("dyn", "p", Delay(0.0000001))],
         "needs a `delay` above 0",
     ),
     "a profile that needs a network": (
-        [ev.RegisterProfile("dyn", "p", {"type": "parallel_homogeneous", "cpu": 1, "com": 1})],
+        [ev.RegisterProfile("dyn", "p", Homogeneous(1, bytes_sent=1))],
         "profile 'p' (type parallel_homogeneous) sends bytes",
     ),
     "a job of an unknown workload": ([register_job()], "workload 'dyn' does not exist"),
@@ -178,28 +181,31 @@ REGISTRATIONS: dict[str, tuple[list[ev.Event], str]] = {
     "executing a composed profile": (
         [
             register_profile(),
-            ev.RegisterProfile("dyn", "c", {"type": "composed", "seq": ["p"]}),
+            ev.RegisterProfile("dyn", "c", Composed(("p",))),
             register_job(profile="c"),
             ev.ExecuteJob("dyn!a", HostSet.parse("1")),
         ],
-        "profile 'c' is composed and was registered while the simulation ran",
+        "profile 'c' was registered while the simulation ran",
     ),
 }
 
 POWER: dict[str, tuple[list[ev.Event], str]] = {
     "no hosts": ([ev.SetHostsState(HostSet(), 2)], "no host was given"),
     "hosts that do not exist": ([ev.SetHostsState(HostSet.parse("4-6"), 2)], "hosts 5-6 do not exist"),
-    "a busy host": ([ev.SetHostsState(HostSet.parse("0-1"), 1)], "hosts 0 run jobs"),
+    "a busy host": ([ev.SetHostsState(HostSet.parse("0-1"), 1)], "hosts 0 run job w0!runs"),
     "a state that does not exist": ([ev.SetHostsState(HostSet.parse("1"), 5)], "host 1 has no power state 5"),
-    "a state to pass through": ([ev.SetHostsState(HostSet.parse("1"), 3)], "host 1 has no power state 3"),
+    "a state to pass through": (
+        [ev.SetHostsState(HostSet.parse("1"), 3)],
+        "host 1 only passes through power state 3",
+    ),
     "a negative state": ([ev.SetHostsState(HostSet.parse("1"), -1)], "host 1 has no power state -1"),
     "a switching host": (
         [ev.SetHostsState(HostSet.parse("1"), 2), ev.SetHostsState(HostSet.parse("1"), 0)],
-        "host 1 is switching",
+        "hosts 1 are switching their power state already",
     ),
     "a job on a switching host": (
         [ev.SetHostsState(HostSet.parse("1"), 2), execute("waits", "1-2")],
-        "hosts 1 of the allocation are switching_off",
+        "hosts 1 sleep or are switching their power state",
     ),
 }
 
@@ -241,14 +247,14 @@ def test_a_sleeping_host_can_only_wake_up() -> None:
 def test_a_job_cannot_run_on_a_sleeping_host() -> None:
     drive = started(energy=True)
     drive.until(ev.HostsStateChanged, ev.SetHostsState(HostSet.parse("1-3"), 2))
-    with pytest.raises(RuleBroken, match="hosts 1-2 of the allocation are sleeping"):
+    with pytest.raises(RuleBroken, match="hosts 1-2 sleep or are switching"):
         drive.reply(execute("waits", "1-2"))
 
 
 def test_a_storage_host_is_for_one_job_when_sharing_is_disabled() -> None:
     drive = started(ev.Settings(storage_sharing=False))
     drive.reply(execute("waits", "1 4"))
-    with pytest.raises(RuleBroken, match="hosts 4 of the allocation run other jobs"):
+    with pytest.raises(RuleBroken, match="hosts 4 are busy and may not be shared"):
         drive.reply(execute("too", "2 4"))
 
 

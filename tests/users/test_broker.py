@@ -8,6 +8,7 @@ import pytest
 
 from batsched_py.errors import InputError, PolicyError
 from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import Delay
 from batsched_py.users import USERS, Broker, Submission, User
 
 
@@ -35,7 +36,7 @@ class Scripted(User):
     def submission(self) -> Submission:
         self.count += 1
         job = Job(f"dyn!{self.name}{self.count}", 0.0, 1, inf, "p")
-        return Submission(job, {"type": "delay", "delay": 1}, decided=self.decided)
+        return Submission(job, Delay(1), decided=self.decided)
 
     def job_ended(self, job: Job, state: JobState, now: float) -> None:
         self.heard.append((job.name, state, now))

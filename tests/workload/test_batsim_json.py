@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Delay
 from batsched_py.workload.batsim_json import read_batsim_json, write_batsim_json
 from batsched_py.workload.model import Workload
 
@@ -141,7 +142,7 @@ def test_what_is_written_is_read_back(tmp_path_factory, jobs: list[tuple[Any, ..
             ),
             key=lambda job: job.submission_time,
         ),
-        profiles={job[4]: {"type": "delay", "delay": 5.25} for job in jobs},
+        profiles={job[4]: Delay(5.25) for job in jobs},
         nb_hosts=nb_hosts,
     )
     path = tmp_path_factory.mktemp("json") / "workload.json"

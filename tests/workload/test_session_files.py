@@ -11,6 +11,7 @@ import networkx as nx
 import pytest
 
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Delay
 from batsched_py.workload.model import Workload
 from batsched_py.workload.session_files import write_session_graphml, write_session_json
 from batsched_py.workload.session_graph import SessionGraph
@@ -23,9 +24,9 @@ WORKLOAD = Workload(
     "w0",
     [FIRST, SECOND, THIRD],
     {
-        "short": {"type": "delay", "delay": 60},
-        "long": {"type": "delay", "delay": 600},
-        "foreign": {"type": "delay", "delay": 1},
+        "short": Delay(60),
+        "long": Delay(600),
+        "foreign": Delay(1),
     },
     nb_hosts=8,
 )

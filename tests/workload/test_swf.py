@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError
+from batsched_py.protocol.profiles import Homogeneous
 from batsched_py.workload.swf import COLUMNS, LOG_SPEED, SwfLog, read_swf, swf_to_workload, write_swf
 
 RECORD = dict(zip(COLUMNS, (1, 0, 0, 60, 4, -1, -1, 4, 120, -1, 1, 7, -1, -1, -1, -1, -1, -1), strict=True))
@@ -193,9 +194,7 @@ def test_a_record_becomes_a_job(log_of) -> None:
     (job,) = workload.jobs
     assert (job.id, job.submission_time, job.size) == ("w3!12", 0, 4)
     assert job.extra == {"user": 7, "group": 3, "queue": 0}
-    assert workload.profiles == {
-        job.profile: {"type": "parallel_homogeneous", "cpu": 90 * LOG_SPEED, "com": 0}
-    }
+    assert workload.profiles == {job.profile: Homogeneous(90 * LOG_SPEED)}
     assert (workload.name, workload.nb_hosts, workload.path) == ("w3", 8, log.path)
 
 

@@ -1,0 +1,1 @@
+"""The one account of a machine and its jobs, and Batsim's rules."""

@@ -1,0 +1,430 @@
+"""The one account of a machine and its jobs, with every rule of Batsim.
+
+Batsim answers a bad decision by dying without a word. Whoever keeps a ledger is told instead which rule was
+broken, before anything leaves. A simulator owns one. A policy in the same process looks at that same ledger;
+one in another process has its own, which follows the conversation.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable
+from functools import cached_property
+from math import isfinite
+from operator import attrgetter
+from typing import Any
+
+from msgspec import Struct
+
+from batsched_py.errors import RuleBroken
+from batsched_py.ledger.free import FreeHosts
+from batsched_py.ledger.queue import JobQueue
+from batsched_py.ledger.registry import Registry
+from batsched_py.ledger.running import Running, RunningJob
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job, Request
+
+NOWHERE = HostSet()
+
+
+class RejectedJob(Struct, gc=False, eq=False):
+    """A job that was refused for good."""
+
+    job: Job
+    time: float
+
+
+#: What is to be carried out: a start, a rejection, or any other decision.
+Effect = RunningJob | RejectedJob | ev.Event
+
+
+class Ledger:
+    """Who waits, who runs where, and which hosts are free, away, asleep or switching.
+
+    Each method that takes a decision down checks it first, and raises :class:`RuleBroken` with the rule.
+    """
+
+    def __init__(
+        self,
+        begins: ev.SimulationBegins,
+        registry: Registry | None = None,
+        energy: bool = True,
+        nb_pstates: list[int] | None = None,
+    ) -> None:
+        self.hosts = HostSet.range(len(begins.hosts))
+        """Those that compute."""
+        self.nb_hosts = len(begins.hosts)
+        self.queue = JobQueue()
+        self.unfit: dict[str, Job] = {}
+        """Jobs that wait and ask for no host, or for more than there are."""
+        self.running = Running()
+        self.free = FreeHosts(self.hosts)
+        self.unavailable = NOWHERE
+        """The hosts that were taken away, whatever runs on them."""
+        self.all_available = True
+        """Whether there are none of these."""
+        self.asleep = NOWHERE
+        """The hosts that sleep, or slept when they began to switch."""
+        self.switching = NOWHERE
+        """The hosts that are on their way to another power state."""
+        self.quiet = False
+        """Whether nothing but submissions has happened since this was last made true."""
+        self.registry = Registry(begins.profiles, begins.settings) if registry is None else registry
+        self.estimate: Callable[[Job], float] = attrgetter("walltime")
+        """How long a job is expected to run that is submitted."""
+        self.is_to_come: Callable[[str], bool] = _nobody
+        """Whether a job is known that was not submitted yet; a simulator can tell."""
+        self.unheard: set[str] = set()
+        """The jobs that are over without the decision process having heard so; it may still name them."""
+        self._machines = begins.hosts + begins.storages
+        self._energy = energy
+        self._nb_pstates = nb_pstates
+        storages = HostSet.range(len(self._machines)) - self.hosts
+        self._shared = (self.hosts if begins.settings.compute_sharing else NOWHERE) | (
+            storages if begins.settings.storage_sharing else NOWHERE
+        )
+        self._exclusive = not (begins.storages or begins.settings.compute_sharing)
+        self._ended = False
+
+    @property
+    def nb_machines(self) -> int:
+        """All hosts, those for storage included."""
+        return len(self._machines)
+
+    def could_grant(self, request: Request) -> bool:
+        """Whether the machine could ever give a job what it asks for."""
+        return 0 < request.hosts <= self.nb_hosts
+
+    def begin_asleep(self, hosts: HostSet) -> None:
+        """These hosts sleep from the beginning."""
+        self.asleep = hosts
+        self.free.take(self.free.overlap(hosts))
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def submit(self, job: Job) -> None:
+        """A job waits. One that no state of the machine could ever run is in no policy's way."""
+        if self.could_grant(job.request):
+            self.queue.append(job, self.estimate(job))
+        else:
+            self.unfit[job.id] = job
+        if self.registry.collects:
+            self.registry.keep(job)
+
+    def release(self, job_id: str) -> RunningJob | None:
+        """A job has left its hosts, which are free again, except those that were taken away meanwhile."""
+        running = self.running.pop(job_id)
+        if running is None:
+            return None
+        self.quiet = False
+        hosts = running.hosts
+        if not (self._exclusive and self.all_available):
+            hosts = self._without_jobs(hosts - self.unavailable)
+        self.free.give(hosts)
+        if self.registry.collects:
+            self.registry.job_is_over(running.job)
+        return running
+
+    def take_away(self, hosts: HostSet) -> None:
+        """Hosts became unavailable."""
+        self.quiet = False
+        self.free.take(self.free.overlap(hosts))
+        self.unavailable = self.unavailable | hosts
+        self.all_available = False
+
+    def give_back(self, hosts: HostSet) -> None:
+        """Hosts became available again; those with a job on them are free when it ends."""
+        self.quiet = False
+        self.unavailable = self.unavailable - hosts
+        self.all_available = not self.unavailable
+        self._free_idle(hosts - self.asleep - self.switching)
+
+    def switched(self, hosts: HostSet, pstate: int) -> None:
+        """Hosts have reached a power state: those that compute in it are free again."""
+        self.quiet = False
+        asleep = HostSet.of(host for host in hosts if pstate in self._sleep_pstates[host])
+        self.switching = self.switching - hosts
+        self.asleep = self.asleep - hosts | asleep
+        self._free_idle(hosts - asleep - self.unavailable)
+
+    def learn(self, event: ev.Event) -> None:
+        """Something has happened, as a simulator tells it."""
+        match event:
+            case ev.JobSubmitted(job=job):
+                self.registry.meet([job.id])
+                self.submit(job)
+            case ev.JobCompleted(job_id=job_id):
+                self.release(job_id)
+            case ev.HostsUnavailable(hosts=hosts):
+                self.take_away(hosts)
+            case ev.HostsAvailable(hosts=hosts):
+                self.give_back(hosts)
+            case ev.HostsStateChanged(hosts=hosts, pstate=pstate):
+                self.switched(hosts, pstate)
+            case ev.SimulationEnds():
+                self._ended = True
+
+    def busy(self) -> HostSet:
+        """The hosts that run jobs."""
+        mask = 0
+        for running in self.running:
+            mask |= running.hosts.mask
+        return HostSet(mask)
+
+    def settle(self) -> None:
+        """What has happened so far is no news any more."""
+        self.quiet = True
+        self.queue.nb_new = 0
+
+    def _free_idle(self, hosts: HostSet) -> None:
+        idle = self._without_jobs(hosts)
+        self.free.give(idle - self.free.overlap(idle))
+
+    def _without_jobs(self, hosts: HostSet) -> HostSet:
+        """Those of the hosts that compute and have no job."""
+        return (hosts & self.hosts) - self.busy()
+
+    # --- what is decided -------------------------------------------------------------------------
+
+    def start(self, job: Job, hosts: HostSet | None, now: float) -> RunningJob:
+        """A waiting job runs, on these hosts or on the free ones with the lowest numbers."""
+        size, free = job.size, self.free
+        if hosts is not None or not 0 < size <= free.count or self.registry.for_files_only:
+            return self._run(
+                ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
+            )
+        job_id, running = job.id, self.running
+        try:
+            expected_end = now + self.queue.discard(job_id)
+        except KeyError:
+            raise RuleBroken(self._why_not_waiting(job_id)) from None
+        running.count = number = running.count + 1
+        started = RunningJob(job, free.take_lowest(size), now, expected_end, size, number)
+        running.jobs[job_id] = started
+        insort(running.by_end, (expected_end, number, started))
+        return started
+
+    def execute(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
+        """A waiting job runs as the decision says."""
+        running = self._run(decision, now)
+        running.decision = decision
+        return running
+
+    def _run(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
+        job, hosts = self._waiting(decision.job_id), decision.hosts
+        self._check_allocation(decision, job)
+        if hosts in self.free:
+            self.free.take(hosts)
+        else:
+            self._check_sharing(hosts)
+            self.free.take(self.free.overlap(hosts))
+        return self.running.add(job, hosts, now, self._stop_waiting(job), len(hosts))
+
+    def _check_allocation(self, decision: ev.ExecuteJob, job: Job) -> None:
+        hosts, mapping, storages = decision.hosts, decision.mapping, decision.storage_mapping
+        if not hosts:
+            raise RuleBroken("no host was given")
+        self._check_existence(hosts)
+        if (mapping is not None) + (storages is not None) + (decision.io_job is not None) > 1:
+            raise RuleBroken("only one of a mapping, a storage mapping and an IO job can be given")
+        if mapping is not None:
+            if len(mapping) != job.size and not self._is_moldable(job):
+                raise RuleBroken(f"the job has {job.size} executors, the mapping places {len(mapping)}")
+            if not mapping or not all(0 <= place < len(hosts) for place in mapping):
+                raise RuleBroken("the mapping is empty or names a place outside the allocation")
+        elif len(hosts) != job.size and not self._is_moldable(job):
+            raise RuleBroken(f"the job needs {job.size} hosts and was given {len(hosts)} ({hosts})")
+        if storages is not None and not storages:
+            raise RuleBroken("the storage mapping is empty")
+        if (job.workload, job.profile) in self.registry.for_files_only:
+            raise RuleBroken(
+                f"profile {job.profile!r} was registered while the simulation ran; Batsim runs one of its "
+                "kind from a workload file only"
+            )
+
+    def _check_sharing(self, hosts: HostSet) -> None:
+        """Some of these hosts are not free: each must run jobs, and may run more than one."""
+        if away := hosts & self.unavailable:
+            raise RuleBroken(f"hosts {away} are unavailable")
+        if asleep := hosts & (self.asleep | self.switching):
+            raise RuleBroken(f"hosts {asleep} sleep or are switching their power state")
+        if taken := (hosts & self.busy()) - self._shared:
+            raise RuleBroken(f"hosts {taken} are busy and may not be shared")
+
+    def reject(self, job_id: str, now: float) -> RejectedJob:
+        """A waiting job is refused for good."""
+        job = self._waiting(job_id)
+        self.quiet = False
+        self._stop_waiting(job)
+        if self.registry.collects:
+            self.registry.job_is_over(job)
+        return RejectedJob(job, now)
+
+    def kill(self, job_ids: list[str]) -> None:
+        """Running jobs are to stop; they run until they are heard to have ended."""
+        if not job_ids:
+            raise RuleBroken("no job was named")
+        for job_id in job_ids:
+            if job_id not in self.running and job_id not in self.unheard:
+                state = "is waiting" if self._is_waiting(job_id) else "is unknown or has completed"
+                raise RuleBroken(f"job {job_id} {state}; only a running job can be killed")
+
+    def call(self, at: float, now: float) -> None:
+        """A call is asked for."""
+        if not isfinite(at):
+            raise RuleBroken(f"a call at {at:g} will never come")
+        if at <= now:
+            raise RuleBroken(f"a call at {at:g} is not in the future (it is {now:g})")
+
+    def register(self, job: Job) -> None:
+        """A job is made known that is in no workload file; it waits."""
+        self.registry.add_job(job)
+        self.submit(job)
+
+    def switch(self, hosts: HostSet, pstate: int) -> None:
+        """Hosts go over to a power state; until they are there, they are not free."""
+        if not self._energy:
+            raise RuleBroken("power states can be changed with --energy only")
+        if not hosts:
+            raise RuleBroken("no host was given")
+        self._check_existence(hosts)
+        for running in self.running:
+            if busy := hosts & running.hosts:
+                raise RuleBroken(f"hosts {busy} run job {running.job.id} and cannot change their power state")
+        if switching := hosts & self.switching:
+            raise RuleBroken(f"hosts {switching} are switching their power state already")
+        for host in hosts:
+            self._check_pstate(host, pstate)
+        self.quiet = False
+        self.free.take(self.free.overlap(hosts))
+        self.switching = self.switching | hosts
+
+    def _check_pstate(self, host: int, pstate: int) -> None:
+        states = self._sleep_pstates[host]
+        if pstate < 0 or (self._nb_pstates is not None and pstate >= self._nb_pstates[host]):
+            raise RuleBroken(f"host {host} has no power state {pstate}")
+        if any(pstate in ways for ways in states.values()):
+            raise RuleBroken(f"host {host} only passes through power state {pstate}")
+        if pstate in states and host in self.asleep:
+            raise RuleBroken(f"host {host} sleeps already; it can only wake up")
+
+    def note(self, job_id: str, text: str) -> None:
+        """A note is left on a job."""
+        if '"' in text:
+            raise RuleBroken('metadata may not contain the character "')
+        self.tell(job_id)
+
+    def tell(self, job_id: str) -> None:
+        """A job is told something."""
+        if not (
+            job_id in self.running
+            or self._is_waiting(job_id)
+            or job_id in self.unheard
+            or self.is_to_come(job_id)
+        ):
+            raise RuleBroken(f"job {job_id} is unknown or has completed")
+
+    def change_state(self, job_id: str) -> None:
+        """A job is put into a state by hand."""
+        raise RuleBroken(
+            f"job {job_id} cannot be put into a state by hand, Batsim dies of it; execute, reject or kill it"
+        )
+
+    def query_energy(self) -> None:
+        """The energy is asked for."""
+        if not self._energy:
+            raise RuleBroken("the energy can be asked for with --energy only")
+
+    def _check_existence(self, hosts: HostSet) -> None:
+        if hosts.runs()[-1][1] >= self.nb_machines:
+            raise RuleBroken(f"hosts {hosts - HostSet.range(self.nb_machines)} do not exist")
+
+    def _is_waiting(self, job_id: str) -> bool:
+        return self.queue.get(job_id) is not None or job_id in self.unfit
+
+    def _waiting(self, job_id: str) -> Job:
+        job = self.queue.get(job_id) or self.unfit.get(job_id)
+        if job is None:
+            raise RuleBroken(self._why_not_waiting(job_id))
+        return job
+
+    def _stop_waiting(self, job: Job) -> float:
+        """A job waits no longer; how long it is expected to run."""
+        return job.walltime if self.unfit.pop(job.id, None) else self.queue.discard(job.id)
+
+    def _why_not_waiting(self, job_id: str) -> str:
+        if job_id in self.running:
+            return f"job {job_id} is running already"
+        return f"job {job_id} is not waiting (it is unknown, not submitted yet, rejected or completed)"
+
+    def _is_moldable(self, job: Job) -> bool:
+        profiles = self.registry.profiles.get(job.workload, {})
+        profile = profiles.get(job.profile)
+        return profile is not None and profile.is_moldable(profiles)
+
+    @cached_property
+    def _sleep_pstates(self) -> list[dict[int, tuple[int, int]]]:
+        return [host.sleep_pstates for host in self._machines]
+
+    # --- what is decided, as events --------------------------------------------------------------
+
+    def decide(self, decision: ev.Event, now: float) -> Effect:
+        """Take any decision down; what is then to be carried out."""
+        if self._ended:
+            raise RuleBroken("the simulation has ended, nothing can be decided any more")
+        take_down = _DECISIONS.get(type(decision))
+        if take_down is None:
+            raise RuleBroken("Batsim does not know such a decision")
+        effect = take_down(self, decision, now)
+        return decision if effect is None else effect
+
+    def follow(self, reply: ev.Message, now: float) -> None:
+        """Take all decisions of a reply down, which was asked for at ``now``."""
+        time = now
+        self.registry.next_reply()
+        for decision in reply.events:
+            try:
+                if decision.time < time:
+                    raise RuleBroken(f"at {decision.time:g}, before {time:g}; decisions go forward")
+                if decision.time > reply.now:
+                    raise RuleBroken(f"at {decision.time:g}, after the reply's own time {reply.now:g}")
+                time = decision.time
+                self.decide(decision, time)
+            except RuleBroken as broken:
+                raise RuleBroken(f"{describe(decision)}: {broken}") from None
+
+
+def _nobody(job_id: str) -> bool:
+    return False
+
+
+def describe(decision: ev.Event) -> str:
+    """What is decided about which job."""
+    name = type(decision).__name__
+    match decision:
+        case ev.RegisterJob(job=job):
+            return f"{name} {job.id}"
+        case ev.ExecuteJob() | ev.RejectJob() | ev.SetJobMetadata():
+            return f"{name} {decision.job_id}"
+        case _:
+            return name
+
+
+#: How each kind of decision is taken down. Nothing can be wrong with the last one.
+_DECISIONS: dict[type[ev.Event], Callable[[Ledger, Any, float], Effect | None]] = {
+    ev.ExecuteJob: lambda ledger, e, now: ledger.execute(e, now),
+    ev.RejectJob: lambda ledger, e, now: ledger.reject(e.job_id, now),
+    ev.KillJobs: lambda ledger, e, now: ledger.kill(e.job_ids),
+    ev.CallMeLater: lambda ledger, e, now: ledger.call(e.at, now),
+    ev.RegisterProfile: lambda ledger, e, now: ledger.registry.add_profile(e.workload, e.name, e.profile),
+    ev.RegisterJob: lambda ledger, e, now: ledger.register(e.job),
+    ev.RegistrationFinished: lambda ledger, e, now: ledger.registry.finish(),
+    ev.ContinueRegistration: lambda ledger, e, now: ledger.registry.reopen(),
+    ev.SetHostsState: lambda ledger, e, now: ledger.switch(e.hosts, e.pstate),
+    ev.SetJobMetadata: lambda ledger, e, now: ledger.note(e.job_id, e.metadata),
+    ev.QueryEnergy: lambda ledger, e, now: ledger.query_energy(),
+    ev.TellJob: lambda ledger, e, now: ledger.tell(e.job_id),
+    ev.ChangeJobState: lambda ledger, e, now: ledger.change_state(e.job_id),
+    ev.WaitingTimeAnswer: lambda ledger, e, now: None,
+}

@@ -1,0 +1,241 @@
+"""The waiting jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from batsched_py.protocol.jobs import Job
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from batsched_py.ledger.columns import Columns
+    from batsched_py.ledger.free import FreeHosts
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+else:
+    Floats = Integers = Any
+
+#: A condition on size and estimated run time, true or false for one job, or for a column of them at once.
+Condition = Callable[[Any, Any], Any]
+
+#: Fewer jobs than this are gone through one by one.
+_FEW = 96
+
+#: So many gaps more than there are jobs are left open.
+_GAPS = 32
+
+
+class Waiting:
+    """Some waiting jobs as columns of numbers, in submission order."""
+
+    def __init__(self, columns: Columns, places: Integers) -> None:
+        self._columns = columns
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @property
+    def size(self) -> Integers:
+        """How many hosts each job asks for."""
+        return self._columns.sizes[self._places]
+
+    @property
+    def estimate(self) -> Floats:
+        """How long each job is expected to run: its walltime, unless the policy knows better."""
+        return self._columns.estimates[self._places]
+
+    @property
+    def submission(self) -> Floats:
+        """When each job was submitted."""
+        return self._columns.submissions[self._places]
+
+    @property
+    def user(self) -> Integers:
+        """Who submitted each job, by number in :attr:`JobQueue.users`."""
+        return self._columns.users[self._places]
+
+
+#: Gives each of some waiting jobs a score; the lowest goes first, equal ones go in submission order.
+Score = Callable[[Waiting], Floats]
+
+
+class JobQueue:
+    """Waiting jobs, in submission order or in the one that the policy has chosen.
+
+    A job that leaves in the middle leaves a gap; gaps are closed before they are more than the jobs. Where
+    many wait, or where they wait in an order, what conditions and scores are about also stands in numpy
+    columns, so that ten thousand waiting jobs are searched and compared in some microseconds instead of one
+    by one.
+    """
+
+    def __init__(self) -> None:
+        self.users: dict[str | None, int] = {}
+        """Whose jobs have waited here, numbered; known from when :attr:`Waiting.user` is first asked for."""
+        self._score: Score | None = None
+        self._place: dict[str, int] = {}
+        self._jobs: list[Job | None] = []
+        self._estimates: list[float] = []
+        self._first = 0
+        self._most = 64
+        """So many places are used before gaps are closed."""
+        self.nb_new = 0
+        """How many jobs have joined since this was last made 0."""
+        self._columns: Columns | None = None
+
+    # --- what a policy asks ----------------------------------------------------------------------
+
+    @property
+    def head(self) -> Job:
+        """The job that is first in line."""
+        place = self._first
+        if self._score is not None:
+            columns = self._as_columns()
+            places = columns.places()
+            place = int(places[self._score(Waiting(columns, places)).argmin()])
+        job = self._jobs[place]
+        assert job is not None
+        return job
+
+    def estimate(self, job: Job) -> float:
+        """How long a waiting job is expected to run."""
+        return self._estimates[self._place[job.id]]
+
+    def where(
+        self,
+        free: FreeHosts,
+        condition: Condition | None = None,
+        score: Score | None = None,
+        only_new: bool = False,
+    ) -> Iterator[Job]:
+        """The jobs for which enough hosts are free, and that meet a condition, one after another.
+
+        The condition is a plain expression such as ``lambda size, estimate: (size <= 4) | (estimate < 60)``.
+        Both demands may become stricter while the jobs are gone through: they are made anew of each job. Jobs
+        come in the order of their scores, else in the queue's. With ``only_new``, only those are looked at
+        that have joined since :attr:`nb_new` was last made 0.
+        """
+        jobs = self._jobs
+        first = max(self._first, len(jobs) - self.nb_new) if only_new else self._first
+        score = score or self._score
+        if score is None and len(jobs) - first < _FEW:
+            for job, estimate in zip(jobs[first:], self._estimates[first:], strict=True):
+                if (
+                    job is not None
+                    and job.size <= free.count
+                    and (condition is None or condition(job.size, estimate))
+                    and job.id in self._place
+                ):
+                    yield job
+            return
+        columns = self._as_columns()
+        found = columns.not_wider(first, free.count)
+        if score is not None:
+            found = found[score(Waiting(columns, found)).argsort(kind="stable")]
+        sizes, estimates = columns.sizes[found], columns.estimates[found]
+        while len(found):
+            meets = sizes <= free.count
+            if condition is not None:
+                meets &= condition(sizes, estimates)
+            next_one = int(meets.argmax())
+            if not meets[next_one]:
+                return
+            job = jobs[found[next_one]]
+            if job is not None and job.id in self._place:
+                yield job
+            rest = slice(next_one + 1, None)
+            found, sizes, estimates = found[rest], sizes[rest], estimates[rest]
+
+    def __iter__(self) -> Iterator[Job]:
+        """The jobs in order; those that leave before their turn are passed over."""
+        jobs: list[Job | None] = self._jobs[self._first :]
+        if self._score is not None and jobs:
+            columns = self._as_columns()
+            places = columns.places()
+            order = self._score(Waiting(columns, places)).argsort(kind="stable")
+            jobs = [self._jobs[place] for place in places[order].tolist()]
+        for job in jobs:
+            if job is not None and job.id in self._place:
+                yield job
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def __contains__(self, job: Job) -> bool:
+        return job.id in self._place
+
+    def get(self, job_id: str) -> Job | None:
+        """The waiting job of this name, if there is one."""
+        place = self._place.get(job_id)
+        return None if place is None else self._jobs[place]
+
+    # --- what happens to it ----------------------------------------------------------------------
+
+    def order_by(self, score: Score) -> None:
+        """Keep the jobs in the order of their scores."""
+        self._score = score
+
+    def append(self, job: Job, estimate: float) -> None:
+        """A job joins; it is expected to run for so long."""
+        if len(self._jobs) == self._most:
+            self._close_gaps()
+        self._place[job.id] = len(self._jobs)
+        self._jobs.append(job)
+        self._estimates.append(estimate)
+        self.nb_new += 1
+        if self._columns is not None:
+            self._columns.append(job, estimate)
+
+    def discard(self, job_id: str) -> float:
+        """A job leaves; how long it was expected to run."""
+        jobs, place = self._jobs, self._place.pop(job_id)
+        estimate, end = self._estimates[place], len(jobs)
+        jobs[place] = None
+        if self._columns is not None:
+            self._columns.remove(place)
+        if place == self._first:
+            while place < end and jobs[place] is None:
+                place += 1
+            self._first = place
+        elif place + 1 == end:
+            while jobs[place] is None:
+                place -= 1
+            self._shorten(place + 1)
+        elif end - self._first > 2 * len(self._place) + _GAPS:
+            self._close_gaps()
+        return estimate
+
+    def expect(self, job: Job, estimate: float) -> None:
+        """Change how long a waiting job is expected to run."""
+        place = self._place[job.id]
+        self._estimates[place] = estimate
+        if self._columns is not None:
+            self._columns.estimates[place] = estimate
+
+    def _shorten(self, end: int) -> None:
+        self._jobs = self._jobs[:end]
+        self._estimates = self._estimates[:end]
+        if self._columns is not None:
+            self._columns.shorten(end)
+
+    def _close_gaps(self) -> None:
+        """Move the jobs together, and make room for as many more."""
+        places = [place for place, job in enumerate(self._jobs) if job is not None]
+        self._jobs = [self._jobs[place] for place in places]
+        self._estimates = [self._estimates[place] for place in places]
+        self._place = {job.id: place for place, job in enumerate(self._jobs) if job is not None}
+        self._first = 0
+        self._columns = None
+        while len(places) > self._most // 2:
+            self._most *= 2
+
+    def _as_columns(self) -> Columns:
+        if self._columns is None:
+            from batsched_py.ledger.columns import Columns
+
+            self._columns = Columns(self._jobs, self._estimates, self.users)
+        return self._columns

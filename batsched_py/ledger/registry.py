@@ -1,0 +1,124 @@
+"""The profiles that jobs may use, and the names that are used up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from batsched_py.errors import RuleBroken
+from batsched_py.protocol.events import Settings
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Composed, Profile, Trace
+
+
+class Registry:
+    """All workloads' profiles by workload and name, and the names under which no job can be made known.
+
+    As in Batsim, a profile that may not be reused is dropped when the first job that used it is over, and
+    its name is then dead for good. Jobs that were submitted before that keep what they do.
+    """
+
+    def __init__(self, profiles: Mapping[str, Mapping[str, Profile]], settings: Settings) -> None:
+        self.profiles: dict[str, dict[str, Profile]] = {
+            workload: dict(named) for workload, named in profiles.items()
+        }
+        self.collects = settings.dynamic_jobs and not settings.profile_reuse
+        """Whether profiles are dropped."""
+        self.for_files_only: set[tuple[str, str]] = set()
+        """The registered ones, by workload and name, of kinds that Batsim runs from a workload file only."""
+        self._kept: dict[str, Profile] = {}
+        """What jobs do that are not over, where profiles are dropped."""
+        self._dynamic = settings.dynamic_jobs
+        self._open = settings.dynamic_jobs
+        self._reopened = False
+        self._met: set[str] = set()
+        self._registered: defaultdict[str, set[str]] = defaultdict(set)
+        self._dead: defaultdict[str, set[str]] = defaultdict(set)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether jobs may be registered, now or from the next reply on."""
+        return self._open or self._reopened
+
+    def meet(self, job_ids: Iterable[str]) -> None:
+        """These names are taken; kept where jobs can be registered."""
+        if self._dynamic:
+            self._met.update(job_ids)
+
+    def add_profile(self, workload: str, name: str, profile: Profile) -> None:
+        """Make a profile known."""
+        self._check_open()
+        if name in self.profiles.get(workload, {}) or name in self._dead[workload]:
+            raise RuleBroken(f"profile {name!r} exists already in workload {workload!r}")
+        self.profiles.setdefault(workload, {})[name] = profile
+        self._registered[workload].add(name)
+        if isinstance(profile, Composed | Trace):
+            self.for_files_only.add((workload, name))
+
+    def add_job(self, job: Job) -> None:
+        """Make a job known."""
+        self._check_open()
+        if job.id in self._met:
+            raise RuleBroken(f"job {job.id} exists already")
+        workload, name = job.workload, job.profile
+        if workload not in self.profiles:
+            raise RuleBroken(f"workload {workload!r} does not exist; register a profile in it first")
+        if name in self._dead[workload]:
+            raise RuleBroken(
+                f"profile {name!r} was dropped when the first job that used it was over "
+                "(--enable-profile-reuse keeps it)"
+            )
+        if name not in self.profiles[workload]:
+            raise RuleBroken(f"profile {name!r} does not exist in workload {workload!r}")
+        self._met.add(job.id)
+
+    def finish(self) -> None:
+        """No more will be registered."""
+        self._open = False
+
+    def reopen(self) -> None:
+        """After all, more may be registered; from the next reply on."""
+        self._reopened = True
+
+    def next_reply(self) -> None:
+        """Another reply is about to be made."""
+        if self._reopened:
+            self._open, self._reopened = True, False
+
+    def profile_of(self, job: Job) -> Profile:
+        """What a job does that is not over."""
+        if self.collects:
+            return self._kept[job.id]
+        return self.profiles[job.workload][job.profile]
+
+    def keep(self, job: Job) -> None:
+        """A job is submitted: whatever is dropped until then, it will do what its profile says now."""
+        profile = self.profiles.get(job.workload, {}).get(job.profile)
+        if profile is not None:
+            self._kept[job.id] = profile
+
+    def job_is_over(self, job: Job) -> None:
+        """Drop the job's profile with all its parts."""
+        self._kept.pop(job.id, None)
+        self._drop(job.workload, job.profile)
+
+    def _drop(self, workload: str, name: str) -> None:
+        profiles = self.profiles.get(workload, {})
+        if name in self._dead[workload] or name not in profiles:
+            return
+        self._dead[workload].add(name)
+        profile = profiles[name]
+        if isinstance(profile, Composed):
+            for part in profile.parts:
+                self._drop(workload, part)
+        if name in self._registered[workload]:
+            self._registered[workload].remove(name)
+            del profiles[name]
+
+    def _check_open(self) -> None:
+        if not self._dynamic:
+            raise RuleBroken(
+                "the simulator does not accept dynamic jobs (start it with --enable-dynamic-jobs)"
+            )
+        if not self._open:
+            raise RuleBroken("registration was declared finished")

@@ -1,0 +1,77 @@
+"""The running jobs."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from batsched_py.protocol.events import ExecuteJob
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job
+
+
+class RunningJob(Struct, gc=False, eq=False):
+    """A job on its hosts."""
+
+    job: Job
+    hosts: HostSet
+    start: float
+    expected_end: float
+    """When its walltime will be over, or when the policy expects it to end."""
+    nb_hosts: int
+    """How many hosts it has."""
+    number: int
+    """How many were started until then; of jobs that are expected to end at once, this one breaks the tie."""
+    decision: ExecuteJob | None = None
+    """What was decided, where that says more than which hosts."""
+
+
+class Running:
+    """The running jobs, ordered by expected end."""
+
+    def __init__(self) -> None:
+        self.by_end: list[tuple[float, int, RunningJob]] = []
+        """Expected end, number and job."""
+        self.jobs: dict[str, RunningJob] = {}
+        """The same by name."""
+        self.count = 0
+        """How many were started so far."""
+
+    def add(self, job: Job, hosts: HostSet, start: float, run_time: float, nb_hosts: int) -> RunningJob:
+        """A job was started, and is expected to run for so long."""
+        self.count = number = self.count + 1
+        expected_end = start + run_time
+        self.jobs[job.id] = running = RunningJob(job, hosts, start, expected_end, nb_hosts, number)
+        insort(self.by_end, (expected_end, number, running))
+        return running
+
+    def pop(self, job_id: str) -> RunningJob | None:
+        """A job has ended; it is returned if it was running."""
+        running = self.jobs.pop(job_id, None)
+        if running is not None:
+            by_end = self.by_end
+            del by_end[bisect_left(by_end, (running.expected_end, running.number))]
+        return running
+
+    def expect(self, job_id: str, run_time: float) -> None:
+        """A job is now expected to run for so long in all."""
+        running = self.jobs[job_id]
+        by_end = self.by_end
+        del by_end[bisect_left(by_end, (running.expected_end, running.number))]
+        running.expected_end = running.start + run_time
+        insort(by_end, (running.expected_end, running.number, running))
+
+    def get(self, job_id: str) -> RunningJob | None:
+        """The running job of this name, if there is one."""
+        return self.jobs.get(job_id)
+
+    def __iter__(self) -> Iterator[RunningJob]:
+        return (running for _, _, running in self.by_end)
+
+    def __len__(self) -> int:
+        return len(self.by_end)
+
+    def __contains__(self, job_id: str) -> bool:
+        return job_id in self.jobs

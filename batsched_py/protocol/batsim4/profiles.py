@@ -1,0 +1,218 @@
+"""How Batsim 4 spells profiles, in messages and in workload files.
+
+Reading understands the shape of a profile and judges no more than that: whether its numbers make sense, and
+whether anybody can run it, is for a simulator to say. Reading never fails, for a simulator may know more
+types of profiles than we do, and who decides for it need not understand them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from batsched_py.protocol.batsim4.numbers import is_natural, is_number
+from batsched_py.protocol.profiles import (
+    Composed,
+    DataStaging,
+    Delay,
+    FileSystemAccess,
+    Homogeneous,
+    HomogeneousTotal,
+    MpiTrace,
+    Parallel,
+    Profile,
+    Receive,
+    Send,
+    Unintelligible,
+    UsageTrace,
+)
+from batsched_py.protocol.shown import shown
+
+
+def profile_from_json(fields: dict[str, Any]) -> Profile:
+    """Read a profile object."""
+    name = fields.get("type")
+    kind = _KINDS.get(name) if isinstance(name, str) else None
+    try:
+        if kind is None:
+            raise _Fault(f"has the type {shown(name)}; known are {', '.join(_KINDS)}")
+        return kind.read(fields)
+    except _Fault as fault:
+        code = fields.get("ret")
+        return Unintelligible(fields, str(fault), return_code=code if isinstance(code, int) else 0)
+
+
+def profile_to_json(profile: Profile) -> dict[str, Any]:
+    """The object that describes a profile, spelled as it was when it was read."""
+    if isinstance(profile, Unintelligible):
+        return profile.fields
+    return _KINDS[profile.kind].write(profile)
+
+
+class _Fault(Exception):
+    """What is wrong with the shape of a profile."""
+
+
+def _number(name: str, value: Any) -> float:
+    """A number that a double can hold, as it was given."""
+    if is_number(value):
+        return value  # type: ignore[no-any-return]
+    raise _Fault(f"needs a number as `{name}`, not {shown(value)}")
+
+
+def _numbers(name: str, value: Any) -> tuple[float, ...]:
+    if not isinstance(value, list):
+        raise _Fault(f"needs a list of numbers as `{name}`, not {shown(value)}")
+    return tuple([_number(name, item) for item in value])
+
+
+def _positive_integer(name: str, value: Any) -> int:
+    if not is_natural(value) or not value:
+        raise _Fault(f"needs an integer of 1 or more as `{name}`, not {shown(value)}")
+    return int(value)
+
+
+def _return_code(name: str, value: Any) -> int:
+    if not is_natural(value):
+        raise _Fault(f"needs an integer of 0 or more as `{name}`, not {shown(value)}")
+    return int(value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _Fault(f"needs a text as `{name}`, not {shown(value)}")
+    return value
+
+
+def _regex(name: str, value: Any) -> str:
+    pattern = _text(name, value)
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise _Fault(f"has a `{name}` that cannot be read: {error}") from None
+    return pattern
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+        raise _Fault(f"needs a list of profile names as `{name}`")
+    return tuple(value)
+
+
+def _object(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _Fault(f"needs an object as `{name}`, not {shown(value)}")
+    return value
+
+
+#: What understands the value of a field of this name, or raises :class:`_Fault`.
+_Reader = Callable[[str, Any], Any]
+
+
+class _Kind:
+    """One type of profiles: its class, and for each field the attribute that it is and how it is read."""
+
+    def __init__(
+        self, cls: type[Profile], fields: dict[str, tuple[str, _Reader]], optional: tuple[str, ...] = ()
+    ) -> None:
+        self._cls = cls
+        self._fields = fields | {"ret": ("return_code", _return_code)}
+        self._required = [(name, reader) for name, (_, reader) in fields.items() if name not in optional]
+        self._usual = ("type", *fields)
+
+    def read(self, fields: dict[str, Any]) -> Profile:
+        """The profile that these fields describe."""
+        rules, values, extra = self._fields, {}, {}
+        for name, value in fields.items():
+            if name in rules:
+                attribute, reader = rules[name]
+                values[attribute] = reader(name, value)
+            elif name != "type":
+                extra[name] = value
+        for name, reader in self._required:
+            if name not in fields:
+                reader(name, None)
+        spelling = tuple(fields)
+        if spelling == self._usual:
+            return self._cls(**values)
+        if spelling == self._spelling(values.get("return_code", 0), extra):
+            spelling = ()
+        return self._cls(**values, extra=extra or None, spelling=spelling)
+
+    def write(self, profile: Profile) -> dict[str, Any]:
+        """The fields that describe a profile."""
+        extra = profile.extra or {}
+        fields: dict[str, Any] = {}
+        for name in profile.spelling or self._spelling(profile.return_code, extra):
+            if name == "type":
+                fields[name] = profile.kind
+            elif name in extra:
+                fields[name] = extra[name]
+            else:
+                fields[name] = getattr(profile, self._fields[name][0])
+        return fields
+
+    def _spelling(self, return_code: int, extra: dict[str, Any]) -> tuple[str, ...]:
+        """The fields that are spelled out where nothing else is asked for."""
+        return (*self._usual, "ret", *extra) if return_code else (*self._usual, *extra)
+
+
+class _FileSystemKind(_Kind):
+    """Its storage may also be called ``host``, and one of its numbers is enough."""
+
+    def __init__(self) -> None:
+        fields: dict[str, tuple[str, _Reader]] = {
+            "bytes_to_read": ("bytes_read", _number),
+            "bytes_to_write": ("bytes_written", _number),
+            "storage": ("storage", _text),
+        }
+        super().__init__(FileSystemAccess, fields, optional=tuple(fields))
+        self._legacy = _Kind(FileSystemAccess, fields | {"host": fields["storage"]}, (*fields, "host"))
+
+    def read(self, fields: dict[str, Any]) -> Profile:
+        if "bytes_to_read" not in fields and "bytes_to_write" not in fields:
+            raise _Fault("needs `bytes_to_read` or `bytes_to_write`")
+        if "host" in fields and "storage" not in fields:
+            return self._legacy.read(fields)
+        return super().read(fields)
+
+    def write(self, profile: Profile) -> dict[str, Any]:
+        legacy = "host" in profile.spelling and "storage" not in profile.spelling
+        return self._legacy.write(profile) if legacy else super().write(profile)
+
+
+_WORK: dict[str, tuple[str, _Reader]] = {"cpu": ("work", _number), "com": ("bytes_sent", _number)}
+
+_KINDS = {
+    "delay": _Kind(Delay, {"delay": ("seconds", _number)}),
+    "parallel": _Kind(Parallel, {"cpu": ("work", _numbers), "com": ("bytes_sent", _numbers)}),
+    "parallel_homogeneous": _Kind(Homogeneous, _WORK, optional=("com",)),
+    "parallel_homogeneous_total": _Kind(HomogeneousTotal, _WORK, optional=("com",)),
+    "composed": _Kind(
+        Composed,
+        {"repeat": ("repeat", _positive_integer), "seq": ("sequence", _names)},
+        optional=("repeat",),
+    ),
+    "send": _Kind(
+        Send, {"msg": ("message", _object), "sleeptime": ("seconds", _number)}, optional=("sleeptime",)
+    ),
+    "recv": _Kind(
+        Receive,
+        {
+            "regex": ("regex", _regex),
+            "success": ("success", _text),
+            "failure": ("failure", _text),
+            "timeout": ("timeout", _text),
+            "polltime": ("poll_seconds", _number),
+        },
+        optional=("regex", "success", "failure", "timeout", "polltime"),
+    ),
+    "parallel_homogeneous_pfs": _FileSystemKind(),
+    "data_staging": _Kind(
+        DataStaging,
+        {"nb_bytes": ("bytes_moved", _number), "from": ("source", _text), "to": ("target", _text)},
+    ),
+    "smpi": _Kind(MpiTrace, {"trace": ("file", _text)}),
+    "usage_trace": _Kind(UsageTrace, {"trace": ("file", _text)}),
+}

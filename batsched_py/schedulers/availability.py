@@ -1,0 +1,79 @@
+"""How many hosts will be free, and when."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from math import inf
+
+
+class AvailabilityProfile:
+    """The number of free hosts as a step function of time, from now on.
+
+    >>> profile = AvailabilityProfile(now=0, free=4)
+    >>> profile.take(10, 20, 3)
+    >>> profile.earliest(size=2, duration=10)
+    0
+    >>> profile.earliest(size=2, duration=11)
+    20
+    """
+
+    def __init__(self, now: float, free: int) -> None:
+        self._times = [now]
+        self._free = [free]
+
+    def free_at(self, time: float) -> int:
+        """How many hosts are free at a time."""
+        return self._free[bisect_right(self._times, time) - 1]
+
+    def earliest(self, size: int, duration: float) -> float:
+        """The earliest time from which so many hosts are free for so long; infinite if there is none."""
+        return self.earlier(size, duration, inf, inf)
+
+    def earlier(self, size: int, duration: float, reserved: float, before: float) -> float:
+        """The earliest time to which a reservation can move, if there is one ``before`` some time.
+
+        Otherwise it stays where it is. Its own hosts are among those that it can have when it moves.
+        """
+        times, free = self._times, self._free
+        start, last = times[0], len(times) - 1
+        for step, count in enumerate(free):
+            end = times[step + 1] if step < last else inf
+            if count < size:
+                start = end
+                if start >= before or start >= reserved:
+                    break
+            elif end >= start + duration or end >= reserved:
+                return start
+        return reserved
+
+    def take(self, start: float, end: float, count: int) -> None:
+        """Let ``count`` hosts fewer be free from ``start`` until ``end``."""
+        start = max(start, self._times[0])
+        if not start < end:
+            return
+        first = self._step(start)
+        last = self._step(end) if end < inf else len(self._times)
+        free = self._free
+        for step in range(first, last):
+            free[step] -= count
+        for step in (last, first):
+            if 0 < step < len(free) and free[step] == free[step - 1]:
+                del self._times[step], free[step]
+
+    def give(self, start: float, end: float, count: int) -> None:
+        """Let ``count`` hosts more be free from ``start`` until ``end``."""
+        self.take(start, end, -count)
+
+    def advance(self, now: float) -> None:
+        """Forget what was before ``now``."""
+        past = bisect_right(self._times, now) - 1
+        del self._times[:past], self._free[:past]
+        self._times[0] = now
+
+    def _step(self, time: float) -> int:
+        """The step that begins at ``time``, made if there is none."""
+        step = bisect_left(self._times, time)
+        if step == len(self._times) or self._times[step] != time:
+            self._times.insert(step, time)
+            self._free.insert(step, self._free[step - 1])
+        return step

@@ -1,0 +1,96 @@
+"""Which profiles the built-in Batsim can run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import structs
+
+from batsched_py.protocol.clock import to_tick
+from batsched_py.protocol.profiles import (
+    DataStaging,
+    Delay,
+    FileSystemAccess,
+    Homogeneous,
+    Parallel,
+    Profile,
+    Receive,
+    Send,
+    Trace,
+    Unintelligible,
+)
+
+
+def refusal(profile: Profile, ignore_communication: bool) -> str | None:
+    """Why a profile cannot be run, if that is so: a sentence about it that lacks its subject.
+
+    There is no network model. What sends bytes is refused, or with ``ignore_communication`` runs as if that
+    took no time: then nothing is left of a profile that only moves bytes.
+    """
+    fault = _fault(profile)
+    if fault is None and profile.sends_bytes and not ignore_communication:
+        return (
+            f"(type {profile.kind}) sends bytes, and the built-in Batsim has no network model; "
+            "use --ignore-communication to leave them out, or a real Batsim"
+        )
+    return fault
+
+
+def _fault(profile: Profile) -> str | None:
+    """What no simulator without SimGrid can make sense of."""
+    match profile:
+        case Homogeneous(work=work, bytes_sent=amount):
+            return _negative("cpu", work) or _negative("com", amount)
+        case Delay(seconds=seconds):
+            return _not_positive("delay", seconds)
+        case Parallel():
+            return _misshapen(profile)
+        case Send(seconds=seconds):
+            return _not_positive("sleeptime", seconds)
+        case Receive(poll_seconds=seconds):
+            return _not_positive("polltime", seconds)
+        case FileSystemAccess(bytes_read=read, bytes_written=written):
+            return _negative("bytes_to_read", read) or _negative("bytes_to_write", written)
+        case DataStaging(bytes_moved=amount):
+            return _negative("nb_bytes", amount)
+        case Trace():
+            return f"replays a trace (type {profile.kind}), which needs SimGrid; use a real Batsim for it"
+        case Unintelligible(fault=fault):
+            return fault
+    return None
+
+
+def _negative(name: str, value: float) -> str | None:
+    return None if value >= 0 else f"needs a number that is not negative as `{name}`, not {value!r}"
+
+
+def _not_positive(name: str, seconds: float) -> str | None:
+    return None if seconds > 0 else f"needs a `{name}` above 0"
+
+
+def _misshapen(profile: Parallel) -> str | None:
+    hosts, pairs = len(profile.work), len(profile.bytes_sent)
+    if not hosts:
+        return "needs one number at least as `cpu`"
+    if pairs != hosts**2:
+        return f"needs {hosts**2} numbers as `com`, it has {pairs}"
+    return _negative("cpu", min(profile.work)) or _negative("com", min(profile.bytes_sent))
+
+
+def as_registered(profile: Profile) -> Profile:
+    """What Batsim makes of a profile that it is sent: it writes it down with six decimals first."""
+    rounded = {
+        name: ticks for name, value in structs.asdict(profile).items() if (ticks := _to_ticks(value)) != value
+    }
+    return structs.replace(profile, **rounded) if rounded else profile
+
+
+def _to_ticks(value: Any) -> Any:
+    match value:
+        case float():
+            return to_tick(value)
+        case tuple() | list():
+            return type(value)(map(_to_ticks, value))
+        case dict():
+            return {key: _to_ticks(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,25 @@
+"""What is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from batsched_py.protocol.events import Event, Settings
+from batsched_py.simulator.platform import Platform
+from batsched_py.workload.model import Workload
+
+
+class Setup(Struct, frozen=True):
+    """A machine, the workloads that are played on it, and what is allowed meanwhile."""
+
+    platform: Platform
+    workloads: Sequence[Workload] = ()
+    settings: Settings = Settings()
+    ignore_communication: bool = False
+    """Whether what sends bytes runs as if that took no time; otherwise it is refused."""
+    energy: bool = False
+    """Whether the energy that hosts draw is accounted for, and their power states may be changed."""
+    events: Sequence[Sequence[Event]] = ()
+    """What happens from outside, as lists in the order of time."""

@@ -1,0 +1,24 @@
+"""What the parts of a simulation have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from batsched_py.simulator.agenda import Agenda
+from batsched_py.simulator.machines import Machines
+from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.platform import PlatformHost
+from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
+
+
+class Stage(Struct):
+    """The hosts, the clock, and where it is written down what happens."""
+
+    hosts: Sequence[PlatformHost]
+    agenda: Agenda
+    machines: Machines
+    outputs: Outputs
+    energy: EnergyTrace | None
+    states: MachineStateTrace | None

@@ -1,0 +1,40 @@
+"""Writing down a conversation while it is held, from between the two sides."""
+
+from __future__ import annotations
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol.dialect import Codec, Dialect
+from batsched_py.protocol.dialects import BATSIM4
+from batsched_py.protocol.events import SimulationEnds
+from batsched_py.wire.conversation import ConversationFile
+from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
+
+
+def record(front: AnsweringEnd, back: AskingEnd, file: ConversationFile, dialect: Dialect = BATSIM4) -> int:
+    """Pass each request of the simulator in front to the decision process behind, and each reply back.
+
+    Nothing is changed or judged on its way, and each message is on file before it is passed on, so that the
+    file ends with whatever stopped the conversation. Returns the number of exchanges once the reply to
+    SIMULATION_ENDS has been passed on.
+    """
+    codec = dialect.codec()
+    exchanges = 0
+    ended = False
+    while not ended:
+        request = front.receive()
+        file.write("batsim", request)
+        reply = back.ask(request)
+        file.write("scheduler", reply)
+        front.send(reply)
+        exchanges += 1
+        ended = _ends(request, codec)
+    return exchanges
+
+
+def _ends(request: bytes, codec: Codec) -> bool:
+    if codec.answer(request) is not None:
+        return False
+    try:
+        return any(isinstance(event, SimulationEnds) for event in codec.decode_request(request).events)
+    except ProtocolError:
+        return False

@@ -1,0 +1,264 @@
+"""Holding a recorded conversation again with one of its sides, up to the first difference.
+
+Messages are compared by what they mean: hosts as sets, numbers to the six decimals of the wire. Where the
+files of the workloads lie does not matter, nor how the simulator spreads the events of one instant over
+messages: Batsim itself now and then splits simultaneous submissions.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from math import isclose
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct, structs
+
+from batsched_py.errors import Deadlock, ProtocolError, RuleBroken
+from batsched_py.protocol.clock import TICK
+from batsched_py.protocol.dialect import Dialect
+from batsched_py.protocol.dialects import BATSIM4
+from batsched_py.protocol.events import Message, SimulationBegins
+from batsched_py.wire.conversation import Exchange
+
+#: An event as JSON spells it.
+Spelled = dict[str, Any]
+
+#: The keys and indices that lead to a part of it.
+Trail = tuple[str | int, ...]
+
+#: Numbers agree that are at most one tick of the wire's clock apart, and a bit for what rounding adds to it;
+#: of a number too large for that, Batsim keeps what a double can hold.
+TICKS = 1.1
+RELATIVE_TOLERANCE = 1e-14
+
+#: Of an event with a longer text, only the part that differs is shown.
+LONG = 400
+
+
+class Difference(Struct, frozen=True):
+    """Where a replay left the recording."""
+
+    line: int
+    """Of the recorded message, from 1 on."""
+    time: float
+    place: str
+    """Which event of the recording or of the message it is, from 0 on, and what in it."""
+    recorded: str
+    replayed: str
+
+
+class Agreement(Struct, frozen=True):
+    """How many events were as recorded, and what then was not, if anything."""
+
+    equal: int
+    difference: Difference | None = None
+
+
+class Simulates(Protocol):
+    """The side of the simulator, such as a :class:`~batsched_py.simulator.engine.Batsim`."""
+
+    def begin(self) -> Message:
+        """What is said first."""
+
+    def advance(self, reply: Message) -> Message | None:
+        """What is said upon a reply, if anything."""
+
+
+class Turn(Struct, frozen=True):
+    """An exchange of a recording, understood."""
+
+    line: int
+    now: float
+    happenings: list[Spelled]
+    reply: Message | None
+
+
+def understand(conversation: Sequence[Exchange], dialect: Dialect = BATSIM4) -> list[Turn]:
+    """What was said in a recording, once it was opened.
+
+    What is not a message of the dialect is an error with its line.
+    """
+    decides, simulates = dialect.codec(), dialect.codec()
+    turns = []
+    for exchange in conversation:
+        if decides.answer(exchange.request) is not None:
+            continue
+        line = exchange.line
+        try:
+            request = decides.decode_request(exchange.request)
+            happenings = _happenings(request, dialect)
+            line += 1
+            reply = None if exchange.reply is None else simulates.decode_reply(exchange.reply)
+        except ProtocolError as error:
+            raise ProtocolError(f"line {line} of the recording: {error}") from None
+        turns.append(Turn(exchange.line, request.now, happenings, reply))
+    return turns
+
+
+def replay_to_decision(
+    conversation: Sequence[Exchange], answer: Callable[[bytes], bytes], dialect: Dialect = BATSIM4
+) -> Agreement:
+    """Send the recorded requests to whoever ``answer``s them, and compare the replies.
+
+    A request without a reply in the recording is sent as well, for it may be what broke the decision process.
+    """
+    turns = {turn.line: turn for turn in understand(conversation, dialect)}
+    codec = dialect.codec()
+    equal = 0
+    for exchange in conversation:
+        said = answer(exchange.request)
+        turn = turns.get(exchange.line)
+        if turn is None:
+            continue
+        replayed = codec.decode_reply(said)
+        if turn.reply is None:
+            continue
+        pairs = zip_longest(_decisions(turn.reply, dialect), _decisions(replayed, dialect))
+        for index, (theirs, ours) in enumerate(pairs):
+            if (path := differs(theirs, ours, dialect.resolution)) is not None:
+                place = f"decision {index} of the reply"
+                return Agreement(equal, _difference(turn.line + 1, turn.now, place, path, theirs, ours))
+            equal += 1
+        now, our_now = turn.reply.now, replayed.now
+        if differs(now, our_now, dialect.resolution) is not None:
+            difference = Difference(turn.line + 1, turn.now, "`now` of the reply", str(now), str(our_now))
+            return Agreement(equal, difference)
+    return Agreement(equal)
+
+
+class RecordedProcess:
+    """A decision process that decides as recorded.
+
+    It gives each recorded reply as soon as it has heard all that was replied to, in however many messages.
+    """
+
+    def __init__(self, turns: Sequence[Turn]) -> None:
+        self._turns = deque(turns)
+        self._unanswered = 0
+
+    def react(self, request: Message) -> Message:
+        """Answer one request of the simulator."""
+        self._unanswered += len(request.events)
+        reply = Message(request.now, [])
+        while self._turns and len(self._turns[0].happenings) <= self._unanswered:
+            turn = self._turns.popleft()
+            self._unanswered -= len(turn.happenings)
+            if turn.reply is not None:
+                reply.events += turn.reply.events
+                reply.now = max(reply.now, turn.reply.now)
+        return reply
+
+
+def replay_to_batsim(
+    conversation: Sequence[Exchange], batsim: Simulates, dialect: Dialect = BATSIM4
+) -> Agreement:
+    """Let Batsim carry out the recorded decisions, and compare what it says, event by event.
+
+    Where the recording was cut short, so is the replay: its last reply is applied, for it may be what made
+    the simulator abort.
+    """
+    turns = understand(conversation, dialect)
+    process = RecordedProcess(turns)
+    recorded = [(turn, event) for turn in turns for event in turn.happenings]
+    equal = 0
+    request: Message | None = batsim.begin()
+    while request is not None:
+        for ours in _happenings(request, dialect):
+            if equal == len(recorded):
+                return Agreement(equal)
+            turn, theirs = recorded[equal]
+            if (path := differs(theirs, ours, dialect.resolution)) is not None:
+                place = f"event {equal} of the simulation"
+                return Agreement(equal, _difference(turn.line, turn.now, place, path, theirs, ours))
+            equal += 1
+        if equal == len(recorded) and turns[-1].reply is None:
+            return Agreement(equal)
+        try:
+            request = batsim.advance(process.react(request))
+        except (RuleBroken, Deadlock) as refusal:
+            if equal == len(recorded):
+                raise
+            turn, theirs = recorded[equal]
+            place = f"event {equal} of the simulation"
+            return Agreement(
+                equal, Difference(turn.line, turn.now, place, _text(theirs), f"error: {refusal}")
+            )
+    return Agreement(equal)
+
+
+def differs(recorded: Any, replayed: Any, tick: float = TICK) -> Trail | None:
+    """Where two values of JSON first differ; nothing when they mean the same."""
+    if isinstance(recorded, dict) and isinstance(replayed, dict):
+        for key in recorded | replayed:
+            if key not in recorded or key not in replayed:
+                return (key,)
+            if (path := differs(recorded[key], replayed[key], tick)) is not None:
+                return (key, *path)
+        return None
+    if isinstance(recorded, list) and isinstance(replayed, list):
+        for index, pair in enumerate(zip(recorded, replayed, strict=False)):
+            if (path := differs(*pair, tick)) is not None:
+                return (index, *path)
+        return None if len(recorded) == len(replayed) else (min(len(recorded), len(replayed)),)
+    if isinstance(recorded, float | int) and isinstance(replayed, float | int):
+        return None if _close(recorded, replayed, tick) else ()
+    return None if recorded == replayed else ()
+
+
+def _close(recorded: float, replayed: float, tick: float) -> bool:
+    try:
+        return isclose(recorded, replayed, rel_tol=RELATIVE_TOLERANCE, abs_tol=TICKS * tick)
+    except OverflowError:  # an integer that no double can hold
+        return recorded == replayed
+
+
+def _difference(
+    line: int, time: float, place: str, path: Trail, recorded: Spelled | None, replayed: Spelled | None
+) -> Difference:
+    """Show two events that differ, or of long ones the part that does."""
+    texts = _text(recorded), _text(replayed)
+    if max(map(len, texts)) > LONG:
+        texts = _text(_part(recorded, path)), _text(_part(replayed, path))
+    if path:
+        place += f", {'.'.join(map(str, path))}"
+    return Difference(line, time, place, *texts)
+
+
+def _part(value: Any, path: Trail) -> Any:
+    for key in path:
+        try:
+            value = value[key]
+        except LookupError:
+            return None
+    return value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= LONG else f"{text[:LONG]}..."
+
+
+def _happenings(message: Message, dialect: Dialect) -> list[Spelled]:
+    """The events of a request as the dialect spells them, wherever the files of its workloads lie."""
+    events = [
+        structs.replace(event, workloads=dict.fromkeys(event.workloads, ""))
+        if isinstance(event, SimulationBegins)
+        else event
+        for event in message.events
+    ]
+    return _events(dialect.codec().encode_request(Message(message.now, events)))
+
+
+def _decisions(message: Message, dialect: Dialect) -> list[Spelled]:
+    """The events of a reply as the dialect spells them."""
+    return _events(dialect.codec().encode_reply(message))
+
+
+def _events(text: bytes) -> list[Spelled]:
+    events: list[Spelled] = msgspec.json.decode(text)["events"]
+    return events
