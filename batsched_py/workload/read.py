@@ -13,7 +13,7 @@ from batsched_py.workload.swf import read_swf, swf_to_workload
 def read_workload(
     path: str | Path, name: str, walltime_factor: float = 2.0, walltime: WalltimeRule = "max"
 ) -> Workload:
-    """Read an SWF log (``.swf``, ``.swf.gz``) or a Batsim workload (``.json``), told apart by their endings.
+    """Read an SWF log (``.swf``, ``.swf.gz``), a Batsim workload (``.json``) or a log of another known kind.
 
     The walltime rules are those of :func:`~batsched_py.workload.swf.swf_to_workload`; a Batsim workload says
     its jobs' walltimes itself.
@@ -26,4 +26,6 @@ def read_workload(
         return swf_to_workload(read_swf(path), name, walltime_factor, walltime)
     if ending.endswith(".json"):
         return read_batsim_json(path, name)
-    raise InputError(f"{path}: neither an SWF log (.swf, .swf.gz) nor a Batsim workload (.json)")
+    from batsched_py.workload.sources import read_log
+
+    return swf_to_workload(read_log(path), name, walltime_factor, walltime)

@@ -17,6 +17,7 @@ from typing import Annotated, Final, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from batsched_py.workload.models.base import Model
 from batsched_py.workload.swf import Floats, Integers, SwfLog
@@ -124,8 +125,6 @@ class Lublin(Model):
 
     def _resized(self, jobs: JobClass) -> JobClass:
         """The bounds of sizes for another machine: those but the lowest are moved along, as is advised."""
-        from msgspec.structs import replace
-
         moved = log2(self.processors / _PUBLISHED_SIZE)
         low = min(jobs.low, jobs.middle + moved)
         return replace(jobs, low=low, middle=jobs.middle + moved, high=jobs.high + moved)
