@@ -90,11 +90,13 @@ class Stay(Struct, eq=False):
     """The week of the log that is played first."""
     regular: bool
     """Whether it begins again some time after it is over."""
+    offset: float = 0.0
+    """By how much it is moved in addition, where cycles are not kept."""
 
     @property
     def shift(self) -> float:
-        """How much later than recorded its jobs are, in seconds: whole weeks."""
-        return (self.week - self.from_week) * WEEK
+        """How much later than recorded its jobs are, in seconds: whole weeks, where cycles are kept."""
+        return (self.week - self.from_week) * WEEK + self.offset
 
     @property
     def last_week(self) -> int:
@@ -117,6 +119,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     """How many times the users of the log there are."""
     rest: int | None = None
     """How many weeks long-term users are away between two stays; as long as in the log if not said."""
+    cycles: bool = True
+    """Whether jobs keep their weekday and time of the day; if not, each stay is moved by part of a week."""
     weights: Mapping[str, float] = {}
     """How many times more often than others some users are taken."""
 
@@ -156,17 +160,17 @@ class Turnover:
         stays = []
         while self._again and self._again[0][0] <= week:
             _, _, stream, from_week = heappop(self._again)
-            stays.append(self._stay(stream, week, from_week, regular=True))
+            stays.append(self._stay(stream, week, from_week, random, regular=True))
         load, pool = self._rules.load, self._pool
         if week == 0:
             present = _rounded(load * pool.nb_temporary, random)
             lengths = [float(stream.nb_weeks) for stream in pool.temporary]
             for stream in self._drawn(present, random, lengths):
                 from_week = stream.first_week + int(random.integers(stream.nb_weeks))
-                stays.append(self._stay(stream, 0, from_week))
+                stays.append(self._stay(stream, 0, from_week, random))
         else:
             for stream in self._drawn(int(random.poisson(load * pool.arrivals)), random):
-                stays.append(self._stay(stream, week, stream.first_week))
+                stays.append(self._stay(stream, week, stream.first_week, random))
         return stays
 
     def left(self, stay: Stay, last_week: int, week: int) -> None:
@@ -182,9 +186,12 @@ class Turnover:
         self._nb_planned += 1
         heappush(self._again, (week, self._nb_planned, stream, from_week))
 
-    def _stay(self, stream: Stream, week: int, from_week: int, regular: bool = False) -> Stay:
+    def _stay(
+        self, stream: Stream, week: int, from_week: int, random: np.random.Generator, regular: bool = False
+    ) -> Stay:
         self._count += 1
-        return Stay(f"{stream.user}.{self._count}", stream, week, from_week, regular)
+        offset = 0.0 if self._rules.cycles else float(random.integers(int(WEEK)))
+        return Stay(f"{stream.user}.{self._count}", stream, week, from_week, regular, offset)
 
     def _drawn(
         self, count: int, random: np.random.Generator, lengths: list[float] | None = None

@@ -47,6 +47,10 @@ class Resample(OfNamedUsers, Wrapper):
     rest: Annotated[
         int | None, Meta(description="Weeks that long-term users are away; as in the log if not said.")
     ] = None
+    cycles: Annotated[
+        bool,
+        Meta(description="Whether jobs keep their weekday and time of day; if not, users come any time."),
+    ] = True
     oversample: Annotated[
         str, Meta(description="Users who are taken more often than others: USER:TIMES, several with commas.")
     ] = ""
@@ -56,7 +60,11 @@ class Resample(OfNamedUsers, Wrapper):
         if self.rest is not None and self.rest < 0:
             raise InputError(f"rest={self.rest}: users cannot be away for less than 0 weeks")
         self.rules = Rules(
-            seed=self.seed, load=self.load, rest=self.rest, weights=_read_weights(self.oversample)
+            seed=self.seed,
+            load=self.load,
+            rest=self.rest,
+            cycles=self.cycles,
+            weights=_read_weights(self.oversample),
         )
 
     def pool(self, workload: Workload) -> Pool:
