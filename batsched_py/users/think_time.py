@@ -16,15 +16,16 @@ from msgspec import Meta
 
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
-from batsched_py.users.base import Behaviour, Submission, User
+from batsched_py.users.base import Submission, User
 from batsched_py.users.note import recorded_note
+from batsched_py.users.of_one import OfNamedUsers
 from batsched_py.workload.model import Workload
 from batsched_py.workload.session_graph import SessionGraph
 from batsched_py.workload.sessions import Delimiter, cut_workload
 
 
 @dataclass
-class ThinkTime(Behaviour):
+class ThinkTime(OfNamedUsers):
     """A session starts when the recorded think time has passed since those it depends on were over.
 
     Each user's jobs are cut into sessions, and a session depends on those that had finished, as recorded,
@@ -45,7 +46,7 @@ class ThinkTime(Behaviour):
     def __post_init__(self) -> None:
         self._delimiter = Delimiter.parse(self.sessions)
 
-    def users(self, workload: Workload) -> list[User]:
+    def named_users(self, workload: Workload) -> list[User]:
         """One user for each in the workload."""
         return [
             ThinkTimeUser(user, SessionGraph(sessions, self.edges == "reduced"), workload.profiles)
