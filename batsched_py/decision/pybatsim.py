@@ -61,6 +61,8 @@ class PyBatsimProcess:
 
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
         self.finished = False
+        self.needs = ev.Settings()
+        """What a simulator must allow; a scheduler of PyBatsim 3 has no way to say it."""
         self._name = name
         self._scheduler = load_scheduler(name, {key: _value(text) for key, text in options.items()})
         self._channel = Channel()

@@ -50,7 +50,11 @@ def new_process(actors: Actors, workloads: Sequence[Workload] = ()) -> DecisionP
 
 
 def new_batsim(
-    scenario: Scenario, platform: Platform, workloads: Sequence[Workload], prefix: str | None
+    scenario: Scenario,
+    platform: Platform,
+    workloads: Sequence[Workload],
+    prefix: str | None,
+    outputs: type[Outputs] = Outputs,
 ) -> Batsim:
     """The side that simulates, and submits the jobs of the workloads; without a prefix it writes no files."""
     if scenario.settings.profile_reuse and not scenario.settings.dynamic_jobs:
@@ -59,7 +63,7 @@ def new_batsim(
         platform,
         workloads,
         scenario.settings,
-        Outputs(prefix, scenario.traces_machine_states),
+        outputs(prefix, scenario.traces_machine_states),
         scenario.ignore_communication,
         scenario.energy,
         [read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events],
