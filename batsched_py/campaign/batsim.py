@@ -110,6 +110,8 @@ def _options_of_batsim4(scenario: Scenario, endpoint: str, prefix: Path) -> list
 
 def _options_of_batsim5(scenario: Scenario, endpoint: str, prefix: Path) -> list[str]:
     """What is enabled is not among them: for that the decision process asks."""
+    if scenario.settings.compute_sharing or not scenario.settings.storage_sharing:
+        raise InputError("a Batsim 5 does not say who may share hosts; leave out what a plan says about that")
     config = scenario.settings.scheduler_config
     options = scenario_options(replace(scenario, settings=Settings()))
     options = ["--external-events" if option == "--events" else option for option in options]

@@ -50,7 +50,7 @@ _NEW_TYPES = {
 }
 
 #: Fields that are called otherwise in messages than in workload files.
-_IN_MESSAGES = {
+_IN_MESSAGES: dict[str, dict[str, str]] = {
     "DelayProfile": {},
     "ParallelTaskProfile": {"cpu": "computation_vector", "com": "communication_matrix"},
     "ParallelTaskHomogeneousProfile": {"cpu": "computation_amount", "com": "communication_amount"},
@@ -172,7 +172,7 @@ def profile_from_message(fields: Fields) -> tuple[str, str, Profile]:
     extra = unpack(carried, {"type"}) if isinstance(carried, str) else {}
     in_file = {spoken: written for written, spoken in _IN_MESSAGES.get(str(name), {}).items()}
     said: Fields = {"type": name}
-    said |= {in_file.get(key, key): value for key, value in payload.items()}
+    said |= {in_file[key] if key in in_file else key: value for key, value in payload.items()}
     said |= {key: value for key, value in extra.items() if key not in said}
     if name == "SequentialCompositionProfile" and isinstance(said.get("seq"), list):
         said["seq"] = [short_name(part, workload) if isinstance(part, str) else part for part in said["seq"]]
