@@ -43,6 +43,11 @@ class DecisionProcess:
         self._desk: SubmissionDesk | None = None
         self._said = Said()
 
+    @property
+    def needs(self) -> ev.Settings:
+        """What a simulator must allow: jobs that are registered, and their profiles used again, for users."""
+        return ev.Settings(dynamic_jobs=bool(self.users), profile_reuse=bool(self.users))
+
     # --- beside a simulator ----------------------------------------------------------------------
 
     def join(self, begins: ev.SimulationBegins, ledger: Ledger) -> None:
