@@ -57,7 +57,7 @@ def _workload(experiment: Experiment) -> Workload:
         experiment.walltime_factor,
         experiment.walltime,
     )
-    return structs.replace(read, jobs=list(read.jobs), profiles=dict(read.profiles))
+    return structs.replace(read, profiles=dict(read.profiles))
 
 
 @lru_cache(maxsize=4)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from msgspec import Struct
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Workload(Struct):
@@ -13,11 +19,12 @@ class Workload(Struct):
 
     name: str
     """The part of each job's identifier before the ``!``."""
-    jobs: list[Job]
+    jobs: Sequence[Job]
+    """A list, or a sequence of jobs that are made when they are asked for."""
     profiles: dict[str, Profile]
     nb_hosts: int | None = None
     """Size of the machine it was made for, where that is known."""
     path: str = ""
     """The file it was read from."""
-    finishes: list[float] | None = None
+    finishes: Sequence[float] | NDArray[Any] | None = None
     """When each job had finished on the machine it was recorded on, where that is known."""
