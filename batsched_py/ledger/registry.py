@@ -65,7 +65,7 @@ class Registry:
         workload, name = job.workload, job.profile
         if workload not in self.profiles:
             raise RuleBroken(f"workload {workload!r} does not exist; register a profile in it first")
-        if name in self._dead[workload]:
+        if self.collects and name in self._dead[workload]:
             raise RuleBroken(
                 f"profile {name!r} was dropped when the first job that used it was over "
                 "(--enable-profile-reuse keeps it)"

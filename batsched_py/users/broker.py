@@ -30,22 +30,24 @@ class Broker:
         """The jobs that may still end, with the number of their user."""
         self._calls: list[float] = []
         """When calls will come that were asked for, as a heap."""
+        self._next_time = inf
+        """When the first user wants to submit."""
         for number in range(len(self._users)):
             self._ask(number, now=0.0)
 
     @property
     def done(self) -> bool:
         """Whether nobody will ever submit again."""
-        return not self._outstanding and self._next_time() == inf
+        return not self._outstanding and self._next_time == inf
 
     def is_due(self, now: float) -> bool:
         """Whether somebody wants to submit now."""
-        return self._next_time() <= now
+        return self._next_time <= now
 
     def submissions(self, now: float) -> list[Submission]:
         """What all users submit now: what was decided first comes first, then user by user."""
         submissions: list[Submission] = []
-        while self.is_due(now):
+        while self._next_time <= now:
             _, number = heappop(self._plan)
             user = self._users[number]
             try:
@@ -56,6 +58,7 @@ class Broker:
                 self._outstanding[submission.job.id] = (number, submission.job)
             submissions += submitted
             self._wanted[number] = inf
+            self._drop_stale_wishes()
             self._ask(number, now)
             if not submitted and self._wanted[number] <= now:
                 raise PolicyError(f"user {user.name} wants to submit at time {now:g}, yet submits nothing")
@@ -81,7 +84,7 @@ class Broker:
         """
         while self._calls and self._calls[0] <= now:
             heappop(self._calls)
-        time = self._next_time()
+        time = self._next_time
         if time == inf or (self._calls and self._calls[0] <= time):
             return None
         heappush(self._calls, time)
@@ -100,14 +103,13 @@ class Broker:
             self._wanted[number] = time
             if time != inf:
                 heappush(self._plan, (time, number))
+            self._drop_stale_wishes()
 
-    def _next_time(self) -> float:
-        while self._plan:
-            time, number = self._plan[0]
-            if self._wanted[number] == time:
-                return time
-            heappop(self._plan)
-        return inf
+    def _drop_stale_wishes(self) -> None:
+        plan, wanted = self._plan, self._wanted
+        while plan and wanted[plan[0][1]] != plan[0][0]:
+            heappop(plan)
+        self._next_time = plan[0][0] if plan else inf
 
 
 def _blame(user: User, error: Exception, now: float) -> PolicyError:

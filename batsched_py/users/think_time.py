@@ -6,7 +6,6 @@ user submission behavior?", Future Generation Computer Systems 155, 2024.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
@@ -73,7 +72,7 @@ class ThinkTimeUser(User):
     def submit(self, now: float) -> list[Submission]:
         """All jobs whose time has come."""
         if self._replay is None:
-            self._replay = SessionReplay(SessionGraph(self._sessions, self._reduced))
+            self._replay = SessionReplay(self._sessions, self._reduced)
         submissions = [
             Submission(job, self._profiles[job.profile], recorded_note(job, index), decided)
             for job, index, decided in self._replay.submit(now)
@@ -98,19 +97,22 @@ class SessionReplay:
     grows with the length of a log are a few numbers a session.
     """
 
-    def __init__(self, graph: SessionGraph) -> None:
-        self._graph = graph
-        predecessors = graph.nb_predecessors
-        self._unfinished_predecessors = array("i", predecessors.astype(np.intc).tobytes())
+    def __init__(self, sessions: Sessions, reduced: bool) -> None:
+        self._sessions = sessions
+        self._graph = graph = SessionGraph(sessions, reduced)
+        self._starts, self._finishes = graph.starts.data, graph.finishes.data
+        self._nb_jobs = graph.nb_jobs.data
+        predecessors = graph.nb_predecessors.astype(np.int32)
+        self._unfinished_predecessors = predecessors.data
         self._earliest_start: dict[int, float] = {}
         """When a session may start as far as its finished predecessors are concerned, while it has others."""
-        self._roots = np.flatnonzero(predecessors == 0).astype(np.intc)
+        self._roots = np.flatnonzero(predecessors == 0).astype(np.int32).data
         self._nb_begun_roots = 0
         self._under_way: dict[int, _UnderWay] = {}
         """The sessions that have started or are about to."""
         self._session_of: dict[str, int] = {}
         """The session of each job that was submitted and has not ended."""
-        self._nb_unfinished = len(graph.sessions)
+        self._nb_unfinished = len(sessions)
         self._plan: list[tuple[float, int, int]] = []
         """When to submit which job of which session, as a heap; of each session the next job only."""
         self._begin_next_root()
@@ -127,12 +129,12 @@ class SessionReplay:
 
     def submit(self, now: float) -> Iterator[tuple[Job, int, float]]:
         """The jobs whose time has come, each with its session and the time at which that was decided on."""
-        plan, sessions = self._plan, self._graph.sessions
+        plan = self._plan
         while plan and plan[0][0] <= now:
             _, index, place = plan[0]
             session = self._under_way[index]
             if not place:
-                session.jobs = sessions[index].jobs
+                session.jobs = self._sessions.jobs_of(index)
             job, place = session.jobs[place], place + 1
             if place < len(session.jobs):
                 distance = session.jobs[place].submission_time - session.jobs[0].submission_time
@@ -154,25 +156,28 @@ class SessionReplay:
             return
         del self._under_way[index]
         self._nb_unfinished -= 1
+        unfinished, earliest = self._unfinished_predecessors, self._earliest_start
+        recorded_finish = self._finishes[index]
         for successor in self._graph.successors(index):
-            start = now + self._graph.think_time(index, successor)
-            start = max(self._earliest_start.pop(successor, start), start)
-            self._unfinished_predecessors[successor] -= 1
-            if self._unfinished_predecessors[successor]:
-                self._earliest_start[successor] = start
+            start = now + (self._starts[successor] - recorded_finish)
+            if earliest.get(successor, start) > start:
+                start = earliest[successor]
+            unfinished[successor] -= 1
+            if unfinished[successor]:
+                earliest[successor] = start
             else:
+                earliest.pop(successor, None)
                 self._begin(successor, start, decided=now)
 
     def _begin_next_root(self) -> None:
         """Plan the root that starts next; the others can wait."""
         if self._nb_begun_roots < len(self._roots):
-            index = int(self._roots[self._nb_begun_roots])
+            index = self._roots[self._nb_begun_roots]
             self._nb_begun_roots += 1
-            self._begin(index, float(self._graph.starts[index]), decided=0.0, is_root=True)
+            self._begin(index, float(self._starts[index]), decided=0.0, is_root=True)
 
     def _begin(self, index: int, start: float, decided: float, is_root: bool = False) -> None:
-        nb_jobs = int(self._graph.nb_jobs[index])
-        self._under_way[index] = _UnderWay(start, decided, is_root, nb_jobs)
+        self._under_way[index] = _UnderWay(start, decided, is_root, self._nb_jobs[index])
         heappush(self._plan, (start, index, 0))
 
 

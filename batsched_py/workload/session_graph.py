@@ -92,7 +92,7 @@ class SessionGraph:
 
     def successors(self, index: int) -> range:
         """The sessions that depend on a session."""
-        return range(int(self._first[index]), int(self._stop[index]))
+        return range(self._first.item(index), self._stop.item(index))
 
     def predecessors(self, index: int) -> Indices:
         """The sessions that a session depends on, in order."""

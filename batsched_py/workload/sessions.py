@@ -96,13 +96,13 @@ class Sessions(Sequence[Session]):
     def __getitem__(self, index: int | slice) -> Session | list[Session]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return Session(self.jobs_of(index), float(self.starts[index]), float(self.finishes[index]))
+        return Session(self.jobs_of(index), float(self.starts.item(index)), float(self.finishes.item(index)))
 
     def jobs_of(self, index: int) -> list[Job]:
         """The jobs of a session."""
-        stop = index + 1
-        last = int(self._first_jobs[stop]) if stop < len(self) else len(self._places)
-        return [self._jobs[place] for place in self._places[self._first_jobs[index] : last].tolist()]
+        first = self._first_jobs.item(index)
+        places = self._places[first : first + self.nb_jobs.item(index)]
+        return [self._jobs[place] for place in places.tolist()]
 
     @property
     def first_submission(self) -> float:
