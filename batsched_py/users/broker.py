@@ -47,6 +47,7 @@ class Broker:
         """Those of them that their users have withdrawn."""
         self._calls: list[float] = []
         """When calls will come that were asked for, as a heap."""
+        self._next_time = inf
         for user in users:
             self.add(user)
 
@@ -59,21 +60,15 @@ class Broker:
     @property
     def done(self) -> bool:
         """Whether nobody will ever act again."""
-        return not self._outstanding and self.next_time() == inf
+        return not self._outstanding and self._next_time == inf
 
     def is_due(self, now: float) -> bool:
         """Whether somebody wants to act now."""
-        return self.next_time() <= now
+        return self._next_time <= now
 
     def next_time(self) -> float:
         """When somebody wants to act next; infinite for nobody."""
-        while self._plan:
-            time, number = self._plan[0]
-            client = self._clients.get(number)
-            if client is not None and client.wanted == time:
-                return time
-            heappop(self._plan)
-        return inf
+        return self._next_time
 
     def actions(self, now: float) -> list[Action]:
         """What all users do now: what they submit, then what they withdraw and remark.
@@ -82,7 +77,7 @@ class Broker:
         """
         others: list[Action] = []
         submissions: list[Submission] = []
-        while self.is_due(now):
+        while self._next_time <= now:
             _, number = heappop(self._plan)
             client = self._clients[number]
             try:
@@ -98,6 +93,7 @@ class Broker:
                     self._check_own(number, action, now)
                     others.append(action)
             client.wanted = inf
+            self._drop_stale_wishes()
             self._ask(number, now)
             if not done and client.wanted <= now:
                 raise PolicyError(
@@ -145,7 +141,7 @@ class Broker:
         """
         while self._calls and self._calls[0] <= now:
             heappop(self._calls)
-        time = self.next_time()
+        time = self._next_time
         if time == inf or (self._calls and self._calls[0] <= time):
             return None
         heappush(self._calls, time)
@@ -164,6 +160,7 @@ class Broker:
             client.wanted = time
             if time != inf:
                 heappush(self._plan, (time, number))
+            self._drop_stale_wishes()
         if time == inf and not client.nb_outstanding:
             del self._clients[number]
             if self._on_leave is not None:
@@ -183,6 +180,13 @@ class Broker:
             if job_id in self._withdrawn:
                 raise PolicyError(f"user {name} at time {now:g}: withdraws job {job_id} a second time")
             self._withdrawn.add(job_id)
+
+    def _drop_stale_wishes(self) -> None:
+        """Forget wishes that users have thought better of, and note which one is next."""
+        plan, clients = self._plan, self._clients
+        while plan and ((client := clients.get(plan[0][1])) is None or client.wanted != plan[0][0]):
+            heappop(plan)
+        self._next_time = plan[0][0] if plan else inf
 
 
 def _blame(user: User, error: Exception, now: float) -> NoReturn:

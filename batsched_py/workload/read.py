@@ -7,7 +7,7 @@ from pathlib import Path
 from batsched_py.errors import InputError
 from batsched_py.workload.batsim_json import read_batsim_json
 from batsched_py.workload.model import WalltimeRule, Workload
-from batsched_py.workload.swf import read_swf, swf_to_workload
+from batsched_py.workload.swf import read_swf_workload, swf_to_workload
 
 
 def read_workload(
@@ -23,7 +23,7 @@ def read_workload(
         raise InputError(f"{path}: there is no such file")
     ending = path.name.lower()
     if ending.endswith((".swf", ".swf.gz")):
-        return swf_to_workload(read_swf(path), name, walltime_factor, walltime)
+        return read_swf_workload(path, name, walltime_factor, walltime)
     if ending.endswith(".json"):
         return read_batsim_json(path, name)
     from batsched_py.workload.sources import read_log

@@ -20,7 +20,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from batsched_py.workload.models.base import Model
-from batsched_py.workload.swf import Floats, Integers, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Floats, Integers
 
 _SLOTS: Final = 48
 _SLOT: Final = 1800.0

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from batsched_py.workload.description.bags import Bags, bag_keys
 from batsched_py.workload.description.selection import requested
 from batsched_py.workload.models.mixture import Mixture
-from batsched_py.workload.swf import Floats, Integers, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Floats, Integers
 
 BAG_CLASSES: Final = 10
 #: Bags of these classes may change places.

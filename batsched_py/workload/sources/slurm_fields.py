@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from batsched_py.workload.sources.accounting import Account, zone_named
 from batsched_py.workload.sources.quantities import count_hosts, distinct_texts, duration, for_each, memory
-from batsched_py.workload.swf import Integers
+from batsched_py.workload.swf_log import Integers
 
 if TYPE_CHECKING:
     import pandas as pd
