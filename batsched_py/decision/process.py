@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 
+from batsched_py.core import fastest
 from batsched_py.decision.desk import SubmissionDesk
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Ledger, Outcome, RejectedJob
@@ -46,7 +47,7 @@ class DecisionProcess:
         """Take part in a simulation that is about to begin, of which this is the ledger."""
         scheduler = self.scheduler
         self._ledger = ledger
-        self._cluster = Cluster(
+        self._cluster = fastest(Cluster)(
             ledger,
             self._said,
             begins.hosts,
@@ -194,7 +195,7 @@ class DecisionProcess:
     def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
         if not events or not isinstance(events[0], ev.SimulationBegins):
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
-        self.join(events[0], Ledger(events[0]))
+        self.join(events[0], fastest(Ledger)(events[0]))
         return events[1:]
 
 

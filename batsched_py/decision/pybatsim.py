@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from batsched_py.core import fastest
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.protocol import events as ev
@@ -100,7 +101,7 @@ class PyBatsimProcess:
     def _begin(self, request: ev.Message) -> Ledger:
         if not request.events or not isinstance(request.events[0], ev.SimulationBegins):
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
-        self._ledger = Ledger(request.events[0])
+        self._ledger = fastest(Ledger)(request.events[0])
         return self._ledger
 
     def _connect(self) -> Any:

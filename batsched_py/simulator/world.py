@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
+from batsched_py.core import fastest
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.ledger import Ledger, Outcome, RejectedJob
 from batsched_py.ledger.running import RunningJob
@@ -53,7 +54,9 @@ class World:
             catalog.profiles,
             [host.speed for host in platform.hosts],
         )
-        self.ledger = Ledger(self.begins, catalog, scenario.energy, [len(host.pstates) for host in hosts])
+        self.ledger = fastest(Ledger)(
+            self.begins, catalog, scenario.energy, [len(host.pstates) for host in hosts]
+        )
         self.messenger = Messenger(self.ledger, catalog, settings.forward_profiles)
         self.listener: Listener = self.messenger
         self.news = False
@@ -160,7 +163,7 @@ class World:
 
     def carry_out(self, outcome: Outcome) -> None:
         """Do what was decided, which is in the ledger already."""
-        if type(outcome) is RunningJob:
+        if isinstance(outcome, RunningJob):
             job = outcome.job
             if self._exact:
                 job = self._exact.pop(job.id, job)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batsched_py.core import fastest
 from batsched_py.ledger.free import FreeHosts
 from batsched_py.ledger.queue import JobQueue, Waiting
 from batsched_py.protocol.hosts import HostSet
@@ -19,7 +20,7 @@ def job(number: int, size: int = 1, walltime: float = 10.0, user: str | None = N
 
 
 def filled(*jobs: Job) -> JobQueue:
-    queue = JobQueue()
+    queue = fastest(JobQueue)()
     for one in jobs:
         queue.append(one, one.walltime)
     return queue
@@ -34,7 +35,7 @@ def sizes(queue: JobQueue, widest: int, **options: object) -> list[int]:
 
 
 def free(count: int) -> FreeHosts:
-    return FreeHosts(HostSet.range(count))
+    return fastest(FreeHosts)(HostSet.range(count))
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -42,7 +43,7 @@ def free(count: int) -> FreeHosts:
 @given(seed=st.integers(0, 10**6), nb_jobs=st.integers(1, 300))
 def test_it_is_a_list_that_is_searched_fast(ordered: bool, seed: int, nb_jobs: int) -> None:
     random = Random(seed)
-    queue, plain = JobQueue(), list[Job]()
+    queue, plain = fastest(JobQueue)(), list[Job]()
     if ordered:
         queue.order_by(shortest)  # type: ignore[arg-type]
     for number in range(nb_jobs):

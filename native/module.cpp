@@ -1,0 +1,20 @@
+// batsched_py._native: the parts of the ledger and of the simulator that every job passes, compiled.
+//
+// Each class here has a Python class as its specification, comes before it among the bases of a class of
+// batsched_py that does both, and hands on to it what it does not do itself.
+#include "cluster.hpp"
+
+PyMODINIT_FUNC PyInit__native() {
+    return guarded([] {
+        static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "batsched_py._native",
+                                         "What every job passes, compiled.", -1, nullptr};
+        Ref module(checked(PyModule_Create(&definition)));
+        prepare_hosts(module.get());
+        prepare_jobs();
+        prepare_running(module.get());
+        prepare_queue(module.get());
+        prepare_ledger(module.get());
+        prepare_cluster(module.get());
+        return module.release();
+    });
+}
