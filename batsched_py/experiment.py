@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
+from batsched_py.core import fastest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.pybatsim import PYBATSIM, PyBatsimProcess
 from batsched_py.errors import InputError
@@ -49,7 +50,7 @@ def new_batsim(
     """The side that simulates; without a behaviour, it submits the jobs of the workloads at their times."""
     dynamic = behaviour is not None
     settings = Settings(dynamic_jobs=dynamic, profile_reuse=dynamic, compute_sharing=compute_sharing)
-    outputs = Outputs(prefix, machine_states=energy)
+    outputs = fastest(Outputs)(prefix, machine_states=energy)
     static = () if dynamic else workloads
     return Batsim(platform, static, settings, outputs, ignore_communication, energy, events)
 

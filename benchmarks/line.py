@@ -43,7 +43,7 @@ def measure(log: Path, hosts: int, rounds: int) -> None:
         (
             job.submission_time,
             job.size,
-            workload.profiles[job.profile]["cpu"] / LOG_SPEED,
+            workload.profiles[job.profile].seconds([LOG_SPEED]),
             job.walltime,
         )
         for job in workload.jobs

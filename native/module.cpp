@@ -2,7 +2,7 @@
 //
 // Each class here has a Python class as its specification, comes before it among the bases of a class of
 // batsched_py that does both, and hands on to it what it does not do itself.
-#include "cluster.hpp"
+#include "world.hpp"
 
 PyMODINIT_FUNC PyInit__native() {
     return guarded([] {
@@ -15,6 +15,10 @@ PyMODINIT_FUNC PyInit__native() {
         prepare_queue(module.get());
         prepare_ledger(module.get());
         prepare_cluster(module.get());
+        prepare_agenda(module.get());
+        prepare_machines(module.get());
+        prepare_outputs(module.get());
+        prepare_world(module.get());
         return module.release();
     });
 }

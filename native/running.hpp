@@ -12,7 +12,11 @@ struct RunningJob {
     double start = 0, expected_end = 0;
     int64_t nb_hosts = 0, number = 0;
     Ref decision = Ref::to(Py_None);
-    int64_t agenda_number = 0;  // of its end, where the loop itself has planned that
+
+    // Where its end is planned here: the job with its exact times, when it began, and how it will end.
+    Ref executed;
+    double begun = 0;
+    long long agenda_number = 0;
     bool reaches_walltime = false;
 
     PyObject* host_set() {
@@ -104,6 +108,8 @@ inline void prepare_running(PyObject* module) {
         MEMBER(RunningJob, nb_hosts, "nb_hosts", T_LONGLONG),
         MEMBER(RunningJob, number, "number", T_LONGLONG),
         MEMBER(RunningJob, decision, "decision", T_OBJECT_EX),
+        MEMBER(RunningJob, executed, "executed", T_OBJECT_EX),
+        MEMBER(RunningJob, begun, "begun", T_DOUBLE),
         MEMBER(RunningJob, agenda_number, "agenda_number", T_LONGLONG),
         MEMBER(RunningJob, reaches_walltime, "reaches_walltime", T_BOOL),
         {}};

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import job_from_json, profile_from_json
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform, PlatformHost, PowerState, Role, SleepState
@@ -22,9 +22,9 @@ def workload(*jobs: dict[str, Any], profiles: dict[str, dict[str, Any]] | None =
     default = {"subtime": 0, "res": 1, "profile": "sleep"}
     return Workload(
         name="w0",
-        jobs=[job_from_json(default | job, "w0") for job in jobs],
+        jobs=[BATSIM4.read_job(default | job, "w0") for job in jobs],
         profiles={
-            name: profile_from_json(profile)
+            name: BATSIM4.read_profile(profile)
             for name, profile in ({"sleep": {"type": "delay", "delay": 10}} | (profiles or {})).items()
         },
     )

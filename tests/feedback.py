@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.protocol import batsim4
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import Message, Settings
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous, Profile
@@ -86,8 +86,9 @@ class Wired:
 
     def react(self, request: Message) -> Message:
         """Answer a request that was written and read, with a reply that was."""
-        heard = batsim4.decode_request(batsim4.encode_request(request))
-        return batsim4.decode_reply(batsim4.encode_reply(self._process.react(heard)))
+        codec = BATSIM4.codec()
+        heard = codec.decode_request(codec.encode_request(request))
+        return codec.decode_reply(codec.encode_reply(self._process.react(heard)))
 
 
 def replay(

@@ -8,10 +8,10 @@ from math import floor, log10
 from pathlib import Path
 from typing import Any
 
-from batsched_py import replay
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import encode_request
-from batsched_py.protocol.conversation import read_conversation
+from batsched_py.protocol.dialects import BATSIM4
+from batsched_py.wire import replay
+from batsched_py.wire.conversation import read_conversation
 
 UNCOMPARED = {"batsim_version", "scheduling_time", "simulation_time"}
 
@@ -46,7 +46,7 @@ class RecordedProcess(replay.RecordedProcess):
 
     def react(self, request: ev.Message) -> ev.Message:
         """Answer one request of the simulator."""
-        self.said += json.loads(encode_request(request))["events"]
+        self.said += json.loads(BATSIM4.codec().encode_request(request))["events"]
         self.finished = isinstance(request.events[0], ev.SimulationEnds)
         return super().react(request)
 

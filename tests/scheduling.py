@@ -22,7 +22,7 @@ from batsched_py.simulator.client import RemoteProcess
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
-from batsched_py.sockets import AnsweringEnd, AskingEnd
+from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf import LOG_SPEED
 from tests.processes import PATIENCE

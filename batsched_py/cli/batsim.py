@@ -12,7 +12,7 @@ from batsched_py.cli.batsim_options import Scenario, batsim_options
 from batsched_py.cli.options import SECONDS
 from batsched_py.simulation import simulate
 from batsched_py.simulator import client
-from batsched_py.sockets import AskingEnd
+from batsched_py.wire.sockets import AskingEnd
 
 #: What each of Batsim's levels lets through here; the messages themselves are the client's debug lines.
 _LEVELS = {

@@ -20,6 +20,7 @@ from batsched_py.cli.options import (
     sharing_option,
     workload_options,
 )
+from batsched_py.core import fastest
 from batsched_py.errors import InputError
 from batsched_py.protocol.events import Settings
 from batsched_py.simulator.engine import Batsim
@@ -75,7 +76,7 @@ class Scenario(Struct):
             platform,
             workloads,
             self._settings(),
-            Outputs(prefix, machine_states),
+            fastest(Outputs)(prefix, machine_states),
             self.ignore_communication,
             self.energy,
             [read_events(file, self.forward_unknown_events) for file in self.event_files],

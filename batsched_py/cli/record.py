@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from batsched_py.cli.options import SECONDS
-from batsched_py.protocol.conversation import ConversationFile
-from batsched_py.recorder import record
-from batsched_py.sockets import AnsweringEnd, AskingEnd
+from batsched_py.wire.conversation import ConversationFile
+from batsched_py.wire.recorder import record
+from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 
 
 @click.command("record", short_help="Write down a conversation.")

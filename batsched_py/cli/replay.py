@@ -10,11 +10,11 @@ from batsched_py.cli.batsim_options import Scenario, batsim_options
 from batsched_py.cli.options import SECONDS, scheduler_options
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
-from batsched_py.protocol import batsim4
-from batsched_py.protocol.conversation import Exchange, read_conversation
-from batsched_py.replay import Difference, Outcome, replay_to_batsim, replay_to_decision
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.schedulers import SCHEDULERS
-from batsched_py.sockets import AskingEnd
+from batsched_py.wire.conversation import Exchange, read_conversation
+from batsched_py.wire.replay import Agreement, Difference, replay_to_batsim, replay_to_decision
+from batsched_py.wire.sockets import AskingEnd
 
 
 @click.command("replay", short_help="Hold a recorded conversation again.")
@@ -66,24 +66,25 @@ def command(
     if side == "batsim":
         if scheduler is not None or endpoint is not None:
             raise InputError("--to batsim: the recording decides; leave out -s and --endpoint")
-        outcome = replay_to_batsim(conversation, scenario.batsim(prefix=None))
+        agreement = replay_to_batsim(conversation, scenario.batsim(prefix=None))
     elif scheduler is not None and endpoint is None:
-        outcome = _replay_here(conversation, scheduler, scheduler_settings)
+        agreement = _replay_here(conversation, scheduler, scheduler_settings)
     elif endpoint is not None and scheduler is None:
         with AskingEnd(endpoint, timeout) as process:
-            outcome = replay_to_decision(conversation, process.ask)
+            agreement = replay_to_decision(conversation, process.ask)
     else:
         raise InputError("name the decision process that shall answer: give -s NAME or --endpoint ENDPOINT")
-    if outcome.difference is not None:
-        click.echo(_report(file, outcome.equal, outcome.difference))
+    if agreement.difference is not None:
+        click.echo(_report(file, agreement.equal, agreement.difference))
         ctx.exit(1)
-    click.echo(f"{file}: all {outcome.equal} events as recorded")
+    click.echo(f"{file}: all {agreement.equal} events as recorded")
 
 
-def _replay_here(conversation: list[Exchange], scheduler: str, settings: dict[str, str]) -> Outcome:
+def _replay_here(conversation: list[Exchange], scheduler: str, settings: dict[str, str]) -> Agreement:
     process = DecisionProcess(SCHEDULERS.create(scheduler, settings))
+    codec = BATSIM4.codec()
     return replay_to_decision(
-        conversation, lambda text: batsim4.encode_reply(process.react(batsim4.decode_request(text)))
+        conversation, lambda text: codec.encode_reply(process.react(codec.decode_request(text)))
     )
 
 

@@ -21,7 +21,7 @@ from batsched_py.decision.pybatsim import PyBatsimProcess
 from batsched_py.decision.server import DEFAULT_ENDPOINT, Server
 from batsched_py.errors import InputError
 from batsched_py.experiment import new_process
-from batsched_py.sockets import AnsweringEnd
+from batsched_py.wire.sockets import AnsweringEnd
 from batsched_py.workload.swf import WalltimeRule
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import structs
 
 from batsched_py.errors import ProtocolError, RuleBroken
-from batsched_py.ledger.ledger import Ledger, Outcome, describe
+from batsched_py.ledger.ledger import Effect, Ledger, describe
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
-from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.jobs import JobState
 from batsched_py.users.base import Submission, User
 from batsched_py.users.broker import Broker
 
@@ -57,12 +57,12 @@ class SubmissionDesk:
         """Whether somebody wants to submit now."""
         return self._broker.is_due(now)
 
-    def submissions(self, now: float) -> Iterator[tuple[Job, list[Outcome]]]:
-        """The jobs that are submitted now, each with the decisions that make the simulator know it."""
+    def submissions(self, now: float) -> Iterator[list[Effect]]:
+        """What makes the simulator know each of the jobs that are submitted now."""
         for submission in self._broker.submissions(now):
             yield self._register(submission, now)
 
-    def _register(self, submission: Submission, now: float) -> tuple[Job, list[Outcome]]:
+    def _register(self, submission: Submission, now: float) -> list[Effect]:
         job = submission.job
         if job.workload in self._static_workloads:
             raise ProtocolError(
@@ -82,9 +82,9 @@ class SubmissionDesk:
             decisions.append(ev.SetJobMetadata(job.id, submission.note, time=now))
         if self._settings.acknowledge_dynamic_jobs:
             self._unacknowledged.add(job.id)
-        return job, self._decide(decisions, now)
+        return self._decide(decisions, now)
 
-    def closing(self, now: float) -> list[Outcome]:
+    def closing(self, now: float) -> list[Effect]:
         """What to say after all that: when to be called next, or that nobody will ever submit again."""
         if self._open and self._broker.done:
             self._open = False
@@ -92,11 +92,11 @@ class SubmissionDesk:
         call = self._broker.call_to_ask(now)
         return [] if call is None else self._decide([ev.CallMeLater(call, time=now)], now)
 
-    def _decide(self, decisions: Sequence[ev.Event], now: float) -> list[Outcome]:
-        outcomes = []
+    def _decide(self, decisions: Sequence[ev.Event], now: float) -> list[Effect]:
+        effects = []
         for decision in decisions:
             try:
-                outcomes.append(self._ledger.decide(decision, now))
+                effects.append(self._ledger.decide(decision, now))
             except RuleBroken as broken:
                 raise RuleBroken(f"{describe(decision)}: {broken}") from None
-        return outcomes
+        return effects

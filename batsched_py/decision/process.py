@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from batsched_py.core import fastest
 from batsched_py.decision.desk import SubmissionDesk
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
-from batsched_py.ledger.ledger import Ledger, Outcome, RejectedJob
+from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job, JobState
@@ -16,6 +16,14 @@ from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Said
 from batsched_py.schedulers.selection import selection
 from batsched_py.users.base import User
+
+#: A submission or an end with its time, or any other event as it is.
+Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
+
+#: The policy's method, its view, what it has said, what it has heard, and who is to hear of ends.
+Alone = tuple[
+    Callable[[Cluster], None], Cluster, Said, list[Heard], list[Callable[[RunningJob], None]]
+]
 
 
 class DecisionProcess:
@@ -36,7 +44,7 @@ class DecisionProcess:
         self.finished = False
         self._now = 0.0
         self._begun = False
-        self._heard: list[ev.Event | Job | tuple[RunningJob, JobState, int, float]] = []
+        self._heard: list[Heard] = []
         """What happened since the scheduler was last asked, in whatever form it was told."""
         self._desk: SubmissionDesk | None = None
         self._said = Said()
@@ -65,8 +73,10 @@ class DecisionProcess:
     def hear_submission(self, job: Job, now: float) -> None:
         """A job was submitted."""
         self._cluster.now = now + self.scheduling_delay
+        self._heard.append((job, now))
         self._ledger.submit(job)
-        self._welcome(job)
+        if self._ledger.unfit:
+            self._reject_unfit()
 
     def hear_end(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
         """A job has left its hosts."""
@@ -84,17 +94,19 @@ class DecisionProcess:
         """Anything else has happened."""
         if isinstance(event, ev.SimulationBegins):
             raise ProtocolError("SIMULATION_BEGINS came in the middle of a simulation")
+        hosts = getattr(event, "hosts", None)
+        if hosts and hosts.runs()[-1][1] >= self._ledger.nb_machines:
+            raise ProtocolError(f"{type(event).__name__} names hosts {hosts}, which do not all exist")
         self._ledger.learn(event)
         self.finished = isinstance(event, ev.SimulationEnds)
         self._heard.append(event)
 
-    def _welcome(self, job: Job) -> None:
-        """A job is there; it is rejected if no state of the machine could ever run it."""
-        self._heard.append(job)
-        if job.id in self._ledger.unfit:
+    def _reject_unfit(self) -> None:
+        """Reject what no state of the machine could ever run, without asking the scheduler."""
+        for job in list(self._ledger.unfit.values()):
             self._cluster.reject(job)
 
-    def decide(self, now: float) -> list[Outcome]:
+    def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened."""
         self._now = now
         self._cluster.now = now + self.scheduling_delay
@@ -106,7 +118,23 @@ class DecisionProcess:
             raise self._blame(broken) from None
         return self._take()
 
-    def _decide_with_users(self, desk: SubmissionDesk, now: float) -> list[Outcome]:
+    def alone(self) -> Alone | None:
+        """What a loop needs that asks the policy itself, in place of :meth:`decide`, and hears for it.
+
+        Nothing where anybody else takes part in what is decided.
+        """
+        if self._desk is not None or self.scheduling_delay or type(self) is not DecisionProcess:
+            return None
+        return self.scheduler.schedule, self._cluster, self._said, self._heard, self._said.listeners
+
+    def fail(self, error: Exception, now: float) -> None:
+        """The policy was asked and has raised this."""
+        self._now = now
+        if isinstance(error, RuleBroken):
+            raise self._blame(error) from None
+        raise self._excuse(error) from error
+
+    def _decide_with_users(self, desk: SubmissionDesk, now: float) -> list[Effect]:
         """Let users submit and the scheduler decide, and again while what it rejects makes users submit.
 
         A slow scheduler does not keep users from submitting: what it decides comes after what they do.
@@ -115,9 +143,9 @@ class DecisionProcess:
         decisions = self._take()
         while True:
             while desk.is_due(now):
-                for job, registration in desk.submissions(now):
+                for registration in desk.submissions(now):
                     decisions += registration
-                    self._welcome(job)
+                    self._reject_unfit()
                     decisions += self._tell_rejected(desk)
             self._ask(self.scheduler.schedule)
             decisions += self._tell_rejected(desk)
@@ -125,7 +153,7 @@ class DecisionProcess:
                 decisions += desk.closing(now)
                 return decisions
 
-    def _tell_rejected(self, desk: SubmissionDesk) -> list[Outcome]:
+    def _tell_rejected(self, desk: SubmissionDesk) -> list[Effect]:
         """What was decided, after users have heard which of their jobs are rejected by it."""
         decisions = self._take()
         for decision in decisions:
@@ -139,19 +167,22 @@ class DecisionProcess:
         except RuleBroken:
             raise
         except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            raise PolicyError(
-                f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
-                f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
-            ) from error
+            raise self._excuse(error) from error
         if self._said.broken is not None:
             raise self._said.broken
         self._ledger.settle()
-        self._heard = []
+        self._heard.clear()
 
-    def _take(self) -> list[Outcome]:
+    def _take(self) -> list[Effect]:
         decisions, self._said.decisions = self._said.decisions, []
         return decisions
+
+    def _excuse(self, error: Exception) -> PolicyError:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return PolicyError(
+            f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
+            f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+        )
 
     def _blame(self, broken: RuleBroken) -> PolicyError:
         culprit = f"scheduler {self.scheduler.name!r}" + (" or a user" if self.users else "")
@@ -159,7 +190,7 @@ class DecisionProcess:
 
     def _events(self) -> list[ev.Event]:
         """What was heard, as events."""
-        return [_as_event(heard, self._cluster.now) for heard in self._heard]
+        return [_as_event(heard) for heard in self._heard]
 
     # --- far from a simulator --------------------------------------------------------------------
 
@@ -199,16 +230,17 @@ class DecisionProcess:
         return events[1:]
 
 
-def _as_event(heard: ev.Event | Job | tuple[RunningJob, JobState, int, float], now: float) -> ev.Event:
-    if isinstance(heard, ev.Event):
-        return heard
-    if isinstance(heard, Job):
-        return ev.JobSubmitted(heard, time=heard.submission_time)
-    ended, state, return_code, time = heard
-    return ev.JobCompleted(ended.job.id, state, ended.hosts, return_code, time=time)
+def _as_event(heard: Heard) -> ev.Event:
+    match heard:
+        case (RunningJob() as ended, state, return_code, time):
+            return ev.JobCompleted(ended.job.id, state, ended.hosts, return_code, time=time)
+        case (job, time):
+            return ev.JobSubmitted(job, time=time)
+        case _:
+            return heard
 
 
-def _as_decision(decision: Outcome) -> ev.Event:
+def _as_decision(decision: Effect) -> ev.Event:
     match decision:
         case RunningJob(decision=None):
             return ev.ExecuteJob(decision.job.id, decision.hosts, time=decision.start)

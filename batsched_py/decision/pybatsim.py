@@ -24,7 +24,7 @@ from batsched_py.core import fastest
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import decode_reply, encode_request
+from batsched_py.protocol.dialects import BATSIM4
 
 _log = logging.getLogger(__name__)
 
@@ -67,6 +67,7 @@ class PyBatsimProcess:
         self._name = name
         self._scheduler = load_scheduler(name, {key: _value(text) for key, text in options.items()})
         self._channel = Channel()
+        self._codec = BATSIM4.codec()
         self._driver: Any = None
         self._ledger: Ledger | None = None
 
@@ -76,7 +77,7 @@ class PyBatsimProcess:
         for event in request.events:
             ledger.learn(event)
         self.finished = isinstance(request.events[-1], ev.SimulationEnds)
-        self._channel.request = json.loads(encode_request(request))
+        self._channel.request = json.loads(self._codec.encode_request(request))
         try:
             with _quietly():
                 if self._driver is None:
@@ -90,7 +91,7 @@ class PyBatsimProcess:
                 f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
             ) from error
         try:
-            reply = decode_reply(json.dumps(self._channel.reply))
+            reply = self._codec.decode_reply(json.dumps(self._channel.reply).encode())
             ledger.follow(reply, request.now)
         except (ProtocolError, RuleBroken) as broken:
             raise PolicyError(

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.pybatsim import PyBatsimProcess
 from batsched_py.errors import PeerVanished, ProtocolError
-from batsched_py.protocol import batsim4
-from batsched_py.protocol.codec import Codec
+from batsched_py.protocol.dialect import Dialect
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import Message, SimulationBegins
-from batsched_py.sockets import AnsweringEnd
+from batsched_py.wire.sockets import AnsweringEnd
 
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
 
@@ -35,12 +35,13 @@ class Server:
         end: AnsweringEnd,
         new_process: Callable[[], DecisionProcess | PyBatsimProcess],
         keep_alive: bool = False,
-        codec: Codec = batsim4,
+        dialect: Dialect = BATSIM4,
     ) -> None:
         self._end = end
         self._new_process = new_process
         self._keep_alive = keep_alive
-        self._codec = codec
+        self._dialect = dialect
+        self._codec = dialect.codec()
         self._now = 0.0
         self._too_early: Message | None = None
 
@@ -72,7 +73,7 @@ class Server:
             if process.finished:
                 _log.info("the simulation ended at time %g", self._now)
                 return
-            request = self._receive()
+            request = self._read(self._end.receive())
             if self._keep_alive and _begins(request):
                 self._too_early = request
                 raise ProtocolError("SIMULATION_BEGINS came in the middle of a simulation")
@@ -80,10 +81,17 @@ class Server:
     def _first_request(self) -> Message:
         """What opens a simulation. Who keeps alive waits for it without a limit."""
         request, self._too_early = self._too_early, None
-        return self._receive(patiently=self._keep_alive) if request is None else request
+        if request is not None:
+            return request
+        self._codec = self._dialect.codec()
+        said = self._end.receive(patiently=self._keep_alive)
+        while (answer := self._codec.answer(said)) is not None:
+            self._end.send(answer)
+            said = self._end.receive()
+        return self._read(said)
 
-    def _receive(self, patiently: bool = False) -> Message:
-        request = self._codec.decode_request(self._end.receive(patiently))
+    def _read(self, said: bytes) -> Message:
+        request = self._codec.decode_request(said)
         self._now = request.now
         return request
 

@@ -7,6 +7,7 @@ one in another process has its own, which follows the conversation.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable
 from functools import cached_property
 from math import isfinite
@@ -22,7 +23,7 @@ from batsched_py.ledger.registry import Registry
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.jobs import Job, Request
 
 NOWHERE = HostSet()
 
@@ -35,7 +36,7 @@ class RejectedJob(Struct, gc=False, eq=False):
 
 
 #: What is to be carried out: a start, a rejection, or any other decision.
-Outcome = RunningJob | RejectedJob | ev.Event
+Effect = RunningJob | RejectedJob | ev.Event
 
 
 class Ledger:
@@ -93,6 +94,10 @@ class Ledger:
         """All hosts, those for storage included."""
         return len(self._machines)
 
+    def could_grant(self, request: Request) -> bool:
+        """Whether the machine could ever give a job what it asks for."""
+        return 0 < request.hosts <= self.nb_hosts
+
     def begin_asleep(self, hosts: HostSet) -> None:
         """These hosts sleep from the beginning."""
         self.asleep = hosts
@@ -102,7 +107,7 @@ class Ledger:
 
     def submit(self, job: Job) -> None:
         """A job waits. One that no state of the machine could ever run is in no policy's way."""
-        if 0 < job.size <= self.nb_hosts:
+        if self.could_grant(job.request):
             self.queue.append(job, self.estimate(job))
         else:
             self.unfit[job.id] = job
@@ -191,11 +196,16 @@ class Ledger:
             return self._run(
                 ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
             )
+        job_id, running = job.id, self.running
         try:
-            estimate = self.queue.discard(job.id)
+            expected_end = now + self.queue.discard(job_id)
         except KeyError:
-            raise RuleBroken(self._why_not_waiting(job.id)) from None
-        return self.running.add(job, free.take_lowest(size), now, estimate, size)
+            raise RuleBroken(self._why_not_waiting(job_id)) from None
+        running.count = number = running.count + 1
+        started = RunningJob(job, free.take_lowest(size), now, expected_end, size, number)
+        running.jobs[job_id] = started
+        insort(running.by_end, (expected_end, number, started))
+        return started
 
     def execute(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
         """A waiting job runs as the decision says."""
@@ -361,15 +371,15 @@ class Ledger:
 
     # --- what is decided, as events --------------------------------------------------------------
 
-    def decide(self, decision: ev.Event, now: float) -> Outcome:
+    def decide(self, decision: ev.Event, now: float) -> Effect:
         """Take any decision down; what is then to be carried out."""
         if self._ended:
             raise RuleBroken("the simulation has ended, nothing can be decided any more")
         take_down = _DECISIONS.get(type(decision))
         if take_down is None:
             raise RuleBroken("Batsim does not know such a decision")
-        outcome = take_down(self, decision, now)
-        return decision if outcome is None else outcome
+        effect = take_down(self, decision, now)
+        return decision if effect is None else effect
 
     def follow(self, reply: ev.Message, now: float) -> None:
         """Take all decisions of a reply down, which was asked for at ``now``."""
@@ -404,7 +414,7 @@ def describe(decision: ev.Event) -> str:
 
 
 #: How each kind of decision is taken down. Nothing can be wrong with the last one.
-_DECISIONS: dict[type[ev.Event], Callable[[Ledger, Any, float], Outcome | None]] = {
+_DECISIONS: dict[type[ev.Event], Callable[[Ledger, Any, float], Effect | None]] = {
     ev.ExecuteJob: lambda ledger, e, now: ledger.execute(e, now),
     ev.RejectJob: lambda ledger, e, now: ledger.reject(e.job_id, now),
     ev.KillJobs: lambda ledger, e, now: ledger.kill(e.job_ids),

@@ -89,7 +89,7 @@ class Registry:
         """What a job does that is not over."""
         if self.collects:
             return self._kept[job.id]
-        return self.profiles[job.id.partition("!")[0]][job.profile]
+        return self.profiles[job.workload][job.profile]
 
     def keep(self, job: Job) -> None:
         """A job is submitted: whatever is dropped until then, it will do what its profile says now."""

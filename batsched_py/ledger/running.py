@@ -34,20 +34,22 @@ class Running:
     def __init__(self) -> None:
         self.by_end: list[tuple[float, int, RunningJob]] = []
         """Expected end, number and job."""
-        self._jobs: dict[str, RunningJob] = {}
-        self._count = 0
+        self.jobs: dict[str, RunningJob] = {}
+        """The same by name."""
+        self.count = 0
+        """How many were started so far."""
 
     def add(self, job: Job, hosts: HostSet, start: float, run_time: float, nb_hosts: int) -> RunningJob:
         """A job was started, and is expected to run for so long."""
-        self._count = number = self._count + 1
+        self.count = number = self.count + 1
         expected_end = start + run_time
-        self._jobs[job.id] = running = RunningJob(job, hosts, start, expected_end, nb_hosts, number)
+        self.jobs[job.id] = running = RunningJob(job, hosts, start, expected_end, nb_hosts, number)
         insort(self.by_end, (expected_end, number, running))
         return running
 
     def pop(self, job_id: str) -> RunningJob | None:
         """A job has ended; it is returned if it was running."""
-        running = self._jobs.pop(job_id, None)
+        running = self.jobs.pop(job_id, None)
         if running is not None:
             by_end = self.by_end
             del by_end[bisect_left(by_end, (running.expected_end, running.number))]
@@ -55,7 +57,7 @@ class Running:
 
     def expect(self, job_id: str, run_time: float) -> None:
         """A job is now expected to run for so long in all."""
-        running = self._jobs[job_id]
+        running = self.jobs[job_id]
         by_end = self.by_end
         del by_end[bisect_left(by_end, (running.expected_end, running.number))]
         running.expected_end = running.start + run_time
@@ -63,7 +65,7 @@ class Running:
 
     def get(self, job_id: str) -> RunningJob | None:
         """The running job of this name, if there is one."""
-        return self._jobs.get(job_id)
+        return self.jobs.get(job_id)
 
     def __iter__(self) -> Iterator[RunningJob]:
         return (running for _, _, running in self.by_end)
@@ -72,4 +74,4 @@ class Running:
         return len(self.by_end)
 
     def __contains__(self, job_id: str) -> bool:
-        return job_id in self._jobs
+        return job_id in self.jobs

@@ -1,8 +1,8 @@
 """The conversation between a simulator and a decision process, as typed values.
 
 A simulator sends a :class:`Message` of *happenings*, a decision process answers with a
-:class:`Message` of *decisions*. Nothing here shows how a wire spells them: each dialect of
-Batsim's protocol is a codec of its own (see :mod:`batsched_py.protocol.batsim4`).
+:class:`Message` of *decisions*. Nothing here shows how a wire spells them: that is up to a
+:class:`~batsched_py.protocol.dialect.Dialect`.
 """
 
 from __future__ import annotations
@@ -124,8 +124,7 @@ class EnergyAnswer(Event):
 class WaitingTimeQuery(Event):
     """How long would this job wait?"""
 
-    job_id: str
-    job: dict[str, Any]
+    job: Job
 
 
 class NoMoreStaticJobs(Event):
@@ -164,6 +163,15 @@ class JobSaid(Event):
 # --- decisions: decision process -> simulator ----------------------------------------------------
 
 
+class IoJob(Struct, frozen=True):
+    """Bytes that are moved while a job runs, for which hosts of their own are given."""
+
+    profile_name: str
+    hosts: HostSet
+    profile: Profile | None = None
+    """What shall be known under that name, if it is new."""
+
+
 class ExecuteJob(Event):
     """Run a waiting job on these hosts."""
 
@@ -172,7 +180,7 @@ class ExecuteJob(Event):
     mapping: list[int] | None = None
     """For each executor of the job, which of the hosts (by position) it runs on."""
     storage_mapping: dict[str, int] | None = None
-    io_job: dict[str, Any] | None = None
+    io_job: IoJob | None = None
 
 
 class RejectJob(Event):

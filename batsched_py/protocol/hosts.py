@@ -12,11 +12,16 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from batsched_py.protocol.shown import shown
+
 #: No machine has more hosts; a larger number in a text is a mistake that would fill the memory.
 MOST_HOSTS = 1 << 24
 
 #: The first and the last host of an interval.
 Run = tuple[int, int]
+
+#: No interval takes more letters, with zeros in front and all.
+_LONGEST = 100
 
 
 class HostSet(Struct, eq=False, gc=False):
@@ -57,15 +62,11 @@ class HostSet(Struct, eq=False, gc=False):
         """
         runs: list[Run] = []
         end = -2
-        ordered = True
+        ordered, plain = True, text.isascii()
         for piece in text.split():
             first, dash, last = piece.partition("-")
-            if not (
-                first.isascii() and first.isdigit() and (last.isascii() and last.isdigit() if dash else True)
-            ):
-                raise ValueError(f"{piece!r} is not a host or an interval of hosts like '3' or '0-3'")
-            if len(first) > 9 or len(last) > 9:
-                raise ValueError(f"{piece!r} names a host beyond {MOST_HOSTS}")
+            if not (plain and first.isdigit() and (last.isdigit() or not dash) and len(piece) < _LONGEST):
+                raise ValueError(f"{shown(piece)} is not a host or an interval of hosts like '3' or '0-3'")
             low = int(first)
             high = int(last) if dash else low
             if high < low:

@@ -33,6 +33,12 @@ class HostState(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
+class Request(Struct, frozen=True, gc=False):
+    """What a job asks for: so many whole hosts."""
+
+    hosts: int
+
+
 class Job(Struct, gc=False, eq=False):
     """A job as its submitter describes it."""
 
@@ -47,6 +53,11 @@ class Job(Struct, gc=False, eq=False):
     """Name of its profile, in its own workload."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Everything else that was said about it, such as its user."""
+
+    @property
+    def request(self) -> Request:
+        """What it asks for."""
+        return Request(self.size)
 
     @property
     def workload(self) -> str:
@@ -78,16 +89,11 @@ class Host(Struct):
     state: HostState = HostState.IDLE
     properties: dict[str, str] = field(default_factory=dict)
     zone_properties: dict[str, str] = field(default_factory=dict)
+    sleep_pstates: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The power states in which it sleeps, each with those it passes through to get there and back.
 
-    @property
-    def sleep_pstates(self) -> dict[int, tuple[int, int]]:
-        """The power states in which it sleeps, each with those it passes through to get there and back.
-
-        A simulator that simulates no energy, or another dialect, may tell none.
-        """
-        triplets = filter(None, self.properties.get("sleep_pstates", "").split(","))
-        states = [[int(number) for number in triplet.split(":")] for triplet in triplets]
-        return {sleep: (off, on) for sleep, off, on in states}
+    A simulator may tell none.
+    """
 
     @property
     def computing_pstate(self) -> int:

@@ -7,9 +7,9 @@ To write one, subclass :class:`Scheduler` in a file of your own (see ``fcfs.py``
 from batsched_py.ledger.queue import JobQueue, Waiting
 from batsched_py.ledger.running import RunningJob
 from batsched_py.plugins import Registry
+from batsched_py.schedulers.availability import AvailabilityProfile
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Order
-from batsched_py.schedulers.profile import Profile
 
 #: The known policies.
 SCHEDULERS = Registry[Scheduler](
@@ -19,4 +19,13 @@ SCHEDULERS = Registry[Scheduler](
     group="batsched_py.schedulers",
 )
 
-__all__ = ["SCHEDULERS", "Cluster", "JobQueue", "Order", "Profile", "RunningJob", "Scheduler", "Waiting"]
+__all__ = [
+    "SCHEDULERS",
+    "AvailabilityProfile",
+    "Cluster",
+    "JobQueue",
+    "Order",
+    "RunningJob",
+    "Scheduler",
+    "Waiting",
+]

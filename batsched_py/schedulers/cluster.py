@@ -8,14 +8,14 @@ from math import inf
 from msgspec import Struct, field
 
 from batsched_py.errors import RuleBroken
-from batsched_py.ledger.ledger import Ledger, Outcome, describe
+from batsched_py.ledger.ledger import Effect, Ledger, describe
 from batsched_py.ledger.queue import Condition, Floats, Score, Waiting
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.events import CallMeLater, Event, KillJobs, RejectJob, SetHostsState, Settings
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job
-from batsched_py.schedulers.profile import Profile
+from batsched_py.schedulers.availability import AvailabilityProfile
 from batsched_py.schedulers.selection import Selection
 
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
@@ -25,7 +25,7 @@ Order = Callable[[Waiting, float], Floats]
 class Said(Struct):
     """What a policy has said."""
 
-    decisions: list[Outcome] = field(default_factory=list)
+    decisions: list[Effect] = field(default_factory=list)
     """What it has decided since it was last asked."""
     listeners: list[Callable[[RunningJob], None]] = field(default_factory=list)
     """Who is to hear of each job that ends."""
@@ -134,12 +134,12 @@ class Cluster:
                 return max(end, self.now), free - needed
         return inf, 0
 
-    def profile(self) -> Profile:
+    def profile(self) -> AvailabilityProfile:
         """How many hosts will be free, and when, if the running jobs end as expected.
 
         One that should have ended already may end at any moment.
         """
-        profile = Profile(self.now, self.nb_free)
+        profile = AvailabilityProfile(self.now, self.nb_free)
         for end, _, running in self.running.by_end:
             profile.give(max(end, self.now + TICK), inf, self._usable(running))
         return profile
@@ -200,10 +200,10 @@ class Cluster:
         """Say anything else that the protocol allows, such as a query, a note on a job or a message to it."""
         decision.time = self.now
         try:
-            outcome = self._ledger.decide(decision, self.now)
+            effect = self._ledger.decide(decision, self.now)
         except RuleBroken as broken:
             raise self._broke(describe(decision), broken) from None
-        self._said.decisions.append(outcome)
+        self._said.decisions.append(effect)
 
     def _broke(self, decision: str, rule: RuleBroken) -> RuleBroken:
         broken = RuleBroken(f"{decision}: {rule}")

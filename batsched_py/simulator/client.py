@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from batsched_py.protocol import batsim4
-from batsched_py.protocol.codec import Codec
+from batsched_py.protocol.dialect import Dialect
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import Message
-from batsched_py.sockets import AskingEnd
+from batsched_py.wire.sockets import AskingEnd
 
 DEFAULT_ENDPOINT = "tcp://localhost:28000"
 
@@ -17,14 +17,20 @@ _log = logging.getLogger(__name__)
 class RemoteProcess:
     """Reacts to requests by asking whoever listens at the other end."""
 
-    def __init__(self, end: AskingEnd, codec: Codec = batsim4) -> None:
+    def __init__(self, end: AskingEnd, dialect: Dialect = BATSIM4) -> None:
         self._end = end
-        self._codec = codec
+        self._codec = dialect.codec()
+        self._open = False
 
     def react(self, request: Message) -> Message:
-        """Send a request and wait for the reply to it."""
-        text = self._codec.encode_request(request)
-        _log.debug("sending %s", text)
-        reply = self._end.ask(text)
+        """Send a request and wait for the reply to it; before the first, open the conversation."""
+        if not self._open:
+            self._codec.open(self._ask)
+            self._open = True
+        return self._codec.decode_reply(self._ask(self._codec.encode_request(request)))
+
+    def _ask(self, said: bytes) -> bytes:
+        _log.debug("sending %s", said)
+        reply = self._end.ask(said)
         _log.debug("received %s", reply)
-        return self._codec.decode_reply(reply)
+        return reply

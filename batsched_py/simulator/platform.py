@@ -121,7 +121,15 @@ class Platform(Struct):
 
 
 def _as_protocol(host: PlatformHost) -> Host:
-    return Host(host.id, host.name, properties=host.properties, zone_properties=host.zone_properties)
+    return Host(
+        host.id,
+        host.name,
+        properties=host.properties,
+        zone_properties=host.zone_properties,
+        sleep_pstates={
+            state.sleep: (state.switch_off, state.switch_on) for state in host.sleep_states.values()
+        },
+    )
 
 
 def parse_roles(options: Iterable[str]) -> dict[str, str]:

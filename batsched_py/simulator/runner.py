@@ -49,6 +49,8 @@ class Runner:
         self, stage: Stage, catalog: Catalog, shared: bool, tell: Callable[[ev.Event], None], on_end: OnEnd
     ) -> None:
         self.running: dict[str, Execution] = {}
+        self.exact: dict[str, Job] = {}
+        """Jobs that wait, where their times are not told exactly."""
         meter = None if stage.energy is None else stage.energy.meter
         self.computing = (SharedComputing if shared else Computing)(
             stage.hosts, stage.agenda, self._plan, meter
@@ -73,10 +75,17 @@ class Runner:
             mask |= execution.hosts.mask
         return HostSet(mask)
 
-    def start(self, running: RunningJob, job: Job, profile: Profile) -> None:
+    def start(self, running: RunningJob) -> None:
         """Run a job."""
-        agenda, computing, decision, hosts = self._agenda, self.computing, running.decision, running.hosts
-        now, walltime, nb_hosts = agenda.clock, job.walltime, running.nb_hosts
+        agenda, computing, catalog = self._agenda, self.computing, self._catalog
+        job, decision, hosts, nb_hosts = running.job, running.decision, running.hosts, running.nb_hosts
+        if self.exact:
+            job = self.exact.pop(job.id, job)
+        if catalog.collects:
+            profile = catalog.profile_of(job)
+        else:
+            profile = catalog.profiles[job.id.partition("!")[0]][job.profile]
+        now, walltime = agenda.clock, job.walltime
         speeds = computing.even_speeds or computing.speeds(hosts)
         self.running[job.id] = execution = Execution(
             job, hosts, nb_hosts, speeds, now, walltime, job.profile, profile, now

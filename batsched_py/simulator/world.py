@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
 from batsched_py.core import fastest
 from batsched_py.errors import RuleBroken
-from batsched_py.ledger.ledger import Ledger, Outcome, RejectedJob
+from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.audience import Listener, Messenger
+from batsched_py.simulator.audience import Audience, Listener, Messenger
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
@@ -30,6 +30,9 @@ from batsched_py.simulator.stage import Stage
 from batsched_py.simulator.submitter import Submitter
 from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
 
+if TYPE_CHECKING:
+    from batsched_py.simulator.engine import Batsim
+
 #: Batsim stretches shorter waits for a call to this.
 LEAST_CALL = 1e-5
 
@@ -41,8 +44,8 @@ class World:
         platform, settings, workloads = scenario.platform, scenario.settings, scenario.workloads
         hosts = [*platform.hosts, *platform.storages]
         shared = settings.compute_sharing or (settings.storage_sharing and bool(platform.storages))
-        machines = (SharedMachines if shared else Machines)(len(platform.hosts), len(platform.storages))
-        agenda = Agenda()
+        machines = (SharedMachines if shared else fastest(Machines))(len(platform.hosts), len(platform.storages))
+        agenda = fastest(Agenda)()
         energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if scenario.energy else None
         states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
         stage = Stage(hosts, agenda, machines, outputs, energy, states)
@@ -64,12 +67,12 @@ class World:
         self.agenda = agenda
         self.machines = machines
         self.outputs = outputs
-        self.runner = Runner(stage, catalog, settings.compute_sharing, self._tell, self._job_is_over)
+        self.runner = fastest(Runner)(
+            stage, catalog, settings.compute_sharing, self._tell, self._job_is_over
+        )
         self._power = Power(stage, self.runner, self._tell) if energy is not None else None
         self._energy = energy
         self._scenario = scenario
-        self._exact: dict[str, Job] = {}
-        """Jobs that wait, where their times are not told exactly."""
         self._metadata: dict[str, str] = {}
         self._acknowledged: set[str] = set()
         """Jobs that were killed since the last news."""
@@ -81,12 +84,29 @@ class World:
         """Set everything going."""
         scenario, agenda = self._scenario, self.agenda
         if scenario.workloads:
-            submitter = Submitter(scenario.workloads, agenda, self._submit, self._no_more_static_jobs)
+            submitter = fastest(Submitter)(
+                scenario.workloads, agenda, self._submit, self._no_more_static_jobs
+            )
             self.ledger.is_to_come = submitter.is_to_come
             if self._energy is not None and submitter.first is not None:
                 agenda.at(submitter.first, self._energy.first_submission)
         if scenario.events:
             Outside(scenario.events, self.machines.count, agenda, self._occur, self._no_more_external_events)
+
+    def go_on(self, batsim: Batsim, audience: Audience, on_decisions: Callable[[], None] | None) -> None:
+        """Let everything happen, and let everything be carried out that is decided, until all is over."""
+        agenda = self.agenda
+        heap = agenda.heap
+        while heap or self.news:
+            if self.news and batsim.ready and (not heap or heap[0][0] > agenda.clock or heap[0][1] == 1):
+                self.told()
+                effects = audience.decide(agenda.now)
+                if effects or agenda.now > agenda.clock:
+                    batsim.carry_out(effects)
+                if on_decisions is not None:
+                    on_decisions()
+            else:
+                agenda.happen()
 
     def end(self) -> None:
         """All is over: complete the output files."""
@@ -120,7 +140,7 @@ class World:
     def _submit(self, job: Job) -> None:
         told = as_told(job)
         if told is not job:
-            self._exact[job.id] = job
+            self.runner.exact[job.id] = job
         self.news = True
         self.listener.hear_submission(told, self.agenda.now)
 
@@ -161,18 +181,15 @@ class World:
 
     # --- what is done ----------------------------------------------------------------------------
 
-    def carry_out(self, outcome: Outcome) -> None:
+    def carry_out(self, effect: Effect) -> None:
         """Do what was decided, which is in the ledger already."""
-        if isinstance(outcome, RunningJob):
-            job = outcome.job
-            if self._exact:
-                job = self._exact.pop(job.id, job)
-            self.runner.start(outcome, job, self.ledger.registry.profile_of(job))
-        else:
-            _CARRY_OUT[type(outcome)](self, outcome)
+        _CARRY_OUT[type(effect)](self, effect)
+
+    def _start(self, started: RunningJob) -> None:
+        self.runner.start(started)
 
     def _reject(self, rejected: RejectedJob) -> None:
-        job = self._exact.pop(rejected.job.id, rejected.job)
+        job = self.runner.exact.pop(rejected.job.id, rejected.job)
         self.outputs.rejected(job, self._metadata.pop(job.id, ""))
 
     def _kill(self, decision: ev.KillJobs) -> None:
@@ -224,7 +241,8 @@ def as_told(job: Job) -> Job:
     return structs.replace(job, submission_time=submission, walltime=walltime)
 
 
-_CARRY_OUT: dict[type[Outcome], Callable[[World, Any], None]] = {
+_CARRY_OUT: dict[type[Effect], Callable[[World, Any], None]] = {
+    RunningJob: World._start,
     RejectedJob: World._reject,
     ev.KillJobs: World._kill,
     ev.CallMeLater: World._call,

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from batsched_py.errors import InputError, ProtocolError
-from batsched_py.protocol.batsim4 import job_from_json, job_to_json, profile_from_json, profile_to_json
+from batsched_py.protocol.dialect import Dialect
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
 from batsched_py.workload.model import Workload
@@ -24,7 +25,7 @@ class _File(Struct):
     profiles: dict[str, dict[str, Any]]
 
 
-def read_batsim_json(path: str | Path, name: str) -> Workload:
+def read_batsim_json(path: str | Path, name: str, dialect: Dialect = BATSIM4) -> Workload:
     """Read a workload file; its jobs get identifiers ``NAME!ID`` and come in the order of submission.
 
     As in Batsim, profiles that no job needs are left out.
@@ -37,7 +38,7 @@ def read_batsim_json(path: str | Path, name: str) -> Workload:
         raise InputError(f"{path}: not a Batsim workload: {error}") from None
     if content.nb_res < 1:
         raise InputError(f"{path}: field `nb_res`: must be positive, got {content.nb_res}")
-    jobs = [_read_job(path, index, fields, name) for index, fields in enumerate(content.jobs)]
+    jobs = [_read_job(path, index, fields, name, dialect) for index, fields in enumerate(content.jobs)]
     seen: dict[str, int] = {}
     for index, job in enumerate(jobs):
         if job.profile not in content.profiles:
@@ -47,37 +48,40 @@ def read_batsim_json(path: str | Path, name: str) -> Workload:
     return Workload(
         name=name,
         jobs=sorted(jobs, key=lambda job: job.submission_time),
-        profiles=_needed_profiles(jobs, content.profiles),
+        profiles=_needed_profiles(jobs, content.profiles, dialect),
         nb_hosts=content.nb_res,
         path=str(path),
     )
 
 
-def _read_job(path: str | Path, index: int, fields: dict[str, Any], workload: str) -> Job:
+def _read_job(path: str | Path, index: int, fields: dict[str, Any], workload: str, dialect: Dialect) -> Job:
     try:
-        return job_from_json(fields, workload)
+        return dialect.read_job(fields, workload)
     except ProtocolError as error:
         label = f" ({fields['id']})" if "id" in fields else ""
         raise InputError(f"{path}: job {index}{label}: {error}") from None
 
 
-def _needed_profiles(jobs: list[Job], profiles: dict[str, dict[str, Any]]) -> dict[str, Profile]:
+def _needed_profiles(
+    jobs: list[Job], profiles: dict[str, dict[str, Any]], dialect: Dialect
+) -> dict[str, Profile]:
     """The profiles that jobs name, and those that these name in turn, in the order of the file."""
     needed: dict[str, Profile] = {}
     waiting = [job.profile for job in jobs]
     while waiting:
         name = waiting.pop()
         if name not in needed and name in profiles:
-            needed[name] = profile_from_json(profiles[name])
+            needed[name] = dialect.read_profile(profiles[name])
             waiting.extend(needed[name].parts)
     return {name: needed[name] for name in profiles if name in needed}
 
 
-def write_batsim_json(path: str | Path, workload: Workload) -> None:
+def write_batsim_json(path: str | Path, workload: Workload, dialect: Dialect = BATSIM4) -> None:
     """Write a workload file, one job and one profile a line; identifiers go without the workload's name."""
-    jobs = ",\n  ".join(_json(job_to_json(job) | {"id": job.name}) for job in workload.jobs)
+    jobs = ",\n  ".join(_json(dialect.spell_job(job) | {"id": job.name}) for job in workload.jobs)
     profiles = ",\n  ".join(
-        f"{_json(name)}:{_json(profile_to_json(profile))}" for name, profile in workload.profiles.items()
+        f"{_json(name)}:{_json(dialect.spell_profile(profile))}"
+        for name, profile in workload.profiles.items()
     )
     size = workload.nb_hosts or max([job.size for job in workload.jobs], default=1)
     content = f'{{\n "nb_res":{size},\n "jobs":[\n  {jobs}\n ],\n "profiles":{{\n  {profiles}\n }}\n}}\n'

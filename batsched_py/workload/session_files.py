@@ -8,7 +8,7 @@ from xml.sax.saxutils import quoteattr
 
 import msgspec
 
-from batsched_py.protocol.batsim4 import job_to_json, profile_to_json
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.workload.model import Workload
 from batsched_py.workload.session_graph import SessionGraph
 from batsched_py.workload.sessions import Delimiter
@@ -40,7 +40,7 @@ def write_session_json(
         "delimiter": str(delimiter),
         "edges": "reduced" if graph.reduced else "all",
         "nb_res": workload.nb_hosts,
-        "profiles": {job.profile: profile_to_json(workload.profiles[job.profile]) for job in jobs},
+        "profiles": {job.profile: BATSIM4.spell_profile(workload.profiles[job.profile]) for job in jobs},
     }
     with path.open("wb") as file:
         file.write(msgspec.json.encode(head)[:-1] + b',"sessions":[')
@@ -59,7 +59,7 @@ def _session_fields(graph: SessionGraph, index: int) -> dict[str, Any]:
         "finish": session.finish,
         "predecessors": predecessors.tolist(),
         "think_times": (session.start - graph.finishes[predecessors]).tolist(),
-        "jobs": [job_to_json(job) | {"id": job.name} for job in session.jobs],
+        "jobs": [BATSIM4.spell_job(job) | {"id": job.name} for job in session.jobs],
     }
 
 

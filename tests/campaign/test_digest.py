@@ -76,7 +76,7 @@ def test_the_code_of_a_run_is_what_its_modules_reach() -> None:
     reached = sources(SIMULATE)
     assert {
         "batsched_py.simulator.engine",
-        "batsched_py.decision.guard",
+        "batsched_py.ledger.ledger",
         "batsched_py.workload.swf",
         "batsched_py.analysis.metrics",
     } <= reached

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batsched_py.cli.main import batsched_py
-from batsched_py.protocol.conversation import Exchange, read_conversation
+from batsched_py.wire.conversation import Exchange, read_conversation
 from tests.golden import Recording
 from tests.processes import Peer, call, recording, serving
 

@@ -273,7 +273,7 @@ def test_what_batsim_accepts_passes(decisions: list[ev.Event]) -> None:
 
 def sleeping_ledger() -> Ledger:
     """A ledger of hosts that sleep in state 2, of which host 0 sleeps and host 1 is falling asleep."""
-    hosts = [Host(number, f"h{number}", properties={"sleep_pstates": "2:3:4"}) for number in range(4)]
+    hosts = [Host(number, f"h{number}", sleep_pstates={2: (3, 4)}) for number in range(4)]
     kept = fastest(Ledger)(ev.SimulationBegins(hosts))
     submit(kept, job("w0!waits"))
     decide(kept, ev.SetHostsState(HostSet.of([0]), 2), ev.SetHostsState(HostSet.of([1]), 2))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +17,20 @@ from hypothesis import strategies as st
 from procset import ProcSet
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol import batsim4
+from batsched_py.protocol import event_table
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import (
-    decode_reply,
-    decode_request,
-    encode_reply,
-    encode_request,
-    six_decimals,
-)
+from batsched_py.protocol.batsim4.codec import Batsim4Codec
+from batsched_py.protocol.batsim4.jobs import job_to_json
+from batsched_py.protocol.batsim4.six_decimals import six_decimals
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.protocol.profiles import Delay
 from tests.golden import Recording
+
+CODEC = Batsim4Codec()
+decode_request, encode_request = CODEC.decode_request, CODEC.encode_request
+decode_reply, encode_reply = CODEC.decode_reply, CODEC.encode_reply
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 RECORDINGS = sorted(path.parent for path in GOLDEN.glob("*/conversation.jsonl"))
@@ -52,6 +55,17 @@ def test_messages_are_the_bytes_of_batsim_where_no_job_is_spelled_out(folder: Pa
         said = json.loads(line)
         if said["from"] == "batsim" and "JOB_SUBMITTED" not in said["message"]:
             assert encode_request(decode_request(said["message"])).decode() == said["message"]
+
+
+@pytest.mark.parametrize("folder", RECORDINGS, ids=lambda folder: folder.name)
+def test_messages_are_the_bytes_that_they_always_were(folder: Path) -> None:
+    """The digests were made when messages were written field by field from dictionaries."""
+    digest = hashlib.sha256()
+    for exchange in Recording(folder).conversation:
+        digest.update(encode_request(decode_request(exchange.request)) + b"\n")
+        if exchange.reply is not None:
+            digest.update(encode_reply(decode_reply(exchange.reply)) + b"\n")
+    assert digest.hexdigest() == json.loads((GOLDEN.parent / "wire_digests.json").read_text())[folder.name]
 
 
 def as_we_spell_it(reply: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +110,7 @@ REQUESTS: list[ev.Event] = [
     ev.HostsStateChanged(HostSet.parse("3"), 13),
     ev.RequestedCall(),
     ev.EnergyAnswer(12.5),
-    ev.WaitingTimeQuery("w0!1", {"id": "w0!1"}),
+    ev.WaitingTimeQuery(JOB),
     ev.NoMoreStaticJobs(),
     ev.NoMoreExternalEvents(),
     ev.HostsUnavailable(HostSet.parse("0-4")),
@@ -108,7 +122,7 @@ REQUESTS: list[ev.Event] = [
 REPLIES: list[ev.Event] = [
     ev.ExecuteJob("w0!1", HostSet.parse("0-1"), mapping=[1, 0]),
     ev.ExecuteJob("w0!1", HostSet.parse("0-1"), storage_mapping={"pfs": 4}),
-    ev.ExecuteJob("w0!1", HostSet.parse("0-1"), io_job={"alloc": "4", "profile_name": "io"}),
+    ev.ExecuteJob("w0!1", HostSet.parse("0-1"), io_job=ev.IoJob("io", HostSet.parse("4"))),
     ev.RejectJob("w0!1"),
     ev.KillJobs(["w0!1", "w0!2"]),
     ev.CallMeLater(1 / 3),
@@ -197,10 +211,65 @@ def test_numbers_that_json_lacks_are_refused() -> None:
         encode_request(ev.Message(0.0, [ev.EnergyAnswer(float("inf"))]))
 
 
+@pytest.mark.parametrize("event", REQUESTS, ids=lambda event: type(event).__name__)
+def test_what_is_printed_directly_is_what_would_be_spelled(event: ev.Event) -> None:
+    """An unknown field is enough to take the long way."""
+    marked = msgspec.structs.replace(event, extra={"mark": 1})
+    direct, spelled = (json.loads(encode_request(ev.Message(2.5, [e]))) for e in (event, marked))
+    if not isinstance(event, ev.Unknown):
+        assert spelled["events"][0]["data"].pop("mark") == 1
+    assert direct == spelled
+
+
+@given(
+    st.floats(0, 1e9), st.floats(0, 1e9), st.text(), st.dictionaries(st.text(), st.floats(0, 1) | st.text())
+)
+def test_a_submission_is_printed_like_any_json(
+    subtime: float, walltime: float, name: str, extra: Any
+) -> None:
+    extra = {f"x{key}": value for key, value in extra.items()}
+    job = Job(f"w0!{name}", subtime, 3, walltime or inf, name, extra)
+    data = {"job_id": job.id, "job": job_to_json(job), "profile": {"type": "delay", "delay": 1.5}}
+    event = {"timestamp": subtime, "type": "JOB_SUBMITTED", "data": data}
+    message = ev.Message(subtime, [ev.JobSubmitted(job, Delay(1.5), time=subtime)])
+    assert encode_request(message).decode() == six_decimals({"now": subtime, "events": [event]})
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize(
+    "message",
+    [
+        lambda number: ev.Message(number, []),
+        lambda number: ev.Message(0.0, [ev.CallMeLater(number)]),
+        lambda number: ev.Message(0.0, [ev.RejectJob("w0!1", time=number)]),
+        lambda number: ev.Message(0.0, [ev.RegisterJob(Job("w0!1", 0.0, 1, inf, "p", {"a": [number]}))]),
+    ],
+)
+def test_a_decision_has_no_number_that_json_lacks(
+    message: Callable[[float], ev.Message], number: float
+) -> None:
+    with pytest.raises(ProtocolError, match=f"{number} cannot be written as JSON"):
+        encode_reply(message(number))
+
+
+def test_a_decision_may_say_null() -> None:
+    message = ev.Message(0.0, [ev.Unknown("NEW_DECISION", {"a": None})])
+    assert json.loads(encode_reply(message))["events"][0]["data"] == {"a": None}
+
+
+def test_what_json_cannot_say_is_an_error_of_the_protocol() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    for data in (object(), 10**5000, endless):
+        for encode in (encode_reply, encode_request):
+            with pytest.raises(ProtocolError, match="cannot be written as JSON"):
+                encode(ev.Message(0.0, [ev.Unknown("NEW", data)]))
+
+
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing has been logged yet."""
-    monkeypatch.setattr(batsim4, "_seen", set())
+    monkeypatch.setattr(event_table, "_logged", set())
 
 
 @pytest.mark.usefixtures("forgetful")
@@ -227,6 +296,21 @@ def test_an_unknown_field_survives_and_is_logged_once(caplog: pytest.LogCaptureF
     assert [record.getMessage() for record in caplog.records] == [
         "field `watts` of JOB_COMPLETED is not known; it is kept but not interpreted"
     ]
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_who_invents_names_for_ever_does_not_fill_the_memory(caplog: pytest.LogCaptureFixture) -> None:
+    for number in range(2 * event_table.MOST_LOGGED):
+        decode_request(f'{{"now":1,"events":[{{"timestamp":1,"type":"NEW_{number}","data":{{}}}}]}}')
+    assert len(event_table._logged) == event_table.MOST_LOGGED
+    assert caplog.messages[-1] == "so much is not known here that no more of it will be logged"
+    assert len(caplog.messages) == event_table.MOST_LOGGED + 1
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_names_that_a_terminal_would_obey_are_not_logged_raw(caplog: pytest.LogCaptureFixture) -> None:
+    decode_request('{"now":1,"events":[{"timestamp":1,"type":"\\u001b[2J","data":{}}]}')
+    assert caplog.messages == ["event type '\\x1b[2J' is not known; it is kept but not interpreted"]
 
 
 def test_unknown_members_outside_the_data_are_ignored() -> None:
@@ -365,6 +449,74 @@ def test_bad_text_names_the_event_and_the_field(text: str, error: str) -> None:
 def test_a_submission_without_its_job_names_the_reason() -> None:
     with pytest.raises(ProtocolError, match=r"event 0 \(JOB_SUBMITTED\): field `job`: missing \(.*redis"):
         decode_request('{"now":1,"events":[{"timestamp":1,"type":"JOB_SUBMITTED","data":{"job_id":"w0!1"}}]}')
+
+
+def job_in(fields: str) -> str:
+    return event("JOB_SUBMITTED", f'{{"job_id":"w0!1","job":{{"id":"w0!1","res":1,"profile":"p",{fields}}}}}')
+
+
+def host_with(properties: str) -> str:
+    resources = f'[{{"id":0,"name":"h","properties":{properties}}}]'
+    return event(
+        "SIMULATION_BEGINS",
+        '{"nb_resources":1,"nb_compute_resources":1,"nb_storage_resources":0,"allow_compute_sharing":false,'
+        f'"allow_storage_sharing":true,"config":{{}},"compute_resources":{resources}}}',
+    )
+
+
+def nested(depth: int) -> str:
+    inner = '{"profile_name":"p","current_task_index":0,"current_task":' * depth
+    progress = inner + '{"profile_name":"p","progress":0.5}' + "}" * depth
+    return event("JOB_KILLED", f'{{"job_ids":["w0!1"],"job_progress":{{"w0!1":{progress}}}}}')
+
+
+NINES, MANY_NINES = "9" * 310, "9" * 4300
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (job_in(f'"subtime":{NINES}'), "field `job.subtime`: expected a number, got 9999"),
+        (job_in(f'"subtime":1,"walltime":{NINES}'), "field `job.walltime`: expected a number, got 9999"),
+        (event("ANSWER", f'{{"consumed_energy":{NINES}}}'), "Number out of range - at `$.consumed_energy`"),
+        (event("FLY", f'{{"a":{MANY_NINES}9}}'), "Integer value out of range - at `$[...]`"),
+        (
+            event("RESOURCE_STATE_CHANGED", f'{{"resources":"0","state":"{MANY_NINES}"}}'),
+            "field `state`: expected a power state's number as a string, got '9999",
+        ),
+        (
+            event("RESOURCE_STATE_CHANGED", f'{{"resources":"{MANY_NINES}","state":"1"}}'),
+            "field `resources`: '9999",
+        ),
+        (host_with('{"sleep_pstates":"a:b"}'), "property `sleep_pstates`: expected triplets like 1:2:3, got"),
+        (host_with(f'{{"sleep_pstates":"1:2:{NINES}"}}'), "property `sleep_pstates`: expected triplets like"),
+        (nested(100_000), "it is nested too deeply"),
+    ],
+)
+def test_absurd_numbers_and_nests_are_named(text: str, error: str) -> None:
+    with pytest.raises(ProtocolError) as raised:
+        decode_request(text)
+    assert error in str(raised.value)
+    assert str(raised.value).startswith(
+        "event 1 (" if error != "it is nested too deeply" else "not a message"
+    )
+    assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("depth", [10, 200, 600, 900, 2000])
+def test_a_nest_is_read_or_refused(depth: int) -> None:
+    try:
+        encode_request(decode_request(nested(depth)))
+    except ProtocolError as error:
+        assert "nested too deeply" in str(error) or "cannot be written as JSON" in str(error)
+
+
+def test_hosts_are_told_in_which_power_states_they_sleep() -> None:
+    (_, begins) = decode_request(
+        host_with('{"sleep_pstates":"1:2:3, 4:5:6"}').replace("NOTIFY", "NEWS")
+    ).events
+    assert isinstance(begins, ev.SimulationBegins)
+    assert begins.hosts[0].sleep_pstates == {1: (2, 3), 4: (5, 6)}
 
 
 KINDS = [

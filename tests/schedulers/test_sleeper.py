@@ -14,7 +14,7 @@ from batsched_py.schedulers.sleeper import Sleeper
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs, Results
-from batsched_py.simulator.platform import read_platform
+from batsched_py.simulator.platform import SleepState, read_platform
 from batsched_py.workload.read import read_workload
 from tests.drive import platform, workload
 
@@ -67,8 +67,7 @@ def test_hosts_wake_for_all_jobs_that_wait() -> None:
 def test_hosts_sleep_in_the_state_that_is_asked_for() -> None:
     machine = platform(2)
     for host in machine.hosts:
-        host.properties["sleep_pstates"] = "1:3:4,2:3:4"
-        host.sleep_states[1] = host.sleep_states[2]
+        host.sleep_states[1] = SleepState(1, switch_off=3, switch_on=4)
     jobs = workload({"id": "a", "subtime": 100})
     changes: list[int] = []
 
@@ -86,7 +85,7 @@ def test_hosts_sleep_in_the_state_that_is_asked_for() -> None:
 def test_hosts_that_cannot_sleep_stay_awake() -> None:
     machine = platform(2)
     for host in machine.hosts:
-        del host.properties["sleep_pstates"]
+        host.sleep_states.clear()
     results = run(Batsim(machine, [workload({"id": "a", "subtime": 900})], energy=True))
     assert (results.nb_success, results.nb_grouped_switches) == (1, 0)
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import job_from_json, profile_from_json
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.hosts import HostSet
 from tests.drive import GIGA
 
@@ -273,8 +273,8 @@ class Player:
         profile = self._random.choice(["nap", "work"])
         size = self._random.randint(1, self.nb_hosts)
         fields = {"id": f"dyn!{name}", "subtime": self.now, "res": size, "profile": name}
-        self.say(ev.RegisterProfile("dyn", name, profile_from_json(PROFILES[profile])))
-        self.say(ev.RegisterJob(job_from_json(fields)))
+        self.say(ev.RegisterProfile("dyn", name, BATSIM4.read_profile(PROFILES[profile])))
+        self.say(ev.RegisterJob(BATSIM4.read_job(fields, "dyn")))
         self._jobs[f"dyn!{name}"] = (size, profile)
         self.waiting.append(f"dyn!{name}")
 

@@ -14,7 +14,7 @@ import pytest
 
 from batsched_py.cli.batsim import command
 from batsched_py.decision.server import Server
-from batsched_py.sockets import AnsweringEnd
+from batsched_py.wire.sockets import AnsweringEnd
 from tests.golden import RecordedProcess, Recording, rows, same, same_trace
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"

@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError
+from batsched_py.protocol.dialects import BATSIM4
+from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.jobs import Host
 from batsched_py.simulator.platform import (
     Platform,
@@ -44,11 +45,10 @@ def write(tmp_path: Path):
 def announced(folder: Path) -> tuple[list[Host], list[Host]]:
     """The hosts that Batsim showed when the recorded simulation began."""
     with (folder / "conversation.jsonl").open() as lines:
-        message = json.loads(json.loads(next(lines))["message"])
-    data = message["events"][0]["data"]
-    return msgspec.convert(
-        (data["compute_resources"], data["storage_resources"]), tuple[list[Host], list[Host]]
-    )
+        message = BATSIM4.codec().decode_request(json.loads(next(lines))["message"].encode())
+    (begins,) = message.events
+    assert isinstance(begins, SimulationBegins)
+    return begins.hosts, begins.storages
 
 
 def recordings(root: Path) -> list[Path]:

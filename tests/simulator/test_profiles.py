@@ -64,7 +64,9 @@ def test_without_communication_reading_takes_no_time() -> None:
 def test_without_communication_an_io_job_is_left_out() -> None:
     drive = Drive(Batsim(platform(), [job({"type": "delay", "delay": 7})], ignore_communication=True))
     drive.reply()
-    completed = drive.until(ev.JobCompleted, ev.ExecuteJob("w0!a", STAGING, io_job={"alloc": "2"}))
+    completed = drive.until(
+        ev.JobCompleted, ev.ExecuteJob("w0!a", STAGING, io_job=ev.IoJob("io", HostSet.parse("2")))
+    )
     assert completed.time == 7.0
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import encode_request, profile_from_json
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
@@ -81,7 +81,7 @@ def breaches(player: Player) -> list[ev.Event]:
         ev.SetHostsState(HostSet.of([0]), 9),
         ev.SetJobMetadata("w0!nobody", "note"),
         ev.TellJob("w0!nobody", "hello"),
-        ev.RegisterProfile("w0", "nap", profile_from_json(PROFILES["nap"])),
+        ev.RegisterProfile("w0", "nap", BATSIM4.read_profile(PROFILES["nap"])),
         ev.Unknown("DANCE", {}),
         ev.RejectJob("w0!nobody", time=player.now + 1),
     ]
@@ -171,7 +171,7 @@ def test_the_same_decisions_give_the_same_bytes(seed: int, tmp_path_factory: pyt
         texts = []
         for reply in player.replies:
             assert request is not None
-            texts.append(encode_request(request))
+            texts.append(BATSIM4.codec().encode_request(request))
             request = batsim.advance(reply)
         assert request is None
         said.append(texts)

@@ -9,7 +9,7 @@ import pytest
 
 from batsched_py.errors import Deadlock, InputError, RuleBroken
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4 import decode_reply
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import JobState
 from batsched_py.protocol.profiles import Composed, Delay, Homogeneous
@@ -32,7 +32,7 @@ def register_job(name: str = "a", profile: str = "p", workload: str = "dyn") -> 
         '{"now": 0, "events": [{"timestamp": 0, "type": "REGISTER_JOB", "data": {"job_id": "%s!%s", '
         '"job": {"id": "%s", "subtime": 0, "res": 1, "profile": "%s"}}}]}'
     )
-    (event,) = decode_reply(text % (workload, name, name, profile)).events
+    (event,) = BATSIM4.codec().decode_reply((text % (workload, name, name, profile)).encode()).events
     assert isinstance(event, ev.RegisterJob)
     return event
 
@@ -81,7 +81,9 @@ BREACHES: dict[str, tuple[Callable[[Drive], object], str]] = {
         "the storage mapping is empty",
     ),
     "an IO job": (
-        lambda d: d.reply(ev.ExecuteJob("w0!waits", HostSet.parse("1-2"), io_job={"alloc": "1"})),
+        lambda d: d.reply(
+            ev.ExecuteJob("w0!waits", HostSet.parse("1-2"), io_job=ev.IoJob("io", HostSet.parse("1")))
+        ),
         "an additional IO job sends bytes",
     ),
     "rejecting a running job": (

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol import batsim4
-from batsched_py.protocol.codec import Codec
-from batsched_py.protocol.conversation import ConversationFile
+from batsched_py.protocol.dialect import Codec, Dialect
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import SimulationEnds
-from batsched_py.sockets import AnsweringEnd, AskingEnd
+from batsched_py.wire.conversation import ConversationFile
+from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 
 
-def record(front: AnsweringEnd, back: AskingEnd, file: ConversationFile, codec: Codec = batsim4) -> int:
+def record(front: AnsweringEnd, back: AskingEnd, file: ConversationFile, dialect: Dialect = BATSIM4) -> int:
     """Pass each request of the simulator in front to the decision process behind, and each reply back.
 
     Nothing is changed or judged on its way, and each message is on file before it is passed on, so that the
     file ends with whatever stopped the conversation. Returns the number of exchanges once the reply to
     SIMULATION_ENDS has been passed on.
     """
+    codec = dialect.codec()
     exchanges = 0
     ended = False
     while not ended:
@@ -31,6 +32,8 @@ def record(front: AnsweringEnd, back: AskingEnd, file: ConversationFile, codec: 
 
 
 def _ends(request: bytes, codec: Codec) -> bool:
+    if codec.answer(request) is not None:
+        return False
     try:
         return any(isinstance(event, SimulationEnds) for event in codec.decode_request(request).events)
     except ProtocolError:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from sys import float_info
 from typing import Any
 
+from batsched_py.protocol.batsim4.numbers import is_natural, is_number
 from batsched_py.protocol.profiles import (
     Composed,
     DataStaging,
@@ -27,6 +27,7 @@ from batsched_py.protocol.profiles import (
     Unintelligible,
     UsageTrace,
 )
+from batsched_py.protocol.shown import shown
 
 
 def profile_from_json(fields: dict[str, Any]) -> Profile:
@@ -35,7 +36,7 @@ def profile_from_json(fields: dict[str, Any]) -> Profile:
     kind = _KINDS.get(name) if isinstance(name, str) else None
     try:
         if kind is None:
-            raise _Fault(f"has the type {_shown(name)}; known are {', '.join(_KINDS)}")
+            raise _Fault(f"has the type {shown(name)}; known are {', '.join(_KINDS)}")
         return kind.read(fields)
     except _Fault as fault:
         code = fields.get("ret")
@@ -49,51 +50,38 @@ def profile_to_json(profile: Profile) -> dict[str, Any]:
     return _KINDS[profile.kind].write(profile)
 
 
-#: The largest number of which computers make something.
-_LARGEST = float_info.max
-
-
 class _Fault(Exception):
     """What is wrong with the shape of a profile."""
 
 
-def _shown(value: Any) -> str:
-    """A value that is not as it should be, cut short; Python does not print every integer."""
-    try:
-        text = repr(value)
-    except ValueError:
-        return "an endless number"
-    return text if len(text) <= 60 else f"{text[:60]}..."
-
-
 def _number(name: str, value: Any) -> float:
     """A number that a double can hold, as it was given."""
-    if isinstance(value, (int, float)) and -_LARGEST <= value <= _LARGEST and not isinstance(value, bool):
-        return value
-    raise _Fault(f"needs a number as `{name}`, not {_shown(value)}")
+    if is_number(value):
+        return value  # type: ignore[no-any-return]
+    raise _Fault(f"needs a number as `{name}`, not {shown(value)}")
 
 
 def _numbers(name: str, value: Any) -> tuple[float, ...]:
     if not isinstance(value, list):
-        raise _Fault(f"needs a list of numbers as `{name}`, not {_shown(value)}")
+        raise _Fault(f"needs a list of numbers as `{name}`, not {shown(value)}")
     return tuple([_number(name, item) for item in value])
 
 
 def _positive_integer(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise _Fault(f"needs an integer of 1 or more as `{name}`, not {_shown(value)}")
-    return value
+    if not is_natural(value) or not value:
+        raise _Fault(f"needs an integer of 1 or more as `{name}`, not {shown(value)}")
+    return int(value)
 
 
 def _return_code(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _Fault(f"needs an integer of 0 or more as `{name}`, not {_shown(value)}")
-    return value
+    if not is_natural(value):
+        raise _Fault(f"needs an integer of 0 or more as `{name}`, not {shown(value)}")
+    return int(value)
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise _Fault(f"needs a text as `{name}`, not {_shown(value)}")
+        raise _Fault(f"needs a text as `{name}`, not {shown(value)}")
     return value
 
 
@@ -114,7 +102,7 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
 
 def _object(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _Fault(f"needs an object as `{name}`, not {_shown(value)}")
+        raise _Fault(f"needs an object as `{name}`, not {shown(value)}")
     return value
 
 

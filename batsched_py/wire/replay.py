@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import Any
+from math import isclose
+from typing import Any, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from batsched_py.errors import Deadlock, ProtocolError, RuleBroken
-from batsched_py.protocol import batsim4
-from batsched_py.protocol.codec import Codec
-from batsched_py.protocol.conversation import Exchange
+from batsched_py.protocol.clock import TICK
+from batsched_py.protocol.dialect import Dialect
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import Message, SimulationBegins
-from batsched_py.simulator.engine import Batsim
+from batsched_py.wire.conversation import Exchange
 
 #: An event as JSON spells it.
 Event = dict[str, Any]
@@ -28,8 +29,9 @@ Event = dict[str, Any]
 #: The keys and indices that lead to a part of it.
 Path = tuple[str | int, ...]
 
-#: Batsim prints six decimals; of a number too large for them it keeps what a double can hold.
-TOLERANCE = 1.1e-6
+#: Numbers agree that are at most one tick of the wire's clock apart, and a bit for what rounding adds to it;
+#: of a number too large for that, Batsim keeps what a double can hold.
+TICKS = 1.1
 RELATIVE_TOLERANCE = 1e-14
 
 #: Of an event with a longer text, only the part that differs is shown.
@@ -48,11 +50,21 @@ class Difference(Struct, frozen=True):
     replayed: str
 
 
-class Outcome(Struct, frozen=True):
+class Agreement(Struct, frozen=True):
     """How many events were as recorded, and what then was not, if anything."""
 
     equal: int
     difference: Difference | None = None
+
+
+class Simulates(Protocol):
+    """The side of the simulator, such as a :class:`~batsched_py.simulator.engine.Batsim`."""
+
+    def begin(self) -> Message:
+        """What is said first."""
+
+    def advance(self, reply: Message) -> Message | None:
+        """What is said upon a reply, if anything."""
 
 
 class Turn(Struct, frozen=True):
@@ -64,44 +76,57 @@ class Turn(Struct, frozen=True):
     reply: Message | None
 
 
-def understand(conversation: Sequence[Exchange], codec: Codec = batsim4) -> list[Turn]:
-    """What was said in a recording; what is not a message of the dialect is an error with its line."""
+def understand(conversation: Sequence[Exchange], dialect: Dialect = BATSIM4) -> list[Turn]:
+    """What was said in a recording, once it was opened.
+
+    What is not a message of the dialect is an error with its line.
+    """
+    decides, simulates = dialect.codec(), dialect.codec()
     turns = []
     for exchange in conversation:
+        if decides.answer(exchange.request) is not None:
+            continue
         line = exchange.line
         try:
-            now, happenings = _request_as_json(exchange.request, codec)
+            request = decides.decode_request(exchange.request)
+            happenings = _happenings(request, dialect)
             line += 1
-            reply = None if exchange.reply is None else codec.decode_reply(exchange.reply)
+            reply = None if exchange.reply is None else simulates.decode_reply(exchange.reply)
         except ProtocolError as error:
             raise ProtocolError(f"line {line} of the recording: {error}") from None
-        turns.append(Turn(exchange.line, now, happenings, reply))
+        turns.append(Turn(exchange.line, request.now, happenings, reply))
     return turns
 
 
 def replay_to_decision(
-    conversation: Sequence[Exchange], answer: Callable[[bytes], bytes], codec: Codec = batsim4
-) -> Outcome:
+    conversation: Sequence[Exchange], answer: Callable[[bytes], bytes], dialect: Dialect = BATSIM4
+) -> Agreement:
     """Send the recorded requests to whoever ``answer``s them, and compare the replies.
 
     A request without a reply in the recording is sent as well, for it may be what broke the decision process.
     """
+    turns = {turn.line: turn for turn in understand(conversation, dialect)}
+    codec = dialect.codec()
     equal = 0
-    for exchange, turn in zip(conversation, understand(conversation, codec), strict=True):
-        replayed = codec.decode_reply(answer(exchange.request))
+    for exchange in conversation:
+        said = answer(exchange.request)
+        turn = turns.get(exchange.line)
+        if turn is None:
+            continue
+        replayed = codec.decode_reply(said)
         if turn.reply is None:
             continue
-        now, decisions = _reply_as_json(turn.reply, codec)
-        our_now, our_decisions = _reply_as_json(replayed, codec)
-        for index, (theirs, ours) in enumerate(zip_longest(decisions, our_decisions)):
-            if (path := differs(theirs, ours)) is not None:
+        pairs = zip_longest(_decisions(turn.reply, dialect), _decisions(replayed, dialect))
+        for index, (theirs, ours) in enumerate(pairs):
+            if (path := differs(theirs, ours, dialect.resolution)) is not None:
                 place = f"decision {index} of the reply"
-                return Outcome(equal, _difference(turn.line + 1, turn.now, place, path, theirs, ours))
+                return Agreement(equal, _difference(turn.line + 1, turn.now, place, path, theirs, ours))
             equal += 1
-        if differs(now, our_now) is not None:
+        now, our_now = turn.reply.now, replayed.now
+        if differs(now, our_now, dialect.resolution) is not None:
             difference = Difference(turn.line + 1, turn.now, "`now` of the reply", str(now), str(our_now))
-            return Outcome(equal, difference)
-    return Outcome(equal)
+            return Agreement(equal, difference)
+    return Agreement(equal)
 
 
 class RecordedProcess:
@@ -127,29 +152,30 @@ class RecordedProcess:
         return reply
 
 
-def replay_to_batsim(conversation: Sequence[Exchange], batsim: Batsim, codec: Codec = batsim4) -> Outcome:
+def replay_to_batsim(
+    conversation: Sequence[Exchange], batsim: Simulates, dialect: Dialect = BATSIM4
+) -> Agreement:
     """Let Batsim carry out the recorded decisions, and compare what it says, event by event.
 
     Where the recording was cut short, so is the replay: its last reply is applied, for it may be what made
     the simulator abort.
     """
-    turns = understand(conversation, codec)
+    turns = understand(conversation, dialect)
     process = RecordedProcess(turns)
     recorded = [(turn, event) for turn in turns for event in turn.happenings]
     equal = 0
     request: Message | None = batsim.begin()
     while request is not None:
-        _, happenings = _request_as_json(codec.encode_request(request), codec)
-        for ours in happenings:
+        for ours in _happenings(request, dialect):
             if equal == len(recorded):
-                return Outcome(equal)
+                return Agreement(equal)
             turn, theirs = recorded[equal]
-            if (path := differs(theirs, ours)) is not None:
+            if (path := differs(theirs, ours, dialect.resolution)) is not None:
                 place = f"event {equal} of the simulation"
-                return Outcome(equal, _difference(turn.line, turn.now, place, path, theirs, ours))
+                return Agreement(equal, _difference(turn.line, turn.now, place, path, theirs, ours))
             equal += 1
         if equal == len(recorded) and turns[-1].reply is None:
-            return Outcome(equal)
+            return Agreement(equal)
         try:
             request = batsim.advance(process.react(request))
         except (RuleBroken, Deadlock) as refusal:
@@ -157,28 +183,36 @@ def replay_to_batsim(conversation: Sequence[Exchange], batsim: Batsim, codec: Co
                 raise
             turn, theirs = recorded[equal]
             place = f"event {equal} of the simulation"
-            return Outcome(equal, Difference(turn.line, turn.now, place, _text(theirs), f"error: {refusal}"))
-    return Outcome(equal)
+            return Agreement(
+                equal, Difference(turn.line, turn.now, place, _text(theirs), f"error: {refusal}")
+            )
+    return Agreement(equal)
 
 
-def differs(recorded: Any, replayed: Any) -> Path | None:
+def differs(recorded: Any, replayed: Any, tick: float = TICK) -> Path | None:
     """Where two values of JSON first differ; nothing when they mean the same."""
     if isinstance(recorded, dict) and isinstance(replayed, dict):
         for key in recorded | replayed:
             if key not in recorded or key not in replayed:
                 return (key,)
-            if (path := differs(recorded[key], replayed[key])) is not None:
+            if (path := differs(recorded[key], replayed[key], tick)) is not None:
                 return (key, *path)
         return None
     if isinstance(recorded, list) and isinstance(replayed, list):
         for index, pair in enumerate(zip(recorded, replayed, strict=False)):
-            if (path := differs(*pair)) is not None:
+            if (path := differs(*pair, tick)) is not None:
                 return (index, *path)
         return None if len(recorded) == len(replayed) else (min(len(recorded), len(replayed)),)
     if isinstance(recorded, float | int) and isinstance(replayed, float | int):
-        allowed = max(TOLERANCE, RELATIVE_TOLERANCE * abs(recorded))
-        return None if abs(recorded - replayed) <= allowed else ()
+        return None if _close(recorded, replayed, tick) else ()
     return None if recorded == replayed else ()
+
+
+def _close(recorded: float, replayed: float, tick: float) -> bool:
+    try:
+        return isclose(recorded, replayed, rel_tol=RELATIVE_TOLERANCE, abs_tol=TICKS * tick)
+    except OverflowError:  # an integer that no double can hold
+        return recorded == replayed
 
 
 def _difference(
@@ -209,14 +243,22 @@ def _text(value: Any) -> str:
     return text if len(text) <= LONG else f"{text[:LONG]}..."
 
 
-def _request_as_json(text: bytes, codec: Codec) -> tuple[float, list[Event]]:
-    """When a request was sent, and its events as our codec spells them."""
-    message = codec.decode_request(text)
-    for event in message.events:
-        if isinstance(event, SimulationBegins):
-            event.workloads = dict.fromkeys(event.workloads, "")
-    return message.now, msgspec.json.decode(codec.encode_request(message))["events"]
+def _happenings(message: Message, dialect: Dialect) -> list[Event]:
+    """The events of a request as the dialect spells them, wherever the files of its workloads lie."""
+    events = [
+        structs.replace(event, workloads=dict.fromkeys(event.workloads, ""))
+        if isinstance(event, SimulationBegins)
+        else event
+        for event in message.events
+    ]
+    return _events(dialect.codec().encode_request(Message(message.now, events)))
 
 
-def _reply_as_json(message: Message, codec: Codec) -> tuple[float, list[Event]]:
-    return message.now, msgspec.json.decode(codec.encode_reply(message))["events"]
+def _decisions(message: Message, dialect: Dialect) -> list[Event]:
+    """The events of a reply as the dialect spells them."""
+    return _events(dialect.codec().encode_reply(message))
+
+
+def _events(text: bytes) -> list[Event]:
+    events: list[Event] = msgspec.json.decode(text)["events"]
+    return events

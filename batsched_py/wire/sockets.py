@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from math import inf
-from time import monotonic
+from collections.abc import Iterable
+from itertools import repeat
+from math import ceil
 from types import TracebackType
 from typing import Self
 
@@ -14,9 +15,9 @@ from batsched_py.errors import InputError, PeerVanished, ProtocolError
 #: How long the last reply may take to leave once its socket is closed, in milliseconds.
 LINGER = 1000
 
-#: How long to wait without looking up, in milliseconds: a Ctrl-C in the very moment in which a wait begins
-#: does not end that wait.
-SLICE = 200
+#: How long to wait without looking up, in seconds: a Ctrl-C in the very moment in which a wait begins does
+#: not end that wait.
+SLICE = 0.2
 
 
 class _End:
@@ -35,6 +36,9 @@ class _End:
         self._context = zmq.Context()
         self._socket = self._context.socket(self.kind)
         self._socket.linger = self.linger
+        self._slices = 1 if self.timeout is None else ceil(self.timeout / SLICE)
+        seconds = SLICE if self.timeout is None else self.timeout / self._slices
+        self._socket.rcvtimeo = ceil(1000 * seconds)
         try:
             self._open()
         except zmq.ZMQError as error:
@@ -56,18 +60,21 @@ class _End:
 
     def receive(self, patiently: bool = False) -> bytes:
         """Wait for what the other end says; patiently means without the limit."""
-        give_up = inf if patiently or self.timeout is None else monotonic() + self.timeout
-        while not self._socket.poll(int(max(0.0, min(SLICE, 1000 * (give_up - monotonic()))))):
-            if monotonic() >= give_up:
-                raise PeerVanished(
-                    f"nothing came from the {self.peer} at {self.endpoint} for {self.timeout:g} s"
+        slices: Iterable[None] = repeat(None)
+        if self.timeout is not None and not patiently:
+            slices = repeat(None, self._slices)
+        for _ in slices:
+            try:
+                message: bytes = self._socket.recv()
+            except zmq.Again:
+                continue
+            if self._socket.getsockopt(zmq.RCVMORE):
+                frames = 1 + len(self._socket.recv_multipart())
+                raise ProtocolError(
+                    f"a message of the {self.peer} came in {frames} frames; the protocol sends each in one"
                 )
-        frames = self._socket.recv_multipart()
-        if len(frames) != 1:
-            raise ProtocolError(
-                f"a message of the {self.peer} came in {len(frames)} frames; the protocol sends each in one"
-            )
-        return frames[0]
+            return message
+        raise PeerVanished(f"nothing came from the {self.peer} at {self.endpoint} for {self.timeout:g} s")
 
 
 class AskingEnd(_End):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.schedulers.profile import Profile
+from batsched_py.schedulers.availability import AvailabilityProfile
 from tests.workbench import Workbench
 
 HOSTS, SECONDS = 10, 40
@@ -21,7 +21,7 @@ HOSTS, SECONDS = 10, 40
     duration=st.integers(1, 20),
 )
 def test_it_says_what_the_table_says(plan: list[tuple[int, int, int]], size: int, duration: int) -> None:
-    profile, table = Profile(0, HOSTS), [HOSTS] * (SECONDS * 3)
+    profile, table = AvailabilityProfile(0, HOSTS), [HOSTS] * (SECONDS * 3)
     for start, length, count in plan:
         if min(table[start : start + length]) >= count:
             profile.take(start, start + length, count)
@@ -33,16 +33,16 @@ def test_it_says_what_the_table_says(plan: list[tuple[int, int, int]], size: int
 
 
 def test_what_is_taken_and_given_back_leaves_no_trace() -> None:
-    profile = Profile(0, HOSTS)
+    profile = AvailabilityProfile(0, HOSTS)
     profile.take(5, 10, 3)
     profile.take(7, 20, 2)
     profile.give(7, 20, 2)
     profile.give(5, 10, 3)
-    assert vars(profile) == vars(Profile(0, HOSTS))
+    assert vars(profile) == vars(AvailabilityProfile(0, HOSTS))
 
 
 def test_the_past_is_forgotten() -> None:
-    profile = Profile(0, HOSTS)
+    profile = AvailabilityProfile(0, HOSTS)
     profile.take(5, 10, 3)
     profile.advance(7)
     assert profile.earliest(HOSTS, 1) == 10
@@ -50,7 +50,7 @@ def test_the_past_is_forgotten() -> None:
 
 
 def test_what_never_ends_leaves_no_room_after_it() -> None:
-    profile = Profile(0, HOSTS)
+    profile = AvailabilityProfile(0, HOSTS)
     profile.take(0, inf, 4)
     assert profile.earliest(HOSTS - 4, inf) == 0
     assert profile.earliest(HOSTS - 3, 1) == inf
@@ -79,7 +79,7 @@ def test_a_job_that_should_have_ended_holds_its_hosts_for_a_moment_more() -> Non
 
 
 def test_a_reservation_moves_to_where_its_own_hosts_help() -> None:
-    profile = Profile(0, HOSTS)
+    profile = AvailabilityProfile(0, HOSTS)
     profile.take(0, 5, HOSTS)
     profile.take(5, 8, 4)
     profile.take(8, 18, 7)
@@ -89,7 +89,7 @@ def test_a_reservation_moves_to_where_its_own_hosts_help() -> None:
 
 
 def test_a_reservation_moves_only_to_where_it_is_looked_for() -> None:
-    profile = Profile(0, HOSTS)
+    profile = AvailabilityProfile(0, HOSTS)
     profile.take(0, 5, HOSTS)
     assert profile.earlier(1, 10, reserved=20, before=6) == 5
     assert profile.earlier(1, 10, reserved=20, before=5) == 20

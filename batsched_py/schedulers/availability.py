@@ -6,10 +6,10 @@ from bisect import bisect_left, bisect_right
 from math import inf
 
 
-class Profile:
+class AvailabilityProfile:
     """The number of free hosts as a step function of time, from now on.
 
-    >>> profile = Profile(now=0, free=4)
+    >>> profile = AvailabilityProfile(now=0, free=4)
     >>> profile.take(10, 20, 3)
     >>> profile.earliest(size=2, duration=10)
     0

@@ -1,0 +1,487 @@
+"""The events of Batsim 4, each with its shape on the wire."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.batsim4.jobs import job_from_json, job_to_json, number, print_job
+from batsched_py.protocol.batsim4.profiles import profile_from_json, profile_to_json
+from batsched_py.protocol.batsim4.six_decimals import quote, six_decimals
+from batsched_py.protocol.event_table import EventTable, OpenShape, Shape
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Host, HostState, Job, JobState
+from batsched_py.protocol.shown import shown
+
+#: What Batsim says.
+HAPPENINGS = EventTable()
+
+#: What a decision process says.
+DECISIONS = EventTable()
+
+Fields = dict[str, Any]
+
+
+def _hosts(text: str, field: str) -> HostSet:
+    try:
+        return HostSet.parse(text)
+    except ValueError as error:
+        raise ProtocolError(f"field `{field}`: {error}") from None
+
+
+class Printed(Shape):
+    """The shape of an event that is frequent enough to print its data with six decimals directly."""
+
+    @classmethod
+    def print(cls, event: Any) -> str:
+        """The text that stands for what :meth:`write` gives."""
+        raise NotImplementedError
+
+
+class _Hosts(Shape, rename={"hosts": "resources"}):
+    hosts: str
+
+    def read(self) -> ev.Event:
+        return self.event(hosts=_hosts(self.hosts, "resources"))
+
+    @classmethod
+    def write(cls, event: Any) -> Any:
+        return cls(str(event.hosts))
+
+
+class _PowerState(Shape):
+    resources: str
+    state: str
+
+    def read(self) -> ev.Event:
+        if not re.fullmatch("-?[0-9]{1,9}", self.state):
+            raise ProtocolError(
+                f"field `state`: expected a power state's number as a string, got {shown(self.state)}"
+            )
+        return self.event(hosts=_hosts(self.resources, "resources"), pstate=int(self.state))
+
+    @classmethod
+    def write(cls, event: Any) -> Any:
+        return cls(str(event.hosts), str(event.pstate))
+
+
+def _named(job: Job, job_id: str) -> Job:
+    if job.id != job_id:
+        raise ProtocolError(f"field `job_id`: {shown(job_id)} but the job calls itself {shown(job.id)}")
+    return job
+
+
+# --- happenings: Batsim -> decision process ------------------------------------------------------
+
+
+class _Host(Struct):
+    id: int
+    name: str
+    state: HostState = HostState.IDLE
+    properties: dict[str, str] = {}
+    zone_properties: dict[str, str] = {}
+
+    def read(self) -> Host:
+        pstates = (
+            _sleep_pstates(self.properties["sleep_pstates"]) if "sleep_pstates" in self.properties else {}
+        )
+        return Host(self.id, self.name, self.state, self.properties, self.zone_properties, pstates)
+
+
+def _sleep_pstates(text: str) -> dict[int, tuple[int, int]]:
+    """The power states in a text of triplets ``SLEEP:OFF:ON``."""
+    if not re.fullmatch(r"(\s*\d{1,9}\s*:\s*\d{1,9}\s*:\s*\d{1,9}\s*(,|$))*", text, re.ASCII):
+        raise ProtocolError(f"property `sleep_pstates`: expected triplets like 1:2:3, got {shown(text)}")
+    triplets = [[int(state) for state in triplet.split(":")] for triplet in filter(None, text.split(","))]
+    return {sleep: (off, on) for sleep, off, on in triplets}
+
+
+@HAPPENINGS.add("SIMULATION_BEGINS", ev.SimulationBegins)
+class _SimulationBegins(Shape):
+    nb_resources: int
+    nb_compute_resources: int
+    nb_storage_resources: int
+    allow_compute_sharing: bool
+    allow_storage_sharing: bool
+    config: Fields
+    compute_resources: list[_Host]
+    storage_resources: list[_Host] = []
+    workloads: dict[str, str] = {}
+    profiles: dict[str, dict[str, Fields]] = {}
+
+    def read(self) -> ev.Event:
+        config = self.config
+        settings = ev.Settings(
+            dynamic_jobs=bool(config.get("dynamic-jobs-enabled", False)),
+            acknowledge_dynamic_jobs=bool(config.get("dynamic-jobs-acknowledged", False)),
+            profile_reuse=bool(config.get("profile-reuse-enabled", False)),
+            forward_profiles=bool(config.get("profiles-forwarded-on-submission", False)),
+            forward_unknown_events=bool(config.get("forward-unknown-events", False)),
+            compute_sharing=self.allow_compute_sharing,
+            storage_sharing=self.allow_storage_sharing,
+            scheduler_config=str(config.get("sched-config", "")),
+        )
+        return ev.SimulationBegins(
+            hosts=[host.read() for host in self.compute_resources],
+            storages=[host.read() for host in self.storage_resources],
+            settings=settings,
+            workloads=self.workloads,
+            profiles={
+                workload: {name: profile_from_json(fields) for name, fields in profiles.items()}
+                for workload, profiles in self.profiles.items()
+            },
+        )
+
+    @classmethod
+    def write(cls, e: ev.SimulationBegins) -> Any:
+        settings = e.settings
+        return cls(
+            nb_resources=len(e.hosts) + len(e.storages),
+            nb_compute_resources=len(e.hosts),
+            nb_storage_resources=len(e.storages),
+            allow_compute_sharing=settings.compute_sharing,
+            allow_storage_sharing=settings.storage_sharing,
+            config={
+                "redis-enabled": False,
+                "redis-hostname": "127.0.0.1",
+                "redis-port": 6379,
+                "redis-prefix": "default",
+                "profiles-forwarded-on-submission": settings.forward_profiles,
+                "dynamic-jobs-enabled": settings.dynamic_jobs,
+                "dynamic-jobs-acknowledged": settings.acknowledge_dynamic_jobs,
+                "profile-reuse-enabled": settings.profile_reuse,
+                "sched-config": settings.scheduler_config,
+                "forward-unknown-events": settings.forward_unknown_events,
+            },
+            compute_resources=[_spell_host(host) for host in e.hosts],
+            storage_resources=[_spell_host(host) for host in e.storages],
+            workloads=dict(e.workloads),
+            profiles={
+                workload: {name: profile_to_json(profile) for name, profile in profiles.items()}
+                for workload, profiles in e.profiles.items()
+            },
+        )
+
+
+def _spell_host(host: Host) -> _Host:
+    return _Host(host.id, host.name, host.state, host.properties, host.zone_properties)
+
+
+@HAPPENINGS.add("SIMULATION_ENDS", ev.SimulationEnds)
+class _SimulationEnds(Shape):
+    pass
+
+
+@HAPPENINGS.add("JOB_SUBMITTED", ev.JobSubmitted)
+class _JobSubmitted(Printed, omit_defaults=True):
+    job_id: str
+    job: Fields | None = None
+    profile: Fields | None = None
+
+    def read(self) -> ev.Event:
+        if self.job is None:
+            raise ProtocolError("field `job`: missing (Batsim's redis storage is not supported)")
+        profile = None if self.profile is None else profile_from_json(self.profile)
+        return ev.JobSubmitted(_named(job_from_json(self.job), self.job_id), profile)
+
+    @classmethod
+    def write(cls, e: ev.JobSubmitted) -> Any:
+        return cls(e.job.id, job_to_json(e.job), None if e.profile is None else profile_to_json(e.profile))
+
+    @classmethod
+    def print(cls, e: ev.JobSubmitted) -> str:
+        profile = "" if e.profile is None else f',"profile":{six_decimals(profile_to_json(e.profile))}'
+        return f'{{"job_id":{quote(e.job.id)},"job":{print_job(e.job)}{profile}}}'
+
+
+@HAPPENINGS.add("JOB_COMPLETED", ev.JobCompleted)
+class _JobCompleted(Printed):
+    job_id: str
+    job_state: JobState
+    return_code: int = 0
+    alloc: str = ""
+
+    def read(self) -> ev.Event:
+        return ev.JobCompleted(self.job_id, self.job_state, _hosts(self.alloc, "alloc"), self.return_code)
+
+    @classmethod
+    def write(cls, e: ev.JobCompleted) -> Any:
+        return cls(e.job_id, e.state, e.return_code, str(e.hosts))
+
+    @classmethod
+    def print(cls, e: ev.JobCompleted) -> str:
+        return (
+            f'{{"job_id":{quote(e.job_id)},"job_state":"{e.state}",'
+            f'"return_code":{e.return_code},"alloc":"{e.hosts}"}}'
+        )
+
+
+class _Progress(Struct, omit_defaults=True):
+    profile_name: str | None = None
+    profile: str = ""
+    """How Batsim's documentation calls the name."""
+    progress: float | None = None
+    current_task_index: int | None = None
+    current_task: _Progress | None = None
+
+    def read(self) -> ev.Progress:
+        return ev.Progress(
+            profile=self.profile_name or self.profile,
+            done=self.progress or 0.0,
+            task_index=self.current_task_index,
+            task=None if self.current_task is None else self.current_task.read(),
+        )
+
+    @classmethod
+    def write(cls, node: ev.Progress) -> _Progress:
+        if node.task_index is None:
+            return cls(node.profile, progress=node.done)
+        task = None if node.task is None else cls.write(node.task)
+        return cls(node.profile, current_task_index=node.task_index, current_task=task)
+
+
+@HAPPENINGS.add("JOB_KILLED", ev.JobsKilled)
+class _JobsKilled(Shape):
+    job_ids: list[str]
+    job_progress: dict[str, _Progress] = {}
+
+    def read(self) -> ev.Event:
+        return ev.JobsKilled(self.job_ids, {job: node.read() for job, node in self.job_progress.items()})
+
+    @classmethod
+    def write(cls, e: ev.JobsKilled) -> Any:
+        return cls(e.job_ids, {job: _Progress.write(node) for job, node in e.progress.items()})
+
+
+@HAPPENINGS.add("RESOURCE_STATE_CHANGED", ev.HostsStateChanged)
+class _HostsStateChanged(_PowerState):
+    pass
+
+
+@HAPPENINGS.add("REQUESTED_CALL", ev.RequestedCall)
+class _RequestedCall(Shape):
+    pass
+
+
+@HAPPENINGS.add("ANSWER", ev.EnergyAnswer)
+class _EnergyAnswer(Shape, rename={"joules": "consumed_energy"}):
+    joules: float
+
+
+@HAPPENINGS.add("QUERY", ev.WaitingTimeQuery)
+class _WaitingTimeQuery(Shape):
+    requests: dict[str, Fields]
+
+    def read(self) -> ev.Event:
+        if list(self.requests) != ["estimate_waiting_time"]:
+            raise ProtocolError(f"field `requests`: unknown query {shown(sorted(self.requests))}")
+        job = self.requests["estimate_waiting_time"].get("job")
+        if not isinstance(job, dict):
+            raise ProtocolError(f"field `requests`: expected an object as `job`, got {shown(job)}")
+        return ev.WaitingTimeQuery(job_from_json(job))
+
+    @classmethod
+    def write(cls, e: ev.WaitingTimeQuery) -> Any:
+        return cls({"estimate_waiting_time": {"job_id": e.job.id, "job": job_to_json(e.job)}})
+
+
+@HAPPENINGS.add("NOTIFY", ev.NoMoreStaticJobs)
+class _NoMoreStaticJobs(Shape, tag_field="type", tag="no_more_static_job_to_submit"):
+    pass
+
+
+@HAPPENINGS.add("NOTIFY", ev.NoMoreExternalEvents)
+class _NoMoreExternalEvents(Shape, tag_field="type", tag="no_more_external_event_to_occur"):
+    pass
+
+
+@HAPPENINGS.add("NOTIFY", ev.HostsUnavailable)
+class _HostsUnavailable(_Hosts, tag_field="type", tag="event_machine_unavailable"):
+    pass
+
+
+@HAPPENINGS.add("NOTIFY", ev.HostsAvailable)
+class _HostsAvailable(_Hosts, tag_field="type", tag="event_machine_available"):
+    pass
+
+
+@HAPPENINGS.add("NOTIFY", ev.ExternalEvent)
+class _ExternalEvent(OpenShape):
+    pass
+
+
+@HAPPENINGS.add("FROM_JOB_MSG", ev.JobSaid)
+class _JobSaid(Shape, rename={"message": "msg"}):
+    job_id: str
+    message: Fields
+
+
+# --- decisions: decision process -> Batsim -------------------------------------------------------
+
+
+class _IoJob(Struct, omit_defaults=True):
+    alloc: str
+    profile_name: str
+    profile: Fields | None = None
+
+    def read(self) -> ev.IoJob:
+        profile = None if self.profile is None else profile_from_json(self.profile)
+        return ev.IoJob(self.profile_name, _hosts(self.alloc, "additional_io_job.alloc"), profile)
+
+    @classmethod
+    def write(cls, job: ev.IoJob) -> _IoJob:
+        profile = None if job.profile is None else profile_to_json(job.profile)
+        return cls(str(job.hosts), job.profile_name, profile)
+
+
+@DECISIONS.add("EXECUTE_JOB", ev.ExecuteJob)
+class _ExecuteJob(Shape, omit_defaults=True):
+    job_id: str
+    alloc: str
+    mapping: dict[str, int | str] | None = None
+    storage_mapping: dict[str, int] | None = None
+    additional_io_job: _IoJob | None = None
+
+    def read(self) -> ev.Event:
+        given = [self.mapping, self.storage_mapping, self.additional_io_job]
+        if given.count(None) < 2:
+            raise ProtocolError(
+                "at most one of `mapping`, `storage_mapping`, `additional_io_job` may be given"
+            )
+        return ev.ExecuteJob(
+            self.job_id,
+            _hosts(self.alloc, "alloc"),
+            None if self.mapping is None else _places(self.mapping),
+            self.storage_mapping,
+            None if self.additional_io_job is None else self.additional_io_job.read(),
+        )
+
+    @classmethod
+    def write(cls, e: ev.ExecuteJob) -> Any:
+        mapping: dict[str, int | str] | None = None
+        if e.mapping is not None:
+            mapping = {str(executor): place for executor, place in enumerate(e.mapping)}
+        io_job = None if e.io_job is None else _IoJob.write(e.io_job)
+        return cls(e.job_id, str(e.hosts), mapping, e.storage_mapping, io_job)
+
+
+def _places(mapping: dict[str, int | str]) -> list[int]:
+    try:
+        places = {int(executor): int(host) for executor, host in mapping.items()}
+        return [places[executor] for executor in range(len(places))]
+    except (ValueError, KeyError):
+        raise ProtocolError(
+            "field `mapping`: must give an integer for each executor from 0 on, without a hole"
+        ) from None
+
+
+@DECISIONS.add("REJECT_JOB", ev.RejectJob)
+class _RejectJob(Shape):
+    job_id: str
+
+
+@DECISIONS.add("KILL_JOB", ev.KillJobs)
+class _KillJobs(Shape):
+    job_ids: list[str]
+
+
+@DECISIONS.add("CALL_ME_LATER", ev.CallMeLater)
+class _CallMeLater(Shape, rename={"at": "timestamp"}):
+    at: float
+
+
+@DECISIONS.add("REGISTER_PROFILE", ev.RegisterProfile)
+class _RegisterProfile(Shape):
+    workload_name: str
+    profile_name: str
+    profile: Fields
+
+    def read(self) -> ev.Event:
+        return ev.RegisterProfile(self.workload_name, self.profile_name, profile_from_json(self.profile))
+
+    @classmethod
+    def write(cls, e: ev.RegisterProfile) -> Any:
+        return cls(e.workload, e.name, profile_to_json(e.profile))
+
+
+@DECISIONS.add("REGISTER_JOB", ev.RegisterJob)
+class _RegisterJob(Shape):
+    job_id: str
+    job: Fields
+
+    def read(self) -> ev.Event:
+        job = job_from_json(self.job, workload=self.job_id.partition("!")[0])
+        return ev.RegisterJob(_named(job, self.job_id))
+
+    @classmethod
+    def write(cls, e: ev.RegisterJob) -> Any:
+        return cls(e.job.id, job_to_json(e.job))
+
+
+@DECISIONS.add("NOTIFY", ev.RegistrationFinished)
+class _RegistrationFinished(Shape, tag_field="type", tag="registration_finished"):
+    pass
+
+
+@DECISIONS.add("NOTIFY", ev.ContinueRegistration)
+class _ContinueRegistration(Shape, tag_field="type", tag="continue_registration"):
+    pass
+
+
+@DECISIONS.add("SET_RESOURCE_STATE", ev.SetHostsState)
+class _SetHostsState(_PowerState):
+    pass
+
+
+@DECISIONS.add("SET_JOB_METADATA", ev.SetJobMetadata)
+class _SetJobMetadata(Shape):
+    job_id: str
+    metadata: str
+
+
+@DECISIONS.add("CHANGE_JOB_STATE", ev.ChangeJobState)
+class _ChangeJobState(Shape, omit_defaults=True, rename={"state": "job_state"}):
+    job_id: str
+    state: JobState
+    kill_reason: str | None = None
+
+
+@DECISIONS.add("QUERY", ev.QueryEnergy)
+class _QueryEnergy(Shape):
+    requests: dict[str, Fields]
+
+    def read(self) -> ev.Event:
+        if list(self.requests) != ["consumed_energy"]:
+            asked = shown(sorted(self.requests))
+            raise ProtocolError(f"field `requests`: only consumed_energy can be asked for, got {asked}")
+        return ev.QueryEnergy()
+
+    @classmethod
+    def write(cls, e: ev.QueryEnergy) -> Any:
+        return cls({"consumed_energy": {}})
+
+
+@DECISIONS.add("ANSWER", ev.WaitingTimeAnswer)
+class _WaitingTimeAnswer(Shape):
+    estimate_waiting_time: Fields | None = None
+
+    def read(self) -> ev.Event:
+        answer = self.estimate_waiting_time
+        if answer is None:
+            raise ProtocolError("unknown answer []")
+        seconds = number(answer.get("estimated_waiting_time"), "estimated_waiting_time")
+        return ev.WaitingTimeAnswer(job_id=str(answer.get("job_id", "")), seconds=seconds)
+
+    @classmethod
+    def write(cls, e: ev.WaitingTimeAnswer) -> Any:
+        return cls({"job_id": e.job_id, "estimated_waiting_time": e.seconds})
+
+
+@DECISIONS.add("TO_JOB_MSG", ev.TellJob)
+class _TellJob(Shape, rename={"message": "msg"}):
+    job_id: str
+    message: str

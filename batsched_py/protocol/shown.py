@@ -1,0 +1,29 @@
+"""Showing what a stranger sent: in one line, cut short, without characters that a terminal obeys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_LONGEST = 60
+
+
+def shown(value: Any) -> str:
+    """A value that is not as it should be, as Python writes it.
+
+    >>> shown("hello")
+    "'hello'"
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # of integers with thousands of digits, and of nests of lists
+        return "something endless"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def shown_name(name: str) -> str:
+    """A name, as it is where that does no harm.
+
+    >>> shown_name("JOB_KILLED"), shown_name("a\\nb")
+    ('JOB_KILLED', "'a\\\\nb'")
+    """
+    return name if name.isprintable() and len(name) <= _LONGEST else shown(name)

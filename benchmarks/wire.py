@@ -1,0 +1,128 @@
+"""What the wire costs: spelling and reading messages, and deciding behind a socket.
+
+python benchmarks/wire.py [FOLDER OF ANOTHER VERSION]...
+
+Another version of this project is measured in turn with the present one, so that the ratio is of one run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORDING = ROOT / "tests" / "data" / "golden" / "busy400_easy_bf" / "conversation.jsonl"
+LOG = ROOT / "workloads" / "sample.swf"
+ROUNDS = 3
+
+
+def codec_costs() -> list[float]:
+    """Microseconds of processor time that each of the four steps of an exchange takes."""
+    try:
+        from batsched_py.protocol.dialects import BATSIM4
+        from batsched_py.wire.conversation import read_conversation
+
+        codec = BATSIM4.codec()
+    except ImportError:  # versions that had one dialect, which was a module
+        from batsched_py.protocol.conversation import read_conversation
+
+        from batsched_py.protocol import batsim4 as codec
+
+    exchanges = read_conversation(RECORDING)[1:]
+    requests = [exchange.request for exchange in exchanges]
+    replies = [exchange.reply for exchange in exchanges if exchange.reply is not None]
+    steps: list[tuple[Callable[..., object], list[object]]] = [
+        (codec.encode_request, list(map(codec.decode_request, requests))),
+        (codec.decode_request, list(requests)),
+        (codec.encode_reply, list(map(codec.decode_reply, replies))),
+        (codec.decode_reply, list(replies)),
+    ]
+    return [1e6 * min(_seconds(*step) for _ in range(20)) / len(step[1]) for step in steps]
+
+
+def _seconds(step: Callable[..., object], messages: list[object]) -> float:
+    began = process_time()
+    for message in messages:
+        step(message)
+    return process_time() - began
+
+
+def serving_cost(version: Path) -> tuple[float, float]:
+    """Microseconds of processor time a message of ``serve`` and of ``batsim``, with a socket between them.
+
+    What a process takes to start is measured by a simulation of one job, and left out.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        few = Path(folder, "few.swf")
+        lines = LOG.read_text().splitlines(keepends=True)
+        first = next(place for place, line in enumerate(lines) if not line.startswith(";"))
+        few.write_text("".join(lines[: first + 1]))
+        start = _converse(version, few, folder)
+        whole = _converse(version, LOG, folder)
+    messages = 2 * (len(lines) - first)
+    return 1e6 * (whole[0] - start[0]) / messages, 1e6 * (whole[1] - start[1]) / messages
+
+
+def _converse(version: Path, log: Path, folder: str) -> tuple[float, float]:
+    """Seconds of processor time that both sides take for a whole simulation."""
+    serve = _start(version, "serve", "-s", "easy", "--endpoint", "tcp://127.0.0.1:*")
+    assert serve.stdout is not None
+    endpoint = serve.stdout.readline().split()[-1]
+    batsim = _start(version, "batsim", "--hosts", "64", "-w", str(log), "-s", endpoint, "-e", f"{folder}/out")
+    return _wait(serve), _wait(batsim)
+
+
+def _start(version: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "batsched_py", *arguments],
+        cwd=version,
+        env={**os.environ, "PYTHONPATH": str(version)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _wait(process: subprocess.Popen[str]) -> float:
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0, "a side of the conversation failed"
+    return usage.ru_utime + usage.ru_stime
+
+
+def main() -> None:
+    """Print a line for each version."""
+    versions = [ROOT, *map(Path, sys.argv[1:])]
+    codec = {version: [float("inf")] * 4 for version in versions}
+    serving = {version: [float("inf")] * 2 for version in versions}
+    for _ in range(ROUNDS):
+        for version in versions:
+            command = [sys.executable, __file__, "--codec"]
+            text = subprocess.run(
+                command,
+                check=True,
+                capture_output=True,
+                text=True,
+                env={**os.environ, "PYTHONPATH": str(version)},
+            ).stdout
+            codec[version] = list(map(min, codec[version], map(float, text.split())))
+            serving[version] = list(map(min, serving[version], serving_cost(version)))
+    for version in versions:
+        print(f"{version}:")
+        request, heard, reply, understood = codec[version]
+        print(
+            f"  codec: {sum(codec[version]):.1f} us an exchange (encode_request {request:.1f}, "
+            f"decode_request {heard:.1f}, encode_reply {reply:.1f}, decode_reply {understood:.1f})"
+        )
+        decides, simulates = serving[version]
+        print(f"  tcp: serve {decides:.0f} us a message, batsim {simulates:.0f} us a message")
+
+
+if __name__ == "__main__":
+    if "--codec" in sys.argv:
+        print(*codec_costs())
+    else:
+        main()
