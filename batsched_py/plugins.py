@@ -1,4 +1,7 @@
-"""Finding classes by name: shipped, installed by other packages, or in a file of the user's own."""
+"""Finding classes by name: shipped, installed by other packages, or in a file of the user's own.
+
+This belongs to no room: ``schedulers`` and ``users`` both keep a registry, and neither knows the other.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,20 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
+import os
 import pkgutil
 import sys
 from collections.abc import Iterator, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from batsched_py.errors import InputError
+from batsched_py.errors import BatschedError, InputError
+
+#: What the name of a scheduler begins with if it is PyBatsim's, of which registries know nothing.
+PYBATSIM = "pybatsim:"
 
 Plugin = TypeVar("Plugin")
 
@@ -25,7 +31,8 @@ class Registry(Generic[Plugin]):
     """The known subclasses of one base class.
 
     Each module of a package may define some, found by their ``name``; other distributions offer theirs in
-    an entry-point group; and ``path/to/file.py:ClassName`` names one that is installed nowhere.
+    an entry-point group, under names that are not taken; and ``path/to/file.py:ClassName`` names one that is
+    installed nowhere.
     """
 
     def __init__(self, kind: str, base: type[Plugin], package: str, group: str) -> None:
@@ -36,22 +43,19 @@ class Registry(Generic[Plugin]):
 
     def all(self) -> dict[str, type[Plugin]]:
         """Every known class by name, in alphabetical order."""
-        found = {self._name(cls): cls for module in self._modules() for cls in self._defined_in(module)}
-        for point in entry_points(group=self._group):
-            found[point.name] = point.load()
-        return dict(sorted(found.items()))
+        return dict(sorted((self._installed() | self._shipped()).items()))
 
     def find(self, name: str) -> type[Plugin]:
-        """The class called ``name``."""
+        """The class called ``name``; no more is imported than it takes to find it."""
         if ".py:" in name:
             return self._from_file(name)
-        known = self.all()
-        if name not in known:
+        found = self._in_its_module(name) or self._shipped().get(name) or self._installed(name).get(name)
+        if found is None:
             raise InputError(
-                f"there is no {self.kind} {name!r}; known are {', '.join(known)}, "
+                f"there is no {self.kind} {name!r}; known are {', '.join(self.all())}, "
                 "or give path/to/file.py:ClassName"
             )
-        return known[name]
+        return found
 
     def create(self, name: str, options: Mapping[str, str]) -> Plugin:
         """An instance of the class called ``name``, its options converted to their declared types."""
@@ -61,51 +65,84 @@ class Registry(Generic[Plugin]):
             if key not in fields:
                 known = f"it knows {', '.join(fields)}" if fields else "it has none"
                 raise InputError(f"{self.kind} {name!r} has no option {key!r}; {known}")
-        if not fields:
-            return cls()
         try:
-            return msgspec.convert(dict(options), cls, strict=False)
+            return msgspec.convert(dict(options), cls, strict=False) if fields else cls()
         except msgspec.ValidationError as error:
             raise InputError(f"{self.kind} {name!r}: {_explained(error, cls)}") from None
+        except BatschedError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self.kind} {name!r} cannot be made with its options: {error!r}") from error
+
+    def _in_its_module(self, name: str) -> type[Plugin] | None:
+        """The class of this name in the module of this name, if there are such."""
+        module = f"{self._package}.{name.replace('-', '_')}"
+        if not name.replace("-", "_").isidentifier() or importlib.util.find_spec(module) is None:
+            return None
+        return self._defined_in(importlib.import_module(module)).get(name)
+
+    def _shipped(self) -> dict[str, type[Plugin]]:
+        found: dict[str, type[Plugin]] = {}
+        for module in self._modules():
+            found |= self._defined_in(module)
+        return found
+
+    def _installed(self, wanted: str | None = None) -> dict[str, type[Plugin]]:
+        from importlib.metadata import entry_points
+
+        points = entry_points(group=self._group)
+        return {point.name: point.load() for point in points if wanted in (None, point.name)}
 
     def _modules(self) -> Iterator[ModuleType]:
         package = importlib.import_module(self._package)
         for module in pkgutil.iter_modules(package.__path__):
             yield importlib.import_module(f"{self._package}.{module.name}")
 
-    def _defined_in(self, module: ModuleType) -> list[type[Plugin]]:
-        return [
-            cls
+    def _defined_in(self, module: ModuleType) -> dict[str, type[Plugin]]:
+        return {
+            str(getattr(cls, "name", cls.__name__.lower())): cls
             for cls in vars(module).values()
             if inspect.isclass(cls)
             and issubclass(cls, self._base)
             and not inspect.isabstract(cls)
             and cls.__module__ == module.__name__
-        ]
-
-    def _name(self, cls: type[Plugin]) -> str:
-        return str(getattr(cls, "name", cls.__name__.lower()))
+        }
 
     def _from_file(self, name: str) -> type[Plugin]:
         file, _, class_name = name.rpartition(":")
         path = Path(file)
         if not path.is_file():
             raise InputError(f"{self.kind} {name!r}: there is no file {file}")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules.setdefault(path.stem, module)
         try:
-            spec.loader.exec_module(module)
-        except Exception as error:
+            module = _execute(path)
+        except (Exception, SystemExit) as error:
             raise InputError(f"{self.kind} {name!r}: {file} cannot be loaded: {error!r}") from error
         cls = getattr(module, class_name, None)
         if not (inspect.isclass(cls) and issubclass(cls, self._base)):
-            defined = ", ".join(c.__name__ for c in self._defined_in(module)) or "none"
+            defined = ", ".join(cls.__name__ for cls in self._defined_in(module).values()) or "none"
             raise InputError(
                 f"{self.kind} {name!r}: {file} defines no {self.kind} {class_name!r} (it defines {defined})"
             )
         return cls
+
+
+def _execute(path: Path) -> ModuleType:
+    """A fresh module of a file as it is now; whatever its name, it gets into no other module's way.
+
+    It is registered, because classes look there for what their annotations mean.
+    """
+    import hashlib
+
+    digest = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:12]
+    module = ModuleType(f"{path.stem.replace('.', '_')}@{digest}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
+    except BaseException:
+        del sys.modules[module.__name__]
+        raise
+    return module
 
 
 def _explained(error: msgspec.ValidationError, cls: type[Any]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import campaign, line, policies  # noqa: E402
+from benchmarks import campaign, line, policies, startup  # noqa: E402
 
 LOGS = ROOT.parent / "shared" / "logs"
 KTH = LOGS / "KTH-SP2-1996-2.1-cln.swf.gz"
@@ -17,7 +17,9 @@ HPC2N = LOGS / "HPC2N-2002-2.2-cln.swf.gz"
 
 def main() -> None:
     """Run all sections; without the large logs, the sample stands in for them."""
-    print("From a log to written files:")
+    print("Processor time of whole commands:")
+    startup.main()
+    print("\nFrom a log to written files:")
     if KTH.is_file():
         line.measure(KTH, 100, rounds=5)
         line.measure(HPC2N, 240, rounds=2)

@@ -30,7 +30,8 @@ from batsched_py.analysis.metrics import DAY, measure
 from batsched_py.analysis.outcome import Outcome
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.errors import BatschedError
-from batsched_py.experiment import Experiment
+from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
+from batsched_py.experiment.sides import sides
 from batsched_py.simulation import simulate
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf import SwfLog, read_swf, swf_to_workload
@@ -148,17 +149,14 @@ def measure_simulated(path: Path, row: Row) -> dict[str, float]:
     log, workload = read(path)
     scheduler, hosts, speed = MACHINES[row.experiment]
     sessions = REPLAYS[row.replay]
+    users = Choice("rigid") if sessions is None else Choice("think-time", {"sessions": sessions})
     experiment = Experiment(
-        workload=str(path),
-        hosts=hosts,
-        speed=speed,
-        scheduler=scheduler,
-        users="rigid" if sessions is None else "think-time",
-        user_options={} if sessions is None else {"sessions": sessions},
+        scenario=Scenario(workloads=Workloads(files=(str(path),)), machine=Machine(hosts=hosts, speed=speed)),
+        actors=Actors(scheduler=Choice(scheduler), users=users),
     )
     with tempfile.TemporaryDirectory() as folder:
         prefix = f"{folder}/out"
-        simulate(*experiment.sides(workload, experiment.read_platform(workload), prefix))
+        simulate(*sides(experiment, [workload], prefix))
         schedule = read_schedule(f"{prefix}_jobs.csv")
     return measure(Outcome(schedule, hosts, recorded_submissions(log)))
 

@@ -4,7 +4,25 @@
 
 #include "ledger.hpp"
 
-inline PyObject* name_decisions;
+struct SaidSlots {
+    PyTypeObject* type;
+    Py_ssize_t decisions, broken;
+};
+
+inline SaidSlots said_slots;
+
+inline PyObject* checked_said(PyObject* said) {
+    if (!said_slots.type) {
+        PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(said));
+        said_slots = {Py_TYPE(said), slot_offset(type, "decisions"), slot_offset(type, "broken")};
+        Py_INCREF(type);
+    }
+    if (Py_TYPE(said) != said_slots.type) {
+        PyErr_Format(PyExc_TypeError, "%R is not what a policy has said", said);
+        throw PythonError();
+    }
+    return said;
+}
 
 struct Cluster {
     Ref queue, running, ledger, said, selection;
@@ -23,8 +41,7 @@ inline Ref start_on_lowest(PyObject* self, PyObject* job) {
     if (cluster.selection.is_some()) return Ref();
     Ref running = cluster.account().start(checked_job(job), cluster.now);
     if (running) {
-        Ref decisions(checked(PyObject_GetAttr(cluster.said.get(), name_decisions)));
-        checked(PyList_Append(decisions.get(), running.get()));
+        checked(PyList_Append(slot(cluster.said.get(), said_slots.decisions), running.get()));
     }
     return running;
 }
@@ -37,7 +54,7 @@ inline Ref reservation(PyObject* self, PyObject* job) {
     if (free < needed) {
         if (!ledger.all_available) return call(above(Box<Cluster>::type, self, "reservation").get(), job);
         time = INFINITY;
-        for (const auto& place : of<Running>(cluster.running.get()).by_end) {
+        for (const auto& place : of<Running>(ledger.running.get()).by_end) {
             free += of<RunningJob>(place.running).nb_hosts;
             if (free >= needed) {
                 time = std::max(place.end, cluster.now);
@@ -49,7 +66,6 @@ inline Ref reservation(PyObject* self, PyObject* job) {
 }
 
 inline void prepare_cluster(PyObject* module) {
-    name_decisions = checked(PyUnicode_InternFromString("decisions"));
     static PyMethodDef methods[] = {
         {"fits",
          [](PyObject* self, PyObject* job) {
@@ -84,7 +100,7 @@ inline void prepare_cluster(PyObject* module) {
                      Ref method = above(Box<Cluster>::type, self, "fitting");
                      return checked(PyObject_Vectorcall(method.get(), arguments, count, names));
                  }
-                 return where(cluster.queue.get(), cluster.account().free.get(),
+                 return where(cluster.account().queue.get(), cluster.account().free.get(),
                               count > 0 ? arguments[0] : Py_None, Py_None, count > 2 && is_true(arguments[2]))
                      .release();
              });
@@ -93,13 +109,20 @@ inline void prepare_cluster(PyObject* module) {
          "The waiting jobs for which enough hosts are free, and that meet a condition, one after another."},
         {}};
     static PyMemberDef members[] = {MEMBER(Cluster, now, "now", T_DOUBLE),
-                                    MEMBER(Cluster, said, "_said", T_OBJECT_EX),
+                                    MEMBER(Cluster, queue, "queue", T_OBJECT_EX),
+                                    MEMBER(Cluster, running, "running", T_OBJECT_EX),
                                     MEMBER(Cluster, selection, "_selection", T_OBJECT_EX),
                                     {}};
     static PyGetSetDef getset[] = {
-        TYPED(Cluster, queue, JobQueue, "queue"),
-        TYPED(Cluster, running, Running, "running"),
         TYPED(Cluster, ledger, Ledger, "_ledger"),
+        {"_said", [](PyObject* self, void*) { return Py_XNewRef(of<Cluster>(self).said.get()); },
+         [](PyObject* self, PyObject* said, void*) {
+             return guarded<int>(-1, [&] {
+                 of<Cluster>(self).said = Ref::to(checked_said(said));
+                 return 0;
+             });
+         },
+         nullptr, nullptr},
         {"nb_free",
          [](PyObject* self, void*) {
              return PyLong_FromLongLong(of<Cluster>(self).account().nb_free());

@@ -48,12 +48,16 @@ struct Ledger {
 
     // The job that has left its hosts, if it was there; only where `is_simple`.
     Ref release(PyObject* id) {
-        Ref ended = of<Running>(running.get()).pop(id);
-        if (ended) {
-            quiet = false;
-            of<FreeHosts>(free.get()).give(of<RunningJob>(ended.get()).runs);
-        }
+        Ref ended = of<Running>(running.get()).get(id);
+        if (ended) release_running(ended.get());
         return ended;
+    }
+
+    // The same for one that is known to run.
+    void release_running(PyObject* ended) {
+        of<Running>(running.get()).drop(ended);
+        quiet = false;
+        of<FreeHosts>(free.get()).give(of<RunningJob>(ended).runs);
     }
 
     void settle() {

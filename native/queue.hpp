@@ -139,11 +139,6 @@ public:
     std::vector<Candidate> candidates;
     size_t next = 0;
 
-    template <class Function>
-    void each_ref(Function function) {
-        for (Ref* ref : {&queue, &free, &condition}) function(*ref);
-    }
-
     PyObject* find() {
         const FreeHosts& hosts = of<FreeHosts>(free.get());
         while (next < candidates.size()) {

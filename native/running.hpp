@@ -58,11 +58,15 @@ public:
     // A job has ended, if it ran.
     Ref pop(PyObject* id) {
         Ref found = get(id);
-        if (found) {
-            remove(of<RunningJob>(found.get()));
-            checked(PyDict_DelItem(jobs.get(), id));
-        }
+        if (found) drop(found.get());
         return found;
+    }
+
+    // A job that ran has ended; whoever asks has a reference to it.
+    void drop(PyObject* made) {
+        const RunningJob& running = of<RunningJob>(made);
+        remove(running);
+        checked(PyDict_DelItem(jobs.get(), job_id(running.job.get())));
     }
 
     void expect(PyObject* id, double run_time) {

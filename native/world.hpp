@@ -11,8 +11,7 @@
 #include "machines.hpp"
 #include "outputs.hpp"
 
-inline PyObject *name_hear_submission, *name_hear_end, *name_hear, *name_decide, *name_carry_out, *name_start,
-    *name_broken, *name_ready, *name_fail, *name_hand_over, *name_end, *name_run, *name_schedule;
+inline PyObject *name_hear_end, *name_decide, *name_carry_out, *name_start, *name_fail, *name_hand_over, *name_run;
 inline PyObject *state_success, *state_walltime, *zero, *minus_one;
 
 struct HomogeneousSlots {
@@ -36,7 +35,7 @@ struct World {
     Ref runner, listener, metadata, acknowledged;
     Ref exact, profiles, mail;  // the runner's dictionaries
     Ref end_action;             // of jobs that run here
-    bool news = false;
+    bool news = false, ready = true;
     double speed = 0;  // of all hosts; 0 where no job can run here
     Policy policy;
     std::string hosts_text;
@@ -61,17 +60,17 @@ struct World {
         double now = calendar().now;
         of<Cluster>(policy.cluster.get()).now = now;
         if (!account().submit(job)) return false;
-        hear(Ref(checked(Py_BuildValue("Od", job, now))));
+        hear(Ref(checked(PyTuple_Pack(2, job, from_double(now).get()))));
         return true;
     }
 
-    bool tell_end(PyObject* id, PyObject* state, PyObject* return_code) {
+    bool tell_end(PyObject* running, PyObject* state, PyObject* return_code) {
         if (!policy || !account().is_simple()) return false;
         double now = calendar().now;
         of<Cluster>(policy.cluster.get()).now = now;
-        Ref ended = account().release(id);
-        if (!ended) return true;
-        hear(Ref(checked(Py_BuildValue("OOOd", ended.get(), state, return_code, now))));
+        Ref ended = Ref::to(running);
+        account().release_running(running);
+        hear(Ref(checked(PyTuple_Pack(4, ended.get(), state, return_code, from_double(now).get()))));
         for (Py_ssize_t place = 0; place < PyList_GET_SIZE(policy.listeners.get()); ++place) {
             call(PyList_GET_ITEM(policy.listeners.get(), place), ended.get());
         }
@@ -139,7 +138,7 @@ struct World {
         count_end(outputs.get(), {job, text_of(state), !running.reaches_walltime, hosts_text, running.begun, now, -1.0,
                                   note ? text_of(note.get()) : std::string_view()});
         news = true;
-        if (!tell_end(job_id(job), state, return_code)) {
+        if (!tell_end(ended, state, return_code)) {
             call_method(listener.get(), name_hear_end, job_id(job), state, return_code,
                         from_double(calendar().now).get());
         }
@@ -187,8 +186,8 @@ inline Ref ask(World& world) {
     of<Cluster>(policy.cluster.get()).now = now;
     Ref answer(PyObject_CallOneArg(policy.schedule.get(), policy.cluster.get()));
     if (answer) {
-        Ref broken(checked(PyObject_GetAttr(policy.said.get(), name_broken)));
-        if (broken.is_some()) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(broken.get())), broken.get());
+        PyObject* broken = slot(policy.said.get(), said_slots.broken);
+        if (broken != Py_None) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(broken)), broken);
     }
     if (PyErr_Occurred()) {
         if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
@@ -201,7 +200,7 @@ inline Ref ask(World& world) {
     }
     world.account().settle();
     checked(PyList_SetSlice(policy.heard.get(), 0, PY_SSIZE_T_MAX, nullptr));
-    Ref said(checked(PyObject_GetAttr(policy.said.get(), name_decisions)));
+    Ref said = Ref::to(slot(policy.said.get(), said_slots.decisions));
     Py_ssize_t count = PyList_GET_SIZE(said.get());
     if (!count) return said;
     Ref decisions(checked(PyList_GetSlice(said.get(), 0, count)));
@@ -232,9 +231,7 @@ inline void go_on(PyObject* self, PyObject* batsim, PyObject* process, PyObject*
     World& world = of<World>(self);
     Agenda& agenda = world.calendar();
     while (!agenda.empty() || world.news) {
-        bool its_turn = world.news && agenda.instant_is_over();
-        if (its_turn) its_turn = is_true(Ref(checked(PyObject_GetAttr(batsim, name_ready))).get());
-        if (!its_turn) {
+        if (!(world.news && world.ready && agenda.instant_is_over())) {
             agenda.happen();
             continue;
         }
@@ -284,13 +281,10 @@ inline void run_submissions(PyObject* self) {
 
 inline void prepare_world(PyObject* module) {
     auto name = [](const char* text) { return checked(PyUnicode_InternFromString(text)); };
-    name_hear_submission = name("hear_submission");
     name_hear_end = name("hear_end");
     name_decide = name("decide");
     name_carry_out = name("carry_out");
     name_start = name("start");
-    name_broken = name("broken");
-    name_ready = name("ready");
     name_fail = name("fail");
     name_hand_over = name("take_over");
     name_run = name("_run");
@@ -347,6 +341,7 @@ inline void prepare_world(PyObject* module) {
                      throw PythonError();
                  }
                  checked_of<Cluster>(cluster);
+                 checked_said(said);
                  of<World>(self).policy = {Ref::to(process), Ref::to(schedule), Ref::to(cluster),
                                            Ref::to(said),    Ref::to(heard),    Ref::to(listeners)};
                  return Py_NewRef(Py_None);
@@ -373,6 +368,7 @@ inline void prepare_world(PyObject* module) {
                                     MEMBER(World, mail, "_mail", T_OBJECT_EX),
                                     MEMBER(World, end_action, "_end_action", T_OBJECT_EX),
                                     MEMBER(World, news, "news", T_BOOL),
+                                    MEMBER(World, ready, "ready", T_BOOL),
                                     MEMBER(World, speed, "_speed", T_DOUBLE),
                                     {}};
     static PyGetSetDef getset[] = {TYPED(World, agenda, Agenda, "agenda"), TYPED(World, ledger, Ledger, "ledger"),

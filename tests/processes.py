@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "batsched_py"]
 #: Longer than anything here takes, even on a busy machine; no test waits for ever.
 PATIENCE = 30
+#: What a command says of itself when it takes long.
+PROGRESS = re.compile(r"^batsched-py: [\d,]+ of [\d,]+ \w+, .* so far.*\n", re.MULTILINE)
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -48,13 +51,16 @@ def start(
 
 
 def call(arguments: Sequence[str | Path], cwd: Path | None = None, **variables: str) -> tuple[int, str, str]:
-    """Run ``batsched-py`` to its end; its exit code and what it wrote to stdout and stderr."""
+    """Run ``batsched-py`` to its end; its exit code and what it wrote to stdout and stderr.
+
+    How far it is, which it tells on a busy machine only, is left out.
+    """
     with start(arguments, cwd, **variables) as process:
         try:
             out, err = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
-    return process.returncode, out, err
+    return process.returncode, out, PROGRESS.sub("", err)
 
 
 class Service:

@@ -22,8 +22,9 @@ ROOMS_BELOW = {
     "decision": _DECIDING,
     "simulator": {"ledger", "workload", "wire", "protocol"},
     "analysis": _DECIDING - {"wire"},
-    "campaign": {"analysis", "simulator", "decision", *_DECIDING},
-    "cli": {"campaign", "analysis", "simulator", "decision", *_DECIDING},
+    "experiment": {"simulator", "decision", *_DECIDING},
+    "campaign": {"analysis", "experiment", "simulator", "decision", *_DECIDING},
+    "cli": {"campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
 }
 
 #: What stands in no room: for each module the rooms that it may use, and why it is where it is.
@@ -33,7 +34,6 @@ WITHOUT_A_ROOM = {
     "errors": set(),  # every room raises them
     "plugins": set(),  # schedulers and users are both found by it
     "simulation": {"simulator", "decision", "protocol"},  # where the two sides meet
-    "experiment": {"simulator", "decision", "schedulers", "users", "workload", "protocol"},
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import pandas as pd
 
@@ -44,8 +44,8 @@ class Metric:
     """What rejected and killed jobs count as."""
     per_user: bool = True
     """Whether it makes sense for the jobs of one user."""
-    of_replay: bool = False
-    """Whether it compares with a recorded log."""
+    needs: Literal["recorded", "consumed_joules"] | None = None
+    """What of an outcome may be missing, and then it is left out."""
 
 
 def _mean(column: Callable[[pd.DataFrame], pd.Series[float]]) -> Callable[[Outcome], float]:
@@ -191,12 +191,21 @@ METRICS: Final[tuple[Metric, ...]] = (
         per_user=False,
     ),
     Metric(
+        "consumed_joules",
+        "J",
+        "sum over all hosts of the power they draw over time, from the first submission to max f",
+        lambda outcome: outcome.consumed_joules or 0.0,
+        "Idle and sleeping hosts draw power too. Only where energy is accounted for.",
+        per_user=False,
+        needs="consumed_joules",
+    ),
+    Metric(
         "mean_lateness",
         "s",
         "sum (a - recorded a) / n",
         lambda outcome: lateness.mean_lateness(outcome.lateness),
         _SUBMITTED,
-        of_replay=True,
+        needs="recorded",
     ),
     Metric(
         "relative_lateness",
@@ -204,7 +213,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "1 + mean_lateness / (last recorded a - first recorded a)",
         lambda outcome: lateness.relative_lateness(outcome.lateness),
         _SUBMITTED,
-        of_replay=True,
+        needs="recorded",
     ),
     Metric(
         "additional_lateness",
@@ -212,7 +221,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "2 * mean_lateness / (n - 1)",
         lambda outcome: lateness.additional_lateness(outcome.lateness),
         _SUBMITTED,
-        of_replay=True,
+        needs="recorded",
     ),
 )
 
@@ -231,7 +240,7 @@ def measure_users(outcome: Outcome) -> dict[str, dict[str, float]]:
 
 
 def _applies(metric: Metric, outcome: Outcome) -> bool:
-    return outcome.recorded is not None or not metric.of_replay
+    return metric.needs is None or getattr(outcome, metric.needs) is not None
 
 
 def explain() -> str:

@@ -23,6 +23,8 @@ class Outcome:
     """Size of the machine; where it is not told, hosts are there up to the highest one that was used."""
     recorded: pd.DataFrame | None = None
     """The recorded submissions, where the schedule is a replay of a log."""
+    consumed_joules: float | None = None
+    """What all hosts drew, where that was accounted for."""
 
     @cached_property
     def executed(self) -> pd.DataFrame:

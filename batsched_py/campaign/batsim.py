@@ -22,11 +22,13 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 import batsched_py
 from batsched_py.errors import BatschedError, InputError
-from batsched_py.experiment import Experiment
-from batsched_py.simulator.platform import Platform
+from batsched_py.experiment import Experiment, Machine, Scenario, Workloads
+from batsched_py.experiment.command_line import scenario_options, serve_options
+from batsched_py.experiment.sides import read_machine
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.model import Workload
 
@@ -69,8 +71,7 @@ def find_simulator(command: str) -> Simulator:
 def run_batsim(
     simulator: Simulator,
     experiment: Experiment,
-    workload: Workload,
-    platform: Platform,
+    workloads: Sequence[Workload],
     prefix: Path,
     time_limit: float | None,
 ) -> None:
@@ -81,25 +82,39 @@ def run_batsim(
         endpoint = f"ipc://{inputs}/socket"
         serve = [sys.executable, "-m", batsched_py.__name__, "serve", "--endpoint", endpoint]
         simulate = [*shlex.split(simulator.command), "-s", endpoint, "-e", str(prefix)]
-        simulate += ["-q", "--disable-schedule-tracing", *_inputs(experiment, workload, platform, inputs)]
+        simulate += ["-q", "--disable-schedule-tracing"]
+        simulate += scenario_options(_for_batsim(experiment, workloads, inputs))
         with (
-            _Process("the decision process", [*serve, *experiment.serve_options()], inputs) as server,
+            _Process("the decision process", [*serve, *serve_options(experiment)], inputs) as server,
             _Process("Batsim", simulate, inputs) as batsim,
         ):
             _wait(server, batsim, limit)
-    _check(prefix, len(workload.jobs))
+    _check(prefix, sum(len(workload.jobs) for workload in workloads))
 
 
-def _inputs(experiment: Experiment, workload: Workload, platform: Platform, folder: Path) -> list[str]:
-    """Batsim's options that say what to simulate; files that are missing are written into ``folder``."""
-    platform_file = experiment.platform
-    if platform_file is None:
-        platform_file = str(folder / "platform.xml")
-        Path(platform_file).write_text(_equal_hosts(len(platform.hosts), platform.hosts[0].speed))
-    if experiment.users is not None:
-        return ["-p", platform_file, "--enable-dynamic-jobs", "--enable-profile-reuse"]
-    write_batsim_json(folder / "workload.json", workload)
-    return ["-p", platform_file, "-w", str(folder / "workload.json")]
+def _for_batsim(experiment: Experiment, workloads: Sequence[Workload], folder: Path) -> Scenario:
+    """What is to be simulated, in files that a Batsim reads; those that are missing are written."""
+    scenario = experiment.simulated
+    if scenario.ignore_communication:
+        raise InputError("a Batsim simulates communication; leave out ignore_communication for it")
+    static = workloads if scenario.workloads.files else ()
+    for workload in static:
+        write_batsim_json(folder / f"{workload.name}.json", workload)
+    return replace(
+        scenario,
+        workloads=Workloads(files=tuple(str(folder / f"{workload.name}.json") for workload in static)),
+        machine=_machine_for_batsim(scenario.machine, workloads, folder),
+        machine_states=None if scenario.traces_machine_states else False,
+    )
+
+
+def _machine_for_batsim(machine: Machine, workloads: Sequence[Workload], folder: Path) -> Machine:
+    hosts = read_machine(machine, workloads).hosts
+    if machine.file is not None:
+        return replace(machine, mmax=len(hosts), mmax_workload=False) if machine.mmax_workload else machine
+    file = folder / "platform.xml"
+    file.write_text(_equal_hosts(len(hosts), hosts[0].speed))
+    return Machine(file=str(file))
 
 
 def _equal_hosts(count: int, speed: float) -> str:
@@ -184,5 +199,5 @@ def _check(prefix: Path, nb_jobs: int) -> None:
             raise SimulatorFailed(f"Batsim has not written its {name}")
     with Path(f"{prefix}_jobs.csv").open("rb") as file:
         rows = sum(1 for _ in file) - 1
-    if rows != nb_jobs:
+    if rows < nb_jobs:
         raise SimulatorFailed(f"Batsim's jobs.csv has {rows} jobs, the workload {nb_jobs}")

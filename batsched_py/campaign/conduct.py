@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from batsched_py.campaign.plan import Plan, PlannedRun
-from batsched_py.campaign.run import BUILT_IN, Done, Task, run_identity
+from batsched_py.campaign.plan import BUILT_IN, Plan, PlannedRun
+from batsched_py.campaign.run import Done, Task, run_identity
 from batsched_py.campaign.store import TABLE_FILE, Campaign, Failure, State, Wanted, WantedRun
 from batsched_py.errors import InputError
-from batsched_py.experiment import Experiment
+from batsched_py.experiment.command_line import run_options
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Conductor(Struct, frozen=True):
     def _command(self, planned: PlannedRun) -> str:
         """What makes a run again, alone, from the present directory."""
         if self.simulator == BUILT_IN:
-            arguments = ["run", *_relative(planned.experiment).run_options(), "-e", planned.name]
+            arguments = ["run", *run_options(planned.experiment.renamed(_shown)), "-e", planned.name]
         else:
             arguments = [
                 "campaign",
@@ -108,17 +108,6 @@ def conduct(campaign: Campaign, tasks: Sequence[Task], executor: Executor) -> It
             campaign.write_table(campaign.folder / TABLE_FILE)
 
 
-def _relative(experiment: Experiment) -> Experiment:
-    """The experiment with its files as one would name them from here."""
-    return structs.replace(
-        experiment,
-        workload=_shown(experiment.workload),
-        platform=experiment.platform and _shown(experiment.platform),
-        scheduler=_shown(experiment.scheduler),
-        users=experiment.users and _shown(experiment.users),
-    )
-
-
-def _shown(name: str) -> str:
-    """A path below the present directory is shown relative to it."""
-    return name.replace(f"{os.getcwd()}{os.sep}", "")
+def _shown(file: str) -> str:
+    """A path as one would name it from here: below the present directory, relative to it."""
+    return file.removeprefix(f"{os.getcwd()}{os.sep}")

@@ -8,10 +8,12 @@ system. What a batch system wants to know (queue, project, walltime, memory) sta
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from batsched_py.campaign.run import Done, Task, execute
 from batsched_py.errors import InputError, PeerVanished
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.run import Done, Task
 
 #: The batch systems that can start workers, with the class of dask-jobqueue for each.
 BATCH_SYSTEMS = {"slurm": "SLURMCluster", "oar": "OARCluster", "pbs": "PBSCluster"}
@@ -76,6 +78,8 @@ def _distributed() -> Any:
 
 
 def _run(cluster: Any, tasks: Sequence[Task]) -> Iterator[Done]:
+    from batsched_py.campaign.run import Done, execute
+
     distributed = _distributed()
     try:
         client = distributed.Client(cluster, timeout=PATIENCE, set_as_default=False)

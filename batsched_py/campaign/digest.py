@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import structs
 
+from batsched_py.decision.pybatsim import pybatsim_version
 from batsched_py.errors import InputError
-from batsched_py.experiment import Experiment
-from batsched_py.plugins import Registry
+from batsched_py.experiment import Choice, Experiment
+from batsched_py.plugins import PYBATSIM, Registry
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.users import USERS
 
@@ -50,59 +50,35 @@ def digest_of_value(value: Any) -> str:
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
-def plugin_file(name: str) -> str | None:
-    """The file that the name of a scheduler or behaviour mentions, if its code is installed nowhere.
-
-    >>> plugin_file("policies/mine.py:Mine"), plugin_file("easy")
-    ('policies/mine.py', None)
-    """
-    return next((part for part in name.split(":") if part.endswith(".py")), None)
-
-
-def input_files(experiment: Experiment) -> list[str]:
-    """The files that an experiment reads, code of the user's own included."""
-    plugins = [plugin_file(name) for name in (experiment.scheduler, experiment.users) if name is not None]
-    return [file for file in (experiment.workload, experiment.platform, *plugins) if file is not None]
-
-
 def identity(experiment: Experiment, simulator: str) -> str:
     """The digest of everything that the results of a run depend on."""
-    anonymous = structs.replace(
-        experiment,
-        workload="",
-        platform=None,
-        scheduler=_without_file(experiment.scheduler),
-        users=experiment.users and _without_file(experiment.users),
-    )
     return digest_of_value(
         {
-            "inputs": [digest_of_file(file) for file in input_files(experiment)],
-            "experiment": anonymous,
+            "inputs": [digest_of_file(file) for file in experiment.files],
+            "experiment": experiment.renamed(lambda file: ""),
             "code": digest_of_code(experiment),
             "simulator": simulator,
         }
     )
 
 
-def _without_file(name: str) -> str:
-    return name.replace(plugin_file(name) or "", "")
-
-
 def digest_of_code(experiment: Experiment) -> str:
-    """The digest of the code of this package that runs an experiment."""
-    modules = [_ROOT, *_plugin_modules(SCHEDULERS, experiment.scheduler)]
-    if experiment.users is not None:
-        modules += _plugin_modules(USERS, experiment.users)
+    """The digest of the code of this package that runs an experiment; of PyBatsim, its version counts."""
+    actors = experiment.actors
+    if actors.scheduler.name.startswith(PYBATSIM):
+        return digest_of_value([_digest_of_modules((_ROOT,)), pybatsim_version()])
+    modules = [_ROOT, *_plugin_modules(SCHEDULERS, actors.scheduler)]
+    if actors.users is not None:
+        modules += _plugin_modules(USERS, actors.users)
     return _digest_of_modules(tuple(modules))
 
 
-def _plugin_modules(registry: Registry[Any], name: str) -> tuple[str, ...]:
+def _plugin_modules(registry: Registry[Any], choice: Choice) -> tuple[str, ...]:
     """Where the code of a scheduler or behaviour begins: its own module, or what its file builds on."""
-    file = plugin_file(name)
-    if file is None:
-        return (_module_of(registry, name),)
-    bases = [cls.__module__ for cls in registry.find(name).__mro__]
-    return (*filter(_is_ours, bases), *_imports(Path(file), digest_of_file(file)))
+    if choice.file is None:
+        return (_module_of(registry, choice.name),)
+    bases = [cls.__module__ for cls in registry.find(choice.name).__mro__]
+    return (*filter(_is_ours, bases), *_imports(Path(choice.file), digest_of_file(choice.file)))
 
 
 @lru_cache(maxsize=256)

@@ -83,10 +83,15 @@ class _Recorded:
 
 
 def _recorded_logs(runs: Sequence[FinishedRun]) -> dict[str, _Recorded]:
-    """The logs that runs replay, by their names, as far as they are still what and where they were."""
+    """The logs that runs replay, by their names, as far as they are still what and where they were.
+
+    Where several are played together, none of them is what was recorded.
+    """
     logs = {}
     for name, run in {run.axes["log"]: run for run in runs}.items():
-        path = Path(run.manifest.experiment.workload)
+        path, *others = map(Path, run.manifest.experiment.scenario.workloads.files)
+        if others:
+            continue
         digests = {file.path: file.sha256 for file in run.manifest.inputs}
         is_swf = path.name.lower().endswith((".swf", ".swf.gz"))
         if is_swf and path.is_file() and digest_of_file(path) == digests.get(str(path)):
@@ -107,9 +112,10 @@ def _subject(run: FinishedRun, recorded: _Recorded | None) -> Subject | None:
 
 def _delimiter(experiment: Experiment) -> str | None:
     """How the users' sessions are cut, if they have any."""
-    if experiment.users is None:
+    users = experiment.actors.users
+    if users is None:
         return None
-    behaviour = USERS.create(experiment.users, experiment.user_options)
+    behaviour = USERS.create(users.name, users.options)
     return behaviour.sessions if isinstance(behaviour, ThinkTime) else None
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
-from batsched_py.experiment import Experiment
-from batsched_py.workload.swf import WalltimeRule
+from batsched_py.experiment import Experiment, Machine, Workloads
+from batsched_py.workload.model import WalltimeRule
 
 #: The axes of a plan in the order in which they make the name of a run, with the table of each.
 AXES = {"log": "logs", "platform": "platforms", "scheduler": "schedulers", "users": "users"}
@@ -15,32 +16,53 @@ AXES = {"log": "logs", "platform": "platforms", "scheduler": "schedulers", "user
 #: What table columns show when the plan does not say.
 DEFAULT_METRICS = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_slowdown", "utilization")
 
+#: What simulates when no other simulator is named.
+BUILT_IN = "built-in"
 
-class Log(Struct, frozen=True, forbid_unknown_fields=True):
-    """A log or workload file, and how walltimes are made of it."""
 
-    file: str
-    walltime: WalltimeRule = "max"
-    walltime_factor: float = 2.0
+class LogEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Logs or workload files that are played together, and how walltimes are made of them."""
+
+    file: str | list[str]
+    walltime: WalltimeRule = Workloads().walltime
+    walltime_factor: float = Workloads().walltime_factor
     url: str | None = None
     """Where to get the file from if it is missing."""
     sha256: str | None = None
     """What the file must be."""
 
 
-class Machine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A platform file, or equal hosts; when nothing is said, the log's own machine."""
+class PlatformEntry(Machine, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A machine, what is accounted for on it, and what happens to it."""
 
-    file: str | None = None
-    hosts: int | None = None
-    speed: float | None = None
+    energy: bool = False
+    events: str | list[str] = field(default_factory=list)
+    """Files that tell when hosts go and come back."""
+    forward_unknown_events: bool = False
+    compute_sharing: bool = False
+    storage_sharing: bool = True
+    ignore_communication: bool = False
+    machine_states: bool | None = None
 
 
-class Plugin(Struct, frozen=True, forbid_unknown_fields=True):
+class PluginEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A scheduler or behaviour of users: its name, which is its key unless said otherwise, and options."""
 
     name: str | None = None
     options: dict[str, str | int | float | bool] = field(default_factory=dict)
+
+
+class SchedulerEntry(PluginEntry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A scheduler, how long it takes to decide, and what it asks of the simulator."""
+
+    delay: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
+    """In seconds, for each reply."""
+    config: str = ""
+    """A text that the simulator hands over."""
+    dynamic_jobs: bool = False
+    acknowledge_dynamic_jobs: bool = False
+    profile_reuse: bool = False
+    forward_profiles: bool = False
 
 
 class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):

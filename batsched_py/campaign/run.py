@@ -15,18 +15,16 @@ from msgspec import Struct, field
 
 import batsched_py
 from batsched_py.campaign.batsim import find_simulator
-from batsched_py.campaign.digest import digest_of_code, digest_of_file, identity, input_files
+from batsched_py.campaign.digest import digest_of_code, digest_of_file, identity
 from batsched_py.campaign.folders import publish, workspace
 from batsched_py.campaign.manifest import FileDigest, Manifest, host_facts, versions
+from batsched_py.campaign.plan import BUILT_IN
 from batsched_py.campaign.simulate import simulate_into
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.experiment import Experiment
 
 RUNS = "runs"
 WORK = "work"
-
-#: What simulates when no other simulator is named.
-BUILT_IN = "built-in"
 
 
 class Task(Struct, frozen=True):
@@ -123,7 +121,7 @@ def _run(task: Task) -> None:
             command=task.command,
             simulator=task.simulator if simulator is None else str(simulator),
             code=digest_of_code(task.experiment),
-            inputs=[_digest(Path(file), file) for file in input_files(task.experiment)],
+            inputs=[_digest(Path(file), file) for file in task.experiment.files],
             results=[_digest(file, file.name) for file in sorted(folder.iterdir())],
             versions=versions(),
             host=host_facts(),

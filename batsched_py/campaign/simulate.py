@@ -11,15 +11,14 @@ from functools import lru_cache
 from pathlib import Path
 
 import msgspec
-from msgspec import structs
+from msgspec.structs import replace
 
 from batsched_py.campaign.batsim import Simulator, SimulatorFailed, run_batsim
 from batsched_py.campaign.digest import digest_of_file
-from batsched_py.experiment import Experiment
+from batsched_py.experiment import Experiment, Workloads
+from batsched_py.experiment.sides import read_workloads, sides
 from batsched_py.simulation import simulate
 from batsched_py.workload.model import Workload
-from batsched_py.workload.read import read_workload
-from batsched_py.workload.swf import WalltimeRule
 
 #: Names of the files begin with this, as Batsim's do by default.
 PREFIX = "out"
@@ -31,17 +30,16 @@ def simulate_into(
 ) -> dict[str, float]:
     """Simulate, measure, and write all results into ``folder``; how many seconds each step took."""
     began = time.perf_counter()
-    workload = _workload(experiment)
+    workloads = _workloads(experiment.scenario.workloads)
     read = time.perf_counter()
-    platform = experiment.read_platform(workload)
     prefix = folder / PREFIX
     if simulator is None:
-        batsim, process = experiment.sides(workload, platform, str(prefix))
+        batsim, process = sides(experiment, workloads, str(prefix))
         simulate(batsim, process, _watch(time_limit))
     else:
-        run_batsim(simulator, experiment, workload, platform, prefix, time_limit)
+        run_batsim(simulator, experiment, workloads, prefix, time_limit)
     simulated = time.perf_counter()
-    (folder / METRICS_FILE).write_bytes(_metrics(f"{prefix}_jobs.csv", len(platform.hosts)))
+    (folder / METRICS_FILE).write_bytes(_metrics(f"{prefix}_jobs.csv"))
     return {
         "read": read - began,
         "simulate": simulated - read,
@@ -49,31 +47,28 @@ def simulate_into(
     }
 
 
-def _workload(experiment: Experiment) -> Workload:
-    """The workload, read once for all runs of this process that need the same."""
-    read = _read(
-        experiment.workload,
-        digest_of_file(experiment.workload),
-        experiment.walltime_factor,
-        experiment.walltime,
-    )
-    return structs.replace(read, jobs=list(read.jobs), profiles=dict(read.profiles))
+def _workloads(workloads: Workloads) -> list[Workload]:
+    """The workloads, read once for all runs of this process that need the same."""
+    read = _read(workloads, tuple(map(digest_of_file, workloads.files)))
+    return [replace(each, jobs=list(each.jobs), profiles=dict(each.profiles)) for each in read]
 
 
 @lru_cache(maxsize=4)
-def _read(path: str, digest: str, factor: float, walltime: WalltimeRule) -> Workload:
-    return read_workload(path, "w0", factor, walltime)
+def _read(workloads: Workloads, digests: tuple[str, ...]) -> list[Workload]:
+    return read_workloads(workloads)
 
 
-def _metrics(jobs_file: str, nb_hosts: int) -> bytes:
+def _metrics(jobs_file: str) -> bytes:
     """All metrics of a schedule, as JSON."""
     from batsched_py.analysis.lateness import noted_submissions
     from batsched_py.analysis.metrics import measure
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.schedule import read_schedule
+    from batsched_py.analysis.summary import read_summary
 
-    schedule = read_schedule(jobs_file)
-    metrics = measure(Outcome(schedule, nb_hosts, noted_submissions(schedule)))
+    schedule, summary = read_schedule(jobs_file), read_summary(jobs_file)
+    recorded = noted_submissions(schedule)
+    metrics = measure(Outcome(schedule, summary.nb_hosts, recorded, summary.consumed_joules))
     return msgspec.json.format(msgspec.json.encode(metrics))
 
 

@@ -28,7 +28,8 @@ from msgspec import Struct, field
 
 from batsched_py.campaign.folders import write_file
 from batsched_py.campaign.manifest import Manifest
-from batsched_py.campaign.run import BUILT_IN, RUNS, WORK, is_finished
+from batsched_py.campaign.plan import BUILT_IN
+from batsched_py.campaign.run import RUNS, WORK, is_finished
 from batsched_py.campaign.simulate import METRICS_FILE, PREFIX
 from batsched_py.errors import InputError
 

@@ -17,7 +17,11 @@ NEUTRAL = frozenset({"nb_jobs"})
 #: More than so many decimals are never shown.
 MOST_DECIMALS = 4
 
-_UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
+#: In which units large figures are shown, by the unit in which they are measured.
+_UNITS = {
+    "s": (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0)),
+    "J": (("GJ", 1e9), ("MJ", 1e6), ("kJ", 1e3), ("J", 1.0)),
+}
 
 
 class Cell(Struct, frozen=True):
@@ -42,8 +46,9 @@ class ColumnFormat(Struct, frozen=True):
 
         sizes = [abs(estimate.mean) for estimate in estimates if estimate.mean and not isnan(estimate.mean)]
         unit, scale = next((each.unit for each in METRICS if each.name == metric), ""), 1.0
-        if unit == "s" and sizes:
-            unit, scale = next((each for each in _UNITS if max(sizes) >= each[1]), _UNITS[-1])
+        if unit in _UNITS and sizes:
+            units = _UNITS[unit]
+            unit, scale = next((each for each in units if max(sizes) >= each[1]), units[-1])
         exact = not any(estimate.half_width for estimate in estimates)
         return cls(unit, scale, _decimals([size / scale for size in sizes], exact))
 

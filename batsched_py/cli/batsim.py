@@ -8,23 +8,23 @@ import click
 import msgspec
 
 from batsched_py import __version__
-from batsched_py.cli.batsim_options import Scenario, batsim_options
-from batsched_py.cli.options import SECONDS
-from batsched_py.simulation import simulate
-from batsched_py.simulator import client
-from batsched_py.wire.sockets import AskingEnd
+from batsched_py.cli.options import SECONDS, scenario_options
+from batsched_py.experiment import Scenario
+
+#: Where a decision process is looked for, as Batsim does it.
+DEFAULT_ENDPOINT = "tcp://localhost:28000"
 
 #: What each of Batsim's levels lets through here; the messages themselves are the client's debug lines.
 _LEVELS = {
     "quiet": {"batsched_py": logging.ERROR},
-    "network-only": {client.__name__: logging.DEBUG},
+    "network-only": {"batsched_py.simulator.client": logging.DEBUG},
     "information": {},
     "debug": {"batsched_py": logging.DEBUG},
 }
 
 
-@click.command("batsim", short_help="The built-in Batsim, with Batsim's options.")
-@batsim_options
+@click.command("batsim")
+@scenario_options(workload_required=False, machine_states=True)
 @click.option(
     "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
 )
@@ -33,7 +33,7 @@ _LEVELS = {
     "--socket-endpoint",
     "endpoint",
     metavar="ENDPOINT",
-    default=client.DEFAULT_ENDPOINT,
+    default=DEFAULT_ENDPOINT,
     show_default=True,
     help="Where the decision process listens.",
 )
@@ -44,7 +44,6 @@ _LEVELS = {
     help="Give up when the decision process is silent for S seconds.  [default: wait for ever]",
 )
 @click.option("--disable-schedule-tracing", is_flag=True, help="No effect: that file is never written.")
-@click.option("--disable-machine-state-tracing", is_flag=True, help="Do not write PREFIX_machine_states.csv.")
 @click.option(
     "--dump-execution-context", is_flag=True, help="Print the endpoint and the prefix as JSON, and exit."
 )
@@ -64,7 +63,6 @@ def command(
     endpoint: str,
     timeout: float | None,
     disable_schedule_tracing: bool,
-    disable_machine_state_tracing: bool,
     dump_execution_context: bool,
     verbosity: str,
     quiet: bool,
@@ -79,14 +77,20 @@ def command(
       batsched-py serve -s easy
       batsched-py batsim -p platform.xml -w workload.json -e out
     """
+    from batsched_py.experiment.sides import new_batsim, read_machine, read_workloads
+    from batsched_py.simulation import simulate
+    from batsched_py.simulator.client import RemoteProcess
+    from batsched_py.wire.sockets import AskingEnd
+
     if dump_execution_context:
         click.echo(msgspec.json.encode(_execution_context(endpoint, prefix)))
         return
     for name, level in _LEVELS["quiet" if quiet else verbosity].items():
         logging.getLogger(name).setLevel(level)
-    batsim = scenario.batsim(prefix, machine_states=not disable_machine_state_tracing)
+    workloads = read_workloads(scenario.workloads)
+    batsim = new_batsim(scenario, read_machine(scenario.machine, workloads), workloads, prefix)
     with AskingEnd(endpoint, timeout) as end:
-        simulate(batsim, client.RemoteProcess(end))
+        simulate(batsim, RemoteProcess(end))
 
 
 def _execution_context(endpoint: str, prefix: str) -> dict[str, str | int | bool]:

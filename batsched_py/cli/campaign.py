@@ -6,23 +6,19 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from batsched_py.campaign.archive import export_campaign, import_campaign
-from batsched_py.campaign.conduct import Conductor, Executor, conduct
 from batsched_py.campaign.dask_cluster import BATCH_SYSTEMS, BatchSystem, DaskCluster
-from batsched_py.campaign.fetch import fetch
-from batsched_py.campaign.plan import MissingLog, Plan
-from batsched_py.campaign.plan_file import read_plan
-from batsched_py.campaign.processes import Processes, usable_cores
-from batsched_py.campaign.run import BUILT_IN
-from batsched_py.campaign.store import Campaign, State
-from batsched_py.campaign.tables import latex, markdown, result_tables
-from batsched_py.cli.campaign_view import print_tables, with_progress, write_page
+from batsched_py.campaign.plan import BUILT_IN, MissingLog, Plan
 from batsched_py.cli.options import SECONDS
 from batsched_py.errors import InputError
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.conduct import Executor
+    from batsched_py.campaign.store import Campaign
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -54,7 +50,7 @@ simulator_option = click.option(
 )
 
 
-@click.group("campaign", short_help="Run a whole plan of simulations.")
+@click.group("campaign")
 def command() -> None:
     """Run all simulations of a plan, and make tables of their results.
 
@@ -75,6 +71,8 @@ def command() -> None:
 @logs_option
 def plan_command(plan_file: Path, log_folders: Sequence[Path]) -> None:
     """List the runs of a plan, after checking it."""
+    from batsched_py.campaign.plan_file import read_plan
+
     plan = read_plan(plan_file, log_folders)
     for run in plan.runs:
         click.echo(run.name)
@@ -139,6 +137,10 @@ def run_command(
       batsched-py campaign run plans/sample.toml --executor dask --address tcp://head:8786
       batsched-py campaign run plans/sample.toml --executor slurm -j 32
     """
+    from batsched_py.campaign.conduct import Conductor, conduct
+    from batsched_py.campaign.tables import result_tables
+    from batsched_py.cli.campaign_view import print_tables, with_progress
+
     where = _executor(executor, address, workers)
     plan = _complete(plan_file, log_folders, yes)
     conductor = Conductor(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
@@ -168,6 +170,10 @@ def status_command(plan_file: Path, folder: Path | None, log_folders: Sequence[P
 
     A stale run was finished with other inputs, options or code than it would have now.
     """
+    from batsched_py.campaign.conduct import Conductor
+    from batsched_py.campaign.plan_file import read_plan
+    from batsched_py.campaign.store import State
+
     plan = read_plan(plan_file, log_folders)
     if plan.missing:
         raise InputError(f"{plan.missing[0].path.name} is not here; say where it is by --logs DIR")
@@ -217,6 +223,9 @@ def report_command(place: Path, files: Sequence[Path]) -> None:
       batsched-py campaign report out/sample -o out/sample/report.html
       batsched-py campaign report plans/sample.toml -o results.tex -o results.parquet
     """
+    from batsched_py.campaign.tables import latex, markdown, result_tables
+    from batsched_py.cli.campaign_view import print_tables, write_page
+
     campaign = _open(place)
     tables = result_tables(campaign)
     for file in files:
@@ -243,6 +252,8 @@ def export_command(place: Path, archive: Path) -> None:
 
     CAMPAIGN is the folder with the results, or the plan when they are in its usual folder.
     """
+    from batsched_py.campaign.archive import export_campaign
+
     runs = export_campaign(_open(place), archive)
     click.echo(f"{archive}: {runs} runs")
 
@@ -252,11 +263,15 @@ def export_command(place: Path, archive: Path) -> None:
 @click.argument("folder", metavar="DIR", type=FOLDER)
 def import_command(archive: Path, folder: Path) -> None:
     """Check an exported campaign and unpack it into a new folder."""
+    from batsched_py.campaign.archive import import_campaign
+
     campaign = import_campaign(archive, folder)
     click.echo(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
 
 
 def _executor(kind: str, address: str | None, workers: int | None) -> Executor:
+    from batsched_py.campaign.processes import Processes, usable_cores
+
     if kind == "dask":
         if address is None:
             raise InputError(
@@ -270,6 +285,9 @@ def _executor(kind: str, address: str | None, workers: int | None) -> Executor:
 
 def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool) -> Plan:
     """The plan, after missing logs were downloaded if the user agrees."""
+    from batsched_py.campaign.fetch import fetch
+    from batsched_py.campaign.plan_file import read_plan
+
     plan = read_plan(plan_file, log_folders)
     for log in plan.missing:
         if not (yes or _agrees(log)):
@@ -292,6 +310,9 @@ def _default_folder(plan: Plan, simulator: str = BUILT_IN) -> Path:
 
 def _open(place: Path) -> Campaign:
     """The campaign in a folder, or in the usual folder of a plan."""
+    from batsched_py.campaign.plan_file import read_plan
+    from batsched_py.campaign.store import Campaign
+
     if place.suffix == ".toml" and place.is_file():
         return Campaign.open(Path("out") / read_plan(place).name)
     return Campaign.open(place)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def duration(seconds: float) -> str:
     """A time in the unit that suits it.
@@ -13,3 +15,26 @@ def duration(seconds: float) -> str:
         if seconds >= length:
             return f"{seconds / length:.2f} {unit}"
     return f"{seconds:.3g} s"
+
+
+def energy(joules: float) -> str:
+    """An energy in the unit in which it is paid for.
+
+    >>> energy(7.2e9)
+    '2,000.00 kWh'
+    """
+    return f"{joules / 3.6e6:,.2f} kWh"
+
+
+def two_columns(rows: Sequence[tuple[str, str]]) -> str:
+    """Labels on the left, what they stand for on the right, with air around.
+
+    >>> print(two_columns([("hosts", "64"), ("makespan", "12 s")]))
+    <BLANKLINE>
+      hosts        64
+      makespan   12 s
+    <BLANKLINE>
+    """
+    left = max(len(label) for label, _ in rows)
+    right = max(len(text) for _, text in rows)
+    return "\n".join(["", *(f"  {label:<{left}}   {text:>{right}}" for label, text in rows), ""])

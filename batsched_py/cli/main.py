@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import logging
-import pkgutil
 import signal
 import sys
 import traceback
@@ -13,7 +12,7 @@ from typing import IO, Any
 
 import click
 
-from batsched_py import __version__, cli
+from batsched_py import __version__
 from batsched_py.errors import BatschedError
 
 
@@ -41,20 +40,41 @@ class SigTerm(KeyboardInterrupt):
     """Stops a command from wherever it is, as Ctrl-C does."""
 
 
+#: Every command, with what it is good for. Each is called ``command`` in a module of its name.
+COMMANDS = {
+    "batsim": "The built-in Batsim, with Batsim's options.",
+    "campaign": "Run a whole plan of simulations.",
+    "metrics": "Measure a schedule.",
+    "plot": "Draw figures of schedules, logs and sessions.",
+    "record": "Write down a conversation.",
+    "replay": "Hold a recorded conversation again.",
+    "run": "Simulate a workload, in one process.",
+    "schedulers": "List or describe the schedulers.",
+    "serve": "Decide for a Batsim in another process.",
+    "sessions": "Cut the jobs of a log's users into sessions.",
+    "users": "List or describe the behaviours of users.",
+    "validate": "Check a schedule for violations.",
+}
+
+
 class Commands(click.Group):
-    """Each module beside this one that defines ``command`` is a command, imported when it is asked for."""
+    """A command is imported when it is asked for, and not to list it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""
-        names = [module.name.replace("_", "-") for module in pkgutil.iter_modules(cli.__path__)]
-        return [name for name in names if self.get_command(ctx, name) is not None]
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name, if there is one."""
-        module = f"{cli.__name__}.{cmd_name.replace('-', '_')}"
-        if importlib.util.find_spec(module) is None:
+        if cmd_name not in COMMANDS:
             return None
-        return getattr(importlib.import_module(module), "command", None)
+        command: click.Command = importlib.import_module(f"batsched_py.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what it raises for the user to read becomes one line."""

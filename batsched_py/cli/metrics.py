@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from math import isnan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from batsched_py.cli.figures import duration
-from batsched_py.workload.swf import read_swf
+from batsched_py.cli.figures import duration, energy
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
@@ -23,7 +23,7 @@ def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
         ctx.exit()
 
 
-@click.command("metrics", short_help="Measure a schedule.")
+@click.command("metrics")
 @click.argument("schedule_file", metavar="PREFIX_jobs.csv", type=click.Path(path_type=Path))
 @click.option(
     "--recorded",
@@ -62,14 +62,18 @@ def command(
       batsched-py metrics out_jobs.csv
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
+    from rich.console import Console
+
     from batsched_py.analysis.lateness import noted_submissions, recorded_submissions
     from batsched_py.analysis.metrics import measure, measure_users
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.schedule import read_schedule
+    from batsched_py.analysis.summary import read_summary
+    from batsched_py.workload.swf import read_swf
 
     schedule = read_schedule(schedule_file)
     recorded = recorded_submissions(read_swf(log_file)) if log_file else noted_submissions(schedule)
-    outcome = Outcome(schedule, hosts, recorded)
+    outcome = Outcome(schedule, hosts, recorded, read_summary(schedule_file).consumed_joules)
     figures = measure(outcome)
     users = measure_users(outcome) if per_user else {}
     if as_json:
@@ -83,6 +87,9 @@ def command(
 
 
 def _table(figures: dict[str, float]) -> Table:
+    from rich import box
+    from rich.table import Table
+
     from batsched_py.analysis.metrics import METRICS
 
     table = Table(box=box.SIMPLE, show_header=False)
@@ -98,13 +105,18 @@ def _table(figures: dict[str, float]) -> Table:
 
 
 def _in_words(value: float, unit: str) -> str:
-    """A long time in the unit that suits it."""
+    """A long time in the unit that suits it, and an energy in the one that is paid for."""
+    if unit == "J":
+        return energy(value)
     if unit != "s" or not abs(value) >= 60:
         return ""
     return ("-" if value < 0 else "") + duration(abs(value))
 
 
 def _users_table(users: dict[str, dict[str, float]]) -> Table:
+    from rich import box
+    from rich.table import Table
+
     shown = {
         "nb_jobs": "jobs",
         "mean_waiting_time": "mean wait",

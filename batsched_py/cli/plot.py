@@ -11,16 +11,16 @@ import click
 
 from batsched_py.analysis.plots.style import write_figure
 from batsched_py.errors import InputError
-from batsched_py.workload.swf import SwfLog, read_swf, swf_to_workload
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.gantt import ColourBy
     from batsched_py.analysis.plots.runs import Run
+    from batsched_py.workload.swf import SwfLog
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@click.group("plot", short_help="Draw figures of schedules, logs and sessions.")
+@click.group("plot")
 def command() -> None:
     """Draw a figure as PNG, SVG or PDF, whichever its name ends in.
 
@@ -155,6 +155,7 @@ def graphs(log_file: Path, delimiters: Sequence[str], output: Path) -> None:
     """How long and how wide the session graphs of the users of a log are."""
     from batsched_py.analysis.plots import graphs
     from batsched_py.workload.sessions import Delimiter
+    from batsched_py.workload.swf import read_swf, swf_to_workload
 
     rules = [Delimiter.parse(text) for text in delimiters]
     statistics = graphs.graph_statistics(swf_to_workload(read_swf(log_file)), rules)
@@ -184,6 +185,7 @@ def differences(runs: Sequence[str], log_file: Path | None, output: Path) -> Non
 def weekly(runs: Sequence[str], log_file: Path, output: Path) -> None:
     """How many jobs are submitted in each hour of the week, all weeks taken together."""
     from batsched_py.analysis.plots import weekly
+    from batsched_py.workload.swf import read_swf
 
     log = read_swf(log_file)
     write_figure(output, partial(weekly.draw, runs=_read_runs(runs, log), log=log))
@@ -257,6 +259,8 @@ def scalability(runs: Sequence[str], log_file: Path | None, output: Path) -> Non
 
 
 def _read_log(file: Path | None) -> SwfLog | None:
+    from batsched_py.workload.swf import read_swf
+
     return None if file is None else read_swf(file)
 
 

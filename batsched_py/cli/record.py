@@ -7,12 +7,9 @@ from pathlib import Path
 import click
 
 from batsched_py.cli.options import SECONDS
-from batsched_py.wire.conversation import ConversationFile
-from batsched_py.wire.recorder import record
-from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 
 
-@click.command("record", short_help="Write down a conversation.")
+@click.command("record")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "--front",
@@ -40,6 +37,10 @@ def command(file: Path, front: str, back: str, timeout: float | None) -> None:
       batsched-py record --front tcp://127.0.0.1:28000 --back tcp://127.0.0.1:28001 talk.jsonl
       batsim -p platform.xml -w workload.json -e out
     """
+    from batsched_py.wire.conversation import ConversationFile
+    from batsched_py.wire.recorder import record
+    from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
+
     with (
         AnsweringEnd(front, timeout) as simulator,
         AskingEnd(back, timeout) as process,

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from batsched_py.cli.batsim_options import Scenario, batsim_options
-from batsched_py.cli.options import SECONDS, scheduler_options
-from batsched_py.decision.process import DecisionProcess
+from batsched_py.cli.options import SECONDS, scenario_options, scheduler_options
 from batsched_py.errors import InputError
-from batsched_py.protocol.dialects import BATSIM4
-from batsched_py.schedulers import SCHEDULERS
-from batsched_py.wire.conversation import Exchange, read_conversation
-from batsched_py.wire.replay import Agreement, Difference, replay_to_batsim, replay_to_decision
-from batsched_py.wire.sockets import AskingEnd
+from batsched_py.experiment import Actors, Choice, Scenario
+
+if TYPE_CHECKING:
+    from batsched_py.wire.conversation import Exchange
+    from batsched_py.wire.replay import Agreement, Difference
 
 
-@click.command("replay", short_help="Hold a recorded conversation again.")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.command("replay")
+@click.argument("recording", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
     "--to",
     "side",
@@ -37,14 +36,13 @@ from batsched_py.wire.sockets import AskingEnd
     type=SECONDS,
     help="Give up when that decision process is silent for S seconds.  [default: wait for ever]",
 )
-@batsim_options
+@scenario_options(workload_required=False, machine_states=False)
 @click.pass_context
 def command(
     ctx: click.Context,
-    file: Path,
+    recording: Path,
     side: str,
-    scheduler: str | None,
-    scheduler_settings: dict[str, str],
+    scheduler: Choice | None,
     endpoint: str | None,
     timeout: float | None,
     scenario: Scenario,
@@ -62,35 +60,52 @@ def command(
       batsched-py replay talk.jsonl --endpoint tcp://127.0.0.1:28000 --timeout 10
       batsched-py replay talk.jsonl --to batsim -p platform.xml -w workload.json
     """
-    conversation = read_conversation(file)
+    from batsched_py.wire.conversation import read_conversation
+    from batsched_py.wire.replay import replay_to_decision
+    from batsched_py.wire.sockets import AskingEnd
+
+    conversation = read_conversation(recording)
     if side == "batsim":
         if scheduler is not None or endpoint is not None:
             raise InputError("--to batsim: the recording decides; leave out -s and --endpoint")
-        agreement = replay_to_batsim(conversation, scenario.batsim(prefix=None))
+        agreement = _simulate_again(conversation, scenario)
     elif scheduler is not None and endpoint is None:
-        agreement = _replay_here(conversation, scheduler, scheduler_settings)
+        agreement = _decide_again(conversation, scheduler)
     elif endpoint is not None and scheduler is None:
         with AskingEnd(endpoint, timeout) as process:
             agreement = replay_to_decision(conversation, process.ask)
     else:
         raise InputError("name the decision process that shall answer: give -s NAME or --endpoint ENDPOINT")
     if agreement.difference is not None:
-        click.echo(_report(file, agreement.equal, agreement.difference))
+        click.echo(_report(recording, agreement.equal, agreement.difference))
         ctx.exit(1)
-    click.echo(f"{file}: all {agreement.equal} events as recorded")
+    click.echo(f"{recording}: all {agreement.equal} events as recorded")
 
 
-def _replay_here(conversation: list[Exchange], scheduler: str, settings: dict[str, str]) -> Agreement:
-    process = DecisionProcess(SCHEDULERS.create(scheduler, settings))
+def _simulate_again(conversation: list[Exchange], scenario: Scenario) -> Agreement:
+    from batsched_py.experiment.sides import new_batsim, read_machine, read_workloads
+    from batsched_py.wire.replay import replay_to_batsim
+
+    workloads = read_workloads(scenario.workloads)
+    platform = read_machine(scenario.machine, workloads)
+    return replay_to_batsim(conversation, new_batsim(scenario, platform, workloads, prefix=None))
+
+
+def _decide_again(conversation: list[Exchange], scheduler: Choice) -> Agreement:
+    from batsched_py.experiment.sides import new_process
+    from batsched_py.protocol.dialects import BATSIM4
+    from batsched_py.wire.replay import replay_to_decision
+
+    process = new_process(Actors(scheduler=scheduler))
     codec = BATSIM4.codec()
     return replay_to_decision(
         conversation, lambda text: codec.encode_reply(process.react(codec.decode_request(text)))
     )
 
 
-def _report(file: Path, equal: int, difference: Difference) -> str:
+def _report(recording: Path, equal: int, difference: Difference) -> str:
     return (
-        f"{file}, line {difference.line}: the first difference, after {equal} equal events\n"
+        f"{recording}, line {difference.line}: the first difference, after {equal} equal events\n"
         f"  time      {difference.time:.6f}\n"
         f"  where     {difference.place}\n"
         f"  recorded  {difference.recorded}\n"

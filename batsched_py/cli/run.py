@@ -3,83 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from itertools import chain, repeat
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 from msgspec import Struct
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-from rich.table import Table
 
-from batsched_py.cli.figures import duration
-from batsched_py.cli.options import (
-    choose_behaviour,
-    choose_platform,
-    communication_option,
-    delay_option,
-    energy_option,
-    events_options,
-    platform_options,
-    read_workloads,
-    scheduler_options,
-    sharing_option,
-    user_options,
-    workload_options,
-)
-from batsched_py.errors import InputError
-from batsched_py.experiment import new_batsim, new_process
+from batsched_py.cli.figures import duration, energy, two_columns
+from batsched_py.cli.options import experiment_options
+from batsched_py.cli.progress import shown
+from batsched_py.experiment import Experiment
 from batsched_py.protocol.jobs import HostState
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.external_events import read_events
-from batsched_py.simulator.outputs import Results
-from batsched_py.simulator.platform import Platform
-from batsched_py.workload.model import Workload
-from batsched_py.workload.swf import WalltimeRule
 
-MESSAGES_BETWEEN_UPDATES = 1000
-SECONDS_BEFORE_BAR = 1.0
+if TYPE_CHECKING:
+    from batsched_py.simulator.engine import Batsim
 
 
-@click.command("run", short_help="Simulate a workload, in one process.")
-@workload_options(required=True)
-@platform_options
-@scheduler_options(required=True)
-@user_options
+@click.command("run")
+@experiment_options
 @click.option(
     "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
 )
-@communication_option
-@energy_option
-@events_options
-@sharing_option
-@delay_option
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
-def command(
-    workload_files: Sequence[Path],
-    walltime_factor: float,
-    walltime_rule: WalltimeRule,
-    platform_file: Path | None,
-    hosts: int | None,
-    speed: float | None,
-    scheduler: str,
-    scheduler_settings: dict[str, str],
-    users: str | None,
-    sessions: str | None,
-    user_settings: dict[str, str],
-    prefix: str,
-    ignore_communication: bool,
-    energy: bool,
-    event_files: Sequence[Path],
-    forward_unknown_events: bool,
-    enable_compute_sharing: bool,
-    scheduling_delay: float,
-    as_json: bool,
-) -> None:
+def command(experiment: Experiment, prefix: str, as_json: bool) -> None:
     """Simulate workloads on a machine under a scheduler, and write PREFIX_jobs.csv and PREFIX_schedule.csv.
 
     The files are those that Batsim writes. Without --hosts or -p the machine is as large as the workload
@@ -96,66 +43,21 @@ def command(
       batsched-py run -w workload.json -p platform.xml -s pybatsim:path/to/mySched.py
       batsched-py run -w workload.json -p power.xml --energy -s sleeper -o idle_time=600
     """
+    from batsched_py.experiment.sides import read_workloads, sides
+    from batsched_py.simulation import simulate
+
     began = time.perf_counter()
-    behaviour = choose_behaviour(users, sessions, user_settings)
-    workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
-    platform = choose_platform(platform_file, hosts, speed) or _machine_of(workloads)
-    process = new_process(scheduler, scheduler_settings, behaviour, workloads, scheduling_delay)
-    batsim = new_batsim(
-        platform,
-        workloads,
-        behaviour,
-        prefix,
-        ignore_communication,
-        energy,
-        [read_events(file, forward_unknown_events) for file in event_files],
-        enable_compute_sharing,
-    )
-    with _progress(batsim.outputs.results, sum(len(workload.jobs) for workload in workloads)) as on_message:
-        simulate(batsim, process, on_message)
-    report = Report.of(batsim, scheduler, users, energy, time.perf_counter() - began)
-    if as_json:
-        click.echo(msgspec.json.encode(report))
-    else:
-        Console().print(report.table())
+    workloads = read_workloads(experiment.scenario.workloads)
+    batsim, process = sides(experiment, workloads, prefix)
+    nb_jobs = sum(len(workload.jobs) for workload in workloads)
+    results = batsim.outputs.results
+    with shown("jobs", lambda: (results.nb_jobs, nb_jobs)):
+        simulate(batsim, process)
+    summary = Summary.of(experiment, batsim, time.perf_counter() - began)
+    click.echo(msgspec.json.encode(summary) if as_json else two_columns(summary.rows()))
 
 
-def _machine_of(workloads: Sequence[Workload]) -> Platform:
-    sizes = [workload.nb_hosts for workload in workloads if workload.nb_hosts is not None]
-    if not sizes:
-        raise InputError(
-            "the workload does not say how large its machine was; give --hosts N or -p PLATFORM.xml"
-        )
-    return Platform.homogeneous(max(sizes))
-
-
-@contextmanager
-def _progress(results: Results, nb_jobs: int) -> Iterator[Callable[[], None] | None]:
-    """Something to call after each message, which shows a bar once the simulation has become long."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (BarColumn(), MofNCompleteColumn(), "jobs,", TimeRemainingColumn(), "left")
-    bar = Progress(*columns, console=console, transient=True)
-    task = bar.add_task("", total=nb_jobs)
-    began = time.monotonic()
-    messages = 0
-
-    def on_message() -> None:
-        nonlocal messages
-        messages += 1
-        if messages % MESSAGES_BETWEEN_UPDATES == 0 and time.monotonic() - began > SECONDS_BEFORE_BAR:
-            bar.start()
-            bar.update(task, completed=results.nb_jobs)
-
-    try:
-        yield on_message
-    finally:
-        bar.stop()
-
-
-class Report(Struct, frozen=True):
+class Summary(Struct, frozen=True):
     """What came out of a simulation; times in seconds, means as in ``schedule.csv``."""
 
     scheduler: str
@@ -176,14 +78,13 @@ class Report(Struct, frozen=True):
     wall_seconds: float
 
     @classmethod
-    def of(
-        cls, batsim: Batsim, scheduler: str, users: str | None, energy: bool, wall_seconds: float
-    ) -> Report:
-        """The report on a finished simulation."""
+    def of(cls, experiment: Experiment, batsim: Batsim, wall_seconds: float) -> Summary:
+        """The summary of a finished simulation."""
         results, machines = batsim.outputs.results, batsim.machines
+        users = experiment.actors.users
         return cls(
-            scheduler=scheduler,
-            users=users,
+            scheduler=experiment.actors.scheduler.name,
+            users=None if users is None else users.name,
             hosts=machines.count,
             jobs=results.nb_jobs,
             rejected=results.nb_rejected,
@@ -193,20 +94,15 @@ class Report(Struct, frozen=True):
             max_waiting_time=results.max_waiting,
             mean_slowdown=results.mean(results.sum_slowdown),
             utilization=_share(machines.seconds()[HostState.COMPUTING], machines.count * results.makespan),
-            consumed_joules=results.consumed_joules if energy else None,
+            consumed_joules=results.consumed_joules if experiment.scenario.energy else None,
             files=batsim.outputs.files,
             wall_seconds=round(wall_seconds, 3),
         )
 
-    def _energy_row(self) -> list[tuple[str, str]]:
-        return [] if self.consumed_joules is None else [("energy", f"{self.consumed_joules / 3.6e6:.2f} kWh")]
-
-    def table(self) -> Table:
-        """The report for people."""
-        table = Table(box=box.SIMPLE, show_header=False)
-        table.add_column()
-        table.add_column(justify="right")
-        for label, value in (
+    def rows(self) -> list[tuple[str, str]]:
+        """What people read."""
+        joules = self.consumed_joules
+        return [
             ("scheduler", self.scheduler),
             ("users", self.users or "-"),
             ("hosts", f"{self.hosts:,}"),
@@ -218,12 +114,10 @@ class Report(Struct, frozen=True):
             ("max wait", duration(self.max_waiting_time)),
             ("mean slowdown", f"{self.mean_slowdown:.2f}"),
             ("utilization", f"{self.utilization:.1%}"),
-            *self._energy_row(),
-            ("files", "\n".join(self.files)),
+            *([] if joules is None else [("energy", energy(joules))]),
+            *zip(chain(["files"], repeat("")), self.files, strict=False),
             ("took", f"{self.wall_seconds:.2f} s"),
-        ):
-            table.add_row(label, value)
-        return table
+        ]
 
 
 def _share(part: float, whole: float) -> float:

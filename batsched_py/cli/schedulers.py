@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from batsched_py.cli.describe import describe, describe_all
-from batsched_py.schedulers import SCHEDULERS
 
 
-@click.command("schedulers", short_help="List or describe the schedulers.")
+@click.command("schedulers")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
     """List the schedulers, or describe the one called NAME with its options.
@@ -19,4 +18,6 @@ def command(name: str | None) -> None:
       batsched-py schedulers easy
       batsched-py schedulers my_policy.py:MyPolicy
     """
+    from batsched_py.schedulers import SCHEDULERS
+
     click.echo(describe_all(SCHEDULERS) if name is None else describe(SCHEDULERS, name, "-o"), nl=False)

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
 import click
 
-from batsched_py.cli.options import (
-    SECONDS,
-    choose_behaviour,
-    delay_option,
-    read_workloads,
-    scheduler_options,
-    user_options,
-    workload_options,
-)
-from batsched_py.decision.process import DecisionProcess
-from batsched_py.decision.pybatsim import PyBatsimProcess
-from batsched_py.decision.server import DEFAULT_ENDPOINT, Server
+from batsched_py.cli.options import SECONDS, actor_options, workload_options
 from batsched_py.errors import InputError
-from batsched_py.experiment import new_process
-from batsched_py.wire.sockets import AnsweringEnd
-from batsched_py.workload.swf import WalltimeRule
+from batsched_py.experiment import Actors, Workloads
+
+#: Where a Batsim of this machine looks for its decision process.
+DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
 
 
-@click.command("serve", short_help="Decide for a Batsim in another process.")
-@scheduler_options(required=True)
-@user_options
+@click.command("serve")
+@actor_options
 @workload_options(required=False)
-@delay_option
 @click.option(
     "--endpoint",
     metavar="ENDPOINT",
@@ -50,18 +37,7 @@ from batsched_py.workload.swf import WalltimeRule
     "between two of them there is no --timeout.",
 )
 def command(
-    scheduler: str,
-    scheduler_settings: dict[str, str],
-    users: str | None,
-    sessions: str | None,
-    user_settings: dict[str, str],
-    workload_files: Sequence[Path],
-    walltime_factor: float,
-    walltime_rule: WalltimeRule,
-    scheduling_delay: float,
-    endpoint: str,
-    timeout: float | None,
-    keep_alive: bool,
+    actors: Actors, workloads: Workloads, endpoint: str, timeout: float | None, keep_alive: bool
 ) -> None:
     """Decide for a simulator that speaks Batsim's protocol over ZeroMQ.
 
@@ -79,15 +55,14 @@ def command(
       batsched-py serve -s easy --users think-time -w KTH-SP2.swf.gz
       batsim -p platform.xml --enable-dynamic-jobs -e out
     """
-    behaviour = choose_behaviour(users, sessions, user_settings)
-    if (behaviour is None) != (not workload_files):
+    from batsched_py.decision.server import Server
+    from batsched_py.experiment.sides import new_process, read_workloads
+    from batsched_py.wire.sockets import AnsweringEnd
+
+    if (actors.users is None) != (not workloads.files):
         raise InputError("--users submit the jobs of -w FILE; give both, or none of them")
-    workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
-
-    def begin() -> DecisionProcess | PyBatsimProcess:
-        return new_process(scheduler, scheduler_settings, behaviour, workloads, scheduling_delay)
-
+    begin = partial(new_process, actors, read_workloads(workloads))
     begin()
     with AnsweringEnd(endpoint, timeout) as end:
-        click.echo(f"{scheduler} listens at {end.endpoint}")
+        click.echo(f"{actors.scheduler.name} listens at {end.endpoint}")
         Server(end, begin, keep_alive).serve()

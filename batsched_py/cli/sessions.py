@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from rich import box
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
+from batsched_py.cli.progress import shown
 from batsched_py.errors import InputError
-from batsched_py.workload.model import Workload
-from batsched_py.workload.session_files import write_session_graphml, write_session_json
-from batsched_py.workload.session_graph import SessionGraph
-from batsched_py.workload.session_statistics import SessionStatistics, session_statistics
-from batsched_py.workload.sessions import Delimiter, cut_workload
-from batsched_py.workload.swf import read_swf, swf_to_workload
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from batsched_py.workload.model import Workload
+    from batsched_py.workload.session_graph import SessionGraph
+    from batsched_py.workload.session_statistics import SessionStatistics
+    from batsched_py.workload.sessions import Delimiter
 
 SHOWN_USERS = 4
 MAX_EDGES = 200_000_000
@@ -56,6 +56,13 @@ def command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_js
       batsched-py sessions KTH-SP2.swf.gz --delimit max:20 -o kth-max20
       batsched-py sessions KTH-SP2.swf.gz --delimit arrival:0 --json
     """
+    from rich.console import Console
+
+    from batsched_py.workload.session_graph import SessionGraph
+    from batsched_py.workload.session_statistics import session_statistics
+    from batsched_py.workload.sessions import Delimiter, cut_workload
+    from batsched_py.workload.swf import read_swf, swf_to_workload
+
     delimiter = Delimiter.parse(delimit)
     workload = swf_to_workload(read_swf(log))
     sessions = cut_workload(workload, delimiter)
@@ -85,19 +92,24 @@ def command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_js
 def _write(
     directory: Path, graphs: dict[str, SessionGraph], workload: Workload, delimiter: Delimiter
 ) -> None:
-    console = Console(stderr=True)
+    from batsched_py.workload.session_files import write_session_graphml, write_session_json
+
+    written = 0
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for user in track(
-            graphs, "Writing graphs", console=console, disable=not console.is_terminal, transient=True
-        ):
-            write_session_json(directory / f"user-{user}.json", user, graphs[user], workload, delimiter)
-            write_session_graphml(directory / f"user-{user}.graphml", user, graphs[user])
+        with shown("graphs", lambda: (written, len(graphs))):
+            for user, graph in graphs.items():
+                write_session_json(directory / f"user-{user}.json", user, graph, workload, delimiter)
+                write_session_graphml(directory / f"user-{user}.graphml", user, graph)
+                written += 1
     except OSError as error:
         raise InputError(f"{error.filename or directory}: cannot be written: {error.strerror}") from None
 
 
 def _table(title: str, whole: SessionStatistics, by_user: dict[str, SessionStatistics]) -> Table:
+    from rich import box
+    from rich.table import Table
+
     busiest = sorted(by_user, key=lambda user: -by_user[user].jobs)[:SHOWN_USERS]
     columns = [_cells(whole)] + [_cells(by_user[user]) for user in busiest]
     table = Table(title=title, box=box.SIMPLE)

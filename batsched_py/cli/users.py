@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from batsched_py.cli.describe import describe, describe_all
-from batsched_py.users import USERS
 
 
-@click.command("users", short_help="List or describe the behaviours of users.")
+@click.command("users")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
     """List the behaviours of users, or describe the one called NAME with its options.
@@ -19,4 +18,6 @@ def command(name: str | None) -> None:
       batsched-py users think-time
       batsched-py users my_users.py:MyBehaviour
     """
+    from batsched_py.users import USERS
+
     click.echo(describe_all(USERS) if name is None else describe(USERS, name, "-u"), nl=False)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from batsched_py.cli.options import choose_platform, read_workloads, workload_options
-from batsched_py.workload.swf import WalltimeRule
+from batsched_py.cli.options import workload_options
+from batsched_py.experiment import Machine, Workloads
 
 if TYPE_CHECKING:
     from batsched_py.analysis.validator import Policy
 
 
-@click.command("validate", short_help="Check a schedule for violations.")
+@click.command("validate")
 @click.argument("schedule_file", metavar="PREFIX_jobs.csv", type=click.Path(path_type=Path))
 @workload_options(required=False)
 @click.option(
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     "--platform",
     "platform_file",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     help="The platform of SimGrid (.xml) it was made on.",
 )
 @click.option("--hosts", metavar="N", type=int, help="The number of hosts it was made on.")
@@ -37,10 +36,8 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context,
     schedule_file: Path,
-    workload_files: Sequence[Path],
-    walltime_factor: float,
-    walltime_rule: WalltimeRule,
-    platform_file: Path | None,
+    workloads: Workloads,
+    platform_file: str | None,
     hosts: int | None,
     policy: Policy | None,
 ) -> None:
@@ -74,11 +71,14 @@ def command(
     """
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.validator import validate
+    from batsched_py.experiment.sides import read_machine, read_workloads
 
-    platform = choose_platform(platform_file, hosts, speed=None)
-    workloads = read_workloads(workload_files, walltime_factor, walltime_rule)
+    jobs = read_workloads(workloads)
+    size = None
+    if platform_file is not None or hosts is not None:
+        size = len(read_machine(Machine(file=platform_file, hosts=hosts), jobs).hosts)
     schedule = read_schedule(schedule_file)
-    found = validate(schedule, len(platform.hosts) if platform else None, workloads, policy)
+    found = validate(schedule, size, jobs, policy)
     if found:
         counts = Counter(violation.rule for violation in found)
         click.echo(f"{schedule_file}: {found[0]}")

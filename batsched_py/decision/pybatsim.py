@@ -23,13 +23,11 @@ from typing import Any
 from batsched_py.core import fastest
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
+from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialects import BATSIM4
 
 _log = logging.getLogger(__name__)
-
-#: What a scheduler's name begins with if it is PyBatsim's.
-PYBATSIM = "pybatsim:"
 
 _INSTALL = (
     "pip install --no-deps pybatsim==3.2.1 procset sortedcontainers docopt "
@@ -137,6 +135,16 @@ def load_scheduler(name: str, options: Mapping[str, Any]) -> Any:
         raise InputError(f"scheduler {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
+def pybatsim_version() -> str:
+    """Which PyBatsim is installed."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("pybatsim")
+    except metadata.PackageNotFoundError as error:
+        raise _missing(error) from None
+
+
 class Nowhere(io.StringIO):
     """Forgets what is written to it."""
 
@@ -164,7 +172,11 @@ def _import(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise InputError(f"schedulers of PyBatsim need PyBatsim ({error}): {_INSTALL}") from None
+        raise _missing(error) from None
+
+
+def _missing(error: ImportError) -> InputError:
+    return InputError(f"schedulers of PyBatsim need PyBatsim ({error}): {_INSTALL}")
 
 
 def _value(text: str) -> Any:

@@ -17,8 +17,6 @@ from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import Message, SimulationBegins
 from batsched_py.wire.sockets import AnsweringEnd
 
-DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
-
 _log = logging.getLogger(__name__)
 
 

@@ -9,8 +9,6 @@ from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import Message
 from batsched_py.wire.sockets import AskingEnd
 
-DEFAULT_ENDPOINT = "tcp://localhost:28000"
-
 _log = logging.getLogger(__name__)
 
 

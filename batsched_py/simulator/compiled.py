@@ -14,7 +14,7 @@ from batsched_py.simulator import machines, outputs, runner, submitter, world
 from batsched_py.simulator.agenda import Action
 from batsched_py.simulator.audience import Audience
 from batsched_py.simulator.execution import Execution
-from batsched_py.simulator.scenario import Scenario
+from batsched_py.simulator.setup import Setup
 
 if TYPE_CHECKING:
     from batsched_py.simulator.engine import Batsim
@@ -73,8 +73,8 @@ class Runner(runner.Runner):
 class World(_native.World, world.World):
     """Hosts, jobs and their profiles, and whoever hears what happens to them."""
 
-    def __init__(self, scenario: Scenario, outputs: outputs.Outputs) -> None:
-        super().__init__(scenario, outputs)
+    def __init__(self, setup: Setup, outputs: outputs.Outputs) -> None:
+        super().__init__(setup, outputs)
         runner, registry = self.runner, self.ledger.registry
         self._exact, self._mail, self._profiles = runner.exact, runner._mail, registry.profiles
         self._end_action = self._end

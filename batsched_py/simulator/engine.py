@@ -13,7 +13,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.simulator.audience import Audience
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
-from batsched_py.simulator.scenario import Scenario
+from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.world import World, as_told
 from batsched_py.workload.model import Workload
 
@@ -53,15 +53,13 @@ class Batsim:
         self.outputs = fastest(Outputs)(None) if outputs is None else outputs
         self._settings = settings
         self._world = fastest(World)(
-            Scenario(platform, workloads, settings, ignore_communication, energy, events), self.outputs
+            Setup(platform, workloads, settings, ignore_communication, energy, events), self.outputs
         )
         self.machines = self._world.machines
         self.ledger = self._world.ledger
         self._agenda = self._world.agenda
         self._decisions: deque[ev.Event] = deque()
         self._reply_now = 0.0
-        self.ready = True
-        """Whether the decision process is; while it thinks, it is not."""
         self._ended = False
 
     # --- in one process --------------------------------------------------------------------------
@@ -90,7 +88,7 @@ class Batsim:
         if not world.news:
             agenda.give_notices()
         if agenda.now > agenda.clock:
-            self.ready = False
+            self._world.ready = False
             agenda.at(agenda.now, self._carry_out_late, effects)
             return
         start = world.runner.start
@@ -103,7 +101,7 @@ class Batsim:
     def _carry_out_late(self, effects: list[Effect]) -> None:
         for effect in effects:
             self._world.carry_out(effect)
-        self.ready = True
+        self._world.ready = True
 
     # --- by messages -----------------------------------------------------------------------------
 
@@ -127,7 +125,7 @@ class Batsim:
             if not self._world.news:
                 self._agenda.give_notices()
             self._read(reply)
-            self.ready = False
+            self._world.ready = False
             self._go_on_deciding(None)
         return self._next_request()
 
@@ -164,7 +162,7 @@ class Batsim:
         if self._reply_now > self._agenda.clock:
             self._agenda.at(self._reply_now, self._be_ready)
         else:
-            self.ready = True
+            self._world.ready = True
 
     def _decide(self, decision: ev.Event) -> None:
         """Take a decision down, and carry it out."""
@@ -174,12 +172,12 @@ class Batsim:
             raise RuleBroken(f"{name_of(decision)} at {decision.time:f}: {broken}") from None
 
     def _be_ready(self, _: None) -> None:
-        self.ready = True
+        self._world.ready = True
 
     def _next_request(self) -> ev.Message:
         world, agenda = self._world, self._agenda
         while True:
-            if world.news and self.ready and agenda.instant_is_over():
+            if world.news and self._world.ready and agenda.instant_is_over():
                 world.told()
                 return world.messenger.message(agenda.now)
             if not agenda:

@@ -25,7 +25,7 @@ from batsched_py.simulator.machines import Machines, SharedMachines
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.power import Power
 from batsched_py.simulator.runner import Runner
-from batsched_py.simulator.scenario import Scenario
+from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.stage import Stage
 from batsched_py.simulator.submitter import Submitter
 from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
@@ -40,16 +40,18 @@ LEAST_CALL = 1e-5
 class World:
     """Hosts, jobs and their profiles, and whoever hears what happens to them."""
 
-    def __init__(self, scenario: Scenario, outputs: Outputs) -> None:
-        platform, settings, workloads = scenario.platform, scenario.settings, scenario.workloads
+    def __init__(self, setup: Setup, outputs: Outputs) -> None:
+        platform, settings, workloads = setup.platform, setup.settings, setup.workloads
         hosts = [*platform.hosts, *platform.storages]
         shared = settings.compute_sharing or (settings.storage_sharing and bool(platform.storages))
-        machines = (SharedMachines if shared else fastest(Machines))(len(platform.hosts), len(platform.storages))
+        machines = (SharedMachines if shared else fastest(Machines))(
+            len(platform.hosts), len(platform.storages)
+        )
         agenda = fastest(Agenda)()
-        energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if scenario.energy else None
+        energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if setup.energy else None
         states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
         stage = Stage(hosts, agenda, machines, outputs, energy, states)
-        catalog = Catalog(workloads, settings, scenario.ignore_communication)
+        catalog = Catalog(workloads, settings, setup.ignore_communication)
         self.begins = ev.SimulationBegins(
             *platform.as_protocol(),
             settings,
@@ -58,12 +60,14 @@ class World:
             [host.speed for host in platform.hosts],
         )
         self.ledger = fastest(Ledger)(
-            self.begins, catalog, scenario.energy, [len(host.pstates) for host in hosts]
+            self.begins, catalog, setup.energy, [len(host.pstates) for host in hosts]
         )
         self.messenger = Messenger(self.ledger, catalog, settings.forward_profiles)
         self.listener: Listener = self.messenger
         self.news = False
         """Whether anything has happened since this was last made false."""
+        self.ready = True
+        """Whether the decision process is; while it thinks, it is not."""
         self.agenda = agenda
         self.machines = machines
         self.outputs = outputs
@@ -72,7 +76,7 @@ class World:
         )
         self._power = Power(stage, self.runner, self._tell) if energy is not None else None
         self._energy = energy
-        self._scenario = scenario
+        self._setup = setup
         self._metadata: dict[str, str] = {}
         self._acknowledged: set[str] = set()
         """Jobs that were killed since the last news."""
@@ -82,23 +86,23 @@ class World:
 
     def begin(self) -> None:
         """Set everything going."""
-        scenario, agenda = self._scenario, self.agenda
-        if scenario.workloads:
+        setup, agenda = self._setup, self.agenda
+        if setup.workloads:
             submitter = fastest(Submitter)(
-                scenario.workloads, agenda, self._submit, self._no_more_static_jobs
+                setup.workloads, agenda, self._submit, self._no_more_static_jobs
             )
             self.ledger.is_to_come = submitter.is_to_come
             if self._energy is not None and submitter.first is not None:
                 agenda.at(submitter.first, self._energy.first_submission)
-        if scenario.events:
-            Outside(scenario.events, self.machines.count, agenda, self._occur, self._no_more_external_events)
+        if setup.events:
+            Outside(setup.events, self.machines.count, agenda, self._occur, self._no_more_external_events)
 
     def go_on(self, batsim: Batsim, audience: Audience, on_decisions: Callable[[], None] | None) -> None:
         """Let everything happen, and let everything be carried out that is decided, until all is over."""
         agenda = self.agenda
         heap = agenda.heap
         while heap or self.news:
-            if self.news and batsim.ready and (not heap or heap[0][0] > agenda.clock or heap[0][1] == 1):
+            if self.news and self.ready and (not heap or heap[0][0] > agenda.clock or heap[0][1] == 1):
                 self.told()
                 effects = audience.decide(agenda.now)
                 if effects or agenda.now > agenda.clock:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
+
+#: How the walltimes of jobs are made of a log: of the run times too, or of the requested times alone.
+WalltimeRule = Literal["max", "requested"]
 
 
 class Workload(Struct):

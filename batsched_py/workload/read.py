@@ -6,8 +6,8 @@ from pathlib import Path
 
 from batsched_py.errors import InputError
 from batsched_py.workload.batsim_json import read_batsim_json
-from batsched_py.workload.model import Workload
-from batsched_py.workload.swf import WalltimeRule, read_swf, swf_to_workload
+from batsched_py.workload.model import WalltimeRule, Workload
+from batsched_py.workload.swf import read_swf, swf_to_workload
 
 
 def read_workload(

@@ -13,7 +13,7 @@ import zlib
 from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous, Profile
-from batsched_py.workload.model import Workload
+from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.table import read_table
 
 _log = logging.getLogger(__name__)
@@ -30,8 +30,6 @@ _log = logging.getLogger(__name__)
 #: for t seconds is given t times this many operations on each of its hosts, and so runs for t seconds on a
 #: host of this speed, and for t/2 on one that is twice as fast.
 LOG_SPEED = 1e9
-
-WalltimeRule = Literal["max", "requested"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -14,6 +14,7 @@ from batsched_py.analysis.lateness import job_lateness, noted_submissions, recor
 from batsched_py.analysis.metrics import METRICS, explain, measure, measure_users
 from batsched_py.analysis.outcome import Outcome, queue_length
 from batsched_py.analysis.schedule import read_schedule
+from batsched_py.analysis.summary import Summary, read_summary
 from batsched_py.errors import InputError
 from batsched_py.workload.swf import SwfLog, read_swf
 from tests.reference_schedulers import RefJob, jobs_csv
@@ -89,7 +90,31 @@ def test_every_metric_is_tried_by_hand(outcome: Outcome) -> None:
         mark for mark in test_a_schedule_measured_by_hand.pytestmark if mark.name == "parametrize"
     ]
     tried = {name for name, _ in parameters.args[1]}
-    assert tried == {metric.name for metric in METRICS if not metric.of_replay} == set(measure(outcome))
+    assert tried == {metric.name for metric in METRICS if metric.needs is None} == set(measure(outcome))
+
+
+@pytest.mark.parametrize("name", ["power60_sleeper", "power60_energy_bf", "power60_energy_watcher"])
+def test_the_energy_is_what_batsim_says(name: str) -> None:
+    jobs = GOLDEN / name / "jobs.csv"
+    with (GOLDEN / name / "schedule.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    summary = read_summary(jobs)
+    assert summary.nb_hosts == int(row["nb_computing_machines"])
+    figures = measure(Outcome(read_schedule(jobs), consumed_joules=summary.consumed_joules))
+    assert figures["consumed_joules"] == float(row["consumed_joules"]) > 0
+
+
+def test_energy_that_was_not_accounted_for_is_no_metric() -> None:
+    jobs = GOLDEN / "rigid200_fcfs" / "jobs.csv"
+    assert read_summary(jobs).consumed_joules is None
+    assert "consumed_joules" not in measure(Outcome(read_schedule(jobs)))
+
+
+@pytest.mark.parametrize("row", ["", "makespan\n1\n", "consumed_joules,nb_computing_machines\nmuch,many\n"])
+def test_a_summary_may_say_nothing(tmp_path: Path, row: str) -> None:
+    (tmp_path / "out_schedule.csv").write_text(row)
+    assert read_summary(tmp_path / "out_jobs.csv") == Summary()
+    assert read_summary(tmp_path / "other_jobs.csv") == Summary()
 
 
 def test_without_its_size_a_machine_ends_at_the_highest_host_that_was_used(outcome: Outcome) -> None:

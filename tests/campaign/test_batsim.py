@@ -76,6 +76,54 @@ def test_a_platform_file_is_handed_on(root: Path, folder: Path, install: Callabl
     assert "COMPLETED_SUCCESSFULLY" in jobs and "REJECTED" in jobs
 
 
+OUTAGE = """{"timestamp": 1000, "type": "machine_unavailable", "resources": "0-3"}
+{"timestamp": 90000, "type": "machine_available", "resources": "0-3"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("platform", "scheduler", "users"),
+    [
+        ('{ file = "power.xml", mmax = 12, energy = true, events = "outage.txt" }', '"sleeper"', False),
+        ('{ file = "power.xml", energy = true, roles = ["node00:storage"] }', '"sleeper"', True),
+        ("{ hosts = 64, compute_sharing = true, mmax_workload = true }", '"filler", delay = 3', False),
+        ("{ hosts = 64 }", '"pybatsim:easyBackfill", config = "text"', False),
+    ],
+    ids=["energy", "energy-of-users", "sharing-and-delay", "pybatsim"],
+)
+def test_whatever_a_plan_says_is_handed_on(
+    root: Path, folder: Path, install: Callable[[str], None], platform: str, scheduler: str, users: bool
+) -> None:
+    if "pybatsim" in scheduler:
+        pytest.importorskip("batsim")
+    install(GOOD)
+    (folder / "power.xml").write_bytes((root / "platforms" / "power16.xml").read_bytes())
+    (folder / "outage.txt").write_text(OUTAGE)
+    plan = folder / "plan.toml"
+    text = plan.read_text().replace("{ hosts = 64 }", platform)
+    text = text.replace("fcfs = {}", f"fcfs = {{ name = {scheduler} }}")
+    text = text.replace('"small.swf"', '["small.swf", "small.swf"]')
+    plan.write_text(text + ("[users]\nrigid = {}\n" if users else ""))
+    (task, *_), built_in = tasks(folder), Conductor(read_plan(plan), folder / "built-in")
+    same = built_in.tasks(built_in.campaign())[0]
+    for each in (task, same):
+        assert execute(each).failure is None
+    one, other = (Path(each.campaign) / "runs" / each.run for each in (task, same))
+    names = {path.name for path in one.iterdir()}
+    assert names == {path.name for path in other.iterdir()}
+    for name in names - {"manifest.json"}:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def test_communication_cannot_be_ignored_elsewhere(folder: Path, install: Callable[[str], None]) -> None:
+    install(GOOD)
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace("{ hosts = 64 }", "{ hosts = 64, ignore_communication = true }"))
+    assert execute(tasks(folder)[0]).failure == (
+        "a Batsim simulates communication; leave out ignore_communication for it"
+    )
+
+
 def test_the_command_in_the_manifest_makes_the_same_results(
     folder: Path, install: Callable[[str], None]
 ) -> None:

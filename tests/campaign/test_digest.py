@@ -10,13 +10,21 @@ from msgspec import structs
 from batsched_py.campaign import digest
 from batsched_py.campaign.digest import digest_of_file, identity
 from batsched_py.errors import InputError
-from batsched_py.experiment import Experiment
+from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
+from batsched_py.experiment.command_line import run_options
+from tests.experiment.commands import parsed
 
 
 @pytest.fixture
 def experiment(folder: Path) -> Experiment:
+    (folder / "outage.txt").write_text('{"timestamp": 1, "type": "machine_unavailable", "resources": "0"}\n')
     return Experiment(
-        workload=str(folder / "small.swf"), hosts=64, scheduler=f"{folder / 'policies.py'}:Shuffled"
+        scenario=Scenario(
+            workloads=Workloads(files=(str(folder / "small.swf"),)),
+            machine=Machine(hosts=64),
+            events=(str(folder / "outage.txt"),),
+        ),
+        actors=Actors(scheduler=Choice(f"{folder / 'policies.py'}:Shuffled")),
     )
 
 
@@ -28,32 +36,39 @@ def test_where_files_lie_does_not_matter(
     experiment: Experiment, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    for name in ("small.swf", "policies.py"):
-        (elsewhere / name).write_bytes((Path(experiment.workload).parent / name).read_bytes())
-    moved = structs.replace(
-        experiment, workload=str(elsewhere / "small.swf"), scheduler=f"{elsewhere / 'policies.py'}:Shuffled"
-    )
+    for file in map(Path, experiment.files):
+        (elsewhere / file.name).write_bytes(file.read_bytes())
+    moved = experiment.renamed(lambda file: str(elsewhere / Path(file).name))
     assert identity(moved, "built-in") == identity(experiment, "built-in")
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"hosts": 32},
-        {"speed": 2.0},
-        {"walltime": "requested"},
-        {"walltime_factor": 3.0},
-        {"scheduler_options": {"seed": "3"}},
-        {"scheduler": "easy"},
-        {"users": "rigid"},
+        ["--hosts", "32"],
+        ["--speed", "2"],
+        ["--walltime", "requested"],
+        ["--walltime-factor", "3"],
+        ["-w", "small.swf"],
+        ["-o", "seed=3"],
+        ["-s", "easy"],
+        ["--users", "rigid"],
+        ["--scheduling-delay", "1"],
+        ["--enable-compute-sharing"],
+        ["--ignore-communication"],
+        ["--energy"],
     ],
+    ids=" ".join,
 )
-def test_every_choice_matters(experiment: Experiment, change: dict[str, object]) -> None:
-    changed = structs.replace(experiment, **change)
+def test_every_choice_matters(
+    experiment: Experiment, folder: Path, monkeypatch: pytest.MonkeyPatch, change: list[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    changed = parsed([*run_options(experiment), *change])
     assert identity(changed, "built-in") != identity(experiment, "built-in")
 
 
-@pytest.mark.parametrize("name", ["small.swf", "policies.py"])
+@pytest.mark.parametrize("name", ["small.swf", "policies.py", "outage.txt"])
 def test_the_content_of_every_file_matters(experiment: Experiment, folder: Path, name: str) -> None:
     before = identity(experiment, "built-in")
     with (folder / name).open("a") as file:
@@ -98,8 +113,23 @@ def test_a_policy_of_ones_own_brings_the_policy_it_builds_on(
     asked: list[set[str]] = []
     monkeypatch.setattr(digest, "_digest_of_modules", lambda roots: asked.append(sources(*roots)) or "")
     (folder / "policies.py").write_text("from batsched_py.schedulers.easy import Easy as Mine\n")
-    digest.digest_of_code(structs.replace(experiment, scheduler=f"{folder / 'policies.py'}:Mine"))
+    mine = Actors(scheduler=Choice(f"{folder / 'policies.py'}:Mine"))
+    digest.digest_of_code(structs.replace(experiment, actors=mine))
     assert "batsched_py.schedulers.easy" in asked[0]
+
+
+def test_the_file_and_the_version_of_a_scheduler_of_pybatsim_matter(
+    experiment: Experiment, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = Actors(scheduler=Choice(f"pybatsim:{folder / 'policies.py'}"))
+    experiment = structs.replace(experiment, actors=theirs)
+    monkeypatch.setattr(digest, "pybatsim_version", lambda: "3.2.1")
+    identities = {identity(experiment, "built-in")}
+    monkeypatch.setattr(digest, "pybatsim_version", lambda: "3.2.2")
+    identities.add(identity(experiment, "built-in"))
+    (folder / "policies.py").write_text("")
+    identities.add(identity(experiment, "built-in"))
+    assert len(identities) == 3
 
 
 def test_another_module_of_the_same_name_does_not_matter(

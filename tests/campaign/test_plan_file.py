@@ -8,6 +8,8 @@ import pytest
 
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.errors import InputError
+from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
+from batsched_py.protocol.events import Settings
 
 WritePlan = Callable[[str], Path]
 
@@ -28,7 +30,7 @@ def test_axes_are_crossed_in_the_order_of_the_file(folder: Path) -> None:
 def test_a_plan_without_platforms_takes_the_machine_of_each_log(write_plan: WritePlan) -> None:
     file = write_plan('[logs]\nsmall = {file = "small.swf"}\n[schedulers]\neasy = {}\n')
     (run,) = read_plan(file).runs
-    assert (run.name, run.experiment.hosts) == ("small_recorded_easy", None)
+    assert (run.name, run.experiment.scenario.machine) == ("small_recorded_easy", Machine())
 
 
 def test_users_are_an_axis(write_plan: WritePlan) -> None:
@@ -44,9 +46,9 @@ def test_users_are_an_axis(write_plan: WritePlan) -> None:
         """
     )
     rigid, a0 = read_plan(file).runs
-    assert (rigid.name, rigid.experiment.users) == ("small_recorded_easy_rigid", "rigid")
+    assert (rigid.name, rigid.experiment.actors.users) == ("small_recorded_easy_rigid", Choice("rigid"))
     assert (a0.name, a0.axes["users"]) == ("small_recorded_easy_a0", "a0")
-    assert (a0.experiment.users, a0.experiment.user_options) == ("think-time", {"sessions": "arrival:0"})
+    assert a0.experiment.actors.users == Choice("think-time", {"sessions": "arrival:0"})
 
 
 def test_a_run_is_repeated_unless_it_sets_its_seed(write_plan: WritePlan) -> None:
@@ -61,7 +63,7 @@ def test_a_run_is_repeated_unless_it_sets_its_seed(write_plan: WritePlan) -> Non
         """
     )
     plan = read_plan(file)
-    assert {run.name: run.experiment.scheduler_options for run in plan.runs} == {
+    assert {run.name: run.experiment.actors.scheduler.options for run in plan.runs} == {
         "small_recorded_mixed_seed1": {"seed": "1"},
         "small_recorded_mixed_seed2": {"seed": "2"},
         "small_recorded_fixed": {"seed": "7"},
@@ -80,7 +82,7 @@ def test_a_log_is_looked_for_where_the_user_says(
     elsewhere = tmp_path_factory.mktemp("logs")
     (folder / "small.swf").rename(elsewhere / "small.swf")
     plan = read_plan(folder / "plan.toml", [elsewhere])
-    assert plan.runs[0].experiment.workload == str(elsewhere / "small.swf")
+    assert plan.runs[0].experiment.scenario.workloads.files == (str(elsewhere / "small.swf"),)
 
 
 def test_a_log_that_can_be_had_is_missing_and_no_mistake(folder: Path, write_plan: WritePlan) -> None:
@@ -93,6 +95,103 @@ def test_a_log_with_the_right_checksum_is_taken(folder: Path, write_plan: WriteP
     digest = hashlib.sha256((folder / "small.swf").read_bytes()).hexdigest()
     file = write_plan(f'[logs]\nx = {{file = "small.swf", sha256 = "{digest}"}}\n[schedulers]\neasy = {{}}\n')
     assert names(file) == ["x_recorded_easy"]
+
+
+OUTAGE = """{"timestamp": 10, "type": "machine_unavailable", "resources": "0-3"}
+{"timestamp": 20, "type": "meeting"}
+"""
+
+
+def test_a_plan_can_say_whatever_run_can(root: Path, folder: Path, write_plan: WritePlan) -> None:
+    (folder / "outage.txt").write_text(OUTAGE)
+    (folder / "power.xml").write_bytes((root / "platforms" / "power16.xml").read_bytes())
+    file = write_plan(
+        """
+        [logs]
+        twice = { file = ["small.swf", "small.swf"], walltime = "requested", walltime_factor = 3.0 }
+        [platforms.power]
+        file = "power.xml"
+        master_host = "node00"
+        roles = ["node01,node02:storage", "master_host:compute_node"]
+        mmax = 8
+        mmax_workload = true
+        energy = true
+        events = ["outage.txt"]
+        forward_unknown_events = true
+        compute_sharing = true
+        storage_sharing = false
+        ignore_communication = true
+        machine_states = false
+        [schedulers.slow]
+        name = "easy"
+        options = { backfill = "shortest" }
+        delay = 2.5
+        config = "be quick"
+        dynamic_jobs = true
+        acknowledge_dynamic_jobs = true
+        profile_reuse = true
+        forward_profiles = true
+        [users]
+        rigid = {}
+        """
+    )
+    log, events, power = (str(folder / name) for name in ("small.swf", "outage.txt", "power.xml"))
+    assert [run.experiment for run in read_plan(file).runs] == [
+        Experiment(
+            scenario=Scenario(
+                workloads=Workloads(files=(log, log), walltime="requested", walltime_factor=3.0),
+                machine=Machine(
+                    file=power,
+                    master_host="node00",
+                    roles=("node01,node02:storage", "master_host:compute_node"),
+                    mmax=8,
+                    mmax_workload=True,
+                ),
+                settings=Settings(
+                    dynamic_jobs=True,
+                    acknowledge_dynamic_jobs=True,
+                    profile_reuse=True,
+                    forward_profiles=True,
+                    forward_unknown_events=True,
+                    compute_sharing=True,
+                    storage_sharing=False,
+                    scheduler_config="be quick",
+                ),
+                energy=True,
+                events=(events,),
+                ignore_communication=True,
+                machine_states=False,
+            ),
+            actors=Actors(
+                scheduler=Choice("easy", {"backfill": "shortest"}),
+                users=Choice("rigid"),
+                scheduling_delay=2.5,
+            ),
+        )
+    ]
+
+
+def test_a_single_event_file_needs_no_list(folder: Path, write_plan: WritePlan) -> None:
+    (folder / "outage.txt").write_text(OUTAGE.splitlines()[0])
+    file = write_plan(HEAD + '[platforms]\nx = { events = "outage.txt" }\n[schedulers]\neasy = {}\n')
+    (run,) = read_plan(file).runs
+    assert run.experiment.scenario.events == (str(folder / "outage.txt"),)
+
+
+def test_schedulers_of_pybatsim_are_schedulers(folder: Path, write_plan: WritePlan) -> None:
+    pytest.importorskip("batsim")
+    (folder / "theirs.py").write_text(
+        "from batsim.batsim import BatsimScheduler\n\n\nclass Theirs(BatsimScheduler):\n    pass\n"
+    )
+    file = write_plan(
+        HEAD
+        + '[schedulers]\nfiller = { name = "pybatsim:easyBackfill" }\n'
+        + 'theirs = { name = "pybatsim:theirs.py", options = { depth = 3 } }\n'
+    )
+    assert [run.experiment.actors.scheduler for run in read_plan(file).runs] == [
+        Choice("pybatsim:easyBackfill"),
+        Choice(f"pybatsim:{folder / 'theirs.py'}", {"depth": "3"}),
+    ]
 
 
 HEAD = '[logs]\nsmall = { file = "small.swf" }\n'
@@ -148,6 +247,54 @@ MISTAKES = {
         HEAD + "[schedulers]\neasy = {}\n[users]\nlazy = {}\n",
         ":6: users.lazy: there is no user behaviour 'lazy'; known are ",
     ),
+    "several logs with one checksum": (
+        '[logs]\nx = { file = ["small.swf", "small.swf"], sha256 = "00" }\n[schedulers]\neasy = {}\n',
+        ":2: logs.x.sha256: is for a single file",
+    ),
+    "a log without a file": (
+        "[logs]\nx = { file = [] }\n[schedulers]\neasy = {}\n",
+        ":2: logs.x.file: a log needs at least one file",
+    ),
+    "energy of equal hosts": (
+        HEAD + "[platforms]\nx = { hosts = 4, energy = true }\n[schedulers]\neasy = {}\n",
+        ":4: platforms.x.energy: needs a platform file, which says what each host draws",
+    ),
+    "energy that nobody knows": (
+        HEAD + '[platforms.x]\nfile = "flat.xml"\nenergy = true\n[schedulers]\neasy = {}\n',
+        ":5: platforms.x.energy: host 'node0' does not say what power it draws",
+    ),
+    "no event file": (
+        HEAD + '[platforms]\nx = { events = "no.txt" }\n[schedulers]\neasy = {}\n',
+        "no.txt: cannot read this event file",
+    ),
+    "an unknown event": (
+        HEAD + '[platforms.x]\nhosts = 4\nevents = "outage.txt"\n[schedulers]\neasy = {}\n',
+        ":5: platforms.x.events: ",
+    ),
+    "a role that is none": (
+        HEAD + '[platforms]\nx = { hosts = 4, roles = ["node0"] }\n[schedulers]\neasy = {}\n',
+        ":4: platforms.x: role 'node0' is not of the form HOST[,HOST...]:ROLE",
+    ),
+    "a negative delay": (
+        HEAD + "[schedulers]\nslow = { name = 'easy', delay = -1 }\n",
+        ":4: schedulers.slow.delay: Expected `float` >= 0",
+    ),
+    "profiles kept for nothing": (
+        HEAD + "[schedulers]\neasy = { profile_reuse = true }\n",
+        ":4: schedulers.easy.profile_reuse: makes sense with dynamic_jobs only",
+    ),
+    "a scheduler of PyBatsim with users": (
+        HEAD + '[schedulers]\nx = { name = "pybatsim:easyBackfill" }\n[users]\nrigid = {}\n',
+        ":4: schedulers.x: a scheduler of PyBatsim decides without [users]",
+    ),
+    "a slow scheduler of PyBatsim": (
+        HEAD + '[schedulers]\nx = { name = "pybatsim:easyBackfill", delay = 1 }\n',
+        ":4: schedulers.x: a scheduler of PyBatsim decides without users and without a scheduling delay",
+    ),
+    "no scheduler of PyBatsim": (
+        HEAD + '[schedulers]\nx = { name = "pybatsim:nowhere.py" }\n',
+        ":4: schedulers.x: scheduler 'pybatsim:",
+    ),
     "a platform that is a file and a number": (
         HEAD + '[platforms]\nx = { file = "x.xml", hosts = 4 }\n[schedulers]\neasy = {}\n',
         ":4: platforms.x.hosts: a platform has either a file or a number of hosts",
@@ -201,8 +348,14 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_named_by_line_and_key(write_plan: WritePlan, mistake: str) -> None:
+def test_a_mistake_is_named_by_line_and_key(
+    root: Path, folder: Path, write_plan: WritePlan, mistake: str
+) -> None:
     text, message = MISTAKES[mistake]
+    if "PyBatsim" in mistake:
+        pytest.importorskip("batsim")
+    (folder / "outage.txt").write_text(OUTAGE)
+    (folder / "flat.xml").write_bytes((root / "platforms" / "cluster64.xml").read_bytes())
     file = write_plan(text)
     with pytest.raises(InputError) as raised:
         read_plan(file)

@@ -57,6 +57,67 @@ def test_the_command_in_the_manifest_makes_the_same_results(
         assert (elsewhere / f"{task.run}_{name}").read_bytes() == (run / f"out_{name}").read_bytes()
 
 
+OUTAGE = """{"timestamp": 1000, "type": "machine_unavailable", "resources": "0-3"}
+{"timestamp": 90000, "type": "machine_available", "resources": "0-3"}
+"""
+
+#: What a plan says in place of its first platform and its first scheduler, and the files that a run has then.
+RUNS = {
+    "energy": (
+        '{ file = "power.xml", energy = true }',
+        "{ name = 'sleeper', options = { idle_time = 600 } }",
+        ["consumed_energy", "jobs", "machine_states", "pstate_changes", "schedule"],
+    ),
+    "events, shared hosts and traced states": (
+        '{ hosts = 64, events = "outage.txt", compute_sharing = true, machine_states = true }',
+        "{ name = 'filler' }",
+        ["jobs", "machine_states", "schedule"],
+    ),
+    "a slow scheduler on the first hosts": (
+        '{ file = "power.xml", mmax = 8 }',
+        "{ name = 'fcfs', delay = 12.5 }",
+        ["jobs", "schedule"],
+    ),
+    "PyBatsim": ("{ hosts = 64 }", "{ name = 'pybatsim:easyBackfill' }", ["jobs", "schedule"]),
+    "PyBatsim, with a text and profiles for it": (
+        "{ hosts = 64 }",
+        "{ name = 'pybatsim:easyBackfill', config = 'a \"text\"', forward_profiles = true }",
+        ["jobs", "schedule"],
+    ),
+}
+
+
+@pytest.fixture(params=RUNS)
+def special(request: pytest.FixtureRequest, root: Path, folder: Path) -> list[str]:
+    """A plan whose first run is special, with two logs; the tables that it leaves."""
+    platform, scheduler, tables = RUNS[request.param]
+    if "pybatsim" in scheduler:
+        pytest.importorskip("batsim")
+    (folder / "power.xml").write_bytes((root / "platforms" / "power16.xml").read_bytes())
+    (folder / "outage.txt").write_text(OUTAGE)
+    plan = folder / "plan.toml"
+    text = plan.read_text().replace("{ hosts = 64 }", platform).replace("fcfs = {}", f"fcfs = {scheduler}")
+    plan.write_text(text.replace('"small.swf"', '["small.swf", "small.swf"]'))
+    return tables
+
+
+def test_a_run_of_a_plan_can_be_whatever_run_can(
+    folder: Path, special: list[str], first_task: FirstTask, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    task = first_task()
+    assert execute(task).failure is None
+    run = folder / "results" / "runs" / task.run
+    assert files(run) == ["manifest.json", "metrics.json", *(f"out_{name}.csv" for name in special)]
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["nb_jobs"] == 120
+    assert ("consumed_joules" in metrics) == task.experiment.scenario.energy
+    _, *arguments = shlex.split(json.loads((run / "manifest.json").read_text())["command"])
+    elsewhere = tmp_path_factory.mktemp("again")
+    subprocess.run([*COMMAND, *arguments], cwd=elsewhere, env=environment(), check=True, capture_output=True)
+    for name in special:
+        assert (elsewhere / f"{task.run}_{name}.csv").read_bytes() == (run / f"out_{name}.csv").read_bytes()
+
+
 def test_a_finished_run_is_not_repeated(folder: Path, first_task: FirstTask) -> None:
     task = first_task()
     execute(task)

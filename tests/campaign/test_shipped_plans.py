@@ -4,6 +4,7 @@ import tomllib
 from pathlib import Path
 
 from batsched_py.campaign.plan_file import read_plan
+from batsched_py.experiment.sides import read_machine, read_workloads
 
 
 def test_the_sample_plan_repeats_only_what_is_random(root: Path) -> None:
@@ -17,11 +18,19 @@ def test_replay_with_feedback_has_the_18_experiments(root: Path, shared: Path) -
     assert plan.missing == []
     assert len(plan.runs) == 18
     assert {run.axes["platform"] for run in plan.runs if run.axes["scheduler"] == "fcfs"} == {"base"}
-    assert {run.experiment.user_options.get("sessions") for run in plan.runs} == {
-        None,
-        "arrival:0",
-        "arrival:60",
-    }
+    users = [run.experiment.actors.users for run in plan.runs]
+    sessions = {each.options.get("sessions") for each in users if each is not None}
+    assert sessions == {None, "arrival:0", "arrival:60"}
+
+
+def test_the_plan_about_energy_has_a_machine_for_every_job_of_its_log(root: Path) -> None:
+    plan = read_plan(root / "plans" / "energy.toml")
+    assert "consumed_joules" in plan.metrics
+    scenario = plan.runs[0].experiment.scenario
+    workloads = read_workloads(scenario.workloads)
+    assert scenario.energy
+    hosts = len(read_machine(scenario.machine, workloads).hosts)
+    assert hosts == max(job.size for job in workloads[0].jobs)
 
 
 def test_the_log_of_replay_with_feedback_can_be_had(root: Path) -> None:

@@ -118,7 +118,7 @@ def test_stale_runs_are_replaced(folder: Path, conducted: Conducted) -> None:
     edit(folder / "plan.toml", "half = { hosts = 32 }", "half = { hosts = 31 }")
     campaign = conducted()
     assert len(manifests(campaign.folder)) == 4
-    assert {run.manifest.experiment.hosts for run in campaign.finished()} == {64, 31}
+    assert {run.manifest.experiment.scenario.machine.hosts for run in campaign.finished()} == {64, 31}
 
 
 def test_a_failure_is_kept_until_the_run_succeeds(

@@ -7,7 +7,7 @@ import pytest
 from batsched_py.campaign.manifest import Manifest
 from batsched_py.campaign.store import Campaign, FinishedRun, Wanted
 from batsched_py.campaign.tables import latex, markdown, result_tables
-from batsched_py.experiment import Experiment
+from batsched_py.experiment import Actors, Choice, Experiment, Scenario
 
 METRICS = ["mean_waiting_time", "mean_slowdown", "utilization", "nb_jobs"]
 
@@ -16,8 +16,8 @@ class Canned(Campaign):
     """A campaign whose results are made up."""
 
     def __init__(self, runs: list[tuple[dict[str, str], dict[str, float | None]]]) -> None:
-        super().__init__(Path(), Wanted("canned", metrics=METRICS), "")
-        experiment = Experiment(workload="w.swf", scheduler="easy")
+        super().__init__(Path(), Wanted("canned", metrics=list(METRICS)), "")
+        experiment = Experiment(scenario=Scenario(), actors=Actors(scheduler=Choice("easy")))
         manifest = Manifest("", "", {}, experiment, "", "", "", [], [], {}, {}, "", {})
         self._runs = [
             FinishedRun("_".join(axes.values()), axes, Path(), manifest, metrics) for axes, metrics in runs
@@ -106,6 +106,18 @@ def test_an_interval_around_a_whole_number_keeps_its_decimals() -> None:
 def test_equal_results_have_no_best() -> None:
     (table,) = result_tables(Canned([run(5, 5, 5, scheduler=name) for name in "ab"]))
     assert not any(cell.best for _, cells in table.rows for cell in cells)
+
+
+def test_large_energies_are_in_large_units() -> None:
+    runs = [
+        ({"log": "kth", "scheduler": name}, {"consumed_joules": joules})
+        for name, joules in (("easy", 6.2e9), ("sleeper", 4.1e9))
+    ]
+    campaign = Canned(runs)
+    campaign.wanted.metrics[:] = ["consumed_joules"]
+    (table,) = result_tables(campaign)
+    assert table.headings == ["consumed joules (GJ)"]
+    assert [cells[0].text for _, cells in table.rows] == ["6.200", "4.100"]
 
 
 @pytest.mark.parametrize("value", [None, float("nan")])

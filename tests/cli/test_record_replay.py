@@ -300,7 +300,7 @@ def test_a_recorded_message_that_is_none_is_named_by_its_line(tmp_path: Path) ->
             "name the decision process that shall answer: give -s NAME or --endpoint ENDPOINT",
         ),
         (["--to", "batsim", "-s", "fcfs"], "--to batsim: the recording decides; leave out -s and --endpoint"),
-        (["--to", "batsim"], "a simulation needs a machine; give -p PLATFORM.xml or --hosts N"),
+        (["--to", "batsim"], "no workload says how large its machine was; give --hosts N or -p PLATFORM.xml"),
     ],
 )
 def test_it_must_be_clear_who_takes_part(arguments: list[str], complaint: str) -> None:

@@ -133,7 +133,7 @@ def decision(kind: str, **data: object) -> list[bytes]:
             decision("EXECUTE_JOB", job_id="w0!9", alloc="0"),
             "ExecuteJob at 0.000000: job w0!9 is not waiting",
         ),
-        (decision("DANCE"), "DANCE at 0.000000: Batsim does not know this event"),
+        (decision("DANCE"), "DANCE at 0.000000: Batsim does not know such a decision"),
     ],
 )
 def test_batsim_names_what_is_wrong_with_a_reply(reply: list[bytes], error: str, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def lazy(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ([], "a simulation needs a machine; give -p PLATFORM.xml or --hosts N"),
+        ([], "no workload says how large its machine was; give --hosts N or -p PLATFORM.xml"),
         (["--hosts", "4", "-s", "nonsense"], "nonsense cannot be used: Invalid argument"),
         (
             ["--hosts", "4", "--enable-profile-reuse"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,7 @@ def test_the_recorded_schedule_never_uses_more_hosts_than_there_are(root: Path) 
 
 @pytest.mark.parametrize(
     ("name", "speeds"),
-    [("cluster64", {1e9: 64}), ("uneven8", {1e9: 4, 2e9: 4}), ("power16", {1e9: 16})],
+    [("cluster64", {1e9: 64}), ("uneven8", {1e9: 4, 2e9: 4}), ("power16", {1e9: 16}), ("power64", {1e9: 64})],
 )
 def test_platforms_have_the_hosts_they_are_named_after(
     root: Path, name: str, speeds: dict[float, int]
@@ -69,3 +70,13 @@ def test_platforms_have_the_hosts_they_are_named_after(
     ]
     fastest = [host.speeds[0] for host in hosts]
     assert {speed: fastest.count(speed) for speed in fastest} == speeds
+
+
+def test_the_larger_power_platform_is_made_as_the_readme_says(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (recipe,) = re.findall(r"```python\n(.*?)```", (root / "platforms" / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "power16.xml").write_bytes((root / "platforms" / "power16.xml").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    exec(recipe, {})
+    assert (tmp_path / "power64.xml").read_bytes() == (root / "platforms" / "power64.xml").read_bytes()

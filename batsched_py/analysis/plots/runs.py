@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from batsched_py.analysis.lateness import job_lateness, noted_submissions, recorded_submissions
 from batsched_py.analysis.schedule import host_sets, read_schedule, started
+from batsched_py.analysis.summary import read_summary
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import JobState
 from batsched_py.workload.swf import SwfLog
@@ -76,17 +76,7 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
     used = max(hosts.mask.bit_length() for hosts in allocations)
-    return Run(label, jobs, max(used, _machine_size(path)))
-
-
-def _machine_size(path: Path) -> int:
-    """What the summary beside a ``jobs.csv`` says, or 0."""
-    summary = path.with_name(path.name.removesuffix("jobs.csv") + "schedule.csv")
-    if not summary.is_file():
-        return 0
-    with summary.open(encoding="utf-8", newline="") as file:
-        size = next(csv.DictReader(file), {}).get("nb_computing_machines", "")
-    return int(size) if size.isdigit() else 0
+    return Run(label, jobs, max(used, read_summary(path).nb_hosts or 0))
 
 
 def recorded_run(log: SwfLog) -> Run:

@@ -11,7 +11,7 @@ from batsched_py.simulator.platform import Platform
 from batsched_py.workload.model import Workload
 
 
-class Scenario(Struct, frozen=True):
+class Setup(Struct, frozen=True):
     """A machine, the workloads that are played on it, and what is allowed meanwhile."""
 
     platform: Platform

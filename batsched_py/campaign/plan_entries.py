@@ -1,0 +1,201 @@
+"""The entries of a plan's tables: checked, and composed to experiments.
+
+Whatever can be known without simulating is found out here: whether files are there and can be read, whether
+schedulers and users exist and have the options that they are given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.plan import LogEntry, MissingLog, PlatformEntry, PluginEntry, SchedulerEntry
+from batsched_py.campaign.plan_text import PlanText
+from batsched_py.campaign.toml_lines import Path as KeyPath
+from batsched_py.errors import InputError
+from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
+from batsched_py.experiment.sides import new_process, read_machine
+from batsched_py.plugins import PYBATSIM, Registry
+from batsched_py.protocol.events import Settings
+from batsched_py.schedulers import SCHEDULERS
+from batsched_py.simulator.external_events import read_events
+from batsched_py.users import USERS
+
+
+class Players(Struct, frozen=True):
+    """A scheduler or users as a plan has them."""
+
+    choice: Choice
+    random: bool
+    """Whether there is an option ``seed``, which the plan leaves open."""
+    entry: SchedulerEntry = SchedulerEntry()
+
+    @property
+    def are_of_pybatsim(self) -> bool:
+        """Whether PyBatsim's code decides."""
+        return self.choice.name.startswith(PYBATSIM)
+
+    def seeded(self, seed: int | None) -> Choice:
+        """The choice for one repetition."""
+        if seed is None or not self.random:
+            return self.choice
+        return Choice(self.choice.name, self.choice.options | {"seed": str(seed)})
+
+
+def compose(
+    workloads: Workloads, platform: PlatformEntry, scheduler: Players, users: Players | None, seed: int | None
+) -> Experiment:
+    """The experiment that has one entry of each table."""
+    asked = scheduler.entry
+    settings = Settings(
+        dynamic_jobs=asked.dynamic_jobs,
+        acknowledge_dynamic_jobs=asked.acknowledge_dynamic_jobs,
+        profile_reuse=asked.profile_reuse,
+        forward_profiles=asked.forward_profiles,
+        forward_unknown_events=platform.forward_unknown_events,
+        compute_sharing=platform.compute_sharing,
+        storage_sharing=platform.storage_sharing,
+        scheduler_config=asked.config,
+    )
+    return Experiment(
+        scenario=Scenario(
+            workloads=workloads,
+            machine=_machine(platform),
+            settings=settings,
+            energy=platform.energy,
+            events=tuple(platform.events),
+            ignore_communication=platform.ignore_communication,
+            machine_states=platform.machine_states,
+        ),
+        actors=Actors(
+            scheduler=scheduler.seeded(seed),
+            users=None if users is None else users.seeded(seed),
+            scheduling_delay=asked.delay,
+        ),
+    )
+
+
+def _machine(platform: PlatformEntry) -> Machine:
+    return Machine(**{name: getattr(platform, name) for name in Machine.__struct_fields__})
+
+
+class Entries:
+    """Reads the entries of one plan; what they name is looked for beside it."""
+
+    def __init__(self, plan: PlanText, log_folders: Sequence[Path]) -> None:
+        self._plan = plan
+        self._folder = plan.file.resolve().parent
+        self._log_folders = log_folders
+        self.missing: dict[Path, MissingLog] = {}
+        """Logs that are not there, but can be had."""
+
+    def log(self, name: str, content: Any) -> Workloads:
+        """Logs that are played together."""
+        path = ("logs", name)
+        entry = self._plan.convert(content, LogEntry, path)
+        files = as_list(entry.file)
+        if not files:
+            self._plan.fail((*path, "file"), "a log needs at least one file")
+        for key in ("url", "sha256"):
+            if len(files) > 1 and getattr(entry, key) is not None:
+                self._plan.fail((*path, key), "is for a single file")
+        found = tuple(str(self._log_file(path, file, entry)) for file in files)
+        return Workloads(files=found, walltime=entry.walltime, walltime_factor=entry.walltime_factor)
+
+    def _log_file(self, path: KeyPath, file: str, entry: LogEntry) -> Path:
+        places = [self._folder / file, *(folder / Path(file).name for folder in self._log_folders)]
+        found = next((place for place in places if place.is_file()), None)
+        if found is None:
+            if entry.url is None:
+                self._plan.fail((*path, "file"), f"there is no file {places[0]}")
+            found = (self._log_folders[0] if self._log_folders else self._folder) / Path(file).name
+            self.missing[found] = MissingLog(found, entry.url, entry.sha256)
+        elif entry.sha256 is not None and digest_of_file(found) != entry.sha256:
+            self._plan.fail(
+                (*path, "sha256"), f"{found} is another file: its checksum is {digest_of_file(found)}"
+            )
+        return found.resolve()
+
+    def platform(self, name: str, content: Any) -> PlatformEntry:
+        """A machine, with the files that describe it under absolute names."""
+        path = ("platforms", name)
+        entry = self._plan.convert(content, PlatformEntry, path)
+        if entry.file is not None:
+            if entry.hosts is not None:
+                self._plan.fail((*path, "hosts"), "a platform has either a file or a number of hosts")
+            entry = replace(entry, file=self._beside(entry.file))
+        if entry.speed is not None and entry.hosts is None:
+            self._plan.fail((*path, "speed"), "is for a number of hosts; those of a file have their own")
+        if entry.energy and entry.file is None:
+            self._plan.fail((*path, "energy"), "needs a platform file, which says what each host draws")
+        entry = replace(entry, events=[self._beside(file) for file in as_list(entry.events)])
+        with self._plan.blaming(*path, "events"):
+            for file in entry.events:
+                read_events(file, entry.forward_unknown_events)
+        if entry.file is not None or entry.hosts is not None:
+            self._check_machine(path, entry)
+        return entry
+
+    def _check_machine(self, path: KeyPath, entry: PlatformEntry) -> None:
+        with self._plan.blaming(*path):
+            platform = read_machine(replace(_machine(entry), mmax_workload=False), ())
+        for host in (*platform.hosts, *platform.storages):
+            if entry.energy and not host.has_power:
+                self._plan.fail((*path, "energy"), f"host {host.name!r} does not say what power it draws")
+
+    def scheduler(self, name: str, content: Any) -> Players:
+        """A scheduler, ours or PyBatsim's."""
+        path = ("schedulers", name)
+        entry = self._plan.convert(content, SchedulerEntry, path)
+        if entry.profile_reuse and not entry.dynamic_jobs:
+            self._plan.fail((*path, "profile_reuse"), "makes sense with dynamic_jobs only")
+        choice = self._choice(path, entry)
+        players = Players(choice, False, entry)
+        if players.are_of_pybatsim:
+            with self._plan.blaming(*path):
+                new_process(Actors(scheduler=choice, scheduling_delay=entry.delay))
+            return players
+        return replace(players, random=self._leaves_seed_open(path, choice, SCHEDULERS))
+
+    def users(self, name: str, content: Any) -> Players:
+        """A behaviour of users."""
+        path = ("users", name)
+        choice = self._choice(path, self._plan.convert(content, PluginEntry, path))
+        return Players(choice, self._leaves_seed_open(path, choice, USERS))
+
+    def _choice(self, path: KeyPath, entry: PluginEntry) -> Choice:
+        name = str(path[-1]) if entry.name is None else entry.name
+        return Choice(name, _as_texts(entry.options)).renamed(self._beside)
+
+    def _leaves_seed_open(self, path: KeyPath, choice: Choice, registry: Registry[Any]) -> bool:
+        """Whether what is chosen has an option ``seed`` that is not set; to be asked, it must exist."""
+        try:
+            created = registry.create(choice.name, choice.options)
+        except InputError as error:
+            wrong = [key for key in choice.options if f"`$.{key}`" in str(error) or f"{key!r}" in str(error)]
+            self._plan.fail((*path, "options", wrong[0]) if wrong else path, str(error))
+        fields = dataclasses.fields(created) if dataclasses.is_dataclass(created) else ()
+        return "seed" not in choice.options and any(f.init and f.name == "seed" for f in fields)
+
+    def _beside(self, file: str) -> str:
+        return str((self._folder / file).resolve())
+
+
+def as_list(value: Any) -> list[Any]:
+    """One or several; nothing when nothing is said."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _as_texts(options: Mapping[str, str | int | float | bool]) -> dict[str, str]:
+    """Options as the command line would give them."""
+    return {
+        key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()
+    }

@@ -1,0 +1,68 @@
+"""The text of a plan, which can tell where in it a mistake is."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from batsched_py.campaign.toml_lines import Path as KeyPath
+from batsched_py.campaign.toml_lines import line_of
+from batsched_py.errors import InputError
+
+_AT = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<place>.*)`)?$", re.DOTALL)
+
+Entry = TypeVar("Entry", bound=Struct)
+
+
+class PlanText:
+    """A TOML file and what it says."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        try:
+            self.text = file.read_text(encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise InputError(f"{file}: is not text in UTF-8") from None
+        try:
+            self.content = tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{file}: is not TOML: {error}") from None
+
+    def fail(self, path: KeyPath, message: str) -> NoReturn:
+        """Say what is wrong with the value at ``path``."""
+        key = ".".join(str(part) for part in path)
+        where = f"{self.file}:{line_of(self.text, path)}: {key}: " if path else f"{self.file}: "
+        raise InputError(where + message)
+
+    @contextmanager
+    def blaming(self, *path: str | int) -> Iterator[None]:
+        """Whatever cannot be used meanwhile is a mistake of the value at ``path``."""
+        try:
+            yield
+        except InputError as error:
+            self.fail(path, str(error))
+
+    def convert(self, value: Any, kind: type[Entry], path: KeyPath) -> Entry:
+        """The value at ``path``, as what it is to be."""
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            found = _AT.match(str(error))
+            assert found is not None
+            message = found["message"]
+            place: list[str | int] = [
+                part for part in re.split(r"[.\[\]]+", found["place"] or "") if part and part != "..."
+            ]
+            if unknown := re.match(r"Object contains unknown field `(.*)`", message):
+                place.append(unknown[1])
+                message = f"there is no such key; known are {', '.join(kind.__struct_fields__)}"
+            self.fail((*path, *place), message)

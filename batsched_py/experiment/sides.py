@@ -1,0 +1,105 @@
+"""From an experiment to the two sides of its conversation: files are read, simulator and decider are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from batsched_py.core import fastest
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.errors import InputError
+from batsched_py.experiment.value import Actors, Experiment, Machine, Scenario, Workloads
+from batsched_py.plugins import PYBATSIM
+from batsched_py.schedulers import SCHEDULERS
+from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.external_events import read_events
+from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.platform import Platform, parse_roles, read_platform
+from batsched_py.users import USERS
+from batsched_py.workload.model import Workload
+from batsched_py.workload.read import read_workload
+
+if TYPE_CHECKING:
+    from batsched_py.decision.pybatsim import PyBatsimProcess
+
+
+def sides(
+    experiment: Experiment, workloads: Sequence[Workload], prefix: str
+) -> tuple[Batsim, DecisionProcess | PyBatsimProcess]:
+    """Both sides, about to begin; the files will be ``PREFIX_jobs.csv`` and so on."""
+    platform = read_machine(experiment.scenario.machine, workloads)
+    process = new_process(experiment.actors, workloads)
+    static = workloads if experiment.actors.users is None else ()
+    return new_batsim(experiment.simulated, platform, static, prefix), process
+
+
+def new_process(actors: Actors, workloads: Sequence[Workload] = ()) -> DecisionProcess | PyBatsimProcess:
+    """The side that decides; if there are users, they submit the jobs of the workloads."""
+    scheduler = actors.scheduler
+    if scheduler.name.startswith(PYBATSIM):
+        if actors.users is not None or actors.scheduling_delay:
+            raise InputError("a scheduler of PyBatsim decides without users and without a scheduling delay")
+        from batsched_py.decision.pybatsim import PyBatsimProcess
+
+        return PyBatsimProcess(scheduler.name, scheduler.options)
+    policy = SCHEDULERS.create(scheduler.name, scheduler.options)
+    if actors.users is None:
+        return DecisionProcess(policy, scheduling_delay=actors.scheduling_delay)
+    behaviour = USERS.create(actors.users.name, actors.users.options)
+    users = [user for workload in workloads for user in behaviour.users(workload)]
+    return DecisionProcess(policy, users, actors.scheduling_delay)
+
+
+def new_batsim(
+    scenario: Scenario, platform: Platform, workloads: Sequence[Workload], prefix: str | None
+) -> Batsim:
+    """The side that simulates, and submits the jobs of the workloads; without a prefix it writes no files."""
+    if scenario.settings.profile_reuse and not scenario.settings.dynamic_jobs:
+        raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
+    return Batsim(
+        platform,
+        workloads,
+        scenario.settings,
+        fastest(Outputs)(prefix, scenario.traces_machine_states),
+        scenario.ignore_communication,
+        scenario.energy,
+        [read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events],
+    )
+
+
+def read_workloads(workloads: Workloads) -> list[Workload]:
+    """The workloads in the files, named ``w0``, ``w1``, ... as Batsim does."""
+    return [
+        read_workload(file, f"w{number}", workloads.walltime_factor, workloads.walltime)
+        for number, file in enumerate(workloads.files)
+    ]
+
+
+def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:
+    """The machine on which the workloads are to run."""
+    if machine.file is not None and machine.hosts is not None:
+        raise InputError("both --hosts and -p say what the machine is; give one of them")
+    if machine.speed is not None and machine.hosts is None:
+        raise InputError("--speed is for the hosts of --hosts; those of a platform file have their own")
+    roles = parse_roles(machine.roles)
+    limit = _limit(machine.mmax, workloads if machine.mmax_workload else ())
+    if machine.file is not None:
+        return read_platform(machine.file, machine.master_host, roles, limit)
+    hosts = _recorded_size(workloads) if machine.hosts is None else machine.hosts
+    speed = 1.0 if machine.speed is None else machine.speed
+    return Platform.homogeneous(min(hosts, limit or hosts), speed)
+
+
+def _recorded_size(workloads: Sequence[Workload]) -> int:
+    sizes = [workload.nb_hosts for workload in workloads if workload.nb_hosts is not None]
+    if not sizes:
+        raise InputError("no workload says how large its machine was; give --hosts N or -p PLATFORM.xml")
+    return max(sizes)
+
+
+def _limit(mmax: int, workloads: Sequence[Workload]) -> int:
+    """How many hosts to keep at most; 0 keeps all."""
+    sizes = [workload.nb_hosts for workload in workloads]
+    if None in sizes:
+        raise InputError("--mmax-workload: a workload does not say how large its machine was; use --mmax N")
+    return min(filter(None, (mmax, max(filter(None, sizes), default=0))), default=0)

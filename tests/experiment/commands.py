@@ -1,0 +1,30 @@
+"""What commands are handed, whose options are given to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from batsched_py.cli.options import experiment_options
+from batsched_py.experiment import Experiment
+
+
+def handed(options: list[str], *decorators: Callable[[Any], Any]) -> dict[str, Any]:
+    """What a command is handed that has such options."""
+    found: dict[str, Any] = {}
+
+    def command(**values: object) -> None:
+        found.update(values)
+
+    for decorate in decorators:
+        command = decorate(command)
+    click.command()(command).main(options, standalone_mode=False)
+    return found
+
+
+def parsed(options: list[str]) -> Experiment:
+    """The experiment that ``batsched-py run`` makes of its options."""
+    experiment: Experiment = handed(options, experiment_options)["experiment"]
+    return experiment

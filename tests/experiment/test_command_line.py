@@ -1,0 +1,85 @@
+"""An experiment, printed as a command: whoever reads that has the same experiment."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from batsched_py.cli.options import actor_options, scenario_options, workload_options
+from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
+from batsched_py.experiment import command_line as line
+from batsched_py.protocol.events import Settings
+from tests.experiment.commands import handed, parsed
+from tests.experiment.strategies import experiments
+
+
+@given(experiments)
+def test_what_run_is_told_is_the_experiment(experiment: Experiment) -> None:
+    command = shlex.join(line.run_options(experiment))
+    assert parsed(shlex.split(command)) == experiment
+
+
+@given(experiments)
+def test_batsim_and_serve_together_are_told_what_run_is(experiment: Experiment) -> None:
+    scenario = handed(line.scenario_options(experiment.scenario), scenario_options(False, None))
+    decides = handed(line.serve_options(experiment), actor_options, workload_options(required=False))
+    assert Experiment(scenario=scenario["scenario"], actors=decides["actors"]) == experiment
+    submitted = Workloads() if experiment.actors.users is None else experiment.scenario.workloads
+    assert decides["workloads"] == submitted
+
+
+def test_what_goes_without_saying_is_not_said() -> None:
+    experiment = Experiment(
+        scenario=Scenario(workloads=Workloads(files=("log.swf",))), actors=Actors(scheduler=Choice("easy"))
+    )
+    assert line.run_options(experiment) == ["-w", "log.swf", "-s", "easy"]
+
+
+def test_what_is_unusual_is_said_in_batsims_words() -> None:
+    scenario = Scenario(
+        workloads=Workloads(files=("a.json", "b.json")),
+        machine=Machine(file="power.xml", roles=("io:storage",), mmax=8),
+        settings=Settings(compute_sharing=True, storage_sharing=False, dynamic_jobs=True),
+        energy=True,
+        events=("outage.txt",),
+    )
+    assert shlex.join(line.scenario_options(scenario)) == (
+        "-w a.json -w b.json -p power.xml -r io:storage --mmax 8 --enable-dynamic-jobs "
+        "--enable-compute-sharing --disable-storage-sharing -E --events outage.txt"
+    )
+
+
+FIELDS = [
+    ("scenario", Scenario),
+    ("machine", Machine),
+    ("workloads", Workloads),
+    ("settings", Settings),
+    ("actors", Actors),
+]
+
+
+@pytest.mark.parametrize(("part", "kind"), FIELDS, ids=[name for name, _ in FIELDS])
+@given(data=st.data())
+def test_no_field_is_forgotten(part: str, kind: type, data: st.DataObject) -> None:
+    """Two experiments that differ in one field alone have two commands."""
+    one, other = data.draw(experiments), data.draw(experiments)
+    field = data.draw(st.sampled_from(kind.__struct_fields__))
+    changed = with_part(
+        one, part, replace(part_of(one, part), **{field: getattr(part_of(other, part), field)})
+    )
+    assert (changed == one) == (line.run_options(changed) == line.run_options(one))
+
+
+def part_of(experiment: Experiment, name: str) -> object:
+    scenario = experiment.scenario
+    return {"scenario": scenario, "actors": experiment.actors}.get(name) or getattr(scenario, name)
+
+
+def with_part(experiment: Experiment, name: str, part: object) -> Experiment:
+    if name in ("scenario", "actors"):
+        return replace(experiment, **{name: part})
+    return replace(experiment, scenario=replace(experiment.scenario, **{name: part}))
