@@ -2,6 +2,7 @@
 //
 // Each class here has a Python class as its specification, comes before it among the bases of a class of
 // batsched_py that does both, and hands on to it what it does not do itself.
+#include "swf.hpp"
 #include "world.hpp"
 
 PyMODINIT_FUNC PyInit__native() {
@@ -19,6 +20,7 @@ PyMODINIT_FUNC PyInit__native() {
         prepare_machines(module.get());
         prepare_outputs(module.get());
         prepare_world(module.get());
+        prepare_swf(module.get());
         return module.release();
     });
 }

@@ -21,9 +21,7 @@ from batsched_py.users.base import User
 Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
 
 #: The policy's method, its view, what it has said, what it has heard, and who is to hear of ends.
-Alone = tuple[
-    Callable[[Cluster], None], Cluster, Said, list[Heard], list[Callable[[RunningJob], None]]
-]
+Alone = tuple[Callable[[Cluster], None], Cluster, Said, list[Heard], list[Callable[[RunningJob], None]]]
 
 
 class DecisionProcess:

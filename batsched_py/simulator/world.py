@@ -71,9 +71,7 @@ class World:
         self.agenda = agenda
         self.machines = machines
         self.outputs = outputs
-        self.runner = fastest(Runner)(
-            stage, catalog, settings.compute_sharing, self._tell, self._job_is_over
-        )
+        self.runner = fastest(Runner)(stage, catalog, settings.compute_sharing, self._tell, self._job_is_over)
         self._power = Power(stage, self.runner, self._tell) if energy is not None else None
         self._energy = energy
         self._setup = setup
@@ -88,9 +86,7 @@ class World:
         """Set everything going."""
         setup, agenda = self._setup, self.agenda
         if setup.workloads:
-            submitter = fastest(Submitter)(
-                setup.workloads, agenda, self._submit, self._no_more_static_jobs
-            )
+            submitter = fastest(Submitter)(setup.workloads, agenda, self._submit, self._no_more_static_jobs)
             self.ledger.is_to_come = submitter.is_to_come
             if self._energy is not None and submitter.first is not None:
                 agenda.at(submitter.first, self._energy.first_submission)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import gzip
 import logging
 import re
-import zlib
 from dataclasses import dataclass, field, fields, replace
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +21,16 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.workload.model import WalltimeRule, Workload
+from batsched_py.workload.swf_text import LOG_SPEED, check_factor, header_of, machine_size, read_text
 from batsched_py.workload.table import read_table
 
 _log = logging.getLogger(__name__)
-
-#: Speed of a host of the machine that a log was recorded on, in flop/s. It is a convention: a job that ran
-#: for t seconds is given t times this many operations on each of its hosts, and so runs for t seconds on a
-#: host of this speed, and for t/2 on one that is twice as fast.
-LOG_SPEED = 1e9
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _LARGEST = 2.0**53
 _SHOWN_BAD_LINES = 3
-_COMMENT = re.compile(r";\s*(?:([A-Za-z]\w*):(?=\s|$))?\s*(.*)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +71,7 @@ class SwfLog:
     @property
     def machine_size(self) -> int | None:
         """Processors of the recorded machine, as far as the header says."""
-        for key in ("MaxProcs", "MaxNodes"):
-            if number := re.match(r"\d+", self.header.get(key, "")):
-                return int(number[0])
-        return None
+        return machine_size(self.header)
 
     def select(self, records: NDArray[Any]) -> SwfLog:
         """The log with these records only, given as numpy indexes an array: a mask or positions."""
@@ -100,7 +91,7 @@ def read_swf(path: str | Path) -> SwfLog:
     submission or run time), and jobs whose run time is unknown (-1), as no simulation can run them.
     Records are sorted by submission time; those of equal time keep their order.
     """
-    text = _read_bytes(Path(path))
+    text = read_text(Path(path))
     rows, lines, bad = read_table(text, columns=len(COLUMNS), comment=b";")
     total = len(rows) + len(bad)
     values = dict(zip(COLUMNS, rows.T, strict=True))
@@ -121,28 +112,7 @@ def read_swf(path: str | Path) -> SwfLog:
     columns = {
         name: values[name][kept].astype(np.int64 if name in _WHOLE else np.float64) for name in COLUMNS
     }
-    return SwfLog(**columns, header=_read_header(text), path=str(path))
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _read_header(text: bytes) -> dict[str, str]:
-    """The comments by their keys; a line without a key goes on with the one before it."""
-    header: dict[str, list[str]] = {}
-    key = ""
-    for comment in re.findall(rb";.*", text):
-        parts = _COMMENT.match(comment.decode(errors="replace").strip())
-        assert parts is not None
-        key = parts[1] or key
-        if parts[1] or parts[2]:
-            header.setdefault(key, []).append(parts[2])
-    return {key: "\n".join(lines) for key, lines in header.items()}
+    return SwfLog(**columns, header=header_of(re.findall(rb";.*", text)), path=str(path))
 
 
 def _faults(values: dict[str, NDArray[np.float64]]) -> dict[int, str]:
@@ -204,8 +174,7 @@ def swf_to_workload(
     the recorded finishes. Users and what else the log says about a job stand in its ``extra``, which jobs
     that agree in it share.
     """
-    if not (walltime_factor > 0 and isfinite(walltime_factor)):
-        raise InputError(f"the walltime factor must be a positive number, not {walltime_factor}")
+    check_factor(walltime_factor)
     sized = log.processors > 0
     if not sized.all():
         _log.warning("%s: left out for want of processors: %d of %d jobs", log.path, (~sized).sum(), len(log))

@@ -1,0 +1,32 @@
+"""The jobs of a log by the compiled core, without numpy."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from batsched_py._native import read_jobs
+from batsched_py.protocol.profiles import Homogeneous
+from batsched_py.workload.model import WalltimeRule, Workload
+from batsched_py.workload.swf_text import LOG_SPEED, check_factor, header_of, machine_size, read_text
+
+_log = logging.getLogger(__name__)
+
+
+def read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload | None:
+    """The workload of an SWF log, or nothing if there is anything to report about one of its lines."""
+    check_factor(walltime_factor)
+    found = read_jobs(read_text(path), name, walltime_factor, walltime == "requested")
+    if found is None:
+        return None
+    jobs, run_times, finishes, comments, nb_unsized, nb_all = found
+    if nb_unsized:
+        _log.warning("%s: left out for want of processors: %d of %d jobs", path, nb_unsized, nb_all)
+    return Workload(
+        name=name,
+        jobs=jobs,
+        profiles={profile: Homogeneous(run_time * LOG_SPEED) for profile, run_time in run_times.items()},
+        nb_hosts=machine_size(header_of(comments)),
+        path=str(path),
+        finishes=finishes,
+    )
