@@ -13,8 +13,8 @@ def write_log(
     """A log of jobs that would keep this share of the hosts busy; the queue grows where that is above 1.
 
     Sizes are log-uniform up to a part of the hosts, given in units of ``scale`` hosts, so that machines of
-    different widths can be given the same jobs scaled alike. Run times are log-uniform from a minute to a day,
-    requested times up to ten times as long.
+    different widths can be given the same jobs scaled alike. Run times are log-uniform from a minute to a
+    day, requested times up to ten times as long.
     """
     random = Random(seed)
     rows = []
@@ -27,10 +27,21 @@ def write_log(
     with path.open("w") as file:
         file.write(f"; MaxProcs: {hosts}\n")
         for number, (time, (size, run_time, requested)) in enumerate(zip(times, rows, strict=True), 1):
-            user = random.randint(1, 200)
-            file.write(
-                f"{number} {round(time)} -1 {run_time} {size} -1 -1 {size} {requested} -1 1 {user} 1 -1 1 1 -1 -1\n"
+            job = (
+                number,
+                round(time),
+                -1,
+                run_time,
+                size,
+                -1,
+                -1,
+                size,
+                requested,
+                -1,
+                1,
+                random.randint(1, 200),
             )
+            print(*job, 1, -1, 1, 1, -1, -1, file=file)
     return path
 
 

@@ -19,6 +19,7 @@ public:
     std::vector<int64_t> sizes;  // of the jobs; beyond all hosts where there is a gap
     std::vector<double> estimates;
     Py_ssize_t first = 0, most = 64, nb_new = 0;
+    Py_ssize_t patience = 100'000;  // so many are looked at one by one before numpy is loaded for more than a few
 
     template <class Function>
     void each_ref(Function function) {
@@ -167,13 +168,14 @@ inline Ref where(PyObject* self, PyObject* free, PyObject* condition, PyObject* 
         Ref made(checked(make_box<Search>(&Box<Search>::type)));
         Search& search = of<Search>(made.get());
         int64_t widest = checked_of<FreeHosts>(free).count;
-        Py_ssize_t count = 0;
-        for (Py_ssize_t index = begin; index < end && count < few_candidates; ++index) {
+        Py_ssize_t count = 0, most = std::max(few_candidates, queue.patience);
+        for (Py_ssize_t index = begin; index < end && count < most; ++index) {
             if (queue.sizes[index] > widest) continue;
             search.candidates.push_back({Ref::to(queue.at(index)), queue.sizes[index], queue.estimates[index]});
             ++count;
         }
-        if (count < few_candidates) {
+        if (count < most) {
+            if (count >= few_candidates) queue.patience -= count;
             search.queue = Ref::to(self);
             search.free = Ref::to(free);
             search.condition = Ref::to(condition);

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from batsched_py import core
 from batsched_py.errors import InputError
-from batsched_py.workload.batsim_json import read_batsim_json
 from batsched_py.workload.model import WalltimeRule, Workload
 
 
@@ -25,6 +24,8 @@ def read_workload(
     if ending.endswith((".swf", ".swf.gz")):
         return _read_log(path, name, walltime_factor, walltime)
     if ending.endswith(".json"):
+        from batsched_py.workload.batsim_json import read_batsim_json
+
         return read_batsim_json(path, name)
     raise InputError(f"{path}: neither an SWF log (.swf, .swf.gz) nor a Batsim workload (.json)")
 
