@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 #include <string>
+#include <cstring>
+#include <memory>
 #include <string_view>
 
 #include "hosts.hpp"
@@ -16,6 +18,37 @@ inline std::string_view text_of(PyObject* text) {
     if (!letters) throw PythonError();
     return {letters, static_cast<size_t>(length)};
 }
+
+// A text that grows at its end.
+class Text {
+public:
+    size_t size = 0;
+    const char* data() const { return letters_.get(); }
+
+    // Makes room for so many more letters, which then can be added without looking.
+    void reserve(size_t more) {
+        if (size + more <= capacity_) return;
+        capacity_ = 2 * (size + more);
+        std::unique_ptr<char[]> larger(new char[capacity_]);
+        if (size) std::memcpy(larger.get(), letters_.get(), size);
+        letters_ = std::move(larger);
+    }
+
+    void add(std::string_view part) {
+        std::memcpy(letters_.get() + size, part.data(), part.size());
+        size += part.size();
+    }
+
+    template <class Number, class... Format>
+    void add_number(Number value, Format... format) {
+        char* end = letters_.get() + size;
+        size = std::to_chars(end, letters_.get() + capacity_, value, format...).ptr - letters_.get();
+    }
+
+private:
+    std::unique_ptr<char[]> letters_;
+    size_t capacity_ = 0;
+};
 
 struct Results {
     long long nb_jobs = 0, nb_success = 0;
@@ -63,62 +96,60 @@ public:
         if (turnaround > sums.max_turnaround) sums.max_turnaround = turnaround;
         if (slowdown > sums.max_slowdown) sums.max_slowdown = slowdown;
         if (!writes) return;
-        std::string_view id = text_of(job_id(ended.job));
+        std::string_view id = text_of(job_id(ended.job)), profile = text_of(job_profile(ended.job));
         size_t mark = std::min(id.find('!'), id.size());
+        rows_.reserve(id.size() + profile.size() + ended.hosts.size() + ended.metadata.size() + kNumbers);
         text(id.substr(std::min(mark + 1, id.size())));
         text(id.substr(0, mark));
-        text(text_of(job_profile(ended.job)));
+        text(profile);
         decimal(submission);
-        whole(job_size(ended.job));
-        rows_ += ',';
+        rows_.add_number(job_size(ended.job));
+        rows_.add(",");
         decimal(walltime == INFINITY ? -1.0 : walltime);
-        rows_ += ended.success ? "1," : "0,";
+        rows_.add(ended.success ? "1," : "0,");
         text(ended.state);
         for (double value : {ended.start, runtime, finish, waiting, turnaround, slowdown}) decimal(value);
         text(ended.hosts);
         decimal(ended.joules);
-        rows_ += '"';
-        rows_ += ended.metadata;
-        rows_ += "\"\n";
+        rows_.add("\"");
+        rows_.add(ended.metadata);
+        rows_.add("\"\n");
     }
 
-    bool is_full() const { return rows_.size() > (1 << 16); }
-    void append(std::string_view row) { rows_ += row; }
+    bool is_full() const { return rows_.size > (1 << 16); }
+
+    void append(std::string_view row) {
+        rows_.reserve(row.size());
+        rows_.add(row);
+    }
 
     // The rows since this was last called.
     Ref take() {
-        Ref taken(checked(PyUnicode_DecodeUTF8(rows_.data(), static_cast<Py_ssize_t>(rows_.size()), "strict")));
-        rows_.clear();
+        Ref taken(checked(PyUnicode_DecodeUTF8(rows_.data(), static_cast<Py_ssize_t>(rows_.size), "strict")));
+        rows_.size = 0;
         return taken;
     }
 
 private:
-    std::string rows_;
+    static constexpr size_t kNumbers = 4096;  // letters, enough for all numbers of a row
+    Text rows_;
 
     void text(std::string_view part) {
-        rows_ += part;
-        rows_ += ',';
-    }
-
-    void whole(int64_t value) {
-        char digits[24];
-        rows_.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+        rows_.add(part);
+        rows_.add(",");
     }
 
     // Six decimals, correctly rounded.
     void decimal(double value) {
         if (std::abs(value) < 1e15 && value == std::floor(value) && !(value == 0 && std::signbit(value))) {
-            whole(static_cast<int64_t>(value));
-            rows_ += ".000000,";
-            return;
-        }
-        if (!std::isfinite(value)) {
+            rows_.add_number(static_cast<int64_t>(value));
+            rows_.add(".000000,");
+        } else if (std::isfinite(value)) {
+            rows_.add_number(value, std::chars_format::fixed, 6);
+            rows_.add(",");
+        } else {
             text(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-            return;
         }
-        char digits[340];
-        rows_.append(digits, std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, 6).ptr);
-        rows_ += ',';
     }
 };
 

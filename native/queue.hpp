@@ -19,7 +19,7 @@ public:
     std::vector<int64_t> sizes;  // of the jobs; beyond all hosts where there is a gap
     std::vector<double> estimates;
     Py_ssize_t first = 0, most = 64, nb_new = 0;
-    Py_ssize_t patience = 100'000;  // so many are looked at one by one before numpy is loaded for more than a few
+    Py_ssize_t patience = 200'000;  // so many are looked at one by one before numpy is loaded for many
 
     template <class Function>
     void each_ref(Function function) {
@@ -192,7 +192,7 @@ inline void prepare_queue(PyObject* module) {
     name_shorten = checked(PyUnicode_InternFromString("shorten"));
     name_estimates = checked(PyUnicode_InternFromString("estimates"));
     Ref python(checked(PyImport_ImportModule("batsched_py.ledger.queue")));
-    few_candidates = as_int(attribute(python.get(), "FEW").get());
+    few_candidates = 3 * as_int(attribute(python.get(), "FEW").get());  // asking is cheaper here
     open_gaps = as_int(attribute(python.get(), "GAPS").get());
 
     PyTypeObject& search = box_type<Search>("batsched_py._native.Search", "A search.", nullptr);

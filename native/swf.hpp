@@ -21,13 +21,29 @@ constexpr int kFields = 18;
 constexpr size_t kShortLine = 48;  // most lines are longer
 constexpr double kLargest = 9007199254740992.0;  // 2 ** 53
 
-enum Field { kNumber, kSubmit, kWait, kRunTime, kAllocated, kCpu, kMemory, kRequested, kRequestedTime };
-constexpr std::array<int, 5> kExtraFields = {11, 12, 13, 14, 15};
+enum Field { kNumber, kSubmit, kWait, kRunTime, kAllocated, kCpu, kMemory, kRequested, kRequestedTime, kUser = 11 };
 constexpr std::array<const char*, 5> kExtraNames = {"user", "group", "executable", "queue", "partition"};
 constexpr std::array<bool, kFields> kWhole = {true,  false, false, false, true, false, false, true, false,
                                               false, true,  true,  true,  true, true,  true,  true, false};
 
-using Record = std::array<double, kFields>;
+using Line = std::array<double, kFields>;
+using Extra = std::array<double, 5>;
+
+// What is needed of a line.
+struct Record {
+    double number, submit, wait, run_time, processors, requested_time;
+    Extra extra;
+
+    explicit Record(const Line& line)
+        : number(line[kNumber]),
+          submit(line[kSubmit]),
+          wait(line[kWait]),
+          run_time(line[kRunTime]),
+          processors(line[kAllocated] > 0 ? line[kAllocated] : line[kRequested]),
+          requested_time(line[kRequestedTime]) {
+        std::copy_n(line.begin() + kUser, extra.size(), extra.begin());
+    }
+};
 
 struct Log {
     std::vector<Record> records;
@@ -53,23 +69,23 @@ inline bool read_number(const char* word, const char* end, double& number) {
     return stop == end && error == std::errc();
 }
 
-inline bool is_usual(const Record& record) {
+inline bool is_usual(const Line& line) {
     for (int field = 0; field < kFields; ++field) {
-        if (std::abs(record[field]) > kLargest) return false;
-        if (kWhole[field] && record[field] != std::floor(record[field])) return false;
+        if (std::abs(line[field]) > kLargest) return false;
+        if (kWhole[field] && line[field] != std::floor(line[field])) return false;
     }
-    return record[kSubmit] >= 0 && record[kRunTime] >= 0;
+    return line[kSubmit] >= 0 && line[kRunTime] >= 0;
 }
 
 inline bool has_twins(const std::vector<Record>& records) {
     bool ascend = true;
     for (size_t place = 1; place < records.size(); ++place) {
-        ascend &= records[place - 1][kNumber] < records[place][kNumber];
+        ascend &= records[place - 1].number < records[place].number;
     }
     if (ascend) return false;
     std::unordered_set<double> seen;
     return !std::all_of(records.begin(), records.end(),
-                        [&](const Record& record) { return seen.insert(record[kNumber]).second; });
+                        [&](const Record& record) { return seen.insert(record.number).second; });
 }
 
 // The records in the order of their submissions; nothing if any line is unusual.
@@ -86,31 +102,27 @@ inline std::optional<Log> read(const char* text, size_t length) {
             text = stop;
             continue;
         }
-        Record record;
+        Line line;
         for (int field = 0; field < kFields; ++field) {
             while (text != end && is_space(*text) && *text != '\n') ++text;
             const char* word = text;
             while (text != end && !is_space(*text)) ++text;
-            if (word == text || !read_number(word, text, record[field])) return std::nullopt;
+            if (word == text || !read_number(word, text, line[field])) return std::nullopt;
         }
         while (text != end && is_space(*text) && *text != '\n') ++text;
-        if ((text != end && *text != '\n') || !is_usual(record)) return std::nullopt;
-        log.records.push_back(record);
+        if ((text != end && *text != '\n') || !is_usual(line)) return std::nullopt;
+        log.records.emplace_back(line);
     }
     if (log.records.empty() || has_twins(log.records)) return std::nullopt;
-    auto earlier = [](const Record& one, const Record& other) { return one[kSubmit] < other[kSubmit]; };
+    auto earlier = [](const Record& one, const Record& other) { return one.submit < other.submit; };
     if (!std::is_sorted(log.records.begin(), log.records.end(), earlier)) {
         std::stable_sort(log.records.begin(), log.records.end(), earlier);
     }
     return log;
 }
 
-inline double processors(const Record& record) {
-    return record[kAllocated] > 0 ? record[kAllocated] : record[kRequested];
-}
-
 struct ExtraHash {
-    size_t operator()(const std::array<double, 5>& values) const {
+    size_t operator()(const Extra& values) const {
         size_t hash = 0;
         for (double value : values) hash = hash * 1000003 + std::hash<double>()(value);
         return hash;
@@ -121,8 +133,7 @@ struct ExtraHash {
 class Extras {
 public:
     PyObject* of_record(const Record& record) {
-        std::array<double, 5> values;
-        for (size_t place = 0; place < values.size(); ++place) values[place] = record[kExtraFields[place]];
+        const Extra& values = record.extra;
         Ref& extra = shared_[values];
         if (!extra) {
             extra = Ref(checked(PyDict_New()));
@@ -136,7 +147,7 @@ public:
     }
 
 private:
-    std::unordered_map<std::array<double, 5>, Ref, ExtraHash> shared_;
+    std::unordered_map<Extra, Ref, ExtraHash> shared_;
 };
 
 // A number as Python's workloads spell it in names.
@@ -155,7 +166,7 @@ public:
     Ref run_times{PyDict_New()};  // by name
 
     explicit Profiles(const std::vector<Record>& records) {
-        for (const Record& record : records) sorted_.push_back(record[kRunTime]);
+        for (const Record& record : records) sorted_.push_back(record.run_time);
         std::sort(sorted_.begin(), sorted_.end());
         sorted_.erase(std::unique(sorted_.begin(), sorted_.end()), sorted_.end());
         for (double run_time : sorted_) {
@@ -165,7 +176,7 @@ public:
     }
 
     PyObject* name_of(const Record& record) const {
-        return names_[std::lower_bound(sorted_.begin(), sorted_.end(), record[kRunTime]) - sorted_.begin()].get();
+        return names_[std::lower_bound(sorted_.begin(), sorted_.end(), record.run_time) - sorted_.begin()].get();
     }
 
 private:
@@ -187,31 +198,31 @@ inline PyObject* read_jobs(PyObject*, PyObject* arguments) {
         if (!log) return Py_NewRef(Py_None);
         std::vector<Record>& records = log->records;
         size_t before = records.size();
-        std::erase_if(records, [](const Record& record) { return processors(record) <= 0; });
+        std::erase_if(records, [](const Record& record) { return record.processors <= 0; });
         if (records.empty()) return Py_NewRef(Py_None);
 
         Profiles profiles(records);
         Extras extras;
-        double first = records[0][kSubmit];
+        double first = records[0].submit;
         auto count = static_cast<Py_ssize_t>(records.size());
         Ref jobs(checked(PyList_New(count))), finishes(checked(PyList_New(count)));
         std::string id = std::string(workload) + "!";
         size_t prefix = id.size();
         for (Py_ssize_t place = 0; place < count; ++place) {
             const Record& record = records[place];
-            double walltime = std::max(record[kRequestedTime], 0.0);
-            if (!requested_only) walltime = std::max(walltime, factor * record[kRunTime]);
+            double walltime = std::max(record.requested_time, 0.0);
+            if (!requested_only) walltime = std::max(walltime, factor * record.run_time);
             if (walltime == 0) walltime = std::numeric_limits<double>::infinity();
             char digits[24];
             id.resize(prefix);
-            id.append(digits, std::to_chars(digits, digits + sizeof digits, static_cast<int64_t>(record[kNumber])).ptr);
-            double submission = record[kSubmit] - first;
+            id.append(digits, std::to_chars(digits, digits + sizeof digits, static_cast<int64_t>(record.number)).ptr);
+            double submission = record.submit - first;
             Ref name(checked(PyUnicode_FromStringAndSize(id.data(), static_cast<Py_ssize_t>(id.size()))));
             Ref job = call(reinterpret_cast<PyObject*>(job_slots.type), name.get(), from_double(submission).get(),
-                           from_int(static_cast<int64_t>(processors(record))).get(), from_double(walltime).get(),
+                           from_int(static_cast<int64_t>(record.processors)).get(), from_double(walltime).get(),
                            profiles.name_of(record), extras.of_record(record));
             PyList_SET_ITEM(jobs.get(), place, job.release());
-            double finish = submission + std::max(record[kWait], 0.0) + record[kRunTime];
+            double finish = submission + std::max(record.wait, 0.0) + record.run_time;
             PyList_SET_ITEM(finishes.get(), place, from_double(finish).release());
         }
         Ref comments(checked(PyList_New(0)));
