@@ -101,9 +101,7 @@ def widths() -> None:
                 min(cpu_seconds(run(log, hosts, folder), BATSCHED_PY_PURE=pure) for _ in range(3))
                 for hosts, log in logs.items()
             )
-            print(
-                f"  {what:24}93,300 hosts {many:.2f} s, 100 hosts {few:.2f} s, ratio {many / few:.2f}"
-            )
+            print(f"  {what:24}93,300 hosts {many:.2f} s, 100 hosts {few:.2f} s, ratio {many / few:.2f}")
 
 
 def synthetic() -> None:

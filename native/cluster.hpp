@@ -26,11 +26,12 @@ inline PyObject* checked_said(PyObject* said) {
 
 struct Cluster {
     Ref queue, running, ledger, said, selection;
+    Ref write_down;  // to be called before anybody looks at what was heard
     double now = 0;
 
     template <class Function>
     void each_ref(Function function) {
-        for (Ref* ref : {&queue, &running, &ledger, &said, &selection}) function(*ref);
+        for (Ref* ref : {&queue, &running, &ledger, &said, &selection, &write_down}) function(*ref);
     }
 
     Ledger& account() const { return of<Ledger>(ledger.get()); }
@@ -123,6 +124,14 @@ inline void prepare_cluster(PyObject* module) {
              });
          },
          nullptr, nullptr},
+        {"events",
+         [](PyObject* self, void*) {
+             return guarded([&] {
+                 if (PyObject* write_down = of<Cluster>(self).write_down.get()) call(write_down);
+                 return above(Box<Cluster>::type, self, "events").release();
+             });
+         },
+         nullptr, "What was told since the policy was last asked.", nullptr},
         {"nb_free",
          [](PyObject* self, void*) {
              return PyLong_FromLongLong(of<Cluster>(self).account().nb_free());

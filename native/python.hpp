@@ -223,6 +223,6 @@ inline Py_ssize_t slot_offset(PyObject* type, const char* name) {
     return reinterpret_cast<PyMemberDescrObject*>(descriptor.get())->d_member->offset;
 }
 
-inline PyObject* slot(PyObject* object, Py_ssize_t offset) {
+inline PyObject*& slot(PyObject* object, Py_ssize_t offset) {
     return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + offset);
 }

@@ -30,6 +30,13 @@ struct Policy {
     explicit operator bool() const { return static_cast<bool>(process); }
 };
 
+// A submission, or with a state the end of a running job, which the policy has heard of.
+struct Told {
+    Ref what;
+    PyObject *state, *return_code;
+    double now;
+};
+
 struct World {
     Ref agenda, ledger, machines, outputs;
     Ref runner, listener, metadata, acknowledged;
@@ -38,6 +45,7 @@ struct World {
     bool news = false, ready = true;
     double speed = 0;  // of all hosts; 0 where no job can run here
     Policy policy;
+    std::vector<Told> told;  // to the policy since it was last asked, and not written down in Python yet
     std::string hosts_text;
     std::string workload_name;  // the last one that was looked up
     PyObject* workload_profiles = nullptr;
@@ -60,7 +68,7 @@ struct World {
         double now = calendar().now;
         of<Cluster>(policy.cluster.get()).now = now;
         if (!account().submit(job)) return false;
-        hear(Ref(checked(PyTuple_Pack(2, job, from_double(now).get()))));
+        told.push_back({Ref::to(job), nullptr, nullptr, now});
         return true;
     }
 
@@ -70,14 +78,23 @@ struct World {
         of<Cluster>(policy.cluster.get()).now = now;
         Ref ended = Ref::to(running);
         account().release_running(running);
-        hear(Ref(checked(PyTuple_Pack(4, ended.get(), state, return_code, from_double(now).get()))));
+        told.push_back({ended, state, return_code, now});
         for (Py_ssize_t place = 0; place < PyList_GET_SIZE(policy.listeners.get()); ++place) {
             call(PyList_GET_ITEM(policy.listeners.get(), place), ended.get());
         }
         return true;
     }
 
-    void hear(Ref news_item) { checked(PyList_Append(policy.heard.get(), news_item.get())); }
+    // Somebody asks what the policy has heard, or is about to add to it.
+    void write_down() {
+        for (const Told& one : told) {
+            Ref now = from_double(one.now);
+            Ref heard(one.state ? PyTuple_Pack(4, one.what.get(), one.state, one.return_code, now.get())
+                                : PyTuple_Pack(2, one.what.get(), now.get()));
+            checked(PyList_Append(policy.heard.get(), checked(heard.get())));
+        }
+        told.clear();
+    }
 
     // What a job does, or nothing if that is for Python to find out.
     PyObject* profile_of(PyObject* job) {
@@ -139,6 +156,7 @@ struct World {
                                   note ? text_of(note.get()) : std::string_view()});
         news = true;
         if (!tell_end(ended, state, return_code)) {
+            write_down();
             call_method(listener.get(), name_hear_end, job_id(job), state, return_code,
                         from_double(calendar().now).get());
         }
@@ -161,6 +179,7 @@ inline void submit(PyObject* self, PyObject* job) {
     if (is_whole(job_submission(job)) && (is_whole(walltime) || walltime == INFINITY) && world.tell_submission(job)) {
         world.news = true;
     } else {
+        world.write_down();
         call(above(Box<World>::type, self, "_submit").get(), job);
     }
 }
@@ -199,13 +218,13 @@ inline Ref ask(World& world) {
         call_method(policy.process.get(), name_fail, error, from_double(now).get());
     }
     world.account().settle();
-    checked(PyList_SetSlice(policy.heard.get(), 0, PY_SSIZE_T_MAX, nullptr));
-    Ref said = Ref::to(slot(policy.said.get(), said_slots.decisions));
-    Py_ssize_t count = PyList_GET_SIZE(said.get());
-    if (!count) return said;
-    Ref decisions(checked(PyList_GetSlice(said.get(), 0, count)));
-    checked(PyList_SetSlice(said.get(), 0, count, nullptr));
-    return decisions;
+    world.told.clear();
+    if (PyList_GET_SIZE(policy.heard.get())) {
+        checked(PyList_SetSlice(policy.heard.get(), 0, PY_SSIZE_T_MAX, nullptr));
+    }
+    PyObject*& decisions = slot(policy.said.get(), said_slots.decisions);
+    if (!PyList_GET_SIZE(decisions)) return Ref::to(decisions);
+    return Ref(std::exchange(decisions, checked(PyList_New(0))));
 }
 
 inline void carry_out(PyObject* self, PyObject* batsim, PyObject* effects) {
@@ -324,6 +343,14 @@ inline void prepare_world(PyObject* module) {
              });
          },
          METH_O, "A job that runs here is over."},
+        {"write_down",
+         [](PyObject* self, PyObject*) {
+             return guarded([&] {
+                 of<World>(self).write_down();
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_NOARGS, "Let Python see what the policy has heard."},
         {"hand_over",
          [](PyObject* self, PyObject*) {
              return guarded([&] {
@@ -344,6 +371,7 @@ inline void prepare_world(PyObject* module) {
                  checked_said(said);
                  of<World>(self).policy = {Ref::to(process), Ref::to(schedule), Ref::to(cluster),
                                            Ref::to(said),    Ref::to(heard),    Ref::to(listeners)};
+                 of<Cluster>(cluster).write_down = attribute(self, "write_down");
                  return Py_NewRef(Py_None);
              });
          },

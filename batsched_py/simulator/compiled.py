@@ -98,6 +98,14 @@ class World(_native.World, world.World):
             self.hand_over()
         super().carry_out(effect)
 
+    def _tell(self, event: ev.Event) -> None:
+        self.write_down()
+        super()._tell(event)
+
+    def _job_is_over(self, execution: Execution, state: JobState, return_code: int, joules: float) -> None:
+        self.write_down()
+        super()._job_is_over(execution, state, return_code, joules)
+
     def _occur(self, event: ev.Event) -> None:
         self.hand_over()
         super()._occur(event)
