@@ -8,7 +8,7 @@ BIN := .venv/bin
 CORE := hatch_build.py $(wildcard native/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-slow lint bench clean
 
 demo: .venv/core.stamp
 	@mkdir -p out
@@ -19,6 +19,9 @@ demo: .venv/core.stamp
 
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest -q
+
+test-slow: .venv/dev.stamp
+	$(BIN)/python -m pytest -q -m slow
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .

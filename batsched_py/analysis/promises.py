@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from batsched_py.analysis.free_hosts import FreeHosts
+from batsched_py.analysis.forecast import Forecast
 from batsched_py.analysis.instants import Instant, Life, Timeline
 from batsched_py.analysis.violation import SLACK, Violation
 
@@ -141,22 +141,22 @@ def conservative(timeline: Timeline, hosts: int) -> Iterator[Violation]:
     Jobs that were submitted at the same instant are taken to have queued as Batsim submits them, in the
     order of their identifiers as text.
     """
-    free = FreeHosts(hosts)
+    forecast = Forecast(hosts)
     reserved: dict[Life, float] = {}
 
     def reserve(life: Life, now: float) -> None:
-        start = free.earliest(now, life.size, life.walltime)
-        free.take(start, start + life.walltime, life.size)
+        start = forecast.earliest(now, life.size, life.walltime)
+        forecast.take(start, start + life.walltime, life.size)
         reserved[life] = start
 
     def release(life: Life) -> None:
-        free.take(reserved[life], reserved[life] + life.walltime, -life.size)
+        forecast.take(reserved[life], reserved[life] + life.walltime, -life.size)
 
     for instant in timeline.instants:
         now = instant.time
-        free.forget(now)
+        forecast.forget(now)
         for life in instant.leaving:
-            free.take(now, life.expected_end, -life.held)
+            forecast.take(now, life.expected_end, -life.held)
         ended, arriving, beginning = bool(instant.leaving), instant.arriving, instant.beginning
         while ended or arriving or beginning:
             if ended:
@@ -176,6 +176,6 @@ def conservative(timeline: Timeline, hosts: int) -> Iterator[Violation]:
                 release(life)
                 del reserved[life]
                 if not life.passing:
-                    free.take(now, life.expected_end, life.held)
+                    forecast.take(now, life.expected_end, life.held)
             ended = any(life.passing for life in due)
             arriving, beginning = [], [life for life in beginning if life not in due]

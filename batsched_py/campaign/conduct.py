@@ -15,7 +15,7 @@ from batsched_py.campaign.plan import BUILT_IN, Plan, PlannedRun
 from batsched_py.campaign.run import Done, Task, run_identity
 from batsched_py.campaign.store import TABLE_FILE, Campaign, Failure, State, Wanted, WantedRun
 from batsched_py.errors import InputError
-from batsched_py.experiment.command_line import run_options
+from batsched_py.experiment.command_line import run_command
 
 _log = logging.getLogger(__name__)
 
@@ -74,17 +74,10 @@ class Conductor(Struct, frozen=True):
     def _command(self, planned: PlannedRun) -> str:
         """What makes a run again, alone, from the present directory."""
         if self.simulator == BUILT_IN:
-            arguments = ["run", *run_options(planned.experiment.renamed(_shown)), "-e", planned.name]
-        else:
-            arguments = [
-                "campaign",
-                "run",
-                _shown(str(self.plan.file.resolve())),
-                "--simulator",
-                self.simulator,
-            ]
-            arguments += ["--only", planned.name, "-d", planned.name]
-        return shlex.join(["batsched-py", *arguments])
+            return run_command(planned.experiment.renamed(_shown), planned.name)
+        plan = _shown(str(self.plan.file.resolve()))
+        arguments = ["campaign", "run", plan, "--simulator", self.simulator]
+        return shlex.join(["batsched-py", *arguments, "--only", planned.name, "-d", planned.name])
 
 
 def conduct(campaign: Campaign, tasks: Sequence[Task], executor: Executor) -> Iterator[Done]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
@@ -93,6 +93,14 @@ class MissingLog(Struct, frozen=True):
     sha256: str | None
 
 
+class UnmadeLog(Struct, frozen=True):
+    """A log that a recipe describes and that was not made yet."""
+
+    path: Path
+    recipe: dict[str, Any]
+    """As :func:`~batsched_py.workload.recipe.log_from_recipe` wants it."""
+
+
 class Plan(Struct, frozen=True):
     """A plan without mistakes."""
 
@@ -104,3 +112,4 @@ class Plan(Struct, frozen=True):
     """What the columns of its tables show."""
     runs: list[PlannedRun]
     missing: list[MissingLog]
+    unmade: list[UnmadeLog]

@@ -7,15 +7,25 @@ schedulers and users exist and have the options that they are given.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from batsched_py import __version__
 from batsched_py.campaign.digest import digest_of_file
-from batsched_py.campaign.plan import LogEntry, MissingLog, PlatformEntry, PluginEntry, SchedulerEntry
+from batsched_py.campaign.plan import (
+    LogEntry,
+    MissingLog,
+    PlatformEntry,
+    PluginEntry,
+    SchedulerEntry,
+    UnmadeLog,
+)
 from batsched_py.campaign.plan_text import PlanText
 from batsched_py.campaign.toml_lines import Path as KeyPath
 from batsched_py.errors import InputError
@@ -26,6 +36,9 @@ from batsched_py.protocol.events import Settings
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulator.external_events import read_events
 from batsched_py.users import USERS
+
+#: A log with one of these keys is described by a recipe.
+RECIPE = {"model", "changes", "kind"}
 
 
 class Players(Struct, frozen=True):
@@ -94,10 +107,14 @@ class Entries:
         self._log_folders = log_folders
         self.missing: dict[Path, MissingLog] = {}
         """Logs that are not there, but can be had."""
+        self.unmade: dict[Path, UnmadeLog] = {}
+        """Logs that were not made yet."""
 
     def log(self, name: str, content: Any) -> Workloads:
-        """Logs that are played together."""
+        """Logs that are played together, or one that a recipe describes."""
         path = ("logs", name)
+        if isinstance(content, dict) and content.keys() & RECIPE:
+            return self._made_log(path, content)
         entry = self._plan.convert(content, LogEntry, path)
         files = as_list(entry.file)
         if not files:
@@ -107,6 +124,26 @@ class Entries:
                 self._plan.fail((*path, key), "is for a single file")
         found = tuple(str(self._log_file(path, file, entry)) for file in files)
         return Workloads(files=found, walltime=entry.walltime, walltime_factor=entry.walltime_factor)
+
+    def _made_log(self, path: KeyPath, content: dict[str, Any]) -> Workloads:
+        """A changed or generated log: a file whose name depends on all that it is made of."""
+        recipe = dict(content)
+        rule = {key: recipe.pop(key) for key in ("walltime", "walltime_factor") if key in recipe}
+        entry = self._plan.convert(rule | {"file": ""}, LogEntry, path)
+        made_of = []
+        for key in ("file", "like", "fitted"):
+            if key in recipe:
+                source = self._log_file(path, str(recipe[key]), entry)
+                recipe[key] = str(source)
+                made_of.append(digest_of_file(source))
+        name = msgspec.json.encode([{**recipe, "made_of": made_of}, __version__], order="deterministic")
+        folder = self._log_folders[0] if self._log_folders else self._folder
+        file = folder / "made" / f"{path[-1]}-{hashlib.sha256(name).hexdigest()[:12]}.swf.gz"
+        if not file.is_file():
+            self.unmade[file] = UnmadeLog(file, recipe)
+        return Workloads(
+            files=(str(file.resolve()),), walltime=entry.walltime, walltime_factor=entry.walltime_factor
+        )
 
     def _log_file(self, path: KeyPath, file: str, entry: LogEntry) -> Path:
         places = [self._folder / file, *(folder / Path(file).name for folder in self._log_folders)]

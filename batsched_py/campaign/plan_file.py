@@ -91,6 +91,7 @@ class _Reader:
             content.metrics,
             runs,
             list(self._entries.missing.values()),
+            list(self._entries.unmade.values()),
         )
 
     def _check_metrics(self, names: Sequence[str]) -> None:

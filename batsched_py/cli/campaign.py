@@ -14,6 +14,7 @@ import msgspec
 from batsched_py.campaign.dask_cluster import BATCH_SYSTEMS, BatchSystem, DaskCluster
 from batsched_py.campaign.plan import BUILT_IN, MissingLog, Plan
 from batsched_py.cli.options import SECONDS
+from batsched_py.cli.progress import waiting
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path]) -> None:
         click.echo(run.name)
     for log in plan.missing:
         click.echo(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
+    for unmade in plan.unmade:
+        click.echo(f"{unmade.path.name} is not made yet; `campaign run` makes it", err=True)
 
 
 @command.command("run")
@@ -177,6 +180,8 @@ def status_command(plan_file: Path, folder: Path | None, log_folders: Sequence[P
     plan = read_plan(plan_file, log_folders)
     if plan.missing:
         raise InputError(f"{plan.missing[0].path.name} is not here; say where it is by --logs DIR")
+    if plan.unmade:
+        raise InputError(f"{plan.unmade[0].path.name} is not made yet; `campaign run` makes it")
     campaign = Conductor(plan, folder or _default_folder(plan, simulator), simulator).campaign()
     states = {run.name: campaign.state(run) for run in campaign.wanted.runs}
     for name, state in states.items():
@@ -284,8 +289,9 @@ def _executor(kind: str, address: str | None, workers: int | None) -> Executor:
 
 
 def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool) -> Plan:
-    """The plan, after missing logs were downloaded if the user agrees."""
+    """The plan, after missing logs were downloaded if the user agrees, and others were made."""
     from batsched_py.campaign.fetch import fetch
+    from batsched_py.campaign.make import make
     from batsched_py.campaign.plan_file import read_plan
 
     plan = read_plan(plan_file, log_folders)
@@ -295,7 +301,10 @@ def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool) -> Plan:
                 f"{log.path.name} is not here; say where it is by --logs DIR, or download it by --yes"
             )
         fetch(log)
-    return read_plan(plan_file, log_folders) if plan.missing else plan
+    for unmade in plan.unmade:
+        with waiting(f"making {unmade.path.name}"):
+            make(unmade.path, unmade.recipe)
+    return read_plan(plan_file, log_folders) if plan.missing or plan.unmade else plan
 
 
 def _agrees(log: MissingLog) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from batsched_py.cli.pairs import parse_pairs
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.protocol.events import Settings
@@ -47,18 +48,6 @@ def gathered(name: str, gather: Callable[..., Any], *options: Decorator[Any]) ->
     return decorate
 
 
-def _pairs(ctx: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE")
-        if key in pairs:
-            raise click.BadParameter(f"{key!r} is given twice")
-        pairs[key] = value
-    return pairs
-
-
 # --- who acts ------------------------------------------------------------------------------------
 
 
@@ -82,7 +71,7 @@ def scheduler_options(required: bool) -> Decorator[Any]:
             "scheduler_settings",
             metavar="KEY=VALUE",
             multiple=True,
-            callback=_pairs,
+            callback=parse_pairs,
             help="An option of the scheduler; may be given several times.",
         ),
     )
@@ -127,7 +116,7 @@ user_options = gathered(
         "user_settings",
         metavar="KEY=VALUE",
         multiple=True,
-        callback=_pairs,
+        callback=parse_pairs,
         help="An option of the users; may be given several times.",
     ),
 )

@@ -17,7 +17,7 @@ from batsched_py.cli.figures import duration
 
 SECONDS_BEFORE_BAR = 1.0
 SECONDS_BETWEEN_UPDATES = 0.2
-SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_LINES = 30.0
 
 #: So that all of it fits into 80 columns, with millions of jobs too.
 BAR_WIDTH = 24
@@ -71,3 +71,16 @@ def _line(what: str, done: int, total: int, seconds: float) -> str:
     """
     left = f", {duration(seconds * (total - done) / done)} left" if done else ""
     return f"{done:,} of {total:,} {what}, {duration(seconds)} so far{left}"
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """The same for something that tells itself how many steps are done and of how many."""
+    done, total = 0, 0
+
+    def moved(so_far: int, in_all: int) -> None:
+        nonlocal done, total
+        done, total = so_far, in_all
+
+    with shown(f"steps, {what}", lambda: (done, total)):
+        yield moved

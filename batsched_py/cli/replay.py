@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     type=SECONDS,
     help="Give up when that decision process is silent for S seconds.  [default: wait for ever]",
 )
-@scenario_options(workload_required=False, machine_states=False)
+@scenario_options(workload_required=False, machine_states=None)
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -55,11 +55,11 @@ def command(experiment: Experiment, prefix: str, as_json: bool) -> None:
     gc.freeze()  # what was read lives until the end, no search for garbage need look at it
     with shown("jobs", lambda: (results.nb_jobs, nb_jobs)):
         simulate(batsim, process)
-    summary = Summary.of(experiment, batsim, time.perf_counter() - began)
-    click.echo(msgspec.json.encode(summary) if as_json else two_columns(summary.rows()))
+    overview = Overview.of(experiment, batsim, time.perf_counter() - began)
+    click.echo(msgspec.json.encode(overview) if as_json else two_columns(overview.rows()))
 
 
-class Summary(Struct, frozen=True):
+class Overview(Struct, frozen=True):
     """What came out of a simulation; times in seconds, means as in ``schedule.csv``."""
 
     scheduler: str
@@ -80,8 +80,8 @@ class Summary(Struct, frozen=True):
     wall_seconds: float
 
     @classmethod
-    def of(cls, experiment: Experiment, batsim: Batsim, wall_seconds: float) -> Summary:
-        """The summary of a finished simulation."""
+    def of(cls, experiment: Experiment, batsim: Batsim, wall_seconds: float) -> Overview:
+        """The overview of a finished simulation."""
         results, machines = batsim.outputs.results, batsim.machines
         users = experiment.actors.users
         return cls(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from batsched_py.cli.describe import describe, describe_all
+from batsched_py.cli.plugin_pages import describe, describe_all
 
 
 @click.command("schedulers")

@@ -5,11 +5,17 @@ What is not said is left out where the commands take it for granted.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from itertools import chain
 
 from batsched_py.experiment.value import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.protocol.events import Settings
+
+
+def run_command(experiment: Experiment, prefix: str) -> str:
+    """What makes an experiment again, for a shell; its files will be ``PREFIX_jobs.csv`` and so on."""
+    return shlex.join(["batsched-py", "run", *run_options(experiment), "-e", prefix])
 
 
 def run_options(experiment: Experiment) -> list[str]:

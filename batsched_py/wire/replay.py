@@ -24,10 +24,10 @@ from batsched_py.protocol.events import Message, SimulationBegins
 from batsched_py.wire.conversation import Exchange
 
 #: An event as JSON spells it.
-Event = dict[str, Any]
+Spelled = dict[str, Any]
 
 #: The keys and indices that lead to a part of it.
-Path = tuple[str | int, ...]
+Trail = tuple[str | int, ...]
 
 #: Numbers agree that are at most one tick of the wire's clock apart, and a bit for what rounding adds to it;
 #: of a number too large for that, Batsim keeps what a double can hold.
@@ -72,7 +72,7 @@ class Turn(Struct, frozen=True):
 
     line: int
     now: float
-    happenings: list[Event]
+    happenings: list[Spelled]
     reply: Message | None
 
 
@@ -189,7 +189,7 @@ def replay_to_batsim(
     return Agreement(equal)
 
 
-def differs(recorded: Any, replayed: Any, tick: float = TICK) -> Path | None:
+def differs(recorded: Any, replayed: Any, tick: float = TICK) -> Trail | None:
     """Where two values of JSON first differ; nothing when they mean the same."""
     if isinstance(recorded, dict) and isinstance(replayed, dict):
         for key in recorded | replayed:
@@ -216,7 +216,7 @@ def _close(recorded: float, replayed: float, tick: float) -> bool:
 
 
 def _difference(
-    line: int, time: float, place: str, path: Path, recorded: Event | None, replayed: Event | None
+    line: int, time: float, place: str, path: Trail, recorded: Spelled | None, replayed: Spelled | None
 ) -> Difference:
     """Show two events that differ, or of long ones the part that does."""
     texts = _text(recorded), _text(replayed)
@@ -227,7 +227,7 @@ def _difference(
     return Difference(line, time, place, *texts)
 
 
-def _part(value: Any, path: Path) -> Any:
+def _part(value: Any, path: Trail) -> Any:
     for key in path:
         try:
             value = value[key]
@@ -243,7 +243,7 @@ def _text(value: Any) -> str:
     return text if len(text) <= LONG else f"{text[:LONG]}..."
 
 
-def _happenings(message: Message, dialect: Dialect) -> list[Event]:
+def _happenings(message: Message, dialect: Dialect) -> list[Spelled]:
     """The events of a request as the dialect spells them, wherever the files of its workloads lie."""
     events = [
         structs.replace(event, workloads=dict.fromkeys(event.workloads, ""))
@@ -254,11 +254,11 @@ def _happenings(message: Message, dialect: Dialect) -> list[Event]:
     return _events(dialect.codec().encode_request(Message(message.now, events)))
 
 
-def _decisions(message: Message, dialect: Dialect) -> list[Event]:
+def _decisions(message: Message, dialect: Dialect) -> list[Spelled]:
     """The events of a reply as the dialect spells them."""
     return _events(dialect.codec().encode_reply(message))
 
 
-def _events(text: bytes) -> list[Event]:
-    events: list[Event] = msgspec.json.decode(text)["events"]
+def _events(text: bytes) -> list[Spelled]:
+    events: list[Spelled] = msgspec.json.decode(text)["events"]
     return events

@@ -5,6 +5,7 @@ What a profile means is the simulator's business; here it only has to exist wher
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +79,24 @@ def _needed_profiles(
 
 def write_batsim_json(path: str | Path, workload: Workload, dialect: Dialect = BATSIM4) -> None:
     """Write a workload file, one job and one profile a line; identifiers go without the workload's name."""
-    jobs = ",\n  ".join(_json(dialect.spell_job(job) | {"id": job.name}) for job in workload.jobs)
-    profiles = ",\n  ".join(
+    size = workload.nb_hosts or max([job.size for job in workload.jobs], default=1)
+    jobs = (_json(dialect.spell_job(job) | {"id": job.name}) for job in workload.jobs)
+    profiles = (
         f"{_json(name)}:{_json(dialect.spell_profile(profile))}"
         for name, profile in workload.profiles.items()
     )
-    size = workload.nb_hosts or max([job.size for job in workload.jobs], default=1)
-    content = f'{{\n "nb_res":{size},\n "jobs":[\n  {jobs}\n ],\n "profiles":{{\n  {profiles}\n }}\n}}\n'
-    Path(path).write_text(content, encoding="utf-8")
+    with Path(path).open("w", encoding="utf-8") as file:
+        file.write(f'{{\n "nb_res":{size},\n "jobs":[')
+        file.writelines(_listed(jobs))
+        file.write('\n ],\n "profiles":{')
+        file.writelines(_listed(profiles))
+        file.write("\n }\n}\n")
+
+
+def _listed(items: Iterable[str]) -> Iterator[str]:
+    """One item a line, with a comma after each but the last."""
+    for place, item in enumerate(items):
+        yield f",\n  {item}" if place else f"\n  {item}"
 
 
 def _json(value: Any) -> str:

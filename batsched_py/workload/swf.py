@@ -9,6 +9,9 @@ from __future__ import annotations
 import gzip
 import logging
 import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
@@ -31,6 +34,7 @@ Integers = NDArray[np.int64]
 
 _LARGEST = 2.0**53
 _SHOWN_BAD_LINES = 3
+_PIECE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,12 @@ class SwfLog:
     header: dict[str, str] = field(default_factory=dict)
     """The comments ``; Key: value``, in order; a value has a line for each comment under its key."""
     path: str = ""
+    more: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """What else the source knew: columns by name, such as ``gpus``, which SWF files cannot keep."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Records of the source that are not here, counted by the reason."""
+    guessed: dict[str, int] = field(default_factory=dict)
+    """Values that the source did not say and that were filled in, counted by kind."""
 
     def __len__(self) -> int:
         return len(self.job_number)
@@ -75,12 +85,32 @@ class SwfLog:
 
     def select(self, records: NDArray[Any]) -> SwfLog:
         """The log with these records only, given as numpy indexes an array: a mask or positions."""
-        return replace(self, **{name: getattr(self, name)[records] for name in COLUMNS})
+        return replace(
+            self,
+            **{name: getattr(self, name)[records] for name in COLUMNS},
+            more={name: column[records] for name, column in self.more.items()},
+        )
 
 
 #: The 18 fields of a record, in the order of the format.
 COLUMNS = tuple(column.name for column in fields(SwfLog)[:18])
 _WHOLE = tuple(column.name for column in fields(SwfLog)[:18] if column.type == "Integers")
+
+
+def swf_log(columns: Mapping[str, NDArray[Any]], **rest: Any) -> SwfLog:
+    """A log of some columns of equal length, sorted by submission time; what is not given is unknown.
+
+    ``rest`` are the other fields of :class:`SwfLog`. Jobs without numbers are counted from 1.
+    """
+    order = np.argsort(columns["submit"], kind="stable")
+    unknown = np.full(len(order), -1)
+    full: dict[str, Any] = {"job_number": np.arange(1, len(order) + 1)}
+    for name in COLUMNS:
+        if name in columns or name not in full:
+            full[name] = columns.get(name, unknown)[order]
+        full[name] = full[name].astype(np.int64 if name in _WHOLE else np.float64)
+    more = {name: column[order] for name, column in rest.pop("more", {}).items()}
+    return SwfLog(**full, more=more, **rest)
 
 
 def read_swf(path: str | Path) -> SwfLog:
@@ -112,7 +142,17 @@ def read_swf(path: str | Path) -> SwfLog:
     columns = {
         name: values[name][kept].astype(np.int64 if name in _WHOLE else np.float64) for name in COLUMNS
     }
-    return SwfLog(**columns, header=header_of(re.findall(rb";.*", text)), path=str(path))
+    left_out = Counter(_kind(fault) for fault in bad.values())
+    if unknown.any():
+        left_out["run time is unknown"] = int(unknown.sum())
+    header = header_of(re.findall(rb";.*", text))
+    return SwfLog(**columns, header=header, path=str(path), left_out=dict(left_out))
+
+
+def _kind(fault: str) -> str:
+    """What is wrong without the word that it is wrong with."""
+    fault = re.sub(r"^\d+ fields? instead of", "another number of fields than", fault)
+    return re.sub(r"^'.*' is", "a field is", fault)
 
 
 def _faults(values: dict[str, NDArray[np.float64]]) -> dict[int, str]:
@@ -146,16 +186,28 @@ def _describe(bad: dict[int, str]) -> str:
 
 def write_swf(path: str | Path, log: SwfLog) -> None:
     """Write a log so that :func:`read_swf` gives it back; compressed when the name ends in ``.gz``."""
-    comments = [
-        f"; {key}: {line}" if key else f"; {line}"
-        for key, value in log.header.items()
-        for line in value.split("\n")
-    ]
-    columns = [map(_number, getattr(log, name).tolist()) for name in COLUMNS]
-    records = [" ".join(record) for record in zip(*columns, strict=True)]
-    content = ("\n".join(comments + records) + "\n").encode()
     path = Path(path)
-    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+    with path.open("wb") as raw:
+        packed = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else nullcontext(raw)
+        with packed as file:
+            file.writelines(line.encode() for line in _lines(log))
+
+
+def _lines(log: SwfLog) -> Iterator[str]:
+    """The lines of a log's file; records come in pieces, so that a large log is never in memory as text."""
+    for key, value in log.header.items():
+        for line in value.split("\n"):
+            yield f"; {key}: {line}\n" if key else f"; {line}\n"
+    for start in range(0, len(log), _PIECE):
+        piece = slice(start, start + _PIECE)
+        columns = [_numbers(getattr(log, name)[piece]) for name in COLUMNS]
+        yield "\n".join(map(" ".join, zip(*columns, strict=True))) + "\n"
+
+
+def _numbers(values: NDArray[Any]) -> Iterable[str]:
+    """Each value as text; those of a column that is whole, as most are, without looking at each."""
+    whole = values.astype(np.int64)
+    return map(str, whole.tolist()) if np.array_equal(whole, values) else map(_number, values.tolist())
 
 
 def _number(value: float) -> str:

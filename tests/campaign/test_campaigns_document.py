@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -52,12 +53,13 @@ def test_every_key_of_a_plan_is_explained(entry: type) -> None:
 
 
 def test_the_experiment_in_python_is_that_of_its_command(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "workloads").symlink_to(root / "workloads")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(blocks("python")[-1], names)
     assert (tmp_path / "out" / "half_jobs.csv").is_file()
-    options = names["run_options"](names["experiment"])  # type: ignore[operator]
+    program, command, *options, _, _ = shlex.split(capsys.readouterr().out)
+    assert (program, command) == ("batsched-py", "run")
     assert parsed(options) == names["experiment"]

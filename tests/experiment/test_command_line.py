@@ -19,8 +19,9 @@ from tests.experiment.strategies import experiments
 
 @given(experiments)
 def test_what_run_is_told_is_the_experiment(experiment: Experiment) -> None:
-    command = shlex.join(line.run_options(experiment))
-    assert parsed(shlex.split(command)) == experiment
+    program, command, *options, flag, prefix = shlex.split(line.run_command(experiment, "some where/out"))
+    assert (program, command, flag, prefix) == ("batsched-py", "run", "-e", "some where/out")
+    assert parsed(options) == experiment
 
 
 @given(experiments)

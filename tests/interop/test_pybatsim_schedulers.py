@@ -107,7 +107,7 @@ BROKEN = {
     ),
     "unMaintained/schedDelayProfilesAsTasks": Broken(
         "it registers a profile twice, and would go on to change the states of jobs by hand",
-        "profile 'delay_profile_0' already existed in workload 'w0%1'",
+        "profile 'delay_profile_0' exists already in workload 'w0%1'",
         options=DYNAMIC,
     ),
 }

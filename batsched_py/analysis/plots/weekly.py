@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, Final
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -15,6 +13,7 @@ from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.runs import Run, recorded_run
 from batsched_py.errors import InputError
 from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.wall_clock import HOUR, start_of, wall_clock
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,21 +27,10 @@ def hours_of_week(times: NDArray[np.float64], log: SwfLog) -> NDArray[np.int64]:
 
     It is the time on the wall clock where the machine stood, summer time included.
     """
-    epoch = log.header.get("UnixStartTime", "").split()
-    if not epoch or not epoch[0].isdigit():
+    if start_of(log) is None:
         raise InputError(f"{log.path}: the header does not say when the log began (UnixStartTime)")
     first = log.submit[log.processors > 0].min()
-    moments = pd.to_datetime(int(epoch[0]) + first + times, unit="s", utc=True).tz_convert(_zone(log))
-    return (24 * moments.day_of_week + moments.hour).to_numpy(dtype=np.int64)
-
-
-def _zone(log: SwfLog) -> tzinfo:
-    """The time zone of the log: the named one, else that of the recorded difference, else UTC."""
-    try:
-        return ZoneInfo(log.header["TimeZoneString"].strip())
-    except (KeyError, ValueError, OSError):
-        offset = log.header.get("TimeZone", "").strip()
-        return timezone(timedelta(seconds=int(offset))) if offset.lstrip("-").isdigit() else UTC
+    return (wall_clock(log, first + times) // HOUR).astype(np.int64) % HOURS
 
 
 def submissions_by_hour_of_week(runs: Sequence[Run], log: SwfLog) -> pd.DataFrame:

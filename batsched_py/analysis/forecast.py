@@ -8,7 +8,7 @@ from math import inf
 from batsched_py.analysis.violation import SLACK
 
 
-class FreeHosts:
+class Forecast:
     """A step function of time: the number of free hosts.
 
     It may be negative for a moment, because times in it come from a file with rounded ones.

@@ -1,0 +1,286 @@
+"""Putting the page together."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+from batsched_py.analysis.log_page import charts
+from batsched_py.errors import InputError
+from batsched_py.workload.description import Description
+
+
+def write_log_page(path: str | Path, known: Description) -> None:
+    """Write the page: one file that needs no other and no network."""
+    assets = files("batsched_py.analysis.log_page") / "assets"
+    parts = {
+        "title": html.escape(known.name or "A log"),
+        "style": (assets / "page.css").read_text(encoding="utf-8"),
+        "script": (assets / "page.js").read_text(encoding="utf-8"),
+        "subtitle": _subtitle(known),
+        "tiles": _tiles(known),
+        "sections": "\n".join(_sections(known)),
+    }
+    template = (assets / "page.html").read_text(encoding="utf-8")
+    content = re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _subtitle(known: Description) -> str:
+    where = [known.header[key].split("\n")[0] for key in ("Computer", "Installation") if key in known.header]
+    if known.load.start is not None:
+        first, last = (
+            datetime.fromtimestamp(moment, UTC).strftime("%d %B %Y").lstrip("0")
+            for moment in (known.load.start, known.load.start + known.load.duration)
+        )
+        where.append(f"{first} to {last}")
+    return html.escape(" · ".join(where))
+
+
+def _tiles(known: Description) -> str:
+    load, bags = known.load, known.bags
+    tiles = [
+        ("jobs", f"{load.jobs:,}", f"{known.characterised:,} completed"),
+        ("users", f"{load.users:,}", f"{known.users.half_of_jobs} submit half of the jobs"),
+        (
+            "processors",
+            f"{load.machine:,}" if load.machine else "?",
+            f"mean job: {known.distributions.size.mean:.1f}",
+        ),
+        (
+            "days",
+            f"{load.duration / 86400:,.0f}",
+            f"{load.jobs / max(load.duration / 86400, 1):,.0f} jobs a day",
+        ),
+        ("utilization", _share(load.utilization), f"load {_share(load.load)}"),
+        (
+            "jobs in bags of tasks",
+            f"{bags.contiguous.share_of_jobs:.0%}",
+            f"per key {bags.per_key.share_of_jobs:.0%}",
+        ),
+        (
+            "Hurst parameter",
+            f"{known.memory.median:.2f}" if known.memory else "?",
+            f"estimates differ by {known.memory.spread:.2f}" if known.memory else "the log is too short",
+        ),
+        ("spatial entropy", f"{known.burstiness.spatial:.3f}", "1 would be an even spread"),
+    ]
+    return "".join(
+        f'<div class="tile"><b>{value}</b><span>{label}</span><small>{note}</small></div>'
+        for label, value, note in tiles
+    )
+
+
+def _sections(known: Description) -> list[str]:
+    return [
+        _weeks(known),
+        _cycles(known),
+        _distributions(known),
+        _bags(known),
+        _bursts(known),
+        _shapes(known),
+        _users(known),
+        _records(known),
+        _header(known),
+    ]
+
+
+def _weeks(known: Description) -> str:
+    return _section(
+        "Week by week",
+        "Jobs submitted in each week from the first submission on; users that stand out or are the busiest "
+        "are apart. Below, what was submitted as a share of what the machine can do in a week, and what was "
+        "running.",
+        _figure("Submissions", _legend(known), charts.weekly_jobs(known)),
+        _figure("Load", _key("c0", "running") + _key("c1", "submitted"), charts.weekly_load(known)),
+        layout="wide",
+    )
+
+
+def _cycles(known: Description) -> str:
+    clock = "On the wall clock where the machine stood."
+    if not known.cycles.known:
+        clock = "The log does not say when it began; it is taken to begin on a Monday at midnight."
+    return _section(
+        "Cycles",
+        f"{clock} {known.cycles.working_hours:.0%} of the jobs are submitted from Monday to Friday between "
+        f"8:00 and 18:00, which is 30 % of a week, and {known.cycles.weekend:.0%} at weekends.",
+        _figure("By the hour of the week", "", charts.cycle(known)),
+        _figure(
+            "By the hour of the day", _key("c0", "working days") + _key("c1", "weekends"), charts.hours(known)
+        ),
+    )
+
+
+def _distributions(known: Description) -> str:
+    spread = known.distributions
+    shares = f"{spread.serial:.0%} serial; of the others {spread.powers_of_two:.0%} on powers of two"
+    return _section(
+        "Distributions",
+        f"Of the {known.characterised:,} jobs that completed, ran for some time and asked for processors, "
+        "as are all figures below.",
+        _figure("Run time", "", charts.times_of(spread.run_time, "run time")),
+        _figure(f"Size ({shares})", "", charts.sizes(spread.size)),
+        _figure("Time between submissions", "", charts.times_of(spread.interarrival, "time")),
+        _figure("Accuracy of estimates", "", charts.accuracy(spread.accuracy)),
+    )
+
+
+def _bags(known: Description) -> str:
+    bags = known.bags.contiguous
+    return _section(
+        "Bags of tasks",
+        "Jobs of the same user, group, queue, executable, requested time and size, each within "
+        f"{known.bags.delta:g} s of the one before: {bags.share_of_jobs:.1%} of all jobs are in bags of two "
+        f"or more where nobody else's job may come in between, {known.bags.per_key.share_of_jobs:.1%} where "
+        f"it may. The sizes of bags fit a Zipf distribution of exponent {bags.zipf_exponent:.2f}.",
+        _figure("Sizes", "", charts.bag_sizes(bags)),
+        _figure(
+            "From the first to the last submission",
+            "",
+            charts.times_of(bags.submission_durations, "duration", charts.SMALL),
+        ),
+        _table(
+            "How much run times vary within a bag",
+            ("mean run time of the bag", "bags", "mean deviation"),
+            [
+                (
+                    f"{each.run_time_from:,.0f} to {each.run_time_to:,.0f} s",
+                    f"{each.bags:,}",
+                    "" if each.variability is None else f"{each.variability:,.0f} s",
+                )
+                for each in bags.variability
+            ],
+        ),
+        layout="three",
+    )
+
+
+def _bursts(known: Description) -> str:
+    return _section(
+        "Burstiness and memory",
+        "Normalised entropy of arrivals over intervals: the lower, the burstier. The Hurst parameter of the "
+        "arrivals in quarters of an hour, without the weekly cycle: above 0.5, a busy time makes itself "
+        "felt for long.",
+        _figure("Temporal burstiness", "", charts.entropies(known)),
+        _figure("Long-range dependence", "", charts.memory(known)),
+    )
+
+
+def _shapes(known: Description) -> str:
+    locality = known.locality
+    compared = {"run time": locality.run_time, "size": locality.size, "user": locality.user}
+    return _section(
+        "Run time and size",
+        f"Correlation {_number(known.correlation.pearson)}, of ranks {_number(known.correlation.spearman)}; "
+        f"normalised entropy of run time over sizes {known.burstiness.spatial:.3f}.",
+        _figure(
+            "Run time of jobs by their size",
+            _key("c0", "mean") + _key("c1", "median"),
+            charts.run_times_by_size(known),
+        ),
+        _table(
+            "Locality: how far a week's distribution is from the whole log's",
+            ("of", "distance (0 to 1)", "by chance"),
+            [(name, f"{each.distance:.2f}", f"{each.by_chance:.2f}") for name, each in compared.items()],
+        ),
+    )
+
+
+def _users(known: Description) -> str:
+    found = known.flurries
+    busiest = [
+        (f"{user.user}", f"{user.jobs:,}", _bar(user.share_of_jobs), _bar(user.share_of_work))
+        for user in known.users.busiest
+    ]
+    outstanding = [
+        (f"{each.user}", f"{each.first_week} to {each.last_week}", f"{each.jobs:,}", _bar(each.share_of_jobs))
+        for each in found.flurries
+    ]
+    outstanding += [
+        (f"{each.user}", "all", f"{each.jobs:,}", _bar(each.share_of_jobs)) for each in found.dominating
+    ]
+    return _section(
+        "Users",
+        f"{known.users.sessions:,} sessions, where an hour of silence lies between two, of "
+        f"{known.users.jobs_per_session.mean:.1f} jobs on average. {_share(known.locality.repetition)} of "
+        "the jobs agree with the same user's previous one in all attributes of a bag. A flurry is a week in "
+        "which a user submits half of the jobs and three times those of the median week; a dominating user "
+        "submits a quarter of all.",
+        _table("Busiest users", ("user", "jobs", "share of jobs", "share of work"), busiest),
+        _table("Flurries and dominating users", ("user", "weeks", "jobs", "share of jobs then"), outstanding),
+    )
+
+
+def _records(known: Description) -> str:
+    quality = known.quality
+    return _section(
+        "Records",
+        "What a reader should not take at its word. A record may be in several kinds.",
+        _counts("Left out or filled in", {**quality.left_out, **quality.guessed}),
+        _counts("Suspicious", quality.suspicious),
+        _counts("Unknown", quality.unknown),
+        layout="three",
+    )
+
+
+def _header(known: Description) -> str:
+    lines = [f"{key}: {line}" for key, value in known.header.items() for line in value.split("\n")]
+    return _section("Header of the log", "", f"<pre>{html.escape(chr(10).join(lines))}</pre>", layout="wide")
+
+
+def _section(title: str, note: str, *content: str, layout: str = "two") -> str:
+    told = f'<p class="note">{html.escape(note)}</p>'
+    return f'<section><h2>{title}</h2>{told}<div class="{layout}">{"".join(content)}</div></section>'
+
+
+def _figure(title: str, key: str, chart: str) -> str:
+    body = chart or '<p class="none">The log does not tell.</p>'
+    return f"<figure><figcaption>{html.escape(title)}{key}</figcaption>{body}</figure>"
+
+
+def _key(kind: str, text: str) -> str:
+    return f'<span class="key"><i class="{kind}"></i>{html.escape(text)}</span>'
+
+
+def _legend(known: Description) -> str:
+    users = [user for user in known.flurries.weekly if user != "others"]
+    return "".join(_key(f"c{place}", f"user {user}") for place, user in enumerate(users)) + _key(
+        "others", "others"
+    )
+
+
+def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(text)}</th>" for text in heads)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    empty = '<p class="none">None.</p>'
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else empty
+    return f"<figure><figcaption>{html.escape(title)}</figcaption>{table}</figure>"
+
+
+def _counts(title: str, counts: dict[str, int]) -> str:
+    rows = [
+        (html.escape(kind), f"{count:,}") for kind, count in sorted(counts.items(), key=lambda item: -item[1])
+    ]
+    return _table(title, ("kind", "records"), rows)
+
+
+def _bar(share: float) -> str:
+    meter = f'<span class="meter"><i style="width:{100 * share:.1f}%"></i></span>'
+    return f'{meter}<span class="figure">{share:.1%}</span>'
+
+
+def _share(value: float | None) -> str:
+    return "?" if value is None else f"{value:.0%}"
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.3f}"

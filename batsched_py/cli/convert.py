@@ -1,0 +1,63 @@
+"""``batsched-py convert``: logs from one kind of file to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from batsched_py.cli.pairs import pairs_option
+
+
+@click.command("convert")
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--from", "source_kind", metavar="KIND", help="What IN is, if its name does not tell.")
+@click.option("--to", "target_kind", metavar="KIND", help="What OUT shall be, if its name does not tell.")
+@pairs_option("-i", "--input-option", "input_options", "An option of the kind of IN, like zone=Europe/Paris.")
+@click.option(
+    "--anonymise",
+    "seed",
+    metavar="SEED",
+    type=click.IntRange(min=0),
+    help="Give users, groups, executables, queues and partitions new numbers and forget their names.",
+)
+def command(
+    source: Path,
+    target: Path,
+    source_kind: str | None,
+    target_kind: str | None,
+    input_options: dict[str, str],
+    seed: int | None,
+) -> None:
+    """Convert the log IN to OUT. What was left out, guessed or lost is counted by kind.
+
+    \b
+    Kinds of logs, and how their names end:
+      swf      .swf, .swf.gz   the Standard Workload Format
+      batsim   .json           a workload of Batsim
+      sacct    .sacct, .psv    Slurm: sacct --parsable2 --allusers --duplicates --format=...
+      pbs      .pbs, .acct     accounting logs of PBS and Torque
+      csv      .csv            a table with named columns, like submit, run_time, user
+      parquet  .parquet        the same
+
+    \b
+    Options of kinds (-i): zone=ZONE (sacct, pbs, csv, parquet) for times that do not tell theirs;
+    columns=submit:SubmitTime,user:Owner (csv, parquet) for columns of other names.
+
+    \b
+    Examples:
+      batsched-py convert jobs.sacct jobs.swf.gz -i zone=Europe/Paris --anonymise 7
+      batsched-py convert 20230501 jobs.swf --from pbs
+      batsched-py convert jobs.csv jobs.json -i columns=submit:SubmittedAt,run_time:Seconds
+    """
+    from batsched_py.workload.changes.anonymise import Anonymise
+    from batsched_py.workload.sources import read_log, write_log
+
+    log = read_log(source, source_kind, input_options)
+    changed = log if seed is None else Anonymise(seed).apply(log)
+    lost = write_log(target, changed, target_kind)
+    click.echo(f"{target}: {len(changed):,} jobs")
+    for verb, counts in (("left out", log.left_out), ("guessed", log.guessed), ("lost", lost)):
+        for kind, count in counts.items():
+            click.echo(f"  {verb}: {count:,} x {kind}")

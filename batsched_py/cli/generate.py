@@ -1,0 +1,87 @@
+"""``batsched-py generate``: a log that never was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from batsched_py.cli.pairs import pairs_option
+from batsched_py.cli.progress import waiting
+from batsched_py.errors import InputError
+
+
+@click.command("generate")
+@click.argument("model")
+@click.option(
+    "--like",
+    "source",
+    metavar="LOG",
+    type=click.Path(path_type=Path),
+    help="The log that a model learns from.",
+)
+@click.option(
+    "--model",
+    "saved",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A model that `batsched-py fit` has saved, instead of --like.",
+)
+@pairs_option("-p", "--parameter", "options", "An option of the model, like types=batch.")
+@click.option(
+    "-n", "--jobs", metavar="JOBS", type=click.IntRange(min=1), required=True, help="How many jobs."
+)
+@click.option("--seed", metavar="S", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Where the log goes: OUT.swf, OUT.swf.gz, OUT.json, OUT.csv, ...",
+)
+def command(
+    model: str,
+    source: Path | None,
+    saved: Path | None,
+    options: dict[str, str],
+    jobs: int,
+    seed: int,
+    output: Path,
+) -> None:
+    """Generate a log of so many jobs with the MODEL of this name; `batsched-py models` lists them.
+
+    The same seed gives the same log.
+
+    \b
+    Examples:
+      batsched-py generate realistic --like HPC2N.swf.gz -n 200000 --seed 1 -o hpc2n-1.swf
+      batsched-py generate slots --like LOG.swf -p processors=480 -p speed=1.5 -n 50000 -o larger.swf
+      batsched-py generate lublin -p processors=256 -n 10000 --seed 3 -o lublin.json
+    """
+    from batsched_py.workload.models import MODELS, LearningModel
+    from batsched_py.workload.models.saved import load_model
+    from batsched_py.workload.sources import read_log, source_of, write_log
+
+    source_of(output)
+    if source is not None and saved is not None:
+        raise InputError("both --like and --model say what the model learned; give one of them")
+    generator = MODELS.create(model, options)
+    if isinstance(generator, LearningModel):
+        if source is None and saved is None:
+            raise InputError(f"the model {model} learns from a log; give --like LOG or --model FILE")
+        if saved is not None:
+            generator = load_model(saved, options)
+            if generator.name != model:
+                raise InputError(f"{saved}: this is a model {generator.name}, not {model}")
+        elif source is not None:
+            with waiting(f"Learning from {source.name}") as moved:
+                generator.fit(read_log(source), moved)
+    elif source is not None or saved is not None:
+        raise InputError(f"the model {model} learns from no log; leave out --like and --model")
+    with waiting(f"Generating {jobs:,} jobs"):
+        log = generator.generate(jobs, seed)
+    with waiting(f"Writing {output}"):
+        write_log(output, log)
+    days = (log.submit[-1] - log.submit[0]) / 86400
+    click.echo(f"{output}: {len(log):,} jobs in {days:.1f} days")

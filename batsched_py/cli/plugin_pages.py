@@ -1,0 +1,65 @@
+"""How the commands that list things tell what there is."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import typing
+from typing import Any
+
+import click
+import msgspec
+
+from batsched_py.plugins import Registry
+
+
+def describe_all(registry: Registry[Any]) -> str:
+    """A line for each class that is known."""
+    classes = registry.all()
+    width = max(map(len, classes))
+    return "".join(f"{name:<{width}}  {_doc(cls).splitlines()[0]}\n" for name, cls in classes.items())
+
+
+def describe(registry: Registry[Any], name: str, flag: str) -> str:
+    """What one class says about itself, and its options, which are given with ``flag``."""
+    cls = registry.find(name)
+    formatter = click.HelpFormatter()
+    formatter.write(f"{name}\n\n{_doc(cls)}\n")
+    options = _options(cls, flag)
+    if options:
+        with formatter.section("Options"):
+            formatter.write_dl(options)
+    return formatter.getvalue()
+
+
+def _doc(cls: type[Any]) -> str:
+    return inspect.getdoc(cls) or "(no description)"
+
+
+def _options(cls: type[Any], flag: str) -> list[tuple[str, str]]:
+    """How each option is given, and what it means; first its own, then those that it shares with others."""
+    if not dataclasses.is_dataclass(cls):
+        return []
+    hints = typing.get_type_hints(cls, include_extras=True)
+    shared = {name for base in cls.__mro__[1:] for name in getattr(base, "__dataclass_fields__", ())}
+    return [
+        (f"{flag} {field.name}={_type_name(hints[field.name])}".strip(), _meaning(field, hints[field.name]))
+        for field in sorted(dataclasses.fields(cls), key=lambda field: field.name in shared)
+        if field.init
+    ]
+
+
+def _type_name(hint: Any) -> str:
+    bare = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
+    if typing.get_origin(bare) is typing.Literal:
+        return "|".join(map(str, typing.get_args(bare)))
+    return bare.__name__ if isinstance(bare, type) else str(bare)
+
+
+def _meaning(field: dataclasses.Field[Any], hint: Any) -> str:
+    notes = [
+        extra.description for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, msgspec.Meta)
+    ]
+    if field.default is not dataclasses.MISSING:
+        notes.append(f"[default: {field.default}]")
+    return "  ".join(filter(None, notes))

@@ -1,0 +1,63 @@
+"""Changing a log before it is simulated: one change a file, found by name like schedulers are.
+
+Changes are written one after another, each as its name and its options: ``first jobs=1000 load factor=1.2``.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Sequence
+
+from batsched_py.errors import InputError
+from batsched_py.plugins import Registry
+from batsched_py.workload.changes.base import HISTORY, Change
+from batsched_py.workload.changes.part import split
+from batsched_py.workload.swf import SwfLog
+
+#: The known changes.
+CHANGES = Registry[Change](
+    "change",
+    Change,  # type: ignore[type-abstract]
+    package="batsched_py.workload.changes",
+    group="batsched_py.changes",
+)
+
+__all__ = ["CHANGES", "HISTORY", "Change", "change_log", "parse_changes", "split"]
+
+
+def parse_changes(words: Iterable[str]) -> list[Change]:
+    """Read changes: a word with a ``=`` is an option of the change whose name came before it.
+
+    >>> [str(change) for change in parse_changes("first jobs=1000 load by=sizes factor=1.2".split())]
+    ['first jobs=1000', 'load factor=1.2 by=sizes']
+    """
+    steps: list[tuple[str, dict[str, str]]] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            steps.append((word, {}))
+        elif not steps:
+            raise InputError(f"{word!r}: an option follows the name of its change, like `load factor=1.2`")
+        elif key in steps[-1][1]:
+            raise InputError(f"change {steps[-1][0]!r}: {key!r} is given twice")
+        else:
+            steps[-1][1][key] = value
+    return [_create(name, options) for name, options in steps]
+
+
+def _create(name: str, options: dict[str, str]) -> Change:
+    cls = CHANGES.find(name)
+    hints = typing.get_type_hints(cls)
+    lists = {
+        key: value.split(",") if typing.get_origin(hints.get(key)) is tuple else value
+        for key, value in options.items()
+    }
+    return CHANGES.create(name, lists)  # type: ignore[arg-type]
+
+
+def change_log(log: SwfLog, changes: Sequence[str | Change]) -> SwfLog:
+    """Do some changes one after another, each of them written as text or made in Python."""
+    for change in changes:
+        for step in parse_changes(change.split()) if isinstance(change, str) else [change]:
+            log = step.apply(log)
+    return log

@@ -1,0 +1,53 @@
+"""What a change of a log is, and how a changed log tells its history."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import ClassVar, Final
+
+from batsched_py.workload.swf import SwfLog
+
+#: The key of the header under which each change leaves a line.
+HISTORY: Final = "Change"
+
+
+class Change(ABC):
+    """Something that is done to a log before it is simulated: a frozen dataclass of its options."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The changed log, and a few words on what was done and what it distorts."""
+
+    def apply(self, log: SwfLog) -> SwfLog:
+        """The changed log, with a line in its header that says what was done."""
+        changed, remark = self.alter(log)
+        return dataclasses.replace(changed, header=_with_line(changed, f"{self}: {remark}"))
+
+    def __str__(self) -> str:
+        """The change as it is written on the command line and in a plan."""
+        assert dataclasses.is_dataclass(self)
+        options = [
+            f"{field.name}={_written(getattr(self, field.name))}"
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        ]
+        return " ".join([self.name, *options])
+
+
+def _written(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _with_line(log: SwfLog, line: str) -> dict[str, str]:
+    """The header with one more line of history, and the number of jobs that there are now."""
+    history = log.header.get(HISTORY)
+    header = log.header | {HISTORY: line if history is None else f"{history}\n{line}"}
+    return header | {key: str(len(log)) for key in ("MaxJobs", "MaxRecords") if key in header}
+
+
+def kept(before: SwfLog, after: SwfLog) -> str:
+    """How many jobs are left."""
+    return f"{len(after)} of {len(before)} jobs kept"

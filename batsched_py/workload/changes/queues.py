@@ -1,0 +1,27 @@
+"""Some queues of a log, or all but some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+from batsched_py.workload.changes.base import Change, kept
+from batsched_py.workload.changes.keeping import those
+from batsched_py.workload.swf import SwfLog
+
+
+@dataclass(frozen=True)
+class Queues(Change):
+    """Keep the jobs of some queues, or leave them out."""
+
+    name = "queues"
+
+    keep: Annotated[tuple[int, ...], Meta(description="Numbers of queues, like 3,7; all by default.")] = ()
+    drop: Annotated[tuple[int, ...], Meta(description="Numbers of queues to leave out.")] = ()
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The jobs of those queues."""
+        changed = log.select(those(log.queue, self.keep, self.drop, str(self)))
+        return changed, kept(log, changed)

@@ -1,0 +1,6 @@
+"""Knowing a log: one family of statistics a file, each figure with its definition."""
+
+from batsched_py.workload.description.describe import Description, describe
+from batsched_py.workload.description.selection import characterised, requested
+
+__all__ = ["Description", "characterised", "describe", "requested"]

@@ -1,0 +1,59 @@
+"""Bad and suspicious records: what a reader of a log should not take at its word."""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec import Struct
+
+from batsched_py.workload.description.selection import requested
+from batsched_py.workload.swf import SwfLog
+
+#: Schedulers look at the clock now and then: a job that runs over its time by less is not suspicious.
+_GRACE = 60.0
+
+
+class Quality(Struct, frozen=True, kw_only=True):
+    """Records of a log by what is wrong or strange about them; a record may be in several kinds."""
+
+    left_out: dict[str, int]
+    """Records that could not be used, and why."""
+    guessed: dict[str, int]
+    """Values that were filled in when the log was made of another source."""
+    suspicious: dict[str, int]
+    """Records that were kept."""
+    unknown: dict[str, int]
+    """Records that do not say something."""
+
+
+def quality(log: SwfLog) -> Quality:
+    """Count what is wrong or strange in a log."""
+    sizes = log.processors
+    machine = log.machine_size
+    estimated = log.requested_time > 0
+    suspicious = {
+        "run time is 0": log.run_time == 0,
+        "ran for over a minute more than requested": estimated & (log.run_time > log.requested_time + _GRACE),
+        "larger than the machine": np.zeros(len(log), dtype=bool) if machine is None else sizes > machine,
+        "allocated more processors than requested": (log.requested_processors > 0)
+        & (log.allocated_processors > log.requested_processors),
+        "allocated fewer processors than requested": (log.allocated_processors > 0)
+        & (log.allocated_processors < log.requested_processors),
+        "used more processor time than there was": log.average_cpu_time > log.run_time + _GRACE,
+        "cancelled or failed, yet ran": np.isin(log.status, (0, 5)) & (log.run_time > 0),
+        "completed, yet never ran": (log.status == 1) & (log.run_time == 0),
+    }
+    unknown = {
+        "size": requested(log) <= 0,
+        "wait": log.wait < 0,
+        "requested time": ~estimated,
+        "status": log.status < 0,
+        "user": log.user < 0,
+        "executable": log.executable < 0,
+        "queue": log.queue < 0,
+    }
+    return Quality(
+        left_out=dict(log.left_out),
+        guessed=dict(log.guessed),
+        suspicious={kind: int(found.sum()) for kind, found in suspicious.items() if found.any()},
+        unknown={kind: int(found.sum()) for kind, found in unknown.items() if found.any()},
+    )

@@ -1,0 +1,101 @@
+"""Which of the arrivals are one bag of tasks (stage 3 and Algorithm 1 of Minh and Wolters).
+
+In the paper a bag goes on while jobs follow each other within delta seconds, up to a size that is drawn from
+a Zipf distribution fitted to the sizes in the log. But bags of the log mostly ended because nothing more came
+in time, so to end them once more makes them too small. Here a job that comes in time opens a new bag with the
+probability that the log shows for such a delay after the previous job and for a bag of so many jobs, both in
+classes. Its size then follows from the arrivals, as it does in the log.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from batsched_py.workload.description.bags import DELTA, Bags, zipf_exponent
+from batsched_py.workload.swf import Floats, Integers
+
+#: Classes of delays: up to so many seconds.
+_DELAYS: Final = np.array([0, 1, 2, 3, 5, 8, 12, 20, 35, 60, DELTA])
+#: Sizes up to this many are classes of their own; above, each power of two is one.
+_SMALL: Final = 4
+_SIZES: Final = 14
+#: How many jobs' worth a class without any takes the mean of its size from.
+_PRIOR: Final = 0.5
+
+
+class BagCuts(Struct):
+    """How likely a job that comes within delta opens a new bag."""
+
+    chances: list[list[float]]
+    """For each class of the bag's size so far, and each class of delays."""
+
+
+def fit_bag_cuts(submit: Floats, bags: Bags) -> BagCuts:
+    """Learn from the contiguous bags of a log."""
+    delays = np.diff(submit)
+    opens = np.zeros(len(submit), dtype=bool)
+    opens[bags.starts] = True
+    sizes = np.arange(len(submit)) - np.repeat(bags.starts, bags.sizes) + 1
+    in_time = delays <= DELTA
+    place = (_size_class(sizes[:-1][in_time]), _delay_class(delays[in_time]))
+    opened, jobs = np.zeros((_SIZES, len(_DELAYS))), np.zeros((_SIZES, len(_DELAYS)))
+    np.add.at(opened, place, opens[1:][in_time])
+    np.add.at(jobs, place, 1)
+    mean = opened.sum(axis=1, keepdims=True) / np.maximum(jobs.sum(axis=1, keepdims=True), 1)
+    return BagCuts(np.round((opened + _PRIOR * mean) / (jobs + _PRIOR), 5).tolist())
+
+
+def cut_bags(cuts: BagCuts, submit: Floats, random: np.random.Generator) -> Bags:
+    """Cut arrivals into bags."""
+    delays = np.diff(submit)
+    late = (delays > DELTA).tolist()
+    delay_classes = _delay_class(delays).tolist()
+    size_classes = _size_class(np.arange(1, len(submit) + 1)).tolist()
+    chances = random.random(len(submit)).tolist()
+    sizes, size = [], 1
+    for place in range(len(submit) - 1):
+        if late[place] or chances[place] < cuts.chances[size_classes[size - 1]][delay_classes[place]]:
+            sizes.append(size)
+            size = 1
+        else:
+            size += 1
+    return Bags(np.arange(len(submit)), np.array([*sizes, size]))
+
+
+class ZipfSizes(Struct):
+    """The sizes of bags of the paper: a size s has a probability in proportion to ``s ** -exponent``."""
+
+    exponent: float
+    most: int
+
+
+def fit_zipf_sizes(bags: Bags) -> ZipfSizes:
+    """The Zipf distribution of the largest likelihood."""
+    return ZipfSizes(exponent=zipf_exponent(bags.sizes), most=int(bags.sizes.max()))
+
+
+def cut_bags_by_size(zipf: ZipfSizes, submit: Floats, random: np.random.Generator) -> Bags:
+    """Cut arrivals into bags as Algorithm 1 does."""
+    cumulated = np.cumsum(np.arange(1, zipf.most + 1) ** -zipf.exponent)
+    drawn = np.searchsorted(cumulated, random.random(len(submit)) * cumulated[-1], side="right") + 1
+    limits = iter(np.minimum(drawn, zipf.most).tolist())
+    borders = np.concatenate([[0], np.flatnonzero(np.diff(submit) > DELTA) + 1, [len(submit)]])
+    sizes = []
+    for left in np.diff(borders).tolist():
+        while left > 0:
+            sizes.append(min(next(limits), left))
+            left -= sizes[-1]
+    return Bags(np.arange(len(submit)), np.array(sizes))
+
+
+def _size_class(sizes: Integers) -> NDArray[np.int64]:
+    large = np.floor(np.log2(np.maximum(sizes, 1))).astype(np.int64) + _SMALL - 2
+    return np.minimum(np.where(sizes <= _SMALL, sizes - 1, large), _SIZES - 1)
+
+
+def _delay_class(delays: Floats) -> NDArray[np.int64]:
+    return np.minimum(np.searchsorted(_DELAYS, delays), len(_DELAYS) - 1)

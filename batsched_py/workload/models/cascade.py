@@ -1,0 +1,178 @@
+"""Arrivals with the memory, the bursts and the cycles of a log: a multiplicative cascade along the calendar.
+
+The number of jobs of a week is divided between two parts of the week, that of each part between two halves of
+it, and so on: weeks into days, days into hours, hours into halves, quarters, ... and finally about a second.
+What part of the jobs goes to the first half is drawn from what the log shows for that place in the week and
+for as many jobs. A bag of a hundred jobs, say, mostly stays together down to the scale of a minute, while
+the jobs of a usual day spread over its hours as people work. Thus the variance at every scale is the log's,
+and so are its burstiness and memory below a week; this generalises the multifractal wavelet model of Riedi
+and others (1999), where all halves at a scale have the same, symmetric distribution. Above a week memory
+comes from fractional Gaussian noise of the log's Hurst parameter, whose ranks choose among its weekly counts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from batsched_py.workload.description.memory import arrival_hurst
+from batsched_py.workload.models.gaussian_noise import fractional_gaussian_noise
+from batsched_py.workload.swf import Floats, Integers
+from batsched_py.workload.wall_clock import HOUR, WEEK
+
+_HOURS: Final = 168
+_WEEKEND: Final = 5
+#: How often an hour is halved: to less than a second.
+_HALVINGS: Final = 12
+#: Counts up to this many are classes of their own; above, each power of two is one.
+_SMALL: Final = 8
+_CLASSES: Final = 64
+#: The most shares that are kept of a class.
+_MOST_SHARES: Final = 64
+_NO_MEMORY: Final = 0.5
+
+
+class Shares(Struct):
+    """What part of the jobs goes to the first half, for classes of how many jobs there are."""
+
+    classes: list[int]
+    """The class that each share was seen in, in ascending order."""
+    shares: list[float]
+
+
+class Cascade(Struct):
+    """The parameters of the arrivals."""
+
+    hurst: float
+    weeks: list[int]
+    """The numbers of jobs of whole weeks, in ascending order."""
+    calendar: dict[str, Shares]
+    """For parts of a week and of a day: see :func:`_splits`."""
+    halves: list[Shares]
+    """For halves of an hour, of half an hour, and so on."""
+
+
+def fit_cascade(clock: Floats) -> Cascade:
+    """Learn from arrivals, given in seconds on the wall clock since a Monday at midnight."""
+    clock = np.sort(clock)
+    weeks = int(clock[-1] // WEEK) + 1
+    hours = np.bincount((clock // HOUR).astype(np.int64), minlength=weeks * _HOURS).reshape(weeks, _HOURS)
+    before = np.concatenate([np.zeros((weeks, 1), dtype=np.int64), np.cumsum(hours, axis=1)], axis=1)
+    seen: dict[str, list[Integers]] = {}
+    for first, middle, last, table in _splits():
+        whole, part = before[:, last] - before[:, first], before[:, middle] - before[:, first]
+        seen.setdefault(table, []).append(np.stack([whole, part]))
+    memory = arrival_hurst(clock)
+    totals = hours.sum(axis=1)
+    inner = totals[1:-1] if weeks > 4 else totals
+    return Cascade(
+        hurst=_NO_MEMORY if memory is None else float(np.clip(memory.median, _NO_MEMORY, 0.95)),
+        weeks=np.sort(inner).tolist(),
+        calendar={table: _shares(*np.concatenate(pairs, axis=1)) for table, pairs in seen.items()},
+        halves=[_halved(clock, HOUR / 2**level) for level in range(_HALVINGS)],
+    )
+
+
+def generate_arrivals(cascade: Cascade, jobs: int, random: np.random.Generator) -> Floats:
+    """So many arrivals, in whole seconds since a Monday at midnight, in ascending order."""
+    counts = {(0, _HOURS): _weekly(cascade, jobs, random)}
+    for first, middle, last, table in _splits():
+        whole = counts.pop((first, last))
+        part = _split(cascade.calendar.get(table), whole, random)
+        counts[first, middle], counts[middle, last] = part, whole - part
+    cells = np.concatenate([np.arange(len(count)) * _HOURS + hour for (hour, _), count in counts.items()])
+    count = np.concatenate(list(counts.values()))
+    cells, count = cells[count > 0], count[count > 0]
+    for shares in cascade.halves:
+        part = _split(shares, count, random)
+        cells = np.concatenate([2 * cells, 2 * cells + 1])
+        count = np.concatenate([part, count - part])
+        cells, count = cells[count > 0], count[count > 0]
+    times = (np.repeat(cells, count) + random.random(jobs)) * (HOUR / 2**_HALVINGS)
+    return np.floor(np.sort(times))
+
+
+def _splits() -> list[tuple[int, int, int, str]]:
+    """How a week is divided: first hour, middle and last of each part, and the table that tells how.
+
+    Days are told apart by their place in the week, hours by their place in a working day or a day of rest.
+    """
+    splits, parts = [], [(0, _HOURS)]
+    while parts:
+        first, last = parts.pop(0)
+        if last - first > 24:
+            middle, table = first + 24 * ((last - first + 24) // 48), f"days {first // 24}-{last // 24}"
+        elif last - first > 1:
+            rest = "rest" if first // 24 >= _WEEKEND else "work"
+            middle, table = first + (last - first) // 2, f"{rest} {first % 24}-{(last - 1) % 24 + 1}"
+        else:
+            continue
+        splits.append((first, middle, last, table))
+        parts += [(first, middle), (middle, last)]
+    return splits
+
+
+def _weekly(cascade: Cascade, jobs: int, random: np.random.Generator) -> Integers:
+    """The number of jobs of each week, so many in all."""
+    weeks = max(1, round(jobs / max(float(np.mean(cascade.weeks)), 1.0)))
+    noise = fractional_gaussian_noise(weeks, cascade.hurst, random)
+    ranks = (np.argsort(np.argsort(noise)) + 0.5) / weeks
+    wanted = np.quantile(cascade.weeks, ranks) + 1e-9
+    wanted *= jobs / wanted.sum()
+    counts = np.floor(wanted).astype(np.int64)
+    counts[np.argsort(counts - wanted, kind="stable")[: jobs - counts.sum()]] += 1
+    return counts
+
+
+def _halved(clock: Floats, length: float) -> Shares:
+    """How jobs spread over the halves of intervals of some length."""
+    halves, count = np.unique(np.floor(clock / (length / 2)), return_counts=True)
+    _, whole = np.unique(halves // 2, return_inverse=True)
+    return _shares(np.bincount(whole, count), np.bincount(whole, count * (halves % 2 == 0)))
+
+
+def _class(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    large = np.floor(np.log2(np.maximum(counts, 1))).astype(np.int64) + _SMALL - 2
+    return np.where(counts <= _SMALL, counts, large)
+
+
+def _shares(whole: NDArray[np.int64], part: NDArray[np.int64]) -> Shares:
+    """What part of how many, in classes of how many; of many shares, evenly spread ones are kept."""
+    filled = whole > 0
+    share, number = (part[filled] / whole[filled]), _class(whole[filled].astype(np.int64))
+    order = np.lexsort((share, number))
+    share, number = share[order], number[order]
+    classes: list[int] = []
+    shares: list[float] = []
+    for each in np.unique(number).tolist():
+        inside = share[number == each]
+        if len(inside) > _MOST_SHARES:
+            inside = np.quantile(inside, (np.arange(_MOST_SHARES) + 0.5) / _MOST_SHARES, method="nearest")
+        classes += [each] * len(inside)
+        shares += np.round(inside, 4).tolist()
+    return Shares(classes, shares)
+
+
+def _split(shares: Shares | None, whole: Integers, random: np.random.Generator) -> Integers:
+    """How many of each number of jobs go to the first half; a class never seen is like the nearest."""
+    if shares is None or not shares.classes:
+        return random.binomial(whole, 0.5)
+    seen, first, count = np.unique(shares.classes, return_index=True, return_counts=True)
+    nearest = np.abs(seen - np.arange(_CLASSES)[:, None]).argmin(axis=1)
+    row = nearest[_class(whole)]
+    chosen = first[row] + (_stratified(row, random) * count[row]).astype(np.int64)
+    drawn = np.floor(np.array(shares.shares)[chosen] * whole + random.random(len(whole)))
+    return np.clip(drawn, 0, whole).astype(np.int64)
+
+
+def _stratified(groups: Integers, random: np.random.Generator) -> Floats:
+    """A uniform number for each place, spread evenly within its group: one in each of equal strata."""
+    order = np.lexsort((random.random(len(groups)), groups))
+    _, codes, count = np.unique(groups, return_inverse=True, return_counts=True)
+    rank = np.empty(len(groups))
+    rank[order] = np.arange(len(groups))
+    rank -= (np.cumsum(count) - count)[codes]
+    return (rank + random.random(len(groups))) / count[codes]

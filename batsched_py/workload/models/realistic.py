@@ -1,0 +1,107 @@
+"""Workloads like a log in all that Minh and Wolters ask for, with users who can be replayed with feedback."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Self
+
+import numpy as np
+from msgspec import Meta, Struct
+
+from batsched_py.errors import InputError
+from batsched_py.workload.description.bags import DELTA, Bags, contiguous_bags
+from batsched_py.workload.description.load import machine_of
+from batsched_py.workload.description.selection import characterised, requested
+from batsched_py.workload.models.bag_cuts import BagCuts, cut_bags, fit_bag_cuts
+from batsched_py.workload.models.base import LearningModel, Progress
+from batsched_py.workload.models.cascade import Cascade, fit_cascade, generate_arrivals
+from batsched_py.workload.models.mixture import Scale, fit_mixture
+from batsched_py.workload.models.owners import Owners, draw_owners, fit_owners
+from batsched_py.workload.models.requests import Requests, draw_requests, fit_requests
+from batsched_py.workload.models.shapes import Shapes, draw_shapes, fit_shapes
+from batsched_py.workload.swf import Floats, Integers, SwfLog
+from batsched_py.workload.wall_clock import wall_clock
+
+
+class RealisticParameters(Struct):
+    """All that the model learns of a log."""
+
+    source: str
+    machine: int
+    arrivals: Cascade
+    bags: BagCuts
+    shapes: Shapes
+    owners: Owners
+    requests: Requests
+
+
+@dataclass
+class Realistic(LearningModel):
+    """Long memory, bursts, cycles, bags of tasks, and run times that go with sizes, as in a log.
+
+    The four stages of Minh and Wolters: clusters of run times by a mixture of Gaussians, parallelism, bags
+    of tasks, and their combination; with arrivals, users and estimates of its own. It learns from the jobs
+    that completed, ran for some time and asked for processors.
+    """
+
+    name = "realistic"
+
+    run_times: Annotated[Scale, Meta(description="What the Gaussians are fitted to.")] = "log"
+    parameters: RealisticParameters | None = field(default=None, init=False)
+
+    def fit(self, log: SwfLog, progress: Progress | None = None) -> Self:
+        """Learn from a log."""
+        jobs = characterised(log)
+        if len(jobs) < 2:
+            raise InputError(f"{log.path or 'the log'}: too few jobs that ran to learn from: {len(jobs)}")
+        bags = contiguous_bags(jobs)
+        mixture = fit_mixture(jobs.run_time, self.run_times, progress)
+        self.parameters = RealisticParameters(
+            source=Path(log.path).name,
+            machine=machine_of(log) or int(requested(jobs).max()),
+            arrivals=fit_cascade(wall_clock(jobs, jobs.submit)),
+            bags=fit_bag_cuts(jobs.submit, bags),
+            shapes=fit_shapes(jobs, bags, mixture),
+            owners=fit_owners(jobs.submit, jobs.user, jobs.group, bags),
+            requests=fit_requests(jobs.run_time, jobs.requested_time),
+        )
+        return self
+
+    def generate(self, jobs: int, seed: int) -> SwfLog:
+        """A log like the one that was learned from."""
+        learned = self.parameters
+        if learned is None:
+            raise InputError("the model realistic learns from a log; give it one")
+        random = np.random.default_rng(seed)
+        submit = generate_arrivals(learned.arrivals, jobs, random)
+        bags = cut_bags(learned.bags, submit, random)
+        users = draw_owners(learned.owners, submit, bags, random)
+        run_times, sizes, clusters = draw_shapes(learned.shapes, bags, users, random)
+        longest = np.maximum.reduceat(run_times, bags.starts)
+        requests = draw_requests(learned.requests, longest, random)
+        executables = _programs(np.stack([users, sizes, clusters]), submit, bags)
+        columns = {
+            "submit": submit,
+            "run_time": run_times,
+            "allocated_processors": np.repeat(sizes, bags.sizes),
+            "requested_processors": np.repeat(sizes, bags.sizes),
+            "requested_time": np.repeat(requests, bags.sizes),
+            "user": np.repeat(users, bags.sizes),
+            "group": np.repeat(np.array(learned.owners.groups)[users - 1], bags.sizes),
+            "executable": np.repeat(executables, bags.sizes),
+        }
+        return self.log_of(columns, learned.machine, seed, learned.source)
+
+
+def _programs(shapes: Integers, submit: Floats, bags: Bags) -> Integers:
+    """A program for each bag: the same for all bags of a user with the same size and cluster of run times.
+
+    Two such bags that follow each other within delta would be one, so they take turns between two programs.
+    """
+    codes = np.unique(shapes, axis=1, return_inverse=True)[1].ravel()
+    in_time = bags.first(submit)[1:] - bags.last(submit)[:-1] <= DELTA
+    clash = np.concatenate([[False], in_time & (codes[1:] == codes[:-1])])
+    clashes = np.cumsum(clash)
+    before = np.maximum.accumulate(np.where(clash, 0, clashes))
+    return np.unique(2 * codes + (clashes - before) % 2, return_inverse=True)[1] + 1

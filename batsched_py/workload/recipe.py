@@ -1,0 +1,63 @@
+"""Logs as a plan writes them: a file or a model, and changes.
+
+{file = "HPC2N.swf.gz", changes = ["period start=2003-01-01 end=2003-02-01", "load factor=1.2"]}
+{model = "lublin", jobs = 10000, seed = 1, types = "batch"}
+{model = "realistic", like = "HPC2N.swf.gz", jobs = 50000, seed = 3}
+{model = "realistic", fitted = "hpc2n.json", jobs = 50000, seed = 3}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from batsched_py.errors import InputError
+from batsched_py.workload.changes import change_log
+from batsched_py.workload.models import MODELS, LearningModel, Model
+from batsched_py.workload.models.saved import load_model
+from batsched_py.workload.sources import read_log
+from batsched_py.workload.swf import SwfLog
+
+
+def log_from_recipe(recipe: Mapping[str, Any], folder: str | Path = "") -> SwfLog:
+    """The log that a recipe describes; its files are relative to ``folder``.
+
+    A recipe has either a ``file``, which may need a ``kind``, or a ``model`` with its options, ``jobs``, a
+    ``seed`` (0 by default), and ``like`` or ``fitted`` if it learns. ``changes`` are done at last.
+    """
+    rest = dict(recipe)
+    changes = rest.pop("changes", [])
+    if not (isinstance(changes, list) and all(isinstance(change, str) for change in changes)):
+        raise InputError(f'changes must be a list of texts like "load factor=1.2", not {changes!r}')
+    if ("file" in rest) == ("model" in rest):
+        raise InputError(f"a log needs either a file or a model, not {', '.join(recipe) or 'nothing'}")
+    log = _read(rest, Path(folder)) if "file" in rest else _generated(rest, Path(folder))
+    return change_log(log, changes)
+
+
+def _read(recipe: dict[str, Any], folder: Path) -> SwfLog:
+    file, kind = recipe.pop("file"), recipe.pop("kind", None)
+    if recipe:
+        raise InputError(f"{file}: a file has no option {next(iter(recipe))!r}; it knows kind and changes")
+    return read_log(folder / file, kind)
+
+
+def _generated(recipe: dict[str, Any], folder: Path) -> SwfLog:
+    name, seed = recipe.pop("model"), recipe.pop("seed", 0)
+    jobs = recipe.pop("jobs", None)
+    if not isinstance(jobs, int) or jobs < 1:
+        raise InputError(f"model {name!r}: say how many jobs it shall generate, as in jobs = 10000")
+    like, fitted = recipe.pop("like", None), recipe.pop("fitted", None)
+    return _model(name, recipe, folder, like, fitted).generate(jobs, seed)
+
+
+def _model(name: str, options: dict[str, Any], folder: Path, like: str | None, fitted: str | None) -> Model:
+    model = MODELS.create(name, options)
+    if not isinstance(model, LearningModel):
+        if like or fitted:
+            raise InputError(f"model {name!r} learns from no log; leave out {'like' if like else 'fitted'}")
+        return model
+    if (like is None) == (fitted is None):
+        raise InputError(f"model {name!r} learns from a log: give either like = LOG or fitted = FILE")
+    return load_model(folder / fitted, options) if fitted else model.fit(read_log(folder / str(like)))

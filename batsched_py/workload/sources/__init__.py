@@ -1,0 +1,64 @@
+"""Getting a log: one kind of file a module, found by name or by how a file's name ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from batsched_py.errors import InputError
+from batsched_py.plugins import Registry
+from batsched_py.workload.sources.base import Source
+from batsched_py.workload.swf import SwfLog
+
+#: The known kinds of files.
+SOURCES = Registry[Source](
+    "kind of log",
+    Source,  # type: ignore[type-abstract]
+    package="batsched_py.workload.sources",
+    group="batsched_py.sources",
+)
+
+__all__ = ["SOURCES", "Source", "read_log", "source_of", "write_log"]
+
+
+def source_of(path: str | Path, kind: str | None = None, options: Mapping[str, str] | None = None) -> Source:
+    """The kind of a file: the one that is named, else by how its name ends, else by how the file begins."""
+    if kind is None:
+        kind = _by_ending(path) or _by_beginning(Path(path))
+    if kind is None:
+        known = ", ".join(f"{name} ({', '.join(cls.endings)})" for name, cls in SOURCES.all().items())
+        raise InputError(f"{path}: what kind of log is it? Say which; known are {known}")
+    return SOURCES.create(kind, options or {})
+
+
+def read_log(path: str | Path, kind: str | None = None, options: Mapping[str, str] | None = None) -> SwfLog:
+    """Read a log from a file of any known kind."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file")
+    return source_of(path, kind, options).read(path)
+
+
+def write_log(
+    path: str | Path, log: SwfLog, kind: str | None = None, options: Mapping[str, str] | None = None
+) -> dict[str, int]:
+    """Write a log to a file of any known kind; tells what such a file cannot keep, counted by kind."""
+    source = source_of(path, kind, options)
+    try:
+        source.write(Path(path), log)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    return source.lost(log)
+
+
+def _by_ending(path: str | Path) -> str | None:
+    name = Path(path).name.lower()
+    return next((kind for kind, cls in SOURCES.all().items() if name.endswith(cls.endings)), None)
+
+
+def _by_beginning(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        beginning = file.read(4096)
+    return next((kind for kind, cls in SOURCES.all().items() if cls().recognises(beginning)), None)

@@ -1,0 +1,112 @@
+"""What accounting logs of batch systems have in common: names, moments, and records that cannot be used."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.errors import InputError
+from batsched_py.workload.sources.quantities import distinct_texts
+from batsched_py.workload.swf import Integers, SwfLog, swf_log
+
+_log = logging.getLogger(__name__)
+
+_SHOWN: Final = 3
+#: Columns that are numbers in a log and names elsewhere, with the key of the header that tells the names.
+NAMED: Final = {
+    "user": "User",
+    "group": "Group",
+    "executable": "Executable",
+    "queue": "Queue",
+    "partition": "Partition",
+}
+
+
+@dataclass
+class Account:
+    """What happened to the records of a file on their way into a log."""
+
+    path: Path
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Records that are not jobs of the log, by the reason."""
+    guessed: Counter[str] = field(default_factory=Counter)
+    bad: dict[int, str] = field(default_factory=dict)
+    """What is wrong with which line, counted from 1."""
+
+    def blame(self, line: int, reason: str, kind: str) -> None:
+        """A line that makes no sense."""
+        self.bad[line] = reason
+        self.left_out[kind] += 1
+
+    def log(self, columns: Mapping[str, NDArray[Any]], header: Mapping[str, str], **rest: Any) -> SwfLog:
+        """The log, with a warning about bad lines; an error when there is no job."""
+        if self.bad:
+            shown = [f"line {line}: {self.bad[line]}" for line in sorted(self.bad)[:_SHOWN]]
+            shown += ["..."] if len(self.bad) > _SHOWN else []
+            what = f"{len(self.bad)} bad line{'s' if len(self.bad) > 1 else ''} ({'; '.join(shown)})"
+            if len(columns["submit"]):
+                _log.warning("%s: left out: %s", self.path, what)
+        else:
+            what = "it has none"
+        if not len(columns["submit"]):
+            raise InputError(f"{self.path}: no record of a finished job: {what}")
+        return swf_log(
+            columns,
+            header=dict(header),
+            path=str(self.path),
+            left_out=dict(self.left_out),
+            guessed={kind: count for kind, count in self.guessed.items() if count},
+            **rest,
+        )
+
+
+def numbered(names: NDArray[Any]) -> tuple[Integers, str]:
+    """A number for each name, from 1 in the order of appearance, -1 for no name; and lines that tell them."""
+    codes, distinct = distinct_texts(names)
+    named = [text for text in distinct if text]
+    numbers = {text: number for number, text in enumerate(named, start=1)} | {"": -1}
+    lines = [f"{number} {text}" for text, number in numbers.items() if text]
+    return np.array([numbers[text] for text in distinct], dtype=np.int64)[codes], "\n".join(lines)
+
+
+def names_of(log: SwfLog, column: str) -> NDArray[Any]:
+    """The names behind the numbers of a column, as the header tells them; else the numbers, none for -1."""
+    names = {-1: ""}
+    for line in log.header.get(NAMED[column], "").split("\n"):
+        number, _, name = line.strip().partition(" ")
+        if number.isdigit() and name.strip():
+            names[int(number)] = name.strip().split()[0]
+    distinct, codes = np.unique(getattr(log, column), return_inverse=True)
+    return np.array([names.get(number, str(number)) for number in distinct.tolist()])[codes]
+
+
+def named_columns(columns: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Integers], dict[str, str]]:
+    """Numbers for columns of names, and the header that tells which is which."""
+    numbers, header = {}, {}
+    for column, names in columns.items():
+        numbers[column], lines = numbered(names)
+        if lines:
+            header[NAMED[column]] = lines
+    return numbers, header
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The time zone of this name."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise InputError(f"there is no time zone {name!r}; give one like Europe/Stockholm") from None
+
+
+def most_in_use(starts: NDArray[Any], ends: NDArray[Any], sizes: NDArray[Any]) -> int:
+    """The most processors that are in use at once; those of a job that ends are free for one that starts."""
+    order = np.lexsort((np.repeat([1, 0], len(starts)), np.concatenate([starts, ends])))
+    return int(np.cumsum(np.concatenate([sizes, -sizes])[order]).max(initial=0))

@@ -1,0 +1,266 @@
+"""What PBS and Torque remember of jobs: accounting logs, one line for everything that happens to a job."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from batsched_py.workload.sources.accounting import (
+    Account,
+    most_in_use,
+    named_columns,
+    names_of,
+    zone_named,
+)
+from batsched_py.workload.sources.base import Source, lost_of, read_text
+from batsched_py.workload.sources.quantities import duration, memory, written_duration
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.wall_clock import on_clock, start_of
+
+COMPLETED: Final = 1
+FAILED: Final = 0
+CANCELLED: Final = 5
+#: How a shell tells of a program that was ended by SIGTERM or SIGKILL; PBS adds 256 instead of 128.
+_TERMINATED: Final = (256 + 15, 256 + 9, 128 + 15, 128 + 9)
+_LINE: Final = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);([A-Za-z]);([^;]*);(.*)")
+_PIECE: Final = 10_000
+_NEVER_STARTED: Final = "job was deleted before it started, which says nothing of its size"
+
+
+@dataclass(frozen=True)
+class Pbs(Source):
+    """Accounting logs of PBS and Torque. Each record ``E``, the end of a job's execution, is a job.
+
+    A job that was run again has an ``E`` record for each time, and the later one names the earlier one as its
+    preceding job. Of jobs that were deleted before they started, the logs say too little. Beyond the format
+    the log has the columns ``id``, ``exit_status``, ``gpus`` and ``nodes``.
+    """
+
+    name = "pbs"
+    endings = (".pbs", ".acct")
+
+    zone: Annotated[str, Meta(description="Time zone of the machine.")] = "UTC"
+
+    def read(self, path: Path) -> SwfLog:
+        """Read a log."""
+        account = Account(path)
+        records = [
+            record for line, text in enumerate(read_text(path).split("\n"), start=1)
+            if (record := _record(text, line, account)) is not None
+        ]  # fmt: skip
+        if not records:
+            return account.log({"submit": np.empty(0)}, {})
+        columns = {name: _array([record[name] for record in records]) for name in records[0]}
+        origin = float(columns["submit"].min())
+        columns["submit"] = columns["submit"] - origin
+        named, names = named_columns(
+            {column: columns.pop(column) for column in ("user", "group", "executable", "queue")}
+        )
+        more = {name: columns.pop(name) for name in ("id", "exit_status", "gpus", "nodes")}
+        starts = columns["submit"] + columns["wait"]
+        sizes = columns["allocated_processors"]
+        account.guessed["size of the machine: the most processors that were in use at once"] = 1
+        header = {
+            "Version": "2.2",
+            "Computer": "PBS",
+            "UnixStartTime": f"{origin:.0f}",
+            "TimeZoneString": self.zone,
+            "MaxProcs": str(max(most_in_use(starts, starts + columns["run_time"], sizes), int(sizes.max()))),
+            **names,
+        }
+        columns["preceding_job"] = _preceding(more["id"], columns["submit"])
+        return account.log(columns | named, header, more=more)
+
+    def write(self, path: Path, log: SwfLog) -> None:
+        """Write an ``E`` record for each job."""
+        names = {column: names_of(log, column) for column in ("user", "group", "executable", "queue")}
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            for first in range(0, len(log), _PIECE):
+                piece = np.arange(first, min(first + _PIECE, len(log)))
+                named = {column: values[piece] for column, values in names.items()}
+                file.writelines(self._lines(log.select(piece), named))
+
+    def _lines(self, log: SwfLog, names: dict[str, NDArray[Any]]) -> list[str]:
+        origin = start_of(log) or 0
+        starts = origin + log.submit + np.maximum(log.wait, 0)
+        ends = starts + log.run_time
+        queued = (origin + log.submit).astype(np.int64)
+        gpus = log.more.get("gpus", np.zeros(len(log), dtype=np.int64))
+        statuses = np.select([log.status == COMPLETED, log.status == CANCELLED], [0, _TERMINATED[0]], 1)
+        fields: dict[str, list[Any]] = {
+            "user": names["user"].tolist(),
+            "group": names["group"].tolist(),
+            "jobname": names["executable"].tolist(),
+            "queue": names["queue"].tolist(),
+            "ctime": queued.tolist(),
+            "qtime": queued.tolist(),
+            "etime": queued.tolist(),
+            "start": starts.astype(np.int64).tolist(),
+            "Resource_List.ncpus": log.requested_processors.tolist(),
+            "Resource_List.walltime": [_clock(time) for time in log.requested_time.tolist()],
+            "Resource_List.pmem": [
+                f"{size:.0f}kb" if size > 0 else "" for size in log.requested_memory.tolist()
+            ],
+            "Resource_List.ngpus": [count or "" for count in gpus.tolist()],
+            "end": ends.astype(np.int64).tolist(),
+            "Exit_status": statuses.tolist(),
+            "resources_used.ncpus": log.processors.tolist(),
+            "resources_used.walltime": [_clock(time) for time in log.run_time.tolist()],
+        }
+        texts = [
+            [f"{key}={value}" if value != "" else "" for value in column] for key, column in fields.items()
+        ]
+        moments = on_clock(np.round(ends), zone_named(self.zone)).astype("datetime64[s]").astype(str).tolist()
+        ids = log.more.get("id", log.job_number).tolist()
+        return [
+            f"{time[5:7]}/{time[8:10]}/{time[:4]} {time[11:]};E;{name};{' '.join(filter(None, row))}\n"
+            for time, name, row in zip(moments, ids, zip(*texts, strict=True), strict=True)
+        ]
+
+    def lost(self, log: SwfLog) -> dict[str, int]:
+        """What else was known."""
+        columns = ("average_cpu_time", "used_memory", "partition")
+        return lost_of(log, columns, kept=("id", "exit_status", "gpus"))
+
+    def recognises(self, beginning: bytes) -> bool:
+        """The first line is a record."""
+        return _LINE.match(beginning.split(b"\n")[0].decode(errors="replace")) is not None
+
+
+def _record(text: str, line: int, account: Account) -> dict[str, Any] | None:
+    """What an ``E`` record says; nothing for other lines."""
+    if not text.strip():
+        return None
+    parts = _LINE.match(text.rstrip("\r"))
+    if parts is None:
+        account.blame(line, "not DATE TIME;TYPE;JOB;TEXT", "not a record")
+        return None
+    if parts[2] != "E":
+        kind = _NEVER_STARTED if parts[2] == "D" and "Exit_status" not in text else "record that ends no job"
+        account.left_out[kind] += 1
+        return None
+    fields = dict(pair.partition("=")[::2] for pair in parts[4].split())
+    try:
+        start, end = float(fields["start"]), float(fields["end"])
+        queued = float(fields.get("qtime") or fields.get("ctime") or fields["etime"])
+    except (KeyError, ValueError) as error:
+        what = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+        account.blame(line, what, "a time is missing or no number")
+        return None
+    requested = _requested(fields)
+    allocated = (
+        _known(fields.get("resources_used.ncpus")) or _exec_slots(fields.get("exec_host", "")) or requested
+    )
+    if allocated <= 0:
+        account.guessed["size of a job that says none: 1"] += 1
+        allocated = requested = 1
+    used = duration(fields.get("resources_used.walltime", ""))
+    run_time = used if used >= 0 else end - start
+    limit = duration(fields.get("Resource_List.walltime", ""))
+    exit_status = int(fields.get("Exit_status", "0").lstrip("+") or 0)
+    return {
+        "submit": queued,
+        "wait": max(start - queued, 0.0),
+        "run_time": max(run_time, 0.0),
+        "allocated_processors": allocated,
+        "average_cpu_time": _share(duration(fields.get("resources_used.cput", "")), allocated),
+        "used_memory": _share(memory(fields.get("resources_used.mem", ""))[0], allocated),
+        "requested_processors": requested if requested > 0 else allocated,
+        "requested_time": limit if limit > 0 else -1.0,
+        "requested_memory": _requested_memory(fields, requested or allocated),
+        "status": _status(exit_status, run_time, limit),
+        "user": fields.get("user", ""),
+        "group": fields.get("group", ""),
+        "executable": fields.get("jobname", ""),
+        "queue": fields.get("queue", ""),
+        "id": parts[3],
+        "exit_status": exit_status,
+        "gpus": _known(fields.get("Resource_List.ngpus"))
+        or _in_chunks(fields.get("Resource_List.select", ""), "ngpus"),
+        "nodes": _known(fields.get("Resource_List.nodect")),
+    }
+
+
+def _array(values: list[Any]) -> NDArray[Any]:
+    return np.array(values, dtype=object if isinstance(values[0], str) else None)
+
+
+def _status(exit_status: int, run_time: float, limit: float) -> int:
+    """Ended by a signal at its limit is a failure, before it a cancellation."""
+    if exit_status == 0:
+        return COMPLETED
+    return CANCELLED if exit_status in _TERMINATED and not (0 < limit <= run_time) else FAILED
+
+
+def _requested(fields: dict[str, str]) -> int:
+    """Processors asked for, in the dialects there are: ``ncpus``, ``select`` of PBS, ``nodes`` of Torque."""
+    if "Resource_List.select" in fields:
+        return _in_chunks(fields["Resource_List.select"], "ncpus")
+    if "Resource_List.nodes" in fields:
+        return _in_chunks(fields["Resource_List.nodes"], "ppn")
+    return _known(fields.get("Resource_List.ncpus") or fields.get("Resource_List.procs"))
+
+
+def _in_chunks(text: str, key: str) -> int:
+    """The sum over chunks like ``2:ncpus=8:ngpus=1+1``; one processor goes without saying."""
+    total = 0
+    for chunk in filter(None, text.split("+")):
+        count, *rest = chunk.split(":")
+        values = dict(part.partition("=")[::2] for part in rest)
+        otherwise = 0 if key == "ngpus" else 1
+        total += (int(count) if count.isdigit() else 1) * int(values.get(key) or otherwise)
+    return total
+
+
+def _exec_slots(text: str) -> int:
+    """Processors in ``n1/0+n1/1`` (one each) or ``n1/0*8+n2/0*8`` or ``n1/0-7``."""
+    total = 0
+    for place in filter(None, text.split("+")):
+        slots = place.partition("/")[2]
+        first, dash, last = slots.partition("-")
+        _, star, count = slots.partition("*")
+        if star:
+            total += int(count) if count.isdigit() else 1
+        else:
+            total += int(last) - int(first) + 1 if dash and first.isdigit() and last.isdigit() else 1
+    return total
+
+
+def _requested_memory(fields: dict[str, str], size: int) -> float:
+    """Kilobytes for each processor."""
+    each = memory(fields.get("Resource_List.pmem", ""))[0]
+    return each if each > 0 else _share(memory(fields.get("Resource_List.mem", ""))[0], size)
+
+
+def _share(amount: float, size: int) -> float:
+    return round(amount / size, 2) if amount >= 0 and size > 0 else -1.0
+
+
+def _known(text: str | None) -> int:
+    return int(text) if text is not None and text.isdigit() else 0
+
+
+def _clock(seconds: float) -> str:
+    if seconds < 0:
+        return ""
+    hours = int(seconds // 3600)
+    return f"{hours:02}:{written_duration(seconds % 3600)[3:]}"
+
+
+def _preceding(ids: np.ndarray, submit: np.ndarray) -> np.ndarray:
+    """For each execution of a job but the first, the number that the one before it has in the log."""
+    number = np.empty(len(ids), dtype=np.int64)
+    number[np.argsort(submit, kind="stable")] = np.arange(1, len(ids) + 1)
+    last: dict[str, int] = {}
+    preceding = np.full(len(ids), -1, dtype=np.int64)
+    for position in np.argsort(number):
+        name = str(ids[position])
+        preceding[position] = last.get(name, -1)
+        last[name] = int(number[position])
+    return preceding

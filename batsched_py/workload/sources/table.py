@@ -1,0 +1,260 @@
+"""Tables with named columns: CSV, and Parquet where pyarrow is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from batsched_py.errors import InputError
+from batsched_py.workload.sources.accounting import NAMED, Account, numbered, zone_named
+from batsched_py.workload.sources.base import Source, read_text
+from batsched_py.workload.swf import COLUMNS, SwfLog
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TIMES: Final = ("submit", "start", "end")
+_HEADER: Final = b"batsched-py header"
+_PIECE: Final = 50_000
+
+
+@dataclass(frozen=True)
+class Table(Source):
+    """A table in CSV with one job a row. The names of its columns are those of the log.
+
+    Needed are submit, run_time or start and end, and requested_processors or allocated_processors. Others are
+    wait, requested_time, user, group, executable, queue, partition, status and so on; columns of other names
+    are kept beside the log. Times are numbers of seconds, or dates. Users, groups, executables, queues and
+    partitions may be names.
+    """
+
+    name = "csv"
+    endings: ClassVar[tuple[str, ...]] = (".csv",)
+
+    columns: Annotated[
+        str, Meta(description="What the file calls columns, like submit:SubmitTime,user:Owner.")
+    ] = ""
+    zone: Annotated[str, Meta(description="Time zone of dates that have none.")] = "UTC"
+
+    def read(self, path: Path) -> SwfLog:
+        """Read a log."""
+        table, header = self._load(path)
+        return self._log(table, Account(path), header)
+
+    def write(self, path: Path, log: SwfLog) -> None:
+        """Write a log: the comments of its header, then the columns of which anything is known."""
+        columns = _known(log)
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            for key, value in log.header.items():
+                file.writelines(f"# {key}: {line}\n" for line in value.split("\n"))
+            file.write(",".join(columns) + "\n")
+            for piece in _pieces(columns):
+                piece.to_csv(file, header=False, index=False)
+
+    def lost(self, log: SwfLog) -> dict[str, int]:
+        """A table has room for everything."""
+        return {}
+
+    def recognises(self, beginning: bytes) -> bool:
+        """The first line names the columns."""
+        names = beginning.split(b"\n")[0].strip().split(b",")
+        return b"submit" in names
+
+    def _load(self, path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
+        import pandas as pd
+
+        text = read_text(path)
+        header: dict[str, str] = {}
+        skipped = 0
+        while text.startswith("#"):
+            comment, _, text = text.partition("\n")
+            key, _, value = comment[1:].strip().partition(": ")
+            header[key] = f"{header[key]}\n{value}" if key in header else value
+            skipped += 1
+        try:
+            table = pd.read_csv(StringIO(text), skipinitialspace=True, keep_default_na=False, na_values=[""])
+        except (ValueError, pd.errors.ParserError) as error:
+            raise InputError(f"{path}: not a table in CSV: {error}") from None
+        return table.assign(line=np.arange(len(table)) + skipped + 2), header
+
+    def _names(self) -> dict[str, str]:
+        names = {}
+        for pair in filter(None, self.columns.split(",")):
+            ours, colon, theirs = pair.partition(":")
+            if not colon or ours not in (*COLUMNS, "start", "end"):
+                raise InputError(
+                    f"columns={self.columns}: write NAME:COLUMN, where NAME is one of {', '.join(COLUMNS)}"
+                )
+            names[theirs] = ours
+        return names
+
+    def _log(self, table: pd.DataFrame, account: Account, header: dict[str, str]) -> SwfLog:
+        table = table.rename(columns=self._names())
+        _check_columns(table, account.path)
+        times = {name: self._moments(table, name) for name in _TIMES if name in table}
+        numbers = {
+            name: _numbers(table[name]) for name in COLUMNS
+            if name in table and name not in (*NAMED, "submit")
+        }  # fmt: skip
+        run_time = numbers["run_time"] if "run_time" in numbers else times["end"] - times["start"]
+        good = np.ones(len(table), dtype=bool)
+        for name, column in {"submit": times["submit"], "run_time": run_time, **numbers}.items():
+            for row in np.flatnonzero(np.isnan(column) & good).tolist():
+                account.blame(
+                    int(table["line"].iloc[row]),
+                    f"{name} is no number or time",
+                    f"{name} is no number or time",
+                )
+            good &= ~np.isnan(column)
+        dated = _is_dated(table["submit"])
+        origin = float(np.floor(times["submit"][good].min())) if dated and good.any() else 0.0
+        columns: dict[str, NDArray[Any]] = numbers | {
+            "submit": times["submit"] - origin,
+            "run_time": run_time,
+        }
+        if "start" in times and "wait" not in columns:
+            columns["wait"] = times["start"] - times["submit"]
+        header = ({"UnixStartTime": f"{origin:.0f}", "TimeZoneString": self.zone} if dated else {}) | header
+        for name in NAMED:
+            if name in table:
+                columns[name], lines = _codes(table[name])
+                header = header | ({NAMED[name]: lines} if lines else {})
+        more = {
+            name: table[name].to_numpy() for name in table
+            if name not in (*COLUMNS, *_TIMES, "line")
+        }  # fmt: skip
+        return account.log(
+            {name: column[good] for name, column in columns.items()},
+            header,
+            more={name: column[good] for name, column in more.items()},
+        )
+
+    def _moments(self, table: pd.DataFrame, name: str) -> NDArray[np.float64]:
+        """Seconds: numbers as they are, dates as Unix time."""
+        import pandas as pd
+
+        column = table[name]
+        if not _is_dated(column):
+            return _numbers(column)
+        moments = pd.DatetimeIndex(pd.to_datetime(column, errors="coerce", format="mixed"))
+        if moments.tz is None:
+            moments = moments.tz_localize(
+                zone_named(self.zone),
+                ambiguous=np.ones(len(moments), dtype=bool),
+                nonexistent="shift_forward",
+            )
+        naive = moments.tz_convert("UTC").tz_localize(None)
+        return ((naive - pd.Timestamp(0)) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Parquet(Table):
+    """A table in Parquet, with the same columns as one in CSV; needs pyarrow."""
+
+    name = "parquet"
+    endings = (".parquet",)
+
+    def _load(self, path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
+        arrow = _pyarrow()
+        try:
+            table = arrow.read_table(path)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{path}: not a table in Parquet: {' '.join(str(error).split())[:200]}"
+            ) from None
+        kept = (table.schema.metadata or {}).get(_HEADER)
+        header = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
+        frame = table.to_pandas()
+        return frame.assign(line=np.arange(len(frame)) + 1), header
+
+    def write(self, path: Path, log: SwfLog) -> None:
+        """Write a log; its header goes into the metadata of the table."""
+        arrow = _pyarrow()
+        import pyarrow
+
+        columns = _known(log)
+        first = next(_pieces(columns))
+        schema = pyarrow.Schema.from_pandas(first, preserve_index=False)
+        schema = schema.with_metadata({_HEADER: msgspec.json.encode(log.header)})
+        with arrow.ParquetWriter(path, schema) as writer:
+            for piece in _pieces(columns):
+                writer.write_table(pyarrow.Table.from_pandas(piece, schema, preserve_index=False))
+
+    def recognises(self, beginning: bytes) -> bool:
+        """Such files begin with a magic word."""
+        return beginning.startswith(b"PAR1")
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError(
+            "Parquet needs pyarrow; install it with: pip install 'batsched-py[models]'"
+        ) from None
+    return pyarrow.parquet
+
+
+def _check_columns(table: pd.DataFrame, path: Path) -> None:
+    names = set(table.columns)
+    if "submit" not in names:
+        missing = "submit"
+    elif not ("run_time" in names or {"start", "end"} <= names):
+        missing = "run_time, nor start and end"
+    elif not names & {"requested_processors", "allocated_processors"}:
+        missing = "requested_processors or allocated_processors"
+    else:
+        return
+    raise InputError(
+        f"{path}: there is no column {missing}; say what it is called with columns=submit:SubmitTime,..."
+    )
+
+
+def _known(log: SwfLog) -> dict[str, NDArray[Any]]:
+    """The columns of which anything is known."""
+    columns = {name: getattr(log, name) for name in COLUMNS}
+    known = {name: column for name, column in columns.items() if (column != -1).any()}
+    return {name: _whole(column) for name, column in (known | log.more).items()}
+
+
+def _pieces(columns: dict[str, NDArray[Any]]) -> Iterator[pd.DataFrame]:
+    """The table, piece by piece."""
+    import pandas as pd
+
+    for first in range(0, len(columns["submit"]), _PIECE):
+        yield pd.DataFrame({name: column[first : first + _PIECE] for name, column in columns.items()})
+
+
+def _whole(column: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers are written without a fraction."""
+    if column.dtype.kind == "f" and len(column) and (column == np.floor(column)).all():
+        return column.astype(np.int64)
+    return column
+
+
+def _is_dated(column: pd.Series) -> bool:
+    import pandas as pd
+
+    return not pd.api.types.is_numeric_dtype(column) and bool(np.isnan(_numbers(column)).all())
+
+
+def _numbers(column: pd.Series) -> NDArray[np.float64]:
+    import pandas as pd
+
+    return pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+
+
+def _codes(column: pd.Series) -> tuple[NDArray[np.int64], str]:
+    """Numbers as they are, names numbered."""
+    numbers = _numbers(column)
+    if not np.isnan(numbers[~column.isna().to_numpy()]).any():
+        return np.nan_to_num(numbers, nan=-1).astype(np.int64), ""
+    return numbered(column.fillna("").astype(str).to_numpy())

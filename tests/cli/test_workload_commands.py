@@ -1,0 +1,184 @@
+"""The commands about workloads as their users see them: convert, describe, change, generate, fit, compare."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from batsched_py.cli.main import batsched_py
+from batsched_py.workload.sources import read_log
+
+COMMANDS = ["change", "changes", "compare", "convert", "describe", "fit", "generate", "models"]
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(batsched_py, [str(argument) for argument in arguments])
+
+
+def output(*arguments: str | Path) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def error(*arguments: str | Path) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+@pytest.fixture
+def sample(root: Path) -> Path:
+    return root / "workloads" / "sample.swf"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_teaches_by_example(name: str) -> None:
+    assert f"batsched-py {name}" in output(name, "--help").partition("Examples:")[2]
+
+
+# --- convert -------------------------------------------------------------------------------------
+
+
+def test_convert_counts_what_is_lost(sample: Path, tmp_path: Path) -> None:
+    lines = output("convert", sample, tmp_path / "sample.json").splitlines()
+    assert lines[0] == f"{tmp_path / 'sample.json'}: 3,000 jobs"
+    assert "  lost: 3,000 x wait" in lines
+    assert json.loads((tmp_path / "sample.json").read_text())["nb_res"] == 64
+
+
+def test_convert_anonymises(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text("submit,run_time,requested_processors,user\n0,1,1,alice\n1,1,1,bob\n")
+    output("convert", tmp_path / "jobs.csv", tmp_path / "named.swf")
+    output("convert", tmp_path / "jobs.csv", tmp_path / "jobs.swf", "--anonymise", "3")
+    assert "alice" in (tmp_path / "named.swf").read_text()
+    assert "alice" not in (tmp_path / "jobs.swf").read_text()
+
+
+def test_convert_is_told_kinds_and_options(tmp_path: Path) -> None:
+    (tmp_path / "dump").write_text("t;x\n")
+    assert "what kind of log is it?" in error("convert", tmp_path / "dump", tmp_path / "x.swf")
+    (tmp_path / "dump").write_text("t,run_time,requested_processors\n2024-01-01,5,1\n")
+    output(
+        "convert", tmp_path / "dump", tmp_path / "out", "--from", "csv", "--to", "swf",
+        "-i", "columns=submit:t", "-i", "zone=Europe/Paris",
+    )  # fmt: skip
+    assert "; UnixStartTime: 1704063600" in (tmp_path / "out").read_text()
+
+
+# --- describe ------------------------------------------------------------------------------------
+
+
+def test_describe_prints_what_matters(sample: Path) -> None:
+    text = output("describe", sample)
+    for words in (
+        "utilization",
+        "Hurst parameter",
+        "spatial burstiness",
+        "share of jobs, contiguous",
+        "per key",
+    ):
+        assert words in text
+
+
+def test_describe_prints_json(sample: Path) -> None:
+    known = json.loads(output("describe", sample, "--json"))
+    assert known["load"]["jobs"] == 3000
+    assert set(known["burstiness"]["temporal"]) >= {"15 min", "30 min"}
+
+
+def test_describe_writes_a_page(sample: Path, tmp_path: Path) -> None:
+    output("describe", sample, "-o", tmp_path / "pages" / "sample.html")
+    assert (tmp_path / "pages" / "sample.html").read_text().startswith("<!doctype html>")
+
+
+def test_describe_of_nothing(tmp_path: Path) -> None:
+    assert "there is no such file" in error("describe", tmp_path / "nowhere.swf")
+
+
+# --- change --------------------------------------------------------------------------------------
+
+
+def test_change_does_steps_in_order_and_tells_them(sample: Path, tmp_path: Path) -> None:
+    text = output(
+        "change", sample, tmp_path / "out.swf", "first", "jobs=100", "load", "factor=2", "by=run-times"
+    )
+    assert text.splitlines() == [
+        "  first jobs=100: 100 of 3000 jobs kept",
+        "  load factor=2.0 by=run-times: jobs that followed each other may overlap",
+        f"{tmp_path / 'out.swf'}: 100 jobs",
+    ]
+    assert len(read_log(tmp_path / "out.swf")) == 100
+
+
+def test_change_writes_parts(sample: Path, tmp_path: Path) -> None:
+    text = output("change", sample, tmp_path / "part.swf.gz", "--parts", "28d")
+    assert text.splitlines()[1:] == [
+        f"{tmp_path / f'part-{number}.swf.gz'}: {len(read_log(tmp_path / f'part-{number}.swf.gz')):,} jobs"
+        for number in (1, 2)
+    ]
+
+
+def test_changes_are_listed_and_described() -> None:
+    assert output("changes").splitlines()[-1].startswith("users ")
+    assert "by=arrivals|run-times|sizes" in output("changes", "load")
+
+
+# --- generate, fit, compare ----------------------------------------------------------------------
+
+
+def test_generate_writes_a_log_that_can_be_simulated(tmp_path: Path) -> None:
+    text = output(
+        "generate", "lublin", "-n", "200", "--seed", "1", "-o", tmp_path / "l.swf", "-p", "types=batch"
+    )
+    assert text.startswith(f"{tmp_path / 'l.swf'}: 200 jobs in ")
+    output("run", "-w", tmp_path / "l.swf", "-s", "easy", "-e", tmp_path / "easy")
+
+
+def test_fit_then_generate_is_generate_like(sample: Path, tmp_path: Path) -> None:
+    output("fit", "naive", "--like", sample, "-o", tmp_path / "naive.json")
+    output("generate", "naive", "--model", tmp_path / "naive.json", "-n", "50", "-o", tmp_path / "a.swf")
+    output("generate", "naive", "--like", sample, "-n", "50", "-o", tmp_path / "b.swf")
+    assert (tmp_path / "a.swf").read_text() == (tmp_path / "b.swf").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["generate", "naive", "-n", "5", "-o", "x.swf"], "give --like LOG or --model FILE"),
+        (["generate", "lublin", "--like", "a", "-n", "5", "-o", "x.swf"], "learns from no log"),
+        (["generate", "naive", "--like", "a", "--model", "b", "-n", "5", "-o", "x.swf"], "give one of them"),
+        (["generate", "lublin", "-n", "5", "-o", "x.xyz"], "what kind of log is it?"),
+        (["generate", "magic", "-n", "5", "-o", "x.swf"], "there is no model 'magic'"),
+        (["fit", "lublin", "--like", "a.swf", "-o", "x.json"], "has its parameters already"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: list[str], message: str) -> None:
+    assert message in error(*arguments)
+
+
+def test_a_fitted_model_of_another_name_is_refused(sample: Path, tmp_path: Path) -> None:
+    output("fit", "naive", "--like", sample, "-o", tmp_path / "naive.json")
+    message = error(
+        "generate", "slots", "--model", tmp_path / "naive.json", "-n", "5", "-o", tmp_path / "x.swf"
+    )
+    assert "this is a model naive, not slots" in message
+
+
+def test_compare_prints_a_column_for_each_model(sample: Path) -> None:
+    text = output("compare", sample, "naive", "slots", "--seeds", "1")
+    (head,) = [line for line in text.splitlines() if "naive" in line]
+    assert head.split() == ["log", "naive", "slots", "tolerance"]
+    (row,) = [line for line in text.splitlines() if "spatial entropy" in line]
+    assert "✗" in row
+
+
+def test_models_are_listed_and_described() -> None:
+    assert [line.split()[0] for line in output("models").splitlines()] == [
+        "lublin", "minh-wolters", "naive", "realistic", "slots",
+    ]  # fmt: skip
+    assert "-p speed=float" in output("models", "slots")

@@ -1,0 +1,54 @@
+"""How like their logs generated ones are: many seeds, so these are slow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batsched_py.workload.description import characterised
+from batsched_py.workload.description.likeness import DISTANCES, TOLERANCES, failures, likeness, portrait
+from batsched_py.workload.models import MODELS, LearningModel
+from batsched_py.workload.sources import read_log
+
+LOGS = ["HPC2N-2002-2.2-cln", "LLNL-Thunder-2007-1.1-cln"]
+CHECKS = {*TOLERANCES, *DISTANCES}
+
+
+def failed(log: Path, model: str, seeds: int) -> dict[str, int]:
+    """How many seeds fail each check."""
+    real = read_log(log)
+    learner = MODELS.create(model, {})
+    assert isinstance(learner, LearningModel)
+    learner.fit(real)
+    original = portrait(real)
+    jobs = len(characterised(real))
+    copies = [likeness(original, portrait(learner.generate(jobs, seed))) for seed in range(seeds)]
+    return dict(failures(original, copies))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOGS)
+def test_realistic_logs_are_like_the_original(shared: Path, name: str) -> None:
+    assert failed(shared / "logs" / f"{name}.swf.gz", "realistic", 10) == dict.fromkeys(CHECKS, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOGS)
+def test_naive_logs_fail_every_check(shared: Path, name: str) -> None:
+    assert failed(shared / "logs" / f"{name}.swf.gz", "naive", 10) == dict.fromkeys(CHECKS, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOGS)
+def test_the_published_model_has_too_few_jobs_in_bags(shared: Path, name: str) -> None:
+    found = failed(shared / "logs" / f"{name}.swf.gz", "minh-wolters", 3)
+    assert found["jobs in bags"] == 3
+    assert found["spatial entropy"] == 0
+
+
+def test_a_log_is_like_itself(root: Path) -> None:
+    original = portrait(read_log(root / "workloads" / "sample.swf"))
+    same = likeness(original, original)
+    assert set(failures(original, [same]).values()) == {0}
+    assert set(same.distances.values()) == {0}
