@@ -13,6 +13,7 @@ PyMODINIT_FUNC PyInit__native() {
         prepare_hosts(module.get());
         prepare_jobs();
         prepare_running(module.get());
+        prepare_columns(module.get());
         prepare_queue(module.get());
         prepare_ledger(module.get());
         prepare_cluster(module.get());

@@ -1,14 +1,14 @@
 // The waiting jobs (batsched_py/ledger/queue.py is their specification).
 //
 // Places, gaps and the counting of new jobs follow the Python class step by step, because they decide which
-// jobs a policy sees as new. Orders, and searches with many candidates, are left to that class: it finds what
-// it needs under the same names here.
+// jobs a policy sees as new. Orders are left to that class: it finds what it needs under the same names here.
 #pragma once
+#include "columns.hpp"
 #include "hosts.hpp"
 #include "jobs.hpp"
 
 inline PyObject *name_append, *name_remove, *name_shorten, *name_estimates;
-inline Py_ssize_t few_candidates, open_gaps;
+inline Py_ssize_t open_gaps;
 
 class JobQueue {
 public:
@@ -19,7 +19,6 @@ public:
     std::vector<int64_t> sizes;  // of the jobs; beyond all hosts where there is a gap
     std::vector<double> estimates;
     Py_ssize_t first = 0, most = 64, nb_new = 0;
-    Py_ssize_t patience = 200'000;  // so many are looked at one by one before numpy is loaded for many
 
     template <class Function>
     void each_ref(Function function) {
@@ -127,7 +126,7 @@ private:
     }
 };
 
-// A search among few candidates, each of which is looked at when its turn has come.
+// A search among candidates, each of which is looked at when its turn has come.
 class Search {
 public:
     struct Candidate {
@@ -138,13 +137,14 @@ public:
 
     Ref queue, free, condition;
     std::vector<Candidate> candidates;
-    size_t next = 0;
 
     PyObject* find() {
         const FreeHosts& hosts = of<FreeHosts>(free.get());
-        while (next < candidates.size()) {
-            const Candidate& one = candidates[next++];
-            if (one.size <= hosts.count && meets(one) && of<JobQueue>(queue.get()).waits(job_id(one.job.get()))) {
+        asked_ = false;  // what was found has changed what is harmless
+        while (next_ < candidates.size()) {
+            size_t place = next_++;
+            const Candidate& one = candidates[place];
+            if (one.size <= hosts.count && meets(place) && of<JobQueue>(queue.get()).waits(job_id(one.job.get()))) {
                 return Py_NewRef(one.job.get());
             }
         }
@@ -152,10 +152,41 @@ public:
     }
 
 private:
-    bool meets(const Candidate& one) const {
+    static constexpr size_t kFew = 4;  // asking of so many at once takes as long as of one after another
+    size_t next_ = 0;
+    bool columns_ = true;  // whether the condition can be asked of columns
+    bool asked_ = false;   // whether it was, of all that are left
+    size_t asked_from_ = 0;
+    std::vector<double> answers_;
+
+    bool meets(size_t place) {
         if (!condition.is_some()) return true;
-        Ref size = from_int(one.size), estimate = from_double(one.estimate);
+        if (!asked_ && columns_ && candidates.size() - place >= kFew) ask(place);
+        if (asked_) return answers_[place - asked_from_] != 0;
+        Ref size = from_int(candidates[place].size), estimate = from_double(candidates[place].estimate);
         return is_true(call(condition.get(), size.get(), estimate.get()).get());
+    }
+
+    void ask(size_t place) {
+        std::vector<double> sizes, estimates;
+        for (size_t each = place; each < candidates.size(); ++each) {
+            sizes.push_back(static_cast<double>(candidates[each].size));
+            estimates.push_back(candidates[each].estimate);
+        }
+        size_t length = sizes.size();
+        Ref size = new_column(std::move(sizes)), estimate = new_column(std::move(estimates));
+        PyObject* both[] = {size.get(), estimate.get()};
+        Ref answer(PyObject_Vectorcall(condition.get(), both, 2, nullptr));
+        if (!answer) {
+            if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+            PyErr_Clear();
+        }
+        columns_ = asked_ = is_a<Column>(answer.get()) && of<Column>(answer.get()).truth &&
+                            of<Column>(answer.get()).values.size() == length;
+        if (asked_) {
+            asked_from_ = place;
+            answers_ = std::move(of<Column>(answer.get()).values);
+        }
     }
 };
 
@@ -168,19 +199,14 @@ inline Ref where(PyObject* self, PyObject* free, PyObject* condition, PyObject* 
         Ref made(checked(make_box<Search>(&Box<Search>::type)));
         Search& search = of<Search>(made.get());
         int64_t widest = checked_of<FreeHosts>(free).count;
-        Py_ssize_t count = 0, most = std::max(few_candidates, queue.patience);
-        for (Py_ssize_t index = begin; index < end && count < most; ++index) {
+        for (Py_ssize_t index = begin; index < end; ++index) {
             if (queue.sizes[index] > widest) continue;
             search.candidates.push_back({Ref::to(queue.at(index)), queue.sizes[index], queue.estimates[index]});
-            ++count;
         }
-        if (count < most) {
-            if (count >= few_candidates) queue.patience -= count;
-            search.queue = Ref::to(self);
-            search.free = Ref::to(free);
-            search.condition = Ref::to(condition);
-            return made;
-        }
+        search.queue = Ref::to(self);
+        search.free = Ref::to(free);
+        search.condition = Ref::to(condition);
+        return made;
     }
     return call(above(Box<JobQueue>::type, self, "where").get(), free, condition, score,
                 only_new ? Py_True : Py_False);
@@ -192,7 +218,6 @@ inline void prepare_queue(PyObject* module) {
     name_shorten = checked(PyUnicode_InternFromString("shorten"));
     name_estimates = checked(PyUnicode_InternFromString("estimates"));
     Ref python(checked(PyImport_ImportModule("batsched_py.ledger.queue")));
-    few_candidates = 3 * as_int(attribute(python.get(), "FEW").get());  // asking is cheaper here
     open_gaps = as_int(attribute(python.get(), "GAPS").get());
 
     PyTypeObject& search = box_type<Search>("batsched_py._native.Search", "A search.", nullptr);

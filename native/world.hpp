@@ -263,12 +263,12 @@ inline void go_on(PyObject* self, PyObject* batsim, PyObject* process, PyObject*
 }
 
 struct Submitter {
-    Ref jobs, agenda, submit, done, to_come;
+    Ref jobs, agenda, submit, done, to_come, run;
     Py_ssize_t next = 0;
 
     template <class Function>
     void each_ref(Function function) {
-        for (Ref* ref : {&jobs, &agenda, &submit, &done, &to_come}) function(*ref);
+        for (Ref* ref : {&jobs, &agenda, &submit, &done, &to_come, &run}) function(*ref);
     }
 };
 
@@ -277,7 +277,8 @@ inline void plan_submission(PyObject* self, double now) {
     Agenda& agenda = of<Agenda>(submitter.agenda.get());
     if (submitter.next < PyList_GET_SIZE(submitter.jobs.get())) {
         double time = job_submission(checked_job(PyList_GET_ITEM(submitter.jobs.get(), submitter.next)));
-        agenda.put(std::max(time, now), 0, Ref(checked(PyObject_GetAttr(self, name_run))).get(), Py_None);
+        if (!submitter.run) submitter.run = Ref(checked(PyObject_GetAttr(self, name_run)));
+        agenda.put(std::max(time, now), 0, submitter.run.get(), Py_None);
     } else {
         agenda.put(now, 1, submitter.done.get(), Py_None);
     }
