@@ -9,6 +9,7 @@ PYTHON5 ?= $(shell for p in python3.13 python3.12 $$(pyenv root 2>/dev/null)/ver
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1 \
 	&& { echo $$p; break; }; done)
 BIN := .venv/bin
+CORE := hatch_build.py $(wildcard native/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test test-slow lint bench clean
@@ -42,11 +43,11 @@ $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "no working Python >= 3.11 found; try: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 
-.venv/core.stamp: pyproject.toml | $(BIN)/python
+.venv/core.stamp: pyproject.toml $(CORE) | $(BIN)/python
 	$(PIP) -e .
 	@touch $@
 
-.venv/dev.stamp: pyproject.toml requirements-peers.txt | $(BIN)/python
+.venv/dev.stamp: pyproject.toml requirements-peers.txt $(CORE) | $(BIN)/python
 	$(PIP) -e '.[dev]'
 	$(PIP) --no-deps -r requirements-peers.txt
 	@touch $@ .venv/core.stamp

@@ -1,12 +1,17 @@
 """The least that scheduling a log costs in plain Python: EASY on counts of hosts, and nothing else.
 
 No hosts, no events, no messages, no files, no checks: a yardstick for the real thing.
+
+python benchmarks/bare_loop.py LOG.swf.gz HOSTS
 """
 
 from __future__ import annotations
 
+import gzip
+import sys
 from bisect import insort
 from heapq import heappop, heappush
+from math import inf
 
 #: Submission, size, run time, walltime.
 BareJob = tuple[float, int, float, float]
@@ -69,3 +74,23 @@ def easy(jobs: list[BareJob], hosts: int) -> list[float]:
                 waiting.append(job)
         queue = waiting
     return starts
+
+
+def read(log: str) -> list[BareJob]:
+    """The jobs of an SWF log without a bad line, with the walltimes that ``batsched-py run`` gives them."""
+    jobs = []
+    with gzip.open(log, "rt") if log.endswith(".gz") else open(log) as lines:
+        for line in lines:
+            if not line.startswith(";") and (fields := line.split()):
+                size, run_time = int(fields[4]), float(fields[3])
+                if size <= 0:
+                    size = int(fields[7])
+                if size > 0:
+                    walltime = max(float(fields[8]), 2 * run_time) or inf
+                    jobs.append((float(fields[1]), size, run_time, walltime))
+    jobs.sort(key=lambda job: job[0])
+    return jobs
+
+
+if __name__ == "__main__":
+    print(sum(easy(read(sys.argv[1]), int(sys.argv[2]))))

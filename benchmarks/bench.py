@@ -25,6 +25,9 @@ def main() -> None:
         line.measure(HPC2N, 240, rounds=2)
     else:
         line.measure(ROOT / "workloads" / "sample.swf", 64, rounds=5)
+    line.synthetic()
+    print("\nThe same jobs on few hosts and on many:")
+    line.widths()
     print("\nTime per job against the length of the queue:")
     policies.main()
     print("\nWorkloads:")

@@ -1,57 +1,111 @@
-"""The whole line from a log to written files, as a multiple of the bare loop in the same process."""
+"""The whole line from a log to written files, as whole processes, against bare loops on the same log."""
 
 from __future__ import annotations
 
+import os
 import resource
+import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from time import process_time
 
-from batsched_py.decision.process import DecisionProcess
-from batsched_py.schedulers.easy import Easy
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.outputs import Outputs
-from batsched_py.simulator.platform import Platform
-from batsched_py.workload.swf import LOG_SPEED, read_swf, swf_to_workload
-from benchmarks.bare_loop import easy
+from batsched_py import core
+from benchmarks.synthetic import curie_like, ricc_like, scaled
+
+HERE = Path(__file__).resolve().parent
+
+#: What a run is called, and what chooses it.
+CORES = {"pure Python": "1", "compiled": "0"} if core.compiled else {"pure Python": "1"}
 
 
-def run(log: Path, hosts: int, prefix: str) -> None:
-    """Read a log, simulate it under EASY, write the files."""
-    workload = swf_to_workload(read_swf(log))
-    batsim = Batsim(Platform.homogeneous(hosts), [workload], outputs=Outputs(prefix))
-    simulate(batsim, DecisionProcess(Easy()))
+def cpu_seconds(command: str | list[str], **environment: str) -> float:
+    """The processor time of a command with all its children."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    variables = os.environ | {"PYTHONPATH": str(HERE.parent)} | environment
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    subprocess.run(
+        command,
+        env=variables,
+        shell=isinstance(command, str),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def best_of(rounds: int, *actions: Callable[[], object]) -> list[float]:
-    """The least seconds of processor time that each action takes, all of them in turn in each round."""
-    least = [float("inf")] * len(actions)
-    for _ in range(rounds):
-        for place, action in enumerate(actions):
-            began = process_time()
-            action()
-            least[place] = min(least[place], process_time() - began)
-    return least
+def run(log: Path, hosts: int, folder: Path, *options: str) -> list[str]:
+    """The command that reads a log, simulates it under EASY and writes the files."""
+    command = [
+        sys.executable,
+        "-m",
+        "batsched_py",
+        "run",
+        "-w",
+        str(log),
+        "--hosts",
+        str(hosts),
+        "-s",
+        "easy",
+    ]
+    return [*command, "-e", str(folder / "out"), *options]
+
+
+def bare_cpp(folder: Path) -> Path | None:
+    """The loop in C++, compiled where a compiler is."""
+    compiler = os.environ.get("CXX", "c++")
+    program = folder / "bare_loop"
+    if shutil.which(compiler) is None:
+        return None
+    done = subprocess.run([compiler, "-std=c++20", "-O2", str(HERE / "bare_loop.cpp"), "-o", str(program)])
+    return program if done.returncode == 0 else None
 
 
 def measure(log: Path, hosts: int, rounds: int) -> None:
-    """Print a line for a log."""
-    workload = swf_to_workload(read_swf(log))
-    bare = [
-        (
-            job.submission_time,
-            job.size,
-            workload.profiles[job.profile].seconds([LOG_SPEED]),
-            job.walltime,
-        )
-        for job in workload.jobs
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        ours, loop = best_of(rounds, lambda: run(log, hosts, f"{folder}/out"), lambda: easy(bare, hosts))
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"{log.name}: {len(bare):,} jobs on {hosts} hosts, EASY: run {ours:.2f} s, bare loop {loop:.2f} s, "
-        f"ratio {ours / loop:.1f}, {1e6 * ours / len(bare):.0f} us a job, at most {memory:.0f} MB"
-    )
+    """Print what each way to simulate a log takes, and its ratio to the bare loop in Python."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program = bare_cpp(folder)
+        bare = [sys.executable, str(HERE / "bare_loop.py"), str(log), str(hosts)]
+        least: dict[str, float] = {}
+
+        def note(what: str, seconds: float) -> None:
+            least[what] = min(least.get(what, seconds), seconds)
+
+        for _ in range(rounds):
+            note("bare loop", cpu_seconds(bare))
+            if program is not None:
+                unpack = "gzip -dc" if log.suffix == ".gz" else "cat"
+                note("bare loop in C++", cpu_seconds(f"{unpack} {log} | {program} {hosts}"))
+            for what, pure in CORES.items():
+                note(what, cpu_seconds(run(log, hosts, folder), BATSCHED_PY_PURE=pure))
+                users = run(log, hosts, folder, "--users", "think-time", "--sessions", "arrival:60")
+                if rounds > 2:
+                    note(f"{what}, think-time", cpu_seconds(users, BATSCHED_PY_PURE=pure))
+    print(f"{log.name} on {hosts:,} hosts, EASY, whole processes:")
+    for what, seconds in least.items():
+        print(f"  {what:24}{seconds:7.2f} s, {seconds / least['bare loop']:5.2f} times the bare loop")
+
+
+def widths() -> None:
+    """Print the time per job on few hosts and on many, for the same jobs scaled alike."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        logs = {
+            hosts: scaled(folder / f"{hosts}.swf", hosts, unit) for hosts, unit in ((100, 1), (93_300, 933))
+        }
+        for what, pure in CORES.items():
+            few, many = (
+                min(cpu_seconds(run(log, hosts, folder), BATSCHED_PY_PURE=pure) for _ in range(3))
+                for hosts, log in logs.items()
+            )
+            print(f"  {what:24}93,300 hosts {many:.2f} s, 100 hosts {few:.2f} s, ratio {many / few:.2f}")
+
+
+def synthetic() -> None:
+    """Print what wide machines and long queues take."""
+    with tempfile.TemporaryDirectory() as name:
+        measure(curie_like(Path(name, "curie-like.swf")), 93_312, rounds=1)
+        measure(ricc_like(Path(name, "ricc-like.swf")), 8_192, rounds=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from batsched_py.core import fastest
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.jobs import Host, Job
@@ -16,11 +17,11 @@ class Workbench:
 
     def __init__(self, hosts: int, estimate: Callable[[Job], float] | None = None, now: float = 0.0) -> None:
         begins = SimulationBegins([Host(number, f"h{number}") for number in range(hosts)])
-        self.ledger = Ledger(begins)
+        self.ledger = fastest(Ledger)(begins)
         if estimate is not None:
             self.ledger.estimate = estimate
         self.said = Said()
-        self.cluster = Cluster(self.ledger, self.said, begins.hosts)
+        self.cluster = fastest(Cluster)(self.ledger, self.said, begins.hosts)
         self.cluster.now = now
 
     def submit(self, *jobs: Job) -> None:

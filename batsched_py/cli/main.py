@@ -107,9 +107,24 @@ class OneLine(logging.Formatter):
         return f"batsched-py: {record.levelname.lower()}: {' '.join(record.getMessage().split())}"
 
 
+def _show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked:
+        from batsched_py.core import describe
+
+        click.echo(f"batsched-py {__version__} ({describe()})")
+        ctx.exit()
+
+
 @click.group("batsched-py", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("-v", "--verbose", is_flag=True, help="Log what is done, and show where errors come from.")
-@click.version_option(__version__, prog_name="batsched-py")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and which core is in use, and exit.",
+)
 def batsched_py(verbose: bool) -> None:
     """A workbench for research on HPC job scheduling, compatible with Batsim.
 

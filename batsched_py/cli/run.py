@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
@@ -51,6 +52,7 @@ def command(experiment: Experiment, prefix: str, as_json: bool) -> None:
     batsim, process = sides(experiment, workloads, prefix)
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
     results = batsim.outputs.results
+    gc.freeze()  # what was read lives until the end, no search for garbage need look at it
     with shown("jobs", lambda: (results.nb_jobs, nb_jobs)):
         simulate(batsim, process)
     overview = Overview.of(experiment, batsim, time.perf_counter() - began)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 
+from batsched_py.core import fastest
 from batsched_py.decision.desk import SubmissionDesk
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
@@ -18,6 +19,9 @@ from batsched_py.users.base import User
 
 #: A submission or an end with its time, or any other event as it is.
 Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
+
+#: The policy's method, its view, what it has said, what it has heard, and who is to hear of ends.
+Alone = tuple[Callable[[Cluster], None], Cluster, Said, list[Heard], list[Callable[[RunningJob], None]]]
 
 
 class DecisionProcess:
@@ -54,7 +58,7 @@ class DecisionProcess:
         """Take part in a simulation that is about to begin, of which this is the ledger."""
         scheduler = self.scheduler
         self._ledger = ledger
-        self._cluster = Cluster(
+        self._cluster = fastest(Cluster)(
             ledger,
             self._said,
             begins.hosts,
@@ -117,6 +121,22 @@ class DecisionProcess:
             raise self._blame(broken) from None
         return self._take()
 
+    def alone(self) -> Alone | None:
+        """What a loop needs that asks the policy itself, in place of :meth:`decide`, and hears for it.
+
+        Nothing where anybody else takes part in what is decided.
+        """
+        if self._desk is not None or self.scheduling_delay or type(self) is not DecisionProcess:
+            return None
+        return self.scheduler.schedule, self._cluster, self._said, self._heard, self._said.listeners
+
+    def fail(self, error: Exception, now: float) -> None:
+        """The policy was asked and has raised this."""
+        self._now = now
+        if isinstance(error, RuleBroken):
+            raise self._blame(error) from None
+        raise self._excuse(error) from error
+
     def _decide_with_users(self, desk: SubmissionDesk, now: float) -> list[Effect]:
         """Let users act and the scheduler decide, and again while what it decides makes users act at once.
 
@@ -152,19 +172,22 @@ class DecisionProcess:
         except RuleBroken:
             raise
         except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            raise PolicyError(
-                f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
-                f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
-            ) from error
+            raise self._excuse(error) from error
         if self._said.broken is not None:
             raise self._said.broken
         self._ledger.settle()
-        self._heard = []
+        self._heard.clear()
 
     def _take(self) -> list[Effect]:
         decisions, self._said.decisions = self._said.decisions, []
         return decisions
+
+    def _excuse(self, error: Exception) -> PolicyError:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return PolicyError(
+            f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
+            f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+        )
 
     def _blame(self, broken: RuleBroken) -> PolicyError:
         culprit = f"scheduler {self.scheduler.name!r}" + (" or a user" if self.users else "")
@@ -208,7 +231,7 @@ class DecisionProcess:
     def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
         if not events or not isinstance(events[0], ev.SimulationBegins):
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
-        self.join(events[0], Ledger(events[0]))
+        self.join(events[0], fastest(Ledger)(events[0]))
         return events[1:]
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from batsched_py.core import fastest
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.plugins import PYBATSIM
@@ -101,7 +102,7 @@ class PyBatsimProcess:
         return reply
 
     def _begin(self, begins: ev.SimulationBegins) -> None:
-        self._ledger = Ledger(begins)
+        self._ledger = fastest(Ledger)(begins)
 
     def _converse(self, request: bytes) -> bytes:
         """What the scheduler answers to a request."""

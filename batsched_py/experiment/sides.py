@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
 
+from batsched_py.core import fastest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.experiment.value import Actors, Choice, Experiment, Machine, Scenario, Workloads
@@ -83,7 +84,7 @@ def new_batsim(
         platform,
         workloads,
         scenario.settings,
-        outputs(prefix, scenario.traces_machine_states),
+        (fastest(Outputs) if outputs is Outputs else outputs)(prefix, scenario.traces_machine_states),
         scenario.ignore_communication,
         scenario.energy,
         [read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events],

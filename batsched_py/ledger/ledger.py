@@ -45,6 +45,8 @@ class Ledger:
     Each method that takes a decision down checks it first, and raises :class:`RuleBroken` with the rule.
     """
 
+    _Queue, _Running, _FreeHosts = JobQueue, Running, FreeHosts
+
     def __init__(
         self,
         begins: ev.SimulationBegins,
@@ -55,11 +57,11 @@ class Ledger:
         self.hosts = HostSet.range(len(begins.hosts))
         """Those that compute."""
         self.nb_hosts = len(begins.hosts)
-        self.queue = JobQueue()
+        self.queue = self._Queue()
         self.unfit: dict[str, Job] = {}
         """Jobs that wait and ask for no host, or for more than there are."""
-        self.running = Running()
-        self.free = FreeHosts(self.hosts)
+        self.running = self._Running()
+        self.free = self._FreeHosts(self.hosts)
         self.unavailable = NOWHERE
         """The hosts that were taken away, whatever runs on them."""
         self.all_available = True

@@ -23,10 +23,10 @@ else:
 Condition = Callable[[Any, Any], Any]
 
 #: Fewer jobs than this are gone through one by one.
-_FEW = 96
+FEW = 96
 
 #: So many gaps more than there are jobs are left open.
-_GAPS = 32
+GAPS = 32
 
 
 class Waiting:
@@ -122,7 +122,7 @@ class JobQueue:
         jobs = self._jobs
         first = max(self._first, len(jobs) - self.nb_new) if only_new else self._first
         score = score or self._score
-        if score is None and len(jobs) - first < _FEW:
+        if score is None and len(jobs) - first < FEW:
             for job, estimate in zip(jobs[first:], self._estimates[first:], strict=True):
                 if (
                     job is not None
@@ -205,7 +205,7 @@ class JobQueue:
             while jobs[place] is None:
                 place -= 1
             self._shorten(place + 1)
-        elif end - self._first > 2 * len(self._place) + _GAPS:
+        elif end - self._first > 2 * len(self._place) + GAPS:
             self._close_gaps()
         return estimate
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
 from batsched_py.ledger.queue import Floats, Waiting
 from batsched_py.ledger.running import RunningJob
 from batsched_py.schedulers.cluster import Cluster, Order
@@ -81,6 +79,8 @@ def unicep(waiting: Waiting, now: float) -> Floats:
     By Tang et al. like :func:`wfp3`. Their machine has no job of one host, for which the formula divides by
     zero; here it counts like one of two hosts.
     """
+    import numpy as np
+
     return -(now - waiting.submission) / (np.log2(np.maximum(waiting.size, 2)) * waiting.estimate)
 
 
@@ -91,6 +91,8 @@ def f1(waiting: Waiting, now: float) -> Floats:
     "Obtaining dynamic scheduling policies with simulation and machine learning", SC 2017. Times below one
     second count as one second.
     """
+    import numpy as np
+
     length: Floats = np.log10(np.maximum(waiting.estimate, 1))
     age: Floats = np.log10(np.maximum(waiting.submission, 1))
     return length * waiting.size + 870 * age
@@ -114,6 +116,8 @@ class FairShare:
     def __call__(self, waiting: Waiting, now: float) -> Floats:
         """The use of each job's user up to now."""
         users, numbers = waiting.user, self._cluster.queue.users
+        import numpy as np
+
         use = np.zeros(len(numbers))
         for running in self._cluster.running:
             if running.job.user in numbers:

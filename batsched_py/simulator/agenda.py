@@ -27,6 +27,9 @@ class Agenda:
         """The number of the last action that was put down."""
         self._cancelled: set[int] = set()
 
+    def __len__(self) -> int:
+        return len(self.heap)
+
     def at(self, time: float, action: Action, argument: Any = None) -> int:
         """Put an action down; the number it gets, which is never 0, is what :meth:`cancel` wants."""
         self.count += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from batsched_py.ledger.ledger import Effect, Ledger
 from batsched_py.protocol import events as ev
@@ -28,6 +28,12 @@ class Audience(Listener, Protocol):
 
     def join(self, begins: ev.SimulationBegins, ledger: Ledger) -> None:
         """A simulation is about to begin, of which this is the ledger."""
+
+    def alone(self) -> tuple[Any, ...] | None:
+        """What a compiled loop needs to ask the policy itself; nothing where it must not."""
+
+    def fail(self, error: Exception, now: float) -> None:
+        """The policy, which was asked by a compiled loop, has raised this."""
 
     def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened; it is in the ledger already."""

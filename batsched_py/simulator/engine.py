@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from batsched_py.core import fastest
 from batsched_py.errors import Deadlock, RuleBroken
 from batsched_py.ledger.ledger import Effect
 from batsched_py.ledger.running import RunningJob
@@ -49,9 +50,9 @@ class Batsim:
         energy: bool = False,
         events: Sequence[Sequence[ev.Event]] = (),
     ) -> None:
-        self.outputs = Outputs(None) if outputs is None else outputs
+        self.outputs = fastest(Outputs)(None) if outputs is None else outputs
         self._settings = settings
-        self._world = World(
+        self._world = fastest(World)(
             Setup(platform, workloads, settings, ignore_communication, energy, events), self.outputs
         )
         self.machines = self._world.machines
@@ -59,8 +60,6 @@ class Batsim:
         self._agenda = self._world.agenda
         self._decisions: deque[ev.Event] = deque()
         self._reply_now = 0.0
-        self._ready = True
-        """Whether the decision process is; while it thinks, it is not."""
         self._ended = False
 
     # --- in one process --------------------------------------------------------------------------
@@ -77,29 +76,19 @@ class Batsim:
         effects = audience.decide(0.0)
         while not agenda.instant_is_over():
             agenda.happen()
-        self._carry_out(effects)
-        heap = agenda.heap
-        while heap or world.news:
-            if world.news and self._ready and (not heap or heap[0][0] > agenda.clock or heap[0][1] == 1):
-                world.told()
-                effects = audience.decide(agenda.now)
-                if effects or agenda.now > agenda.clock:
-                    self._carry_out(effects)
-                if on_decisions is not None:
-                    on_decisions()
-            else:
-                agenda.happen()
+        self.carry_out(effects)
+        world.go_on(self, audience, on_decisions)
         self._check_end()
         audience.hear(ev.SimulationEnds(time=agenda.now))
         world.end()
 
-    def _carry_out(self, effects: list[Effect]) -> None:
+    def carry_out(self, effects: list[Effect]) -> None:
         """Carry decisions out, now or when the time has come that was told as now."""
         world, agenda = self._world, self._agenda
         if not world.news:
             agenda.give_notices()
         if agenda.now > agenda.clock:
-            self._ready = False
+            self._world.ready = False
             agenda.at(agenda.now, self._carry_out_late, effects)
             return
         start = world.runner.start
@@ -112,7 +101,7 @@ class Batsim:
     def _carry_out_late(self, effects: list[Effect]) -> None:
         for effect in effects:
             self._world.carry_out(effect)
-        self._ready = True
+        self._world.ready = True
 
     # --- by messages -----------------------------------------------------------------------------
 
@@ -136,7 +125,7 @@ class Batsim:
             if not self._world.news:
                 self._agenda.give_notices()
             self._read(reply)
-            self._ready = False
+            self._world.ready = False
             self._go_on_deciding(None)
         return self._next_request()
 
@@ -173,7 +162,7 @@ class Batsim:
         if self._reply_now > self._agenda.clock:
             self._agenda.at(self._reply_now, self._be_ready)
         else:
-            self._ready = True
+            self._world.ready = True
 
     def _decide(self, decision: ev.Event) -> None:
         """Take a decision down, and carry it out."""
@@ -183,15 +172,15 @@ class Batsim:
             raise RuleBroken(f"{name_of(decision)} at {decision.time:f}: {broken}") from None
 
     def _be_ready(self, _: None) -> None:
-        self._ready = True
+        self._world.ready = True
 
     def _next_request(self) -> ev.Message:
         world, agenda = self._world, self._agenda
         while True:
-            if world.news and self._ready and agenda.instant_is_over():
+            if world.news and self._world.ready and agenda.instant_is_over():
                 world.told()
                 return world.messenger.message(agenda.now)
-            if not agenda.heap:
+            if not agenda:
                 self._check_end()
                 self._ended = True
                 return ev.Message(agenda.now, [ev.SimulationEnds(time=agenda.now)])

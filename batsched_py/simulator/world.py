@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from batsched_py.core import fastest
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
 from batsched_py.ledger.running import RunningJob
@@ -15,7 +16,7 @@ from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.audience import Listener, Messenger
+from batsched_py.simulator.audience import Audience, Listener, Messenger
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
@@ -29,6 +30,9 @@ from batsched_py.simulator.stage import Stage
 from batsched_py.simulator.submitter import Submitter
 from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
 
+if TYPE_CHECKING:
+    from batsched_py.simulator.engine import Batsim
+
 #: Batsim stretches shorter waits for a call to this.
 LEAST_CALL = 1e-5
 
@@ -40,8 +44,10 @@ class World:
         platform, settings, workloads = setup.platform, setup.settings, setup.workloads
         hosts = [*platform.hosts, *platform.storages]
         shared = settings.compute_sharing or (settings.storage_sharing and bool(platform.storages))
-        machines = (SharedMachines if shared else Machines)(len(platform.hosts), len(platform.storages))
-        agenda = Agenda()
+        machines = (SharedMachines if shared else fastest(Machines))(
+            len(platform.hosts), len(platform.storages)
+        )
+        agenda = fastest(Agenda)()
         energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if setup.energy else None
         states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
         stage = Stage(hosts, agenda, machines, outputs, energy, states)
@@ -53,15 +59,19 @@ class World:
             catalog.profiles,
             [host.speed for host in platform.hosts],
         )
-        self.ledger = Ledger(self.begins, catalog, setup.energy, [len(host.pstates) for host in hosts])
+        self.ledger = fastest(Ledger)(
+            self.begins, catalog, setup.energy, [len(host.pstates) for host in hosts]
+        )
         self.messenger = Messenger(self.ledger, catalog, settings.forward_profiles)
         self.listener: Listener = self.messenger
         self.news = False
         """Whether anything has happened since this was last made false."""
+        self.ready = True
+        """Whether the decision process is; while it thinks, it is not."""
         self.agenda = agenda
         self.machines = machines
         self.outputs = outputs
-        self.runner = Runner(stage, catalog, settings.compute_sharing, self._tell, self._job_is_over)
+        self.runner = fastest(Runner)(stage, catalog, settings.compute_sharing, self._tell, self._job_is_over)
         self._power = Power(stage, self.runner, self._tell) if energy is not None else None
         self._energy = energy
         self._setup = setup
@@ -76,12 +86,27 @@ class World:
         """Set everything going."""
         setup, agenda = self._setup, self.agenda
         if setup.workloads:
-            submitter = Submitter(setup.workloads, agenda, self._submit, self._no_more_static_jobs)
+            submitter = fastest(Submitter)(setup.workloads, agenda, self._submit, self._no_more_static_jobs)
             self.ledger.is_to_come = submitter.is_to_come
             if self._energy is not None and submitter.first is not None:
                 agenda.at(submitter.first, self._energy.first_submission)
         if setup.events:
             Outside(setup.events, self.machines.count, agenda, self._occur, self._no_more_external_events)
+
+    def go_on(self, batsim: Batsim, audience: Audience, on_decisions: Callable[[], None] | None) -> None:
+        """Let everything happen, and let everything be carried out that is decided, until all is over."""
+        agenda = self.agenda
+        heap = agenda.heap
+        while heap or self.news:
+            if self.news and self.ready and (not heap or heap[0][0] > agenda.clock or heap[0][1] == 1):
+                self.told()
+                effects = audience.decide(agenda.now)
+                if effects or agenda.now > agenda.clock:
+                    batsim.carry_out(effects)
+                if on_decisions is not None:
+                    on_decisions()
+            else:
+                agenda.happen()
 
     def end(self) -> None:
         """All is over: complete the output files."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from batsched_py import core
 from batsched_py.errors import InputError
-from batsched_py.workload.batsim_json import read_batsim_json
 from batsched_py.workload.model import WalltimeRule, Workload
-from batsched_py.workload.swf import read_swf_workload, swf_to_workload
 
 
 def read_workload(
@@ -23,9 +22,23 @@ def read_workload(
         raise InputError(f"{path}: there is no such file")
     ending = path.name.lower()
     if ending.endswith((".swf", ".swf.gz")):
-        return read_swf_workload(path, name, walltime_factor, walltime)
+        return _read_log(path, name, walltime_factor, walltime)
     if ending.endswith(".json"):
+        from batsched_py.workload.batsim_json import read_batsim_json
+
         return read_batsim_json(path, name)
     from batsched_py.workload.sources import read_log
+    from batsched_py.workload.swf import swf_to_workload
 
     return swf_to_workload(read_log(path), name, walltime_factor, walltime)
+
+
+def _read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload:
+    if core.compiled:
+        from batsched_py.workload.compiled import read_log
+
+        if (workload := read_log(path, name, walltime_factor, walltime)) is not None:
+            return workload
+    from batsched_py.workload.swf import read_swf_workload
+
+    return read_swf_workload(path, name, walltime_factor, walltime)

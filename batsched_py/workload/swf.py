@@ -11,7 +11,6 @@ import gzip
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,9 @@ from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.workload.columns import BLOCK, Numbers, calculate, gather
 from batsched_py.workload.logged_jobs import LoggedJobs
 from batsched_py.workload.model import WalltimeRule, Workload
-from batsched_py.workload.swf_log import COLUMNS, WHOLE, SwfLog, machine_size
+from batsched_py.workload.swf_log import COLUMNS, WHOLE, SwfLog
 from batsched_py.workload.swf_records import Records, choose
+from batsched_py.workload.swf_text import LOG_SPEED, check_factor, machine_size
 
 __all__ = [
     "COLUMNS",
@@ -39,11 +39,6 @@ __all__ = [
 ]
 
 _log = logging.getLogger(__name__)
-
-#: Speed of a host of the machine that a log was recorded on, in flop/s. It is a convention: a job that ran
-#: for t seconds is given t times this many operations on each of its hosts, and so runs for t seconds on a
-#: host of this speed, and for t/2 on one that is twice as fast.
-LOG_SPEED = 1e9
 
 #: So many records are written at a time.
 _PIECE = 10_000
@@ -151,8 +146,7 @@ class _JobColumns:
     """Makes what a simulation needs of a log's records, piece by piece."""
 
     def __init__(self, walltime_factor: float, walltime: WalltimeRule) -> None:
-        if not (walltime_factor > 0 and isfinite(walltime_factor)):
-            raise InputError(f"the walltime factor must be a positive number, not {walltime_factor}")
+        check_factor(walltime_factor)
         self._factor = walltime_factor
         self._walltime = walltime
         self._extras: dict[tuple[float, ...], int] = {}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from batsched_py.workload.swf_text import machine_size
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -74,11 +74,3 @@ COLUMNS = tuple(column.name for column in fields(SwfLog)[:18])
 
 #: Those that hold whole numbers only.
 WHOLE = frozenset(column.name for column in fields(SwfLog)[:18] if column.type == "Integers")
-
-
-def machine_size(header: Mapping[str, str]) -> int | None:
-    """Processors of the recorded machine, as far as a header says."""
-    for key in ("MaxProcs", "MaxNodes"):
-        if number := re.match(r"\d+", header.get(key, "")):
-            return int(number[0])
-    return None

@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any
 
 import batsched_py
+from batsched_py import core
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.simulation import simulate
@@ -20,7 +21,7 @@ PACKAGE = str(Path(batsched_py.__file__).parent)
 
 
 class Traced(Scheduler):
-    """Starts the only job, and notes which functions of ours are called until the job runs."""
+    """Starts the only job, and notes which functions of ours are called until it is asked again."""
 
     name = "traced"
 
@@ -28,6 +29,7 @@ class Traced(Scheduler):
         self.called: list[str] = []
 
     def schedule(self, cluster: Cluster) -> None:
+        sys.setprofile(None)
         for job in list(cluster.queue):
             sys.setprofile(self._note)
             cluster.start(job)
@@ -35,8 +37,6 @@ class Traced(Scheduler):
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
             self.called.append(frame.f_code.co_qualname)
-        if event == "return" and frame.f_code.co_qualname == "Runner.start":
-            sys.setprofile(None)
 
 
 def test_a_start_passes_at_most_six_functions() -> None:
@@ -47,19 +47,25 @@ def test_a_start_passes_at_most_six_functions() -> None:
     between = {
         "Ledger.settle",
         "DecisionProcess._take",
-        "Batsim._carry_out",
+        "Batsim.carry_out",
         "Agenda.give_notices",
         "Agenda.happen",
         "World._no_more_static_jobs",
         "World._tell",
         "DecisionProcess.hear",
         "Ledger.learn",
+        "World.told",
+        "DecisionProcess.decide",
+        "DecisionProcess._ask",
     }
     """What ends the decision process's turn, once for all that it has decided."""
     passed = [name for name in traced.called if name not in between]
-    assert passed[0] == "Cluster.start"
-    assert passed[-1] in ("Runner.start", "Machines.occupy")
-    assert len(passed) <= 6, passed
+    if core.compiled:
+        assert passed == []
+    else:
+        assert passed[0] == "Cluster.start"
+        assert passed[-1] in ("Runner.start", "Machines.occupy")
+        assert len(passed) <= 6, passed
 
 
 def test_both_sides_look_at_the_same_ledger() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batsched_py.core import fastest
 from batsched_py.ledger.free import FreeHosts
-from batsched_py.ledger.queue import JobQueue, Waiting
+from batsched_py.ledger.queue import Condition, JobQueue, Waiting
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 
@@ -19,7 +21,7 @@ def job(number: int, size: int = 1, walltime: float = 10.0, user: str | None = N
 
 
 def filled(*jobs: Job) -> JobQueue:
-    queue = JobQueue()
+    queue = fastest(JobQueue)()
     for one in jobs:
         queue.append(one, one.walltime)
     return queue
@@ -34,7 +36,7 @@ def sizes(queue: JobQueue, widest: int, **options: object) -> list[int]:
 
 
 def free(count: int) -> FreeHosts:
-    return FreeHosts(HostSet.range(count))
+    return fastest(FreeHosts)(HostSet.range(count))
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -42,7 +44,7 @@ def free(count: int) -> FreeHosts:
 @given(seed=st.integers(0, 10**6), nb_jobs=st.integers(1, 300))
 def test_it_is_a_list_that_is_searched_fast(ordered: bool, seed: int, nb_jobs: int) -> None:
     random = Random(seed)
-    queue, plain = JobQueue(), list[Job]()
+    queue, plain = fastest(JobQueue)(), list[Job]()
     if ordered:
         queue.order_by(shortest)  # type: ignore[arg-type]
     for number in range(nb_jobs):
@@ -82,6 +84,26 @@ def test_a_search_passes_over_those_that_left_meanwhile(nb_jobs: int) -> None:
     assert next(search) is jobs[0]
     queue.discard(jobs[1].id)
     assert next(search) is jobs[2]
+
+
+@pytest.mark.parametrize("nb_jobs", [3, 8, 300])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        lambda size, estimate: True,
+        lambda size, estimate: (size <= 4) | (estimate < 60),
+        lambda size, estimate: (size * estimate < 50) & ~(size == 3),
+        lambda size, estimate: 10 - size > estimate / 2,
+        lambda size, estimate: (2.5 + estimate != 7.5) & (size >= 1.5),
+        lambda size, estimate: size % 2 == 0,
+        lambda size, estimate: np.maximum(size, 4) < np.sqrt(estimate),
+        lambda size, estimate: estimate < float("inf"),
+    ],
+)
+def test_any_expression_is_a_condition(nb_jobs: int, condition: Condition) -> None:
+    jobs = [job(number, number % 7 + 1, float(number * 37 % 90)) for number in range(nb_jobs)]
+    found = filled(*jobs).where(free(6), condition)
+    assert list(found) == [one for one in jobs if one.size <= 6 and condition(one.size, one.walltime)]
 
 
 def test_only_new_jobs_are_those_since_the_mark() -> None:

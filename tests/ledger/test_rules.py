@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from batsched_py.core import fastest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
@@ -34,7 +35,7 @@ def job(name: str, size: int = 2, profile: str = "delay") -> Job:
 
 def ledger(**settings: Any) -> Ledger:
     """A ledger that knows of waiting jobs, one that runs on hosts 0 and 1, and one that has completed."""
-    kept = Ledger(ev.SimulationBegins(HOSTS, [STORAGE], ev.Settings(**settings), profiles=PROFILES))
+    kept = fastest(Ledger)(ev.SimulationBegins(HOSTS, [STORAGE], ev.Settings(**settings), profiles=PROFILES))
     for name in ("w0!waits", "w0!also", "w0!runs", "w0!done"):
         submit(kept, job(name))
     for profile in ("total", "totals", "mixed"):
@@ -273,7 +274,7 @@ def test_what_batsim_accepts_passes(decisions: list[ev.Event]) -> None:
 def sleeping_ledger() -> Ledger:
     """A ledger of hosts that sleep in state 2, of which host 0 sleeps and host 1 is falling asleep."""
     hosts = [Host(number, f"h{number}", sleep_pstates={2: (3, 4)}) for number in range(4)]
-    kept = Ledger(ev.SimulationBegins(hosts))
+    kept = fastest(Ledger)(ev.SimulationBegins(hosts))
     submit(kept, job("w0!waits"))
     decide(kept, ev.SetHostsState(HostSet.of([0]), 2), ev.SetHostsState(HostSet.of([1]), 2))
     kept.switched(HostSet.of([0]), 2)
@@ -352,25 +353,25 @@ class CallsThePast(Scheduler):
     ("policy", "error"),
     [
         (
-            StartsTwice(),
+            StartsTwice,
             "scheduler 'starts-twice' broke a rule at time 10: "
             "ExecuteJob w0!2: hosts 0-1 are busy and may not be shared",
         ),
         (
-            KillsTheDead(),
+            KillsTheDead,
             "scheduler 'kills-the-dead' broke a rule at time 15: "
             "KillJobs: job w0!1 is unknown or has completed; only a running job can be killed",
         ),
         (
-            CallsThePast(),
+            CallsThePast,
             "scheduler 'calls-the-past' broke a rule at time 0: "
             "CallMeLater: a call at 0 is not in the future (it is 0)",
         ),
     ],
-    ids=lambda value: value.name if isinstance(value, Scheduler) else "",
+    ids=lambda value: value.name if isinstance(value, type) else "",
 )
-def test_a_policy_that_breaks_a_rule_is_told_which(policy: Scheduler, error: str) -> None:
-    process = DecisionProcess(policy)
+def test_a_policy_that_breaks_a_rule_is_told_which(policy: type[Scheduler], error: str) -> None:
+    process = DecisionProcess(policy())
     with pytest.raises(PolicyError) as raised:
         process.react(ev.Message(0.0, [ev.SimulationBegins(HOSTS, profiles=PROFILES)]))
         process.react(ev.Message(NOW, [ev.JobSubmitted(job("w0!1")), ev.JobSubmitted(job("w0!2"))]))

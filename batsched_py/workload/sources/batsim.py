@@ -13,7 +13,8 @@ from batsched_py.errors import InputError
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.sources.accounting import Account
 from batsched_py.workload.sources.base import Source, lost_of
-from batsched_py.workload.swf import LOG_SPEED, SwfLog, swf_to_workload
+from batsched_py.workload.swf import SwfLog, swf_to_workload
+from batsched_py.workload.swf_text import LOG_SPEED
 
 _NAMES = ("user", "group", "executable", "queue", "partition")
 

@@ -1,0 +1,70 @@
+"""What the extension module gives to the classes that derive from its classes."""
+
+from typing import Any
+
+from batsched_py.ledger import free, running
+from batsched_py.protocol.jobs import Job
+from batsched_py.simulator import agenda
+
+class FreeHosts(free.FreeHosts): ...
+
+class RunningJob(running.RunningJob):
+    @property
+    def executed(self) -> Job: ...
+    @property
+    def begun(self) -> float: ...
+    @property
+    def agenda_number(self) -> int: ...
+    @property
+    def reaches_walltime(self) -> bool: ...
+
+class JobQueue:
+    users: Any
+
+class Running: ...
+
+class Ledger:
+    queue: Any
+    running: Any
+    free: Any
+    registry: Any
+    estimate: Any
+    _for_files_only: Any
+    _plain_estimate: Any
+    _collects: bool
+
+class Cluster: ...
+class Agenda(agenda.Agenda): ...
+class Machines: ...
+class Results: ...
+
+class Outputs:
+    _sums: Results
+    _writes: bool
+    def _append(self, row: str) -> None: ...
+    def _take(self) -> str: ...
+
+class Submitter:
+    def _plan(self, now: float) -> None: ...
+
+class World:
+    ledger: Any
+    runner: Any
+    machines: Any
+    _exact: Any
+    _mail: Any
+    _profiles: Any
+    _end_action: Any
+    _native_machines: Machines
+    _native_outputs: Outputs
+    _speed: float
+    def _start(self, started: Any) -> None: ...
+    def _end(self, running: RunningJob) -> None: ...
+    def hand_over(self) -> None: ...
+    def write_down(self) -> None: ...
+    def _listen_to(self, process: Any, *alone: Any) -> None: ...
+    def _go_on(self, batsim: Any, process: Any, on_decisions: Any) -> None: ...
+
+def read_jobs(
+    text: bytes, workload: str, walltime_factor: float, requested_only: bool
+) -> tuple[list[Job], dict[str, float], list[float], list[bytes], int, int] | None: ...

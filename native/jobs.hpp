@@ -1,0 +1,32 @@
+// What a job says about itself, read where a Struct keeps it.
+#pragma once
+#include "python.hpp"
+
+struct JobSlots {
+    PyTypeObject* type;
+    Py_ssize_t id, submission, size, walltime, profile;
+};
+
+inline JobSlots job_slots;
+
+inline PyObject* checked_job(PyObject* job) {
+    if (!PyObject_TypeCheck(job, job_slots.type)) {
+        PyErr_Format(PyExc_TypeError, "a job is needed, not %R", job);
+        throw PythonError();
+    }
+    return job;
+}
+
+inline PyObject* job_id(PyObject* job) { return slot(job, job_slots.id); }
+inline PyObject* job_profile(PyObject* job) { return slot(job, job_slots.profile); }
+inline int64_t job_size(PyObject* job) { return as_int(slot(job, job_slots.size)); }
+inline double job_submission(PyObject* job) { return as_double(slot(job, job_slots.submission)); }
+inline double job_walltime(PyObject* job) { return as_double(slot(job, job_slots.walltime)); }
+
+inline void prepare_jobs() {
+    Ref jobs(checked(PyImport_ImportModule("batsched_py.protocol.jobs")));
+    PyObject* type = attribute(jobs.get(), "Job").release();
+    job_slots = {reinterpret_cast<PyTypeObject*>(type), slot_offset(type, "id"),
+                 slot_offset(type, "submission_time"),  slot_offset(type, "size"),
+                 slot_offset(type, "walltime"),         slot_offset(type, "profile")};
+}

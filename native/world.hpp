@@ -1,0 +1,436 @@
+// What happens to every job in a simulation, and the loop through all of it.
+//
+// The specification is batsched_py/simulator: `Submitter`, `World`, `Runner` and `Batsim.play`, and of the
+// decision process what it does when nobody else takes part. A job runs here if nothing is to be known of it
+// but how long it takes; all others are left to the Python classes.
+#pragma once
+#include <tuple>
+
+#include "agenda.hpp"
+#include "cluster.hpp"
+#include "machines.hpp"
+#include "outputs.hpp"
+
+inline PyObject *name_hear_end, *name_decide, *name_carry_out, *name_start, *name_fail, *name_hand_over, *name_run;
+inline PyObject *state_success, *state_walltime, *zero, *minus_one;
+
+struct HomogeneousSlots {
+    PyTypeObject* type;
+    Py_ssize_t work, return_code;
+};
+
+inline HomogeneousSlots homogeneous;
+
+inline bool is_whole(double time) { return std::isfinite(time) && time == std::floor(time); }
+
+// A decision process in which only a policy takes part, so that its turns can be done without it.
+struct Policy {
+    Ref process, schedule, cluster, said, heard, listeners;
+
+    explicit operator bool() const { return static_cast<bool>(process); }
+};
+
+// A submission, or with a state the end of a running job, which the policy has heard of.
+struct Told {
+    Ref what;
+    PyObject *state, *return_code;
+    double now;
+};
+
+struct World {
+    Ref agenda, ledger, machines, outputs;
+    Ref runner, listener, metadata, acknowledged;
+    Ref exact, profiles, mail;  // the runner's dictionaries
+    Ref end_action;             // of jobs that run here
+    bool news = false, ready = true;
+    double speed = 0;  // of all hosts; 0 where no job can run here
+    Policy policy;
+    std::vector<Told> told;  // to the policy since it was last asked, and not written down in Python yet
+    std::string hosts_text;
+    std::string workload_name;  // the last one that was looked up
+    PyObject* workload_profiles = nullptr;
+
+    template <class Function>
+    void each_ref(Function function) {
+        for (Ref* ref : {&agenda, &ledger, &machines, &outputs, &runner, &listener, &metadata, &acknowledged, &exact,
+                         &profiles, &mail, &end_action, &policy.process, &policy.schedule, &policy.cluster, &policy.said,
+                         &policy.heard, &policy.listeners}) {
+            function(*ref);
+        }
+    }
+
+    Agenda& calendar() { return of<Agenda>(agenda.get()); }
+    Ledger& account() { return of<Ledger>(ledger.get()); }
+
+    // Whether the policy has heard of a job without its process.
+    bool tell_submission(PyObject* job) {
+        if (!policy) return false;
+        double now = calendar().now;
+        of<Cluster>(policy.cluster.get()).now = now;
+        if (!account().submit(job)) return false;
+        told.push_back({Ref::to(job), nullptr, nullptr, now});
+        return true;
+    }
+
+    bool tell_end(PyObject* running, PyObject* state, PyObject* return_code) {
+        if (!policy || !account().is_simple()) return false;
+        double now = calendar().now;
+        of<Cluster>(policy.cluster.get()).now = now;
+        Ref ended = Ref::to(running);
+        account().release_running(running);
+        told.push_back({ended, state, return_code, now});
+        for (Py_ssize_t place = 0; place < PyList_GET_SIZE(policy.listeners.get()); ++place) {
+            call(PyList_GET_ITEM(policy.listeners.get(), place), ended.get());
+        }
+        return true;
+    }
+
+    // Somebody asks what the policy has heard, or is about to add to it.
+    void write_down() {
+        for (const Told& one : told) {
+            Ref now = from_double(one.now);
+            Ref heard(one.state ? PyTuple_Pack(4, one.what.get(), one.state, one.return_code, now.get())
+                                : PyTuple_Pack(2, one.what.get(), now.get()));
+            checked(PyList_Append(policy.heard.get(), checked(heard.get())));
+        }
+        told.clear();
+    }
+
+    // What a job does, or nothing if that is for Python to find out.
+    PyObject* profile_of(PyObject* job) {
+        std::string_view id = text_of(job_id(job));
+        std::string_view workload = id.substr(0, std::min(id.find('!'), id.size()));
+        if (!workload_profiles || workload != workload_name) {
+            Ref name(checked(PyUnicode_FromStringAndSize(workload.data(), static_cast<Py_ssize_t>(workload.size()))));
+            workload_profiles = PyDict_GetItemWithError(profiles.get(), name.get());
+            if (!workload_profiles) return nullptr;
+            workload_name = workload;
+        }
+        return PyDict_GetItemWithError(workload_profiles, job_profile(job));
+    }
+
+    // Whether the job runs here.
+    bool start(PyObject* started) {
+        RunningJob& running = of<RunningJob>(started);
+        if (!speed || running.decision.is_some()) return false;
+        PyObject* profile = profile_of(running.job.get());
+        if (!profile || Py_TYPE(profile) != homogeneous.type || as_int(slot(profile, homogeneous.return_code))) {
+            checked(PyErr_Occurred() ? -1 : 0);
+            return false;
+        }
+        running.executed = running.job;
+        if (PyDict_GET_SIZE(exact.get())) {
+            if (PyObject* job = PyDict_GetItemWithError(exact.get(), job_id(running.job.get()))) {
+                running.executed = Ref::to(job);
+                checked(PyDict_DelItem(exact.get(), job_id(running.job.get())));
+            }
+        }
+        double now = calendar().clock, walltime = job_walltime(running.executed.get());
+        double seconds = as_double(slot(profile, homogeneous.work)) / speed;
+        running.begun = now;
+        running.reaches_walltime = !(seconds <= walltime + 1e-9);
+        of<Machines>(machines.get()).occupy(running.nb_hosts, now);
+        double end = now + (running.reaches_walltime ? walltime : seconds);
+        running.agenda_number = calendar().put(end, 0, end_action.get(), started);
+        return true;
+    }
+
+    void end(PyObject* ended) {
+        RunningJob& running = of<RunningJob>(ended);
+        PyObject* job = running.executed.get();
+        double now = calendar().clock;
+        if (PyDict_GET_SIZE(mail.get())) take_out(mail.get(), job_id(job));
+        Machines& hosts = of<Machines>(machines.get());
+        if (hosts.unavailable) {
+            call(attribute(machines.get(), "vacate").get(), running.host_set(), from_int(running.nb_hosts).get(),
+                 from_double(now).get());
+        } else {
+            hosts.vacate(running.runs, running.nb_hosts, now);
+        }
+        Ref note;
+        if (PyDict_GET_SIZE(metadata.get())) note = take_out(metadata.get(), job_id(job));
+        write_hosts(hosts_text, running.runs);
+        PyObject* state = running.reaches_walltime ? state_walltime : state_success;
+        PyObject* return_code = running.reaches_walltime ? minus_one : zero;
+        count_end(outputs.get(), {job, text_of(state), !running.reaches_walltime, hosts_text, running.begun, now, -1.0,
+                                  note ? text_of(note.get()) : std::string_view()});
+        news = true;
+        if (!tell_end(ended, state, return_code)) {
+            write_down();
+            call_method(listener.get(), name_hear_end, job_id(job), state, return_code,
+                        from_double(calendar().now).get());
+        }
+    }
+
+private:
+    // What stands under a key, which is then empty.
+    static Ref take_out(PyObject* dictionary, PyObject* key) {
+        Ref value = Ref::to(PyDict_GetItemWithError(dictionary, key));
+        if (value) checked(PyDict_DelItem(dictionary, key));
+        else checked(PyErr_Occurred() ? -1 : 0);
+        return value;
+    }
+};
+
+// A job of a workload file is submitted.
+inline void submit(PyObject* self, PyObject* job) {
+    World& world = of<World>(self);
+    double walltime = job_walltime(job);
+    if (is_whole(job_submission(job)) && (is_whole(walltime) || walltime == INFINITY) && world.tell_submission(job)) {
+        world.news = true;
+    } else {
+        world.write_down();
+        call(above(Box<World>::type, self, "_submit").get(), job);
+    }
+}
+
+inline void start(PyObject* self, PyObject* started) {
+    World& world = of<World>(self);
+    if (!is_a<RunningJob>(started) || !world.start(started)) call_method(world.runner.get(), name_start, started);
+}
+
+// The jobs that run here are handed over to the runner, which makes executions of them.
+inline void hand_over(PyObject* self) {
+    World& world = of<World>(self);
+    world.calendar().replace(world.end_action.get(), [&](PyObject* running) {
+        Ref pair = call_method(world.runner.get(), name_hand_over, running);
+        return std::pair(Ref::to(PyTuple_GET_ITEM(pair.get(), 0)), Ref::to(PyTuple_GET_ITEM(pair.get(), 1)));
+    });
+}
+
+// The policy's turn; what it has decided.
+inline Ref ask(World& world) {
+    Policy& policy = world.policy;
+    double now = world.calendar().now;
+    of<Cluster>(policy.cluster.get()).now = now;
+    Ref answer(PyObject_CallOneArg(policy.schedule.get(), policy.cluster.get()));
+    if (answer) {
+        PyObject* broken = slot(policy.said.get(), said_slots.broken);
+        if (broken != Py_None) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(broken)), broken);
+    }
+    if (PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+        PyObject *type, *error, *traceback;
+        PyErr_Fetch(&type, &error, &traceback);
+        PyErr_NormalizeException(&type, &error, &traceback);
+        if (traceback) PyException_SetTraceback(error, traceback);
+        Ref owned[] = {Ref(type), Ref(error), Ref(traceback)};
+        call_method(policy.process.get(), name_fail, error, from_double(now).get());
+    }
+    world.account().settle();
+    world.told.clear();
+    if (PyList_GET_SIZE(policy.heard.get())) {
+        checked(PyList_SetSlice(policy.heard.get(), 0, PY_SSIZE_T_MAX, nullptr));
+    }
+    PyObject*& decisions = slot(policy.said.get(), said_slots.decisions);
+    if (!PyList_GET_SIZE(decisions)) return Ref::to(decisions);
+    return Ref(std::exchange(decisions, checked(PyList_New(0))));
+}
+
+inline void carry_out(PyObject* self, PyObject* batsim, PyObject* effects) {
+    World& world = of<World>(self);
+    Agenda& agenda = world.calendar();
+    if (agenda.now > agenda.clock) {
+        call_method(batsim, name_carry_out, effects);
+        return;
+    }
+    if (!world.news) agenda.give_notices();
+    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(effects); ++place) {
+        PyObject* effect = PyList_GET_ITEM(effects, place);
+        if (is_a<RunningJob>(effect)) {
+            start(self, effect);
+        } else {
+            call(attribute(self, "carry_out").get(), effect);
+        }
+    }
+}
+
+// Goes through a simulation that has begun, until nothing else will happen.
+inline void go_on(PyObject* self, PyObject* batsim, PyObject* process, PyObject* on_decisions) {
+    World& world = of<World>(self);
+    Agenda& agenda = world.calendar();
+    while (!agenda.empty() || world.news) {
+        if (!(world.news && world.ready && agenda.instant_is_over())) {
+            agenda.happen();
+            continue;
+        }
+        world.news = false;
+        if (PySet_GET_SIZE(world.acknowledged.get())) checked(PySet_Clear(world.acknowledged.get()));
+        Ref effects = world.policy ? ask(world) : call_method(process, name_decide, from_double(agenda.now).get());
+        if (PyList_GET_SIZE(effects.get()) || agenda.now > agenda.clock) carry_out(self, batsim, effects.get());
+        if (on_decisions != Py_None) call(on_decisions);
+    }
+}
+
+struct Submitter {
+    Ref jobs, agenda, submit, done, to_come, run;
+    Py_ssize_t next = 0;
+
+    template <class Function>
+    void each_ref(Function function) {
+        for (Ref* ref : {&jobs, &agenda, &submit, &done, &to_come, &run}) function(*ref);
+    }
+};
+
+inline void plan_submission(PyObject* self, double now) {
+    Submitter& submitter = of<Submitter>(self);
+    Agenda& agenda = of<Agenda>(submitter.agenda.get());
+    if (submitter.next < PyList_GET_SIZE(submitter.jobs.get())) {
+        double time = job_submission(checked_job(PyList_GET_ITEM(submitter.jobs.get(), submitter.next)));
+        if (!submitter.run) submitter.run = Ref(checked(PyObject_GetAttr(self, name_run)));
+        agenda.put(std::max(time, now), 0, submitter.run.get(), Py_None);
+    } else {
+        agenda.put(now, 1, submitter.done.get(), Py_None);
+    }
+}
+
+inline void run_submissions(PyObject* self) {
+    Submitter& submitter = of<Submitter>(self);
+    PyObject* jobs = submitter.jobs.get();
+    double time = job_submission(checked_job(PyList_GET_ITEM(jobs, submitter.next)));
+    while (submitter.next < PyList_GET_SIZE(jobs)) {
+        Ref job = Ref::to(PyList_GET_ITEM(jobs, submitter.next));
+        if (job_submission(checked_job(job.get())) != time) break;
+        call(submitter.submit.get(), job.get());
+        if (submitter.to_come.is_some()) checked(PySet_Discard(submitter.to_come.get(), job_id(job.get())));
+        checked(PyList_SetItem(jobs, submitter.next, Py_NewRef(Py_None)));
+        ++submitter.next;
+    }
+    plan_submission(self, time);
+}
+
+inline void prepare_world(PyObject* module) {
+    auto name = [](const char* text) { return checked(PyUnicode_InternFromString(text)); };
+    name_hear_end = name("hear_end");
+    name_decide = name("decide");
+    name_carry_out = name("carry_out");
+    name_start = name("start");
+    name_fail = name("fail");
+    name_hand_over = name("take_over");
+    name_run = name("_run");
+    zero = checked(PyLong_FromLong(0));
+    minus_one = checked(PyLong_FromLong(-1));
+    Ref jobs(checked(PyImport_ImportModule("batsched_py.protocol.jobs")));
+    Ref states = attribute(jobs.get(), "JobState");
+    state_success = attribute(states.get(), "SUCCESS").release();
+    state_walltime = attribute(states.get(), "WALLTIME_REACHED").release();
+    Ref python(checked(PyImport_ImportModule("batsched_py.protocol.profiles")));
+    PyObject* type = attribute(python.get(), "Homogeneous").release();
+    homogeneous = {reinterpret_cast<PyTypeObject*>(type), slot_offset(type, "work"), slot_offset(type, "return_code")};
+
+    static PyMethodDef methods[] = {
+        {"_submit",
+         [](PyObject* self, PyObject* job) {
+             return guarded([&] {
+                 submit(self, checked_job(job));
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_O, "A job is submitted."},
+        {"_start",
+         [](PyObject* self, PyObject* started) {
+             return guarded([&] {
+                 start(self, started);
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_O, "A job begins to run."},
+        {"_end",
+         [](PyObject* self, PyObject* running) {
+             return guarded([&] {
+                 checked_of<RunningJob>(running);
+                 of<World>(self).end(running);
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_O, "A job that runs here is over."},
+        {"write_down",
+         [](PyObject* self, PyObject*) {
+             return guarded([&] {
+                 of<World>(self).write_down();
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_NOARGS, "Let Python see what the policy has heard."},
+        {"hand_over",
+         [](PyObject* self, PyObject*) {
+             return guarded([&] {
+                 hand_over(self);
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_NOARGS, "The jobs that run here are from now on the runner's."},
+        {"_listen_to",
+         [](PyObject* self, PyObject* arguments) {
+             return guarded([&] {
+                 PyObject *process, *schedule, *cluster, *said, *heard, *listeners;
+                 if (!PyArg_ParseTuple(arguments, "OOOOO!O!", &process, &schedule, &cluster, &said, &PyList_Type,
+                                       &heard, &PyList_Type, &listeners)) {
+                     throw PythonError();
+                 }
+                 checked_of<Cluster>(cluster);
+                 checked_said(said);
+                 of<World>(self).policy = {Ref::to(process), Ref::to(schedule), Ref::to(cluster),
+                                           Ref::to(said),    Ref::to(heard),    Ref::to(listeners)};
+                 of<Cluster>(cluster).write_down = attribute(self, "write_down");
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_VARARGS, "Only a policy decides: do its process's turns here."},
+        {"_go_on",
+         [](PyObject* self, PyObject* arguments) {
+             return guarded([&] {
+                 PyObject *batsim, *process, *on_decisions;
+                 if (!PyArg_ParseTuple(arguments, "OOO", &batsim, &process, &on_decisions)) throw PythonError();
+                 go_on(self, batsim, process, on_decisions);
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_VARARGS, "Go through a simulation that has begun."},
+        {}};
+    static PyMemberDef members[] = {MEMBER(World, runner, "runner", T_OBJECT_EX),
+                                    MEMBER(World, listener, "listener", T_OBJECT_EX),
+                                    MEMBER(World, metadata, "_metadata", T_OBJECT_EX),
+                                    MEMBER(World, acknowledged, "_acknowledged", T_OBJECT_EX),
+                                    MEMBER(World, exact, "_exact", T_OBJECT_EX),
+                                    MEMBER(World, profiles, "_profiles", T_OBJECT_EX),
+                                    MEMBER(World, mail, "_mail", T_OBJECT_EX),
+                                    MEMBER(World, end_action, "_end_action", T_OBJECT_EX),
+                                    MEMBER(World, news, "news", T_BOOL),
+                                    MEMBER(World, ready, "ready", T_BOOL),
+                                    MEMBER(World, speed, "_speed", T_DOUBLE),
+                                    {}};
+    static PyGetSetDef getset[] = {TYPED(World, agenda, Agenda, "agenda"), TYPED(World, ledger, Ledger, "ledger"),
+                                   TYPED(World, outputs, Outputs, "_native_outputs"),
+                                   TYPED(World, machines, Machines, "_native_machines"), {}};
+    checked(PyModule_AddType(module, &box_type<World>("batsched_py._native.World", "The simulated world.", methods,
+                                                      members, getset)));
+
+    static PyMethodDef submitter_methods[] = {
+        {"_plan",
+         [](PyObject* self, PyObject* now) {
+             return guarded([&] {
+                 plan_submission(self, as_double(now));
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_O, "Put down when jobs are submitted next."},
+        {"_run",
+         [](PyObject* self, PyObject*) {
+             return guarded([&] {
+                 run_submissions(self);
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_O, "Submit the jobs of this instant."},
+        {}};
+    static PyMemberDef submitter_members[] = {MEMBER(Submitter, jobs, "_jobs", T_OBJECT_EX),
+                                              MEMBER(Submitter, submit, "_submit", T_OBJECT_EX),
+                                              MEMBER(Submitter, done, "_done", T_OBJECT_EX),
+                                              MEMBER(Submitter, to_come, "_to_come", T_OBJECT_EX),
+                                              MEMBER(Submitter, next, "_next", T_PYSSIZET),
+                                              {}};
+    static PyGetSetDef submitter_getset[] = {TYPED(Submitter, agenda, Agenda, "_agenda"), {}};
+    checked(PyModule_AddType(module, &box_type<Submitter>("batsched_py._native.Submitter", "Submits static jobs.",
+                                                          submitter_methods, submitter_members, submitter_getset)));
+}
