@@ -169,30 +169,33 @@ def weekly(log: SwfLog, nb_weeks: int) -> dict[str, NDArray[np.float64]]:
     }
 
 
+def resampled(log: SwfLog, seeds: int) -> list[SwfLog]:
+    """A new log for each seed, as long as the old one."""
+    populations = [USERS.create("resample", {"seed": str(seed)}) for seed in range(1, seeds + 1)]
+    return [resampled_log(log, each) for each in populations if isinstance(each, Resample)]
+
+
 def check_alike(log: SwfLog, seeds: int) -> None:
     """Weekly figures by two-sample tests, cycles and jobs by the distance of distributions.
 
-    The weeks of one seed are not independent of each other, nor are jobs; so the tests are on weekly
-    figures of each seed, and no more of them may fail at 1% than one in ten. Of hours, weekdays, sizes and
-    run times, of which a log has thousands, the distributions over all seeds may differ by 0.1 at most.
+    The tests are on the weeks of each seed, and at most one in ten seeds may fail at 1%: weeks are not
+    independent of each other, as the tests assume. The load of a week has the log's mean, up to 10%, but not
+    its spread (see below). Of hours, weekdays, sizes and run times, of which a log has thousands, the
+    distribution functions over all seeds may differ by 0.1 at most.
     """
-    nb_weeks = int((log.submit.max() - log.submit.min()) // WEEK) + 1
-    full = nb_weeks - 1
-    own = {name: values[:full] for name, values in weekly(log, nb_weeks).items()}
-    failed: Counter[str] = Counter()
-    pooled: dict[str, list[NDArray[np.float64]]] = {}
-    for seed in range(1, seeds + 1):
-        population = USERS.create("resample", {"seed": str(seed)})
-        assert isinstance(population, Resample)
-        new = resampled_log(log, population)
-        for name, values in weekly(new, nb_weeks).items():
-            failed[name] += smirnov(values[:full], own[name]) < LEAST_CHANCE
-        for name, values in per_job(new, log.submit.min()).items():
-            pooled.setdefault(name, []).append(values)
-    for name, count in failed.items():
-        assert count <= max(seeds / 10, 1), f"{name}: {count} of {seeds} seeds"
-    for name, values in per_job(log, log.submit.min()).items():
-        assert distance(np.concatenate(pooled[name]), values) <= 0.1, name
+    full = int((log.submit.max() - log.submit.min()) // WEEK)
+    own = weekly(log, full)
+    logs = resampled(log, seeds)
+    weeks = [weekly(new, full) for new in logs]
+    for name in ("jobs", "users"):
+        failed = sum(smirnov(each[name], own[name]) < LEAST_CHANCE for each in weeks)
+        assert failed <= seeds / 10, f"{name}: {failed} of {seeds} seeds"
+    load = np.mean([each["load"].mean() for each in weeks])
+    assert load == pytest.approx(own["load"].mean(), rel=0.1)
+    beginning = log.submit.min()
+    pooled = [per_job(new, beginning) for new in logs]
+    for name, values in per_job(log, beginning).items():
+        assert distance(np.concatenate([each[name] for each in pooled]), values) <= 0.1, name
 
 
 def per_job(log: SwfLog, beginning: float) -> dict[str, NDArray[np.float64]]:
@@ -224,6 +227,16 @@ def test_resampled_logs_are_like_kth(shared: Path) -> None:
 @pytest.mark.slow
 def test_fifty_resampled_logs_are_like_kth(shared: Path) -> None:
     check_alike(kth(shared), seeds=50)
+
+
+@pytest.mark.slow
+def test_without_feedback_the_load_of_weeks_varies_more_than_in_the_log(shared: Path) -> None:
+    """In the log users kept out of each other's way; users who are mixed anew and do not react cannot."""
+    log = kth(shared)
+    full = int((log.submit.max() - log.submit.min()) // WEEK)
+    own = weekly(log, full)["load"].std()
+    spreads = [weekly(new, full)["load"].std() for new in resampled(log, 50)]
+    assert min(spreads) > own
 
 
 def test_a_simulated_population_gives_each_job_once(sample_log: SwfLog) -> None:
