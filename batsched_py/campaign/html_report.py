@@ -15,6 +15,7 @@ from batsched_py.analysis.metrics import METRICS
 from batsched_py.analysis.plots.graphs import graph_statistics
 from batsched_py.analysis.plots.runs import read_run, recorded_run
 from batsched_py.analysis.report import Column, ListedRun, RecordedLog, Report, Row, Subject, write_report
+from batsched_py.campaign.comparison import compare
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.manifest import MANIFEST_FILE
 from batsched_py.campaign.simulate import METRICS_FILE, PREFIX
@@ -23,6 +24,7 @@ from batsched_py.campaign.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat,
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 from batsched_py.users import USERS
+from batsched_py.users.resample import Resample
 from batsched_py.users.think_time import ThinkTime
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sessions import Delimiter
@@ -104,10 +106,16 @@ def _subject(run: FinishedRun, recorded: _Recorded | None) -> Subject | None:
     if run.metrics.get("nb_jobs_finished") == 0:
         return None
     schedule = read_run(run.jobs_file, run.name)
-    if recorded is None:
+    if recorded is None or _is_population(run.manifest.experiment):
         return Subject(schedule)
     rule = _delimiter(run.manifest.experiment)
     return Subject(schedule, recorded.log, None if rule is None else recorded.session_graphs(rule))
+
+
+def _is_population(experiment: Experiment) -> bool:
+    """Whether the jobs of a run are not those of the log, but of users made of the log's."""
+    users = experiment.actors.users
+    return users is not None and issubclass(USERS.find(users.name), Resample)
 
 
 def _delimiter(experiment: Experiment) -> str | None:
@@ -154,4 +162,5 @@ def _note(campaign: Campaign, finished: Sequence[FinishedRun], known: Collection
             f"Not drawn, for want of the log {', '.join(unknown)}: what was recorded, submissions by "
             "week and hour, session graphs."
         )
+    parts += map(str, compare(finished, campaign.wanted.metrics))
     return " ".join(parts)

@@ -228,17 +228,19 @@ def report_command(place: Path, files: Sequence[Path]) -> None:
       batsched-py campaign report out/sample -o out/sample/report.html
       batsched-py campaign report plans/sample.toml -o results.tex -o results.parquet
     """
+    from batsched_py.campaign.comparison import compare, comparisons_markdown
     from batsched_py.campaign.tables import latex, markdown, result_tables
     from batsched_py.cli.campaign_view import print_tables, write_page
 
     campaign = _open(place)
     tables = result_tables(campaign)
+    compared = comparisons_markdown(list(compare(campaign.finished(), campaign.wanted.metrics)))
     for file in files:
         match file.suffix:
             case ".html":
                 write_page(file, campaign)
             case ".md":
-                _write(file, markdown(tables))
+                _write(file, markdown(tables) + compared)
             case ".tex":
                 _write(file, latex(tables))
             case ".csv" | ".parquet":
@@ -247,6 +249,7 @@ def report_command(place: Path, files: Sequence[Path]) -> None:
                 raise InputError(f"{file}: a report is written as .html, .md, .tex, .csv or .parquet")
     if not files:
         print_tables(tables)
+        click.echo(compared, nl=False)
 
 
 @command.command("export")
