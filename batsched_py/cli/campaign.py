@@ -15,6 +15,7 @@ from batsched_py.campaign.dask_cluster import BATCH_SYSTEMS, BatchSystem, DaskCl
 from batsched_py.campaign.plan import BUILT_IN, MissingLog, Plan
 from batsched_py.cli.options import SECONDS
 from batsched_py.errors import InputError
+from batsched_py.protocol.shown import harmless
 
 if TYPE_CHECKING:
     from batsched_py.campaign.conduct import Executor
@@ -162,7 +163,7 @@ def run_command(
         if done.failure is not None
     ]
     for done in failed:
-        click.echo(f"batsched-py: {done.run} failed: {' '.join(str(done.failure).split())}", err=True)
+        click.echo(f"batsched-py: {done.run} failed: {harmless(str(done.failure))}", err=True)
     if failed:
         click.echo(f"batsched-py: error: {len(failed)} of {len(tasks)} runs failed", err=True)
         ctx.exit(1)
@@ -192,7 +193,7 @@ def status_command(
     campaign = Conductor(plan, folder or _default_folder(plan, simulator), simulator).campaign()
     states = {run.name: campaign.state(run) for run in campaign.wanted.runs}
     for name, state in states.items():
-        failure = campaign.failures[name].message if state is State.FAILED else ""
+        failure = harmless(campaign.failures[name].message) if state is State.FAILED else ""
         click.echo(f"{state:8}{name}{': ' * bool(failure)}{failure}")
     counts = Counter(states.values())
     click.echo(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))

@@ -23,8 +23,22 @@ class Workloads(Struct, frozen=True, kw_only=True):
     """Logs and workload files that are played together, and how walltimes are made of the logs."""
 
     files: tuple[str, ...] = ()
-    walltime: WalltimeRule = "max"
+    walltime: WalltimeRule = "at-least-run-time"
     walltime_factor: float = 2.0
+    """Of the rule ``max``."""
+
+    @property
+    def walltime_rule(self) -> str:
+        """How walltimes are made of the logs, in words."""
+        if all(file.endswith(".json") for file in self.files):
+            return "as the workload says"
+        match self.walltime:
+            case "requested":
+                return "as requested"
+            case "max":
+                return f"as requested, but at least {self.walltime_factor:g} times the run time"
+            case "at-least-run-time":
+                return "as requested, but at least the run time"
 
 
 class Machine(Struct, frozen=True, kw_only=True):

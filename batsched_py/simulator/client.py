@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 
+from batsched_py.errors import PeerFailed
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import Message
+from batsched_py.protocol.stop import reason_to_stop
 from batsched_py.wire.sockets import AskingEnd
 
 _log = logging.getLogger(__name__)
@@ -25,7 +27,10 @@ class RemoteProcess:
         if not self._open:
             self._codec.open(self._ask)
             self._open = True
-        return self._codec.decode_reply(self._ask(self._codec.encode_request(request)))
+        reply = self._codec.decode_reply(self._ask(self._codec.encode_request(request)))
+        if (reason := reason_to_stop(reply)) is not None:
+            raise PeerFailed(f"the decision process failed: {reason}")
+        return reply
 
     def _ask(self, said: bytes) -> bytes:
         _log.debug("sending %s", said)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from batsched_py.errors import ProtocolError
+from batsched_py.errors import PeerVanished, ProtocolError
 from batsched_py.protocol.dialect import Codec, Dialect
 from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import SimulationEnds
+from batsched_py.protocol.stop import stop
 from batsched_py.wire.conversation import ConversationFile
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 
@@ -14,8 +15,9 @@ def record(front: AnsweringEnd, back: AskingEnd, file: ConversationFile, dialect
     """Pass each request of the simulator in front to the decision process behind, and each reply back.
 
     Nothing is changed or judged on its way, and each message is on file before it is passed on, so that the
-    file ends with whatever stopped the conversation. Returns the number of exchanges once the reply to
-    SIMULATION_ENDS has been passed on.
+    file ends with whatever stopped the conversation. Where the decision process is silent, the simulator is
+    stopped with that reason, for otherwise it would wait for ever. Returns the number of exchanges once the
+    reply to SIMULATION_ENDS has been passed on.
     """
     codec = dialect.codec()
     exchanges = 0
@@ -23,7 +25,11 @@ def record(front: AnsweringEnd, back: AskingEnd, file: ConversationFile, dialect
     while not ended:
         request = front.receive()
         file.write("batsim", request)
-        reply = back.ask(request)
+        try:
+            reply = back.ask(request)
+        except (ProtocolError, PeerVanished) as error:
+            front.send(codec.encode_reply(stop(0.0, str(error))))
+            raise
         file.write("scheduler", reply)
         front.send(reply)
         exchanges += 1

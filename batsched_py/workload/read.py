@@ -11,7 +11,10 @@ from batsched_py.workload.swf import read_swf, swf_to_workload
 
 
 def read_workload(
-    path: str | Path, name: str, walltime_factor: float = 2.0, walltime: WalltimeRule = "max"
+    path: str | Path,
+    name: str,
+    walltime_factor: float = 2.0,
+    walltime: WalltimeRule = "at-least-run-time",
 ) -> Workload:
     """Read an SWF log (``.swf``, ``.swf.gz``) or a Batsim workload (``.json``), told apart by their endings.
 

@@ -193,13 +193,17 @@ def _number(value: float) -> str:
 
 
 def swf_to_workload(
-    log: SwfLog, name: str = "w0", walltime_factor: float = 2.0, walltime: WalltimeRule = "max"
+    log: SwfLog,
+    name: str = "w0",
+    walltime_factor: float = 2.0,
+    walltime: WalltimeRule = "at-least-run-time",
 ) -> Workload:
     """The jobs of a log, ready to be simulated.
 
     A job asks for the processors it was allocated, else for those it requested; one with neither is left
-    out. Times are shifted so that the first submission is 0. The walltime is the larger one of the requested
-    time and ``walltime_factor`` times the run time, or with the rule ``"requested"`` the requested time
+    out. Times are shifted so that the first submission is 0. The walltime is the requested time, but never
+    less than the run time, so that nothing is killed; with the rule ``"max"`` the larger one of the
+    requested time and ``walltime_factor`` times the run time; with ``"requested"`` the requested time
     alone; a job for which this gives nothing has no walltime. A wait that was not recorded counts as 0 in
     the recorded finishes. Users and what else the log says about a job stand in its ``extra``, which jobs
     that agree in it share.
@@ -215,6 +219,8 @@ def swf_to_workload(
     walltimes = np.where(log.requested_time > 0, log.requested_time, 0.0)
     if walltime == "max":
         walltimes = np.maximum(walltimes, walltime_factor * log.run_time)
+    elif walltime == "at-least-run-time":
+        walltimes = np.maximum(walltimes, log.run_time)
     walltimes[walltimes == 0] = inf
     run_times, profile_of = np.unique(log.run_time, return_inverse=True)
     profile_names = [f"run_{_number(run_time)}" for run_time in run_times.tolist()]
