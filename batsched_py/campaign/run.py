@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 import batsched_py
+from batsched_py.blame import culprit
 from batsched_py.campaign.batsim import find_simulator
 from batsched_py.campaign.digest import digest_of_code, digest_of_file, identity
 from batsched_py.campaign.folders import is_name, publish, workspace
@@ -64,8 +64,7 @@ def execute(task: Task) -> Done:
         except BatschedError as error:
             failure = str(error)
         except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            failure = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+            failure = f"{type(error).__name__}: {error} ({culprit(error)})"
     return Done(task.run, time.perf_counter() - began, failure, warnings)
 
 

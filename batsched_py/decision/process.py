@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
+from math import isnan
 
+from batsched_py.blame import culprit
 from batsched_py.decision.desk import SubmissionDesk
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
@@ -58,11 +59,14 @@ class DecisionProcess:
             self._events,
         )
         if type(scheduler).estimate is not Scheduler.estimate:
-            ledger.estimate = scheduler.estimate
+            ledger.estimate = self._estimate
         if self.users or begins.settings.dynamic_jobs:
             self._desk = SubmissionDesk(self.users, begins, ledger)
         self._begun = True
-        self._ask(scheduler.begin)
+        try:
+            self._ask(scheduler.begin)
+        except RuleBroken as broken:
+            raise self._blame(broken) from None
 
     def hear_submission(self, job: Job, now: float) -> None:
         """A job was submitted."""
@@ -80,7 +84,10 @@ class DecisionProcess:
             return
         self._heard.append((ended, state, return_code, now))
         for listener in self._said.listeners:
-            listener(ended)
+            try:
+                listener(ended)
+            except (Exception, SystemExit) as error:
+                raise self._failed(error) from error
         if self._desk is not None:
             self._desk.job_ended(job_id, state, now)
 
@@ -144,16 +151,30 @@ class DecisionProcess:
             question(self._cluster)
         except RuleBroken:
             raise
-        except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            raise PolicyError(
-                f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
-                f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
-            ) from error
+        except (Exception, SystemExit) as error:
+            raise self._failed(error) from error
         if self._said.broken is not None:
             raise self._said.broken
         self._ledger.settle()
         self._heard = []
+
+    def _estimate(self, job: Job) -> float:
+        """How long the scheduler expects a job to run."""
+        try:
+            estimate = float(self.scheduler.estimate(job))
+        except (Exception, SystemExit) as error:
+            raise self._failed(error) from error
+        if isnan(estimate):
+            raise PolicyError(
+                f"scheduler {self.scheduler.name!r} expects job {job.id} to run for nan seconds"
+            )
+        return estimate
+
+    def _failed(self, error: BaseException) -> PolicyError:
+        return PolicyError(
+            f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
+            f"{type(error).__name__}: {error} ({culprit(error)})"
+        )
 
     def _take(self) -> list[Effect]:
         decisions, self._said.decisions = self._said.decisions, []

@@ -14,12 +14,12 @@ import io
 import json
 import logging
 import sys
-import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from batsched_py.blame import culprit
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.plugins import PYBATSIM
@@ -81,11 +81,10 @@ class PyBatsimProcess:
                     self._driver = self._connect()
                 else:
                     self._driver.do_next_event()
-        except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
+        except (Exception, SystemExit) as error:
             raise PolicyError(
                 f"scheduler {self._name!r} failed at time {request.now:g}: "
-                f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+                f"{type(error).__name__}: {error} ({culprit(error)})"
             ) from error
         try:
             reply = self._codec.decode_reply(json.dumps(self._channel.reply).encode())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from math import inf
+from math import inf, isnan
 
+from batsched_py.blame import culprit
 from batsched_py.errors import PolicyError
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.jobs import Job, JobState
@@ -50,7 +50,7 @@ class Broker:
             user = self._users[number]
             try:
                 submitted = user.submit(max(now, user.next_time()))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise _blame(user, error, now) from error
             for submission in submitted:
                 self._outstanding[submission.job.id] = (number, submission.job)
@@ -70,7 +70,7 @@ class Broker:
         user = self._users[number]
         try:
             user.job_ended(job, state, now)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _blame(user, error, now) from error
         self._ask(number, now)
 
@@ -92,8 +92,10 @@ class Broker:
         user = self._users[number]
         try:
             time = float(user.next_time())
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _blame(user, error, now) from error
+        if isnan(time) or time == -inf:
+            raise PolicyError(f"user {user.name} wants to submit at time {time:g}, which never comes")
         if time != inf:
             time = to_tick(time)
         if time != self._wanted[number]:
@@ -110,10 +112,8 @@ class Broker:
         return inf
 
 
-def _blame(user: User, error: Exception, now: float) -> PolicyError:
+def _blame(user: User, error: BaseException, now: float) -> PolicyError:
     """What a user raised, told as its fault."""
-    where = traceback.extract_tb(error.__traceback__)[-1]
     return PolicyError(
-        f"user {user.name} failed at time {now:g}: {type(error).__name__}: {error} "
-        f"({where.filename}:{where.lineno})"
+        f"user {user.name} failed at time {now:g}: {type(error).__name__}: {error} ({culprit(error)})"
     )

@@ -9,8 +9,8 @@ from msgspec import Struct
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
 
-#: How the walltimes of jobs are made of a log: as requested, but never less than the run time; the larger one of
-#: the requested time and a multiple of the run time; or as requested alone.
+#: How the walltimes of jobs are made of a log: as requested, but never less than the run time; the larger one
+#: of the requested time and a multiple of the run time; or as requested alone.
 WalltimeRule = Literal["at-least-run-time", "max", "requested"]
 
 
