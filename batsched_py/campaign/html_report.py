@@ -164,6 +164,8 @@ def _note(campaign: Campaign, finished: Sequence[FinishedRun], known: Collection
             f"Not drawn, for want of the log {', '.join(unknown)}: what was recorded, submissions by "
             "week and hour, session graphs."
         )
+    rules = dict.fromkeys(run.manifest.experiment.scenario.workloads.walltime_rule for run in finished)
+    parts.append(f"Walltimes: {'; '.join(rules)}.")
     behaviours = [run.manifest.experiment.actors.users for run in finished]
     untrusted = sorted({each.file for each in behaviours if each is not None and each.file is not None})
     if untrusted and not trust:

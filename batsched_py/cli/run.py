@@ -118,7 +118,7 @@ class Summary(Struct, frozen=True):
             ("makespan", duration(self.makespan)),
             ("mean wait", duration(self.mean_waiting_time)),
             ("max wait", duration(self.max_waiting_time)),
-            ("bounded slowdown", f"{self.mean_bounded_slowdown:.2f} on average, with a bound of 10 s"),
+            ("mean bounded slowdown (10 s)", f"{self.mean_bounded_slowdown:.2f}"),
             ("walltime", self.walltime),
             ("utilization", f"{self.utilization:.1%}"),
             *([] if joules is None else [("energy", energy(joules))]),

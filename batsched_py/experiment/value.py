@@ -34,11 +34,11 @@ class Workloads(Struct, frozen=True, kw_only=True):
             return "as the workload says"
         match self.walltime:
             case "requested":
-                return "as requested"
+                return "requested"
             case "max":
-                return f"as requested, but at least {self.walltime_factor:g} times the run time"
+                return f"requested, at least {self.walltime_factor:g} x run time"
             case "at-least-run-time":
-                return "as requested, but at least the run time"
+                return "requested, at least run time"
 
 
 class Machine(Struct, frozen=True, kw_only=True):

@@ -78,7 +78,7 @@ class SwfLog:
     def machine_size(self) -> int | None:
         """Processors of the recorded machine, as far as the header says."""
         for key in ("MaxProcs", "MaxNodes"):
-            if number := re.match(r"\d+", self.header.get(key, "")):
+            if number := re.match(r"\d{1,15}(?!\d)", self.header.get(key, "")):
                 return int(number[0])
         return None
 
