@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench fuzz clean
 
 demo: .venv/core.stamp
 	@mkdir -p out
@@ -27,6 +27,12 @@ lint: .venv/dev.stamp
 bench: .venv/dev.stamp
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/campaign.py
+
+# How long, and from which seed on: make fuzz SECONDS=3600 SEED=7
+SECONDS ?= 60
+SEED ?= 1
+fuzz: .venv/dev.stamp
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 clean:
 	rm -rf .venv out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
