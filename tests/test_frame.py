@@ -31,6 +31,7 @@ ROOMS_BELOW = {
 WITHOUT_A_ROOM = {
     "__init__": set(),
     "__main__": {"cli"},
+    "blame": set(),  # whoever calls what others wrote names their line by it
     "core": set(),  # every room may have compiled classes
     "errors": set(),  # every room raises them
     "plugins": set(),  # schedulers and users are both found by it

@@ -21,7 +21,8 @@ def read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRu
     """The workload of an SWF log, if it is not large and there is nothing to report about its lines."""
     check_factor(walltime_factor)
     text = _text(path)
-    found = None if text is None else read_jobs(text, name, walltime_factor, walltime == "requested")
+    factor = walltime_factor if walltime == "max" else 1.0
+    found = None if text is None else read_jobs(text, name, factor, walltime == "requested")
     if found is None:
         return None
     jobs, run_times, finishes, comments, nb_unsized, nb_all = found

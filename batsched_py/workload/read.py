@@ -10,7 +10,10 @@ from batsched_py.workload.model import WalltimeRule, Workload
 
 
 def read_workload(
-    path: str | Path, name: str, walltime_factor: float = 2.0, walltime: WalltimeRule = "max"
+    path: str | Path,
+    name: str,
+    walltime_factor: float = 2.0,
+    walltime: WalltimeRule = "at-least-run-time",
 ) -> Workload:
     """Read an SWF log (``.swf``, ``.swf.gz``), a Batsim workload (``.json``) or a log of another known kind.
 
