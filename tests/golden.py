@@ -38,6 +38,8 @@ class Recording:
 class RecordedProcess(replay.RecordedProcess):
     """A decision process that decides as recorded, and notes what it is told."""
 
+    needs = ev.Settings()
+
     def __init__(self, recording: Recording) -> None:
         super().__init__(replay.understand(recording.conversation))
         self.said: list[dict[str, Any]] = []

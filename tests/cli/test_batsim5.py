@@ -235,7 +235,8 @@ def test_a_simulator_that_begins_anew_is_greeted_anew() -> None:
 
 def test_a_service_for_one_protocol_refuses_the_other() -> None:
     with serving("-s", "fcfs", "--protocol", "4") as service, Peer(service.endpoint) as peer:
-        assert peer.ask(OPENING)["events"] == []
+        (event,) = peer.ask(OPENING)["events"]
         code, lines = service.end()
+    assert event["type"].startswith("THE_DECISION_PROCESS_FAILED: not a message of Batsim's protocol")
     assert code == 1
     assert "not a message of Batsim's protocol" in lines[0]
