@@ -32,7 +32,7 @@ def header_of(comments: Iterable[bytes]) -> dict[str, str]:
 def machine_size(header: Mapping[str, str]) -> int | None:
     """Processors of the recorded machine, as far as the header says."""
     for key in ("MaxProcs", "MaxNodes"):
-        if number := re.match(r"\d+", header.get(key, "")):
+        if number := re.match(r"\d{1,18}(?!\d)", header.get(key, "")):
             return int(number[0])
     return None
 
