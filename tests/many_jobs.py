@@ -6,7 +6,6 @@ in bytes after 20,000 finished jobs and after all.
 
 from __future__ import annotations
 
-import resource
 import sys
 from math import inf
 
@@ -20,6 +19,7 @@ from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.users.base import Submission, User
+from tests.peak import peak
 
 BATCH = 1_000
 EARLY = 20_000
@@ -52,7 +52,7 @@ class Batches(User):
     def job_ended(self, job: Job, state: JobState, now: float) -> None:
         self.finished += 1
         if self.finished in (EARLY, ALL):
-            self.peaks.append(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+            self.peaks.append(peak())
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Submission, User
 from batsched_py.users.note import recorded_note
 from batsched_py.users.of_one import OfNamedUsers
+from batsched_py.workload.columns import narrow
 from batsched_py.workload.model import Workload
 from batsched_py.workload.session_graph import SessionGraph
 from batsched_py.workload.sessions import Delimiter, Sessions, cut_workload
@@ -101,9 +102,9 @@ class SessionReplay:
     def __init__(self, sessions: Sessions, reduced: bool) -> None:
         self._sessions = sessions
         self._graph = graph = SessionGraph(sessions, reduced)
-        self._starts, self._finishes = graph.starts.data, graph.finishes.data
-        self._nb_jobs = graph.nb_jobs.data
-        predecessors = graph.nb_predecessors.astype(np.int32)
+        self._finishes = sessions.finishes.data
+        self._nb_jobs = sessions.nb_jobs.data
+        predecessors = narrow(graph.nb_predecessors)
         self._unfinished_predecessors = predecessors.data
         self._earliest_start: dict[int, float] = {}
         """When a session may start as far as its finished predecessors are concerned, while it has others."""
@@ -160,7 +161,7 @@ class SessionReplay:
         unfinished, earliest = self._unfinished_predecessors, self._earliest_start
         recorded_finish = self._finishes[index]
         for successor in self._graph.successors(index):
-            start = now + (self._starts[successor] - recorded_finish)
+            start = now + (self._sessions.start_of(successor) - recorded_finish)
             if earliest.get(successor, start) > start:
                 start = earliest[successor]
             unfinished[successor] -= 1
@@ -175,7 +176,7 @@ class SessionReplay:
         if self._nb_begun_roots < len(self._roots):
             index = self._roots[self._nb_begun_roots]
             self._nb_begun_roots += 1
-            self._begin(index, float(self._starts[index]), decided=0.0, is_root=True)
+            self._begin(index, self._sessions.start_of(index), decided=0.0, is_root=True)
 
     def _begin(self, index: int, start: float, decided: float, is_root: bool = False) -> None:
         self._under_way[index] = _UnderWay(start, decided, is_root, self._nb_jobs[index])

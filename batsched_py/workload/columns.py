@@ -6,7 +6,9 @@ so that a job takes some thirty bytes where ten objects of 64 bits and more woul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
 
-#: So many values are worked on at a time where a column is made from others.
+#: So many values of a column are worked on at a time.
 BLOCK = 1 << 16
 
 _NARROW_TYPES = (np.int8, np.int16, np.int32)
@@ -22,7 +24,11 @@ _EXACT = 2.0**53
 
 
 class Column:
-    """Numbers that a float holds exactly; each takes as many bytes as the widest of them needs."""
+    """Numbers that a float holds exactly; each takes as many bytes as the widest of them needs.
+
+    They stand in pages of their own, which are memory only once they are written to, and which go back to the
+    system as soon as nobody needs them. The pieces of many growing arrays would leave holes instead.
+    """
 
     def __init__(self) -> None:
         self._values: Numbers = np.empty(0, dtype=np.int8)
@@ -33,18 +39,19 @@ class Column:
         if not len(values):
             return
         wide = np.promote_types(self._values.dtype, _narrowest(values))
-        if wide != self._values.dtype:
-            self._values = self._values[: self._length].astype(wide)
         end = self._length + len(values)
-        if end > len(self._values):
-            self._values.resize(end + max(end >> 3, len(values)), refcheck=False)
+        if end > len(self._values) or wide != self._values.dtype:
+            room = max(2 * len(self._values), end) if end > len(self._values) else len(self._values)
+            larger = np.frombuffer(mmap(-1, room * wide.itemsize), dtype=wide)
+            larger[: self._length] = self.values
+            self._values = larger
         self._values[self._length : end] = values
         self._length = end
 
-    def close(self) -> Numbers:
-        """All numbers; nothing can be appended any more."""
-        self._values.resize(self._length, refcheck=False)
-        return self._values
+    @property
+    def values(self) -> Numbers:
+        """All numbers so far."""
+        return self._values[: self._length]
 
 
 def narrow(values: Numbers) -> Numbers:
@@ -74,19 +81,43 @@ def gather(pieces: Iterable[Mapping[str, Numbers]]) -> dict[str, Numbers]:
     for piece in pieces:
         for name, values in piece.items():
             columns.setdefault(name, Column()).extend(values)
-    return {name: column.close() for name, column in columns.items()}
+    return {name: column.values for name, column in columns.items()}
 
 
-def calculate(function: Callable[..., Numbers], *columns: Numbers) -> Numbers:
-    """What a function makes of columns, given to it as floats block by block.
+def distinct(column: Numbers) -> Numbers:
+    """The values in a column, each once and in order."""
+    blocks = (column[start : start + BLOCK] for start in range(0, len(column), BLOCK))
+    return reduce(np.union1d, blocks, column[:0])
 
-    So the result is all that takes memory, and nothing overflows on the way.
 
-    >>> calculate(np.add, np.array([100], dtype=np.int8), np.array([100], dtype=np.int8))
-    array([200], dtype=int16)
+def select(column: Numbers, kept: NDArray[np.bool_]) -> Numbers:
+    """The values that are kept, moved together in the memory of the column itself."""
+    end = 0
+    for start in range(0, len(column), BLOCK):
+        values = column[start : start + BLOCK][kept[start : start + BLOCK]]
+        column[end : end + len(values)] = values
+        end += len(values)
+    return column[:end]
+
+
+def group(codes: Numbers, nb_codes: int) -> list[Numbers]:
+    """For each code from 0 on, the places in which it stands, in order.
+
+    >>> group(np.array([1, 0, 1, 3]), 4)
+    [array([1], dtype=int32), array([0, 2], dtype=int32), array([], dtype=int32), array([3], dtype=int32)]
     """
-    result = Column()
-    for start in range(0, len(columns[0]), BLOCK):
-        blocks = [column[start : start + BLOCK].astype(np.float64) for column in columns]
-        result.extend(function(*blocks))
-    return result.close()
+    starts = range(0, len(codes), BLOCK)
+    blocks = [codes[start : start + BLOCK] for start in starts]
+    total = np.zeros(nb_codes, dtype=np.int64)
+    for block in blocks:
+        total += np.bincount(block, minlength=nb_codes)
+    ends = np.cumsum(total)
+    free = ends - total
+    places = np.empty(len(codes), dtype=np.int32)
+    for start, block in zip(starts, blocks, strict=True):
+        order = np.argsort(block, kind="stable")
+        counts = np.bincount(block, minlength=nb_codes)
+        rank = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
+        places[np.repeat(free, counts) + rank] = start + order
+        free += counts
+    return np.split(places, ends[:-1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf
 from typing import Any, overload
 
@@ -13,23 +13,30 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.workload.columns import BLOCK, Numbers, narrow
 from batsched_py.workload.jobs import Jobs, Places
 
+#: What a log says about a job and its ``extra`` repeats; -1 stands for nothing.
+EXTRA = ("user", "group", "executable", "queue", "partition")
+
+#: So many extras are there at a time; jobs that agree in one share it.
+_SHARED_EXTRAS = 4096
+
 
 class LoggedJobs(Jobs):
     """Jobs over the columns ``job_number``, ``submit``, ``size``, ``walltime``, ``run_time`` and ``extra``.
 
-    A walltime of 0 stands for none, and an ``extra`` for its place among those that jobs share.
+    A walltime of 0 stands for none, and an ``extra`` for its place among the combinations of its values.
     """
 
     def __init__(
         self,
         workload: str,
         columns: Mapping[str, Numbers],
-        extras: Sequence[dict[str, Any]],
+        extras: Sequence[tuple[int, ...]],
         profiles: Mapping[float, str],
     ) -> None:
         self._workload = workload
         self._columns = columns
         self._extras = extras
+        self._extra = lru_cache(_SHARED_EXTRAS)(self._make_extra)
         self._profiles = profiles
         """The name of its profile for each run time."""
         self._numbers = columns["job_number"]
@@ -56,7 +63,7 @@ class LoggedJobs(Jobs):
             self._sizes.item(place),
             float(self._walltimes.item(place)) or inf,
             self._profiles[self._run_times.item(place)],
-            self._extras[self._extra_of.item(place)],
+            self._extra(self._extra_of.item(place)),
         )
 
     def __iter__(self) -> Iterator[Job]:
@@ -71,15 +78,15 @@ class LoggedJobs(Jobs):
     def users(self) -> tuple[list[str | None], Numbers]:
         """The names of the users, and for each job the place of its user's name among them."""
         places: dict[str | None, int] = {}
-        names = (extra.get("user") for extra in self._extras)
-        users = [places.setdefault(None if name is None else str(name), len(places)) for name in names]
+        names = (None if user == -1 else str(user) for user, *_ in self._extras)
+        users = [places.setdefault(name, len(places)) for name in names]
         return list(places), narrow(np.array(users))[self._extra_of]
 
     def take(self, places: Places) -> list[Job]:
         """The jobs in these places."""
-        workload, profiles, extras = self._workload, self._profiles, self._extras
+        workload, profiles, extra_of = self._workload, self._profiles, self._extra
         return [
-            Job(f"{workload}!{number}", submit, size, walltime or inf, profiles[run_time], extras[extra])
+            Job(f"{workload}!{number}", submit, size, walltime or inf, profiles[run_time], extra_of(extra))
             for number, submit, size, walltime, run_time, extra in zip(
                 self._numbers[places].tolist(),
                 self._submit[places].astype(np.float64).tolist(),
@@ -103,6 +110,38 @@ class LoggedJobs(Jobs):
         job = self[int(self._by_number[rank])]
         return job if job.id == job_id else None
 
+    def _make_extra(self, place: int) -> dict[str, Any]:
+        return {name: value for name, value in zip(EXTRA, self._extras[place], strict=True) if value != -1}
+
     @cached_property
     def _by_number(self) -> Places:
         return np.argsort(self._numbers, kind="stable").astype(np.int32)
+
+
+class RecordedFinishes(Sequence[float]):
+    """When the jobs of a log had finished, worked out where it is asked for."""
+
+    def __init__(self, submit: Numbers, wait: Numbers, run_time: Numbers) -> None:
+        self._submit = submit
+        self._wait = wait
+        self._run_time = run_time
+
+    def __len__(self) -> int:
+        return len(self._submit)
+
+    @overload
+    def __getitem__(self, place: int) -> float: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[float]: ...
+    def __getitem__(self, place: int | slice) -> float | list[float]:
+        if isinstance(place, slice):
+            return self.take(place).tolist()
+        return (
+            float(self._submit.item(place))
+            + float(self._wait.item(place))
+            + float(self._run_time.item(place))
+        )
+
+    def take(self, places: Places | slice) -> Numbers:
+        """When the jobs in these places had finished."""
+        return self._submit[places].astype(np.float64) + self._wait[places] + self._run_time[places]

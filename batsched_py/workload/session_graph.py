@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.workload.columns import Numbers
-from batsched_py.workload.sessions import Session, spans_of
+from batsched_py.workload.sessions import Session, Sessions
 
 if TYPE_CHECKING:
     import networkx
@@ -40,16 +40,33 @@ class SessionGraph:
         """Link ``sessions``; ``reduced`` leaves out the edges that others imply."""
         self.sessions = sessions
         self.reduced = reduced
-        self.starts: Numbers
-        self.finishes: Numbers
-        self.nb_jobs: Numbers
-        self.starts, self.finishes, self.nb_jobs = spans_of(sessions)
         count = len(sessions)
         first = np.maximum(np.arange(1, count + 1), np.searchsorted(self.starts, self.finishes))
         self._first: Indices = first.astype(np.int32)
         self._stop: Indices = (
             self._earliest_dependent()[first] if reduced else np.full(count, count, dtype=np.int32)
         )
+
+    @property
+    def starts(self) -> Numbers:
+        """For each session, when it started."""
+        if isinstance(self.sessions, Sessions):
+            return self.sessions.starts
+        return np.array([session.start for session in self.sessions], dtype=np.float64)
+
+    @property
+    def finishes(self) -> Numbers:
+        """For each session, when it had finished."""
+        if isinstance(self.sessions, Sessions):
+            return self.sessions.finishes
+        return np.array([session.finish for session in self.sessions], dtype=np.float64)
+
+    @property
+    def nb_jobs(self) -> Numbers:
+        """For each session, how many jobs it has."""
+        if isinstance(self.sessions, Sessions):
+            return self.sessions.nb_jobs
+        return np.array([len(session.jobs) for session in self.sessions], dtype=np.int32)
 
     def _earliest_dependent(self) -> Indices:
         """For each index, the first session that depends on some session from that index on."""
@@ -101,7 +118,7 @@ class SessionGraph:
 
     def think_time(self, before: int, after: int) -> float:
         """How long the user thought between the finish of one session and the start of another."""
-        return float(self.starts.item(after) - self.finishes.item(before))
+        return self.sessions[after].start - self.sessions[before].finish
 
     def edges(self) -> tuple[Indices, Indices]:
         """The two ends of every edge, sorted."""

@@ -7,7 +7,7 @@ of Zakay and Feitelson (2012), who found 60 minutes (``arrival``) and 20 minutes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from math import inf, isfinite
 from typing import Literal, get_args, overload
@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
-from batsched_py.workload.columns import Numbers
+from batsched_py.workload.columns import Numbers, group, narrow
 from batsched_py.workload.jobs import Jobs, Places, as_jobs
+from batsched_py.workload.logged_jobs import RecordedFinishes
 from batsched_py.workload.model import Workload
 
 Rule = Literal["arrival", "last", "max"]
@@ -79,8 +80,10 @@ class Sessions(Sequence[Session]):
     They are kept as columns, and the jobs of a session are made anew whenever somebody wants them.
     """
 
-    def __init__(self, jobs: Jobs, places: Places, finishes: Numbers, delimiter: Delimiter) -> None:
-        """The user's jobs stand in these ``places`` of ``jobs``, and their finishes in ``finishes``."""
+    def __init__(
+        self, jobs: Jobs, places: Places, finishes: Callable[[Places], Numbers], delimiter: Delimiter
+    ) -> None:
+        """The user's jobs are those in these ``places``, and ``finishes`` tells when they had finished."""
         self._jobs = jobs
         self._places = places
         self._recorded_finishes = finishes
@@ -96,13 +99,17 @@ class Sessions(Sequence[Session]):
     def __getitem__(self, index: int | slice) -> Session | list[Session]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return Session(self.jobs_of(index), float(self.starts.item(index)), float(self.finishes.item(index)))
+        return Session(self.jobs_of(index), self.start_of(index), float(self.finishes.item(index)))
 
     def jobs_of(self, index: int) -> list[Job]:
         """The jobs of a session."""
         first = self._first_jobs.item(index)
         places = self._places[first : first + self.nb_jobs.item(index)]
         return [self._jobs[place] for place in places.tolist()]
+
+    def start_of(self, index: int) -> float:
+        """When the first job of a session was submitted."""
+        return float(self._jobs.submission_times.item(self._places.item(self._first_jobs.item(index))))
 
     @property
     def first_submission(self) -> float:
@@ -112,9 +119,9 @@ class Sessions(Sequence[Session]):
     @cached_property
     def nb_jobs(self) -> Numbers:
         """For each session, how many jobs it has."""
-        return np.diff(self._first_jobs, append=len(self._places)).astype(np.int32)
+        return narrow(np.diff(self._first_jobs, append=len(self._places)))
 
-    @cached_property
+    @property
     def starts(self) -> Numbers:
         """For each session, when its first job was submitted."""
         return self._jobs.submission_times[self._places[self._first_jobs]]
@@ -122,14 +129,14 @@ class Sessions(Sequence[Session]):
     @cached_property
     def finishes(self) -> Numbers:
         """For each session, when the last of its jobs to finish had finished."""
-        finishes = self._recorded_finishes[self._places]
-        return np.maximum.reduceat(finishes, self._first_jobs) if len(finishes) else finishes
+        finishes = self._recorded_finishes(self._places)
+        return narrow(np.maximum.reduceat(finishes, self._first_jobs)) if len(finishes) else finishes
 
     @cached_property
     def _first_jobs(self) -> Places:
         """For each session, the place of its first job among those of the user."""
         submissions = self._jobs.submission_times[self._places].astype(np.float64)
-        finishes = self._recorded_finishes[self._places].astype(np.float64)
+        finishes = self._recorded_finishes(self._places)
         match self._delimiter.rule:
             case "arrival":
                 silent_since = submissions
@@ -144,17 +151,6 @@ class Sessions(Sequence[Session]):
         return np.concatenate([np.zeros(min(len(submissions), 1), dtype=np.int32), first])
 
 
-def spans_of(sessions: Sequence[Session]) -> tuple[Numbers, Numbers, Numbers]:
-    """For each session its start, its finish, and how many jobs it has."""
-    if isinstance(sessions, Sessions):
-        return sessions.starts, sessions.finishes, sessions.nb_jobs
-    return (
-        np.array([session.start for session in sessions], dtype=np.float64),
-        np.array([session.finish for session in sessions], dtype=np.float64),
-        np.array([len(session.jobs) for session in sessions], dtype=np.int32),
-    )
-
-
 def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], delimiter: Delimiter) -> Sessions:
     """Cut the jobs of one user, in submission order, into sessions.
 
@@ -163,7 +159,7 @@ def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], delimiter: Deli
     recorded = np.fromiter(finishes, dtype=np.float64)
     if len(recorded) != len(jobs):
         raise ValueError(f"{len(jobs)} jobs and {len(recorded)} finishes")
-    return Sessions(as_jobs(jobs), np.arange(len(jobs)), recorded, delimiter)
+    return Sessions(as_jobs(jobs), np.arange(len(jobs)), recorded.take, delimiter)
 
 
 def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, Sessions]:
@@ -175,7 +171,8 @@ def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, Sessions
     source = workload.path or workload.name
     if workload.finishes is None:
         raise InputError(f"{source} does not say when its jobs had finished; sessions need an SWF log")
-    finishes = np.asarray(workload.finishes)
+    finishes = workload.finishes
+    take = finishes.take if isinstance(finishes, RecordedFinishes) else np.asarray(finishes).take
     names, user_of = jobs.users()
     order = jobs.by_time()
     if order is not None:
@@ -184,15 +181,12 @@ def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, Sessions
     if len(nobody):
         job = jobs[int(nobody[0] if order is None else order[nobody[0]])]
         raise InputError(f"job {job.id} of {source} has no user, so no session")
-    by_user = np.argsort(user_of, kind="stable").astype(np.int32)
-    places = by_user if order is None else order[by_user]
-    ends = np.cumsum(np.bincount(user_of, minlength=len(names))).tolist()
     submitted_by = {
-        name: places[start:end]
-        for name, start, end in zip(names, [0, *ends], ends, strict=False)
-        if name is not None and start < end
+        name: places if order is None else order[places]
+        for name, places in zip(names, group(user_of, len(names)), strict=True)
+        if name is not None and len(places)
     }
     return {
-        user: Sessions(jobs, submitted_by[user], finishes, delimiter)
+        user: Sessions(jobs, submitted_by[user], take, delimiter)
         for user in sorted(submitted_by, key=lambda name: (len(name), name))
     }

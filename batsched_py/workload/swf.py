@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.profiles import Homogeneous, Profile
-from batsched_py.workload.columns import BLOCK, Numbers, calculate, gather
-from batsched_py.workload.logged_jobs import LoggedJobs
+from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather
+from batsched_py.workload.logged_jobs import EXTRA, LoggedJobs, RecordedFinishes
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.swf_log import COLUMNS, WHOLE, SwfLog
 from batsched_py.workload.swf_records import Records, choose
@@ -42,9 +42,6 @@ _log = logging.getLogger(__name__)
 
 #: So many records are written at a time.
 _PIECE = 10_000
-
-#: What stands in a job's ``extra``.
-_EXTRA = ("user", "group", "executable", "queue", "partition")
 
 
 def swf_log(columns: Mapping[str, NDArray[Any]], **rest: Any) -> SwfLog:
@@ -156,7 +153,7 @@ class _JobColumns:
         check_factor(walltime_factor)
         self._factor = walltime_factor
         self._walltime = walltime
-        self._extras: dict[tuple[float, ...], int] = {}
+        self._extras: dict[tuple[int, ...], int] = {}
 
     def of(self, pieces: Iterable[Mapping[str, Numbers]]) -> Iterable[dict[str, Numbers]]:
         """The columns of jobs, and those that tell whether a record can be used."""
@@ -184,7 +181,7 @@ class _JobColumns:
     def _places_of_extras(self, piece: Mapping[str, Numbers]) -> Numbers:
         """For each job who submitted what to where, as the place of the combination among all."""
         places = self._extras
-        combinations = zip(*(piece[name].tolist() for name in _EXTRA), strict=True)
+        combinations = zip(*(piece[name].astype(np.int64).tolist() for name in EXTRA), strict=True)
         return np.array([places.setdefault(values, len(places)) for values in combinations], dtype=np.int64)
 
     def workload(
@@ -199,28 +196,26 @@ class _JobColumns:
             choose(columns, sized)
         if not sized.any():
             raise InputError(f"{path}: no job has a positive number of processors")
-        first = float(columns["submit"].min())
-        columns["submit"] = calculate(lambda submit: submit - first, columns["submit"])
-        finishes = calculate(
-            lambda submit, wait, run_time: submit + wait + run_time,
-            *(columns[column] for column in ("submit", "wait", "run_time")),
-        )
-        del columns["wait"]
-        names = {run_time: f"run_{_number(run_time)}" for run_time in np.unique(columns["run_time"]).tolist()}
+        columns["submit"] = _from_zero(columns["submit"])
+        finishes = RecordedFinishes(columns["submit"], columns.pop("wait"), columns["run_time"])
+        names = {run_time: f"run_{_number(run_time)}" for run_time in distinct(columns["run_time"]).tolist()}
         profiles: dict[str, Profile] = {
             profile: Homogeneous(run_time * LOG_SPEED) for run_time, profile in names.items()
         }
         return Workload(
             name=name,
-            jobs=LoggedJobs(name, columns, self._shared_extras(), names),
+            jobs=LoggedJobs(name, columns, list(self._extras), names),
             profiles=profiles,
             nb_hosts=machine_size(header),
             path=path,
             finishes=finishes,
         )
 
-    def _shared_extras(self) -> list[dict[str, Any]]:
-        return [
-            {name: int(value) for name, value in zip(_EXTRA, values, strict=True) if value != -1}
-            for values in self._extras
-        ]
+
+def _from_zero(times: Numbers) -> Numbers:
+    """The times since the first of them, in the memory of the column itself where they fit."""
+    first = times.min()
+    if first < 0:
+        times = times.astype(np.float64)
+    times -= first
+    return times

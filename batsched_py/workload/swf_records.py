@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.columns import Numbers
+from batsched_py.workload.columns import Numbers, select
 from batsched_py.workload.lines import read_lines
 from batsched_py.workload.swf_log import COLUMNS, WHOLE, Floats
 from batsched_py.workload.table import read_table
@@ -105,7 +105,9 @@ class Records:
         choose(columns, kept)
         submit = columns["submit"]
         if (submit[1:] < submit[:-1]).any():
-            choose(columns, np.argsort(submit, kind="stable"))
+            order = np.argsort(submit, kind="stable")
+            for name in columns:  # one after the other, since there may be no memory for two of all
+                columns[name] = columns[name][order]
         return columns
 
     def _refusal(self, reasons: list[str]) -> InputError:
@@ -114,11 +116,11 @@ class Records:
         )
 
 
-def choose(columns: dict[str, Numbers], records: NDArray[np.bool_] | NDArray[np.intp]) -> None:
-    """Keep these records only; one column after the other, since there may be no memory for two of all."""
-    if records.dtype != bool or not records.all():
+def choose(columns: dict[str, Numbers], kept: NDArray[np.bool_]) -> None:
+    """Keep these records only."""
+    if not kept.all():
         for name in columns:
-            columns[name] = columns[name][records]
+            columns[name] = select(columns[name], kept)
 
 
 def _faults(values: Mapping[str, Floats]) -> dict[int, str]:

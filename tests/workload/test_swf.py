@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.profiles import Homogeneous
+from batsched_py.workload import lines, swf_records
 from batsched_py.workload.swf import COLUMNS, LOG_SPEED, SwfLog, read_swf, swf_to_workload, write_swf
 
 RECORD = dict(zip(COLUMNS, (1, 0, 0, 60, 4, -1, -1, 4, 120, -1, 1, 7, -1, -1, -1, -1, -1, -1), strict=True))
@@ -106,6 +107,33 @@ def test_a_bad_line_is_left_out_and_named(log_of, caplog, bad: str, reason: str)
     log = log_of("; a comment", line(job_number=99), bad, line(job_number=100))
     assert log.job_number.tolist() == [99, 100]
     assert f"1 of 3 records left out: 1 bad line (line 3: {reason})" in caplog.text
+
+
+def test_where_pieces_end_changes_nothing(log_of, caplog, monkeypatch) -> None:
+    """Bad lines are counted from the beginning, and a number may have come before in another piece."""
+    monkeypatch.setattr(lines, "PIECE", 60)
+    log = log_of(
+        *("; Note: one", line(job_number=2), "oops", line(job_number=1, submit=9), "; Note: two"),
+        *("", line(job_number=2, submit=4), line(job_number=3, run_time=-1), line(job_number=3)),
+    )
+    assert log.job_number.tolist() == [2, 1]
+    assert log.header == {"Note": "one\ntwo"}
+    assert (
+        "4 of 6 records left out: 3 bad lines (line 3: 1 field instead of 18; line 7: job_number came "
+        "before; line 9: job_number came before), 1 of unknown run time"
+    ) in caplog.text
+
+
+def test_a_log_of_too_many_records_is_refused(log_of, monkeypatch) -> None:
+    monkeypatch.setattr(swf_records, "MOST_RECORDS", 2)
+    with pytest.raises(InputError, match="has more than 2 records"):
+        log_of(*(line(job_number=number) for number in range(3)))
+
+
+def test_a_log_of_too_many_comments_is_refused(log_of, monkeypatch) -> None:
+    monkeypatch.setattr(swf_records, "MOST_COMMENTS", 10)
+    with pytest.raises(InputError, match="has more than 10 bytes of comments"):
+        log_of("; one two", "; three", line())
 
 
 def test_jobs_of_unknown_run_time_are_left_out_and_counted(log_of, caplog) -> None:
