@@ -22,7 +22,7 @@ demo: .venv/core.stamp
 	@echo "Open out/sample/report.html in a browser: tables, figures and Gantt charts of these runs."
 
 test: .venv/dev.stamp .venv5/peers.stamp
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-slow: .venv/dev.stamp
 	$(BIN)/python -m pytest -q -m slow
