@@ -16,8 +16,7 @@ MINUTE = 60
 
 
 def schedule_of(tmp_path: Path, jobs: list[tuple[int, int]], notes: list[str]) -> pd.DataFrame:
-    """Jobs on hosts of their own that start when they are submitted, by submission and run time,
-    in the order in which they end."""
+    """Jobs, by submission and run time, that start at once on hosts of their own; notes as they end."""
     path = tmp_path / "jobs.csv"
     ref = [RefJob(str(n), submit, 1, run, 10**6) for n, (submit, run) in enumerate(jobs, 1)]
     path.write_text(jobs_csv(ref, {job.id: job.submission for job in ref}, hosts=8))
