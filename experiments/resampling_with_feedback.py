@@ -162,9 +162,10 @@ def _tasks(seeds: int) -> Iterator[Task]:
 
 @cache
 def _workload(log_file: str) -> Workload:
-    """The log, read once in each process."""
+    """The log, read once in each process, with jobs that are made once and not each time."""
     logging.getLogger("batsched_py").setLevel(logging.ERROR)
-    return swf_to_workload(read_swf(log_file))
+    workload = swf_to_workload(read_swf(log_file))
+    return replace(workload, jobs=list(workload.jobs))
 
 
 def _figures_of(log_file: str, task: Task, weeks: int) -> list[Figures]:
