@@ -4,6 +4,10 @@
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo $$p; break; }; done)
+# A Python >= 3.12, for PyBatsim 4 in an environment of its own; without one its tests are skipped.
+PYTHON5 ?= $(shell for p in python3.13 python3.12 $$(pyenv root 2>/dev/null)/versions/3.1[23].*/bin/python; do \
+	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1 \
+	&& { echo $$p; break; }; done)
 BIN := .venv/bin
 CORE := hatch_build.py $(wildcard native/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -17,7 +21,7 @@ demo: .venv/core.stamp
 	$(BIN)/batsched-py campaign report out/sample -o out/sample/report.html
 	@echo "Open out/sample/report.html in a browser: tables, figures and Gantt charts of these runs."
 
-test: .venv/dev.stamp
+test: .venv/dev.stamp .venv5/peers.stamp
 	$(BIN)/python -m pytest -q
 
 test-slow: .venv/dev.stamp
@@ -33,7 +37,7 @@ bench: .venv/dev.stamp
 	$(BIN)/python benchmarks/campaign.py
 
 clean:
-	rm -rf .venv out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv5 out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "no working Python >= 3.11 found; try: make PYTHON=/path/to/python3.11" >&2; exit 1; }
@@ -47,3 +51,10 @@ $(BIN)/python:
 	$(PIP) -e '.[dev]'
 	$(PIP) --no-deps -r requirements-peers.txt
 	@touch $@ .venv/core.stamp
+
+.venv5/peers.stamp: pyproject.toml requirements-peers5.txt
+	@mkdir -p .venv5
+	@if test -n "$(PYTHON5)"; then \
+	$(PYTHON5) -m venv .venv5 && \
+	.venv5/bin/python -m pip install --quiet --disable-pip-version-check -e . -r requirements-peers5.txt; fi
+	@touch $@

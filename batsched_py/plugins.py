@@ -60,7 +60,7 @@ class Registry(Generic[Plugin]):
     def create(self, name: str, options: Mapping[str, str]) -> Plugin:
         """An instance of the class called ``name``, its options converted to their declared types."""
         cls = self.find(name)
-        fields = [f.name for f in dataclasses.fields(cls) if f.init] if dataclasses.is_dataclass(cls) else []
+        fields = _options(cls)
         for key in options:
             if key not in fields:
                 known = f"it knows {', '.join(fields)}" if fields else "it has none"
@@ -73,6 +73,10 @@ class Registry(Generic[Plugin]):
             raise
         except Exception as error:
             raise InputError(f"{self.kind} {name!r} cannot be made with its options: {error!r}") from error
+
+    def options(self, name: str) -> list[str]:
+        """The names of the options that the class called ``name`` has."""
+        return _options(self.find(name))
 
     def _in_its_module(self, name: str) -> type[Plugin] | None:
         """The class of this name in the module of this name, if there are such."""
@@ -124,6 +128,11 @@ class Registry(Generic[Plugin]):
                 f"{self.kind} {name!r}: {file} defines no {self.kind} {class_name!r} (it defines {defined})"
             )
         return cls
+
+
+def _options(cls: type[Any]) -> list[str]:
+    """The names of the options that a class has."""
+    return [f.name for f in dataclasses.fields(cls) if f.init] if dataclasses.is_dataclass(cls) else []
 
 
 def _execute(path: Path) -> ModuleType:

@@ -132,6 +132,10 @@ class Peer:
 
     def hear(self) -> dict[str, Any]:
         """The reply to the last request."""
-        (reply,) = self._socket.recv_multipart()
-        answer: dict[str, Any] = json.loads(reply)
+        answer: dict[str, Any] = json.loads(self.hear_bytes())
         return answer
+
+    def hear_bytes(self) -> bytes:
+        """The same, whatever it is."""
+        (reply,) = self._socket.recv_multipart()
+        return reply

@@ -1,4 +1,7 @@
-"""Reading the summary that a simulation left beside its jobs: Batsim's ``PREFIX_schedule.csv``."""
+"""Reading the summary that a simulation left beside its jobs.
+
+It is Batsim 4's ``PREFIX_schedule.csv``, or Batsim 5's ``schedule.json``.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import csv
 from math import isfinite
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 
@@ -23,11 +27,23 @@ def read_summary(jobs_file: str | Path) -> Summary:
     """
     jobs_file = Path(jobs_file)
     path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "schedule.csv")
-    if not path.is_file():
+    if path.is_file():
+        with path.open(encoding="utf-8", newline="") as file:
+            row = next(csv.DictReader(file), {})
+    elif (path := path.with_suffix(".json")).is_file():
+        row = _texts(path.read_bytes())
+    else:
         return Summary()
-    with path.open(encoding="utf-8", newline="") as file:
-        row = next(csv.DictReader(file), {})
     return Summary(_size(row.get("nb_computing_machines", "")), _joules(row.get("consumed_joules", "")))
+
+
+def _texts(content: bytes) -> dict[str, str]:
+    """The members of a JSON object, as a table would spell them."""
+    try:
+        fields = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return {name: str(value) for name, value in fields.items()} if isinstance(fields, dict) else {}
 
 
 def _size(text: str) -> int | None:

@@ -8,6 +8,7 @@ hold every job; exit codes are only a hint.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -29,6 +30,9 @@ from batsched_py.errors import BatschedError, InputError
 from batsched_py.experiment import Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.command_line import scenario_options, serve_options
 from batsched_py.experiment.sides import read_machine
+from batsched_py.protocol.dialect import Dialect
+from batsched_py.protocol.dialects import BATSIM4, BATSIM5
+from batsched_py.protocol.events import Settings
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.model import Workload
 
@@ -51,6 +55,11 @@ class Simulator(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.command} {self.version}"
+
+    @property
+    def is_batsim5(self) -> bool:
+        """Whether it speaks the protocol of Batsim 5: by its version, or the built-in one by its options."""
+        return bool(re.match(r"v?5\.", self.version) or re.search(r"--protocol[ =]5\b", self.command))
 
 
 @lru_cache(maxsize=8)
@@ -81,25 +90,44 @@ def run_batsim(
         inputs = Path(name)
         endpoint = f"ipc://{inputs}/socket"
         serve = [sys.executable, "-m", batsched_py.__name__, "serve", "--endpoint", endpoint]
-        simulate = [*shlex.split(simulator.command), "-s", endpoint, "-e", str(prefix)]
+        dialect = BATSIM5 if simulator.is_batsim5 else BATSIM4
+        scenario = _for_batsim(experiment, workloads, inputs, dialect)
+        options = _options_of_batsim5 if simulator.is_batsim5 else _options_of_batsim4
+        simulate = [*shlex.split(simulator.command), *options(scenario, endpoint, prefix)]
         simulate += ["-q", "--disable-schedule-tracing"]
-        simulate += scenario_options(_for_batsim(experiment, workloads, inputs))
         with (
             _Process("the decision process", [*serve, *serve_options(experiment)], inputs) as server,
             _Process("Batsim", simulate, inputs) as batsim,
         ):
             _wait(server, batsim, limit)
-    _check(prefix, sum(len(workload.jobs) for workload in workloads))
+    summary = "schedule.json" if simulator.is_batsim5 else "schedule.csv"
+    _check(prefix, summary, sum(len(workload.jobs) for workload in workloads))
 
 
-def _for_batsim(experiment: Experiment, workloads: Sequence[Workload], folder: Path) -> Scenario:
+def _options_of_batsim4(scenario: Scenario, endpoint: str, prefix: Path) -> list[str]:
+    return ["-s", endpoint, "-e", str(prefix), *scenario_options(scenario)]
+
+
+def _options_of_batsim5(scenario: Scenario, endpoint: str, prefix: Path) -> list[str]:
+    """What is enabled is not among them: for that the decision process asks."""
+    if scenario.settings.compute_sharing or not scenario.settings.storage_sharing:
+        raise InputError("a Batsim 5 does not say who may share hosts; leave out what a plan says about that")
+    config = scenario.settings.scheduler_config
+    options = scenario_options(replace(scenario, settings=Settings()))
+    options = ["--external-events" if option == "--events" else option for option in options]
+    return ["--edc-socket-str", endpoint, config, "-e", f"{prefix}_", *options]
+
+
+def _for_batsim(
+    experiment: Experiment, workloads: Sequence[Workload], folder: Path, dialect: Dialect
+) -> Scenario:
     """What is to be simulated, in files that a Batsim reads; those that are missing are written."""
     scenario = experiment.simulated
     if scenario.ignore_communication:
         raise InputError("a Batsim simulates communication; leave out ignore_communication for it")
     static = workloads if scenario.workloads.files else ()
     for workload in static:
-        write_batsim_json(folder / f"{workload.name}.json", workload)
+        write_batsim_json(folder / f"{workload.name}.json", workload, dialect)
     return replace(
         scenario,
         workloads=Workloads(files=tuple(str(folder / f"{workload.name}.json") for workload in static)),
@@ -193,8 +221,8 @@ def _wait(server: _Process, batsim: _Process, limit: float) -> None:
         )
 
 
-def _check(prefix: Path, nb_jobs: int) -> None:
-    for name in ("jobs.csv", "schedule.csv"):
+def _check(prefix: Path, summary: str, nb_jobs: int) -> None:
+    for name in ("jobs.csv", summary):
         if not Path(f"{prefix}_{name}").is_file():
             raise SimulatorFailed(f"Batsim has not written its {name}")
     with Path(f"{prefix}_jobs.csv").open("rb") as file:

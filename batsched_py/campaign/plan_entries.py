@@ -6,7 +6,6 @@ schedulers and users exist and have the options that they are given.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -213,12 +212,11 @@ class Entries:
     def _leaves_seed_open(self, path: KeyPath, choice: Choice, registry: Registry[Any]) -> bool:
         """Whether what is chosen has an option ``seed`` that is not set; to be asked, it must exist."""
         try:
-            created = registry.create(choice.name, choice.options)
+            registry.create(choice.name, choice.options)
         except InputError as error:
             wrong = [key for key in choice.options if f"`$.{key}`" in str(error) or f"{key!r}" in str(error)]
             self._plan.fail((*path, "options", wrong[0]) if wrong else path, str(error))
-        fields = dataclasses.fields(created) if dataclasses.is_dataclass(created) else ()
-        return "seed" not in choice.options and any(f.init and f.name == "seed" for f in fields)
+        return "seed" not in choice.options and "seed" in registry.options(choice.name)
 
     def _beside(self, file: str) -> str:
         return str((self._folder / file).resolve())

@@ -50,7 +50,7 @@ def simulate_into(
 def _workloads(workloads: Workloads) -> list[Workload]:
     """The workloads, read once for all runs of this process that need the same."""
     read = _read(workloads, tuple(map(digest_of_file, workloads.files)))
-    return [replace(each, jobs=list(each.jobs), profiles=dict(each.profiles)) for each in read]
+    return [replace(each, profiles=dict(each.profiles)) for each in read]
 
 
 @lru_cache(maxsize=4)

@@ -96,8 +96,9 @@ class FinishedRun(Struct, frozen=True):
 
     @property
     def schedule_file(self) -> Path:
-        """Batsim's ``schedule.csv``."""
-        return self.folder / f"{PREFIX}_schedule.csv"
+        """Batsim's ``schedule.csv``, or the ``schedule.json`` of Batsim 5."""
+        table = self.folder / f"{PREFIX}_schedule.csv"
+        return table if table.is_file() else table.with_suffix(".json")
 
 
 class Campaign:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from batsched_py import __version__
 from batsched_py.cli.options import SECONDS, scenario_options
+from batsched_py.errors import InputError
 from batsched_py.experiment import Scenario
+from batsched_py.protocol.events import Settings
+
+if TYPE_CHECKING:
+    from batsched_py.simulator.client import RemoteProcess
 
 #: Where a decision process is looked for, as Batsim does it.
 DEFAULT_ENDPOINT = "tcp://localhost:28000"
@@ -23,10 +31,48 @@ _LEVELS = {
 }
 
 
-@click.command("batsim")
+#: Options that say something else to Batsim 5, and what that is called in full.
+_LONG_NAMES = {"-s": "--edc-socket-str", "-S": "--edc-socket-file"}
+
+
+class _EitherBatsim(click.Command):
+    """A command whose ``-s`` is that of the Batsim which is asked for: Batsim 5's takes two words."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options."""
+        if "--protocol=5" in args or ["--protocol", "5"] in [args[n : n + 2] for n in range(len(args))]:
+            args = [_LONG_NAMES.get(argument, argument) for argument in args]
+        return super().parse_args(ctx, args)
+
+
+@click.command("batsim", cls=_EitherBatsim)
 @scenario_options(workload_required=False, machine_states=True)
 @click.option(
-    "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
+    "--protocol",
+    type=click.Choice(["4", "5"]),
+    help="Which Batsim to be: its protocol, its options, its output files.  "
+    "[default: 4, or 5 with --edc-socket-str or --edc-socket-file]",
+)
+@click.option(
+    "-e",
+    "--export",
+    "prefix",
+    metavar="PREFIX",
+    help="Where results go: PREFIX_jobs.csv and so on, of Batsim 5 PREFIXjobs.csv.  [default: out, or out/]",
+)
+@click.option(
+    "--edc-socket-str",
+    "edc_text",
+    metavar="ENDPOINT TEXT",
+    nargs=2,
+    help="Batsim 5's -s: where the decision process listens, and a text for it.",
+)
+@click.option(
+    "--edc-socket-file",
+    "edc_file",
+    metavar="ENDPOINT FILE",
+    nargs=2,
+    help="Batsim 5's -S: the same, with the text in a file.",
 )
 @click.option(
     "-s",
@@ -59,7 +105,10 @@ _LEVELS = {
 @click.version_option(__version__, prog_name="batsched-py batsim")
 def command(
     scenario: Scenario,
-    prefix: str,
+    protocol: str | None,
+    prefix: str | None,
+    edc_text: tuple[str, str] | None,
+    edc_file: tuple[str, str] | None,
     endpoint: str,
     timeout: float | None,
     disable_schedule_tracing: bool,
@@ -69,28 +118,81 @@ def command(
 ) -> None:
     """Simulate workloads on a machine, and ask a decision process over ZeroMQ what to do.
 
-    Takes the options of Batsim 4, so a script that calls `batsim` can call `batsched-py batsim` instead.
+    Takes the options of Batsim 4, so a script that calls `batsim` can call `batsched-py batsim` instead, or
+    with --protocol 5 those of Batsim 5, where the decision process says itself what it needs to be enabled.
     Where Batsim aborts, this says which rule was broken by which decision, and exits with code 1.
 
     \b
     Example, with a decision process in a second terminal:
       batsched-py serve -s easy
       batsched-py batsim -p platform.xml -w workload.json -e out
+      batsched-py batsim --protocol 5 -s tcp://localhost:28000 "" -p platform.xml -w workload.json -e out/
     """
     from batsched_py.experiment.sides import new_batsim, read_machine, read_workloads
+    from batsched_py.protocol.dialects import VERSIONS
     from batsched_py.simulation import simulate
     from batsched_py.simulator.client import RemoteProcess
+    from batsched_py.simulator.outputs import Outputs
+    from batsched_py.simulator.outputs5 import Batsim5Outputs
     from batsched_py.wire.sockets import AskingEnd
 
+    config = scenario.settings.scheduler_config
+    if edc_text is not None or edc_file is not None:
+        endpoint, config = _edc_socket(protocol, edc_text, edc_file)
+        protocol = "5"
+    elif protocol is None:
+        protocol = "4"
+    prefix = prefix or ("out/" if protocol == "5" else "out")
     if dump_execution_context:
         click.echo(msgspec.json.encode(_execution_context(endpoint, prefix)))
         return
     for name, level in _LEVELS["quiet" if quiet else verbosity].items():
         logging.getLogger(name).setLevel(level)
     workloads = read_workloads(scenario.workloads)
-    batsim = new_batsim(scenario, read_machine(scenario.machine, workloads), workloads, prefix)
+    platform = read_machine(scenario.machine, workloads)
     with AskingEnd(endpoint, timeout) as end:
-        simulate(batsim, RemoteProcess(end))
+        process = RemoteProcess(end, VERSIONS[protocol])
+        if protocol == "4":
+            batsim = new_batsim(scenario, platform, workloads, prefix, Outputs)
+        else:
+            scenario = _as_asked(scenario, process, config)
+            batsim = new_batsim(scenario, platform, workloads, prefix, Batsim5Outputs)
+        simulate(batsim, process)
+
+
+def _edc_socket(
+    protocol: str | None, text: tuple[str, str] | None, file: tuple[str, str] | None
+) -> tuple[str, str]:
+    """Where the decision process of a Batsim 5 listens, and the text for it."""
+    if protocol == "4":
+        raise InputError("--edc-socket-str and --edc-socket-file are Batsim 5's; with --protocol 4 use -s")
+    if text is not None and file is not None:
+        raise InputError("both --edc-socket-str and --edc-socket-file are given; give one of them")
+    if text is not None:
+        return text
+    assert file is not None
+    try:
+        return file[0], Path(file[1]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file[1]}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _as_asked(scenario: Scenario, process: RemoteProcess, config: str) -> Scenario:
+    """What is to be simulated, with all enabled for which the decision process asks in its greeting."""
+    given = scenario.settings
+    usual = Settings(
+        compute_sharing=given.compute_sharing,
+        storage_sharing=given.storage_sharing,
+        scheduler_config=given.scheduler_config,
+    )
+    if given != usual:
+        raise InputError(
+            "in protocol 5 the decision process says what is to be enabled; leave these options out"
+        )
+    asked = process.open(config)
+    assert asked is not None
+    settings = replace(asked, compute_sharing=given.compute_sharing, storage_sharing=given.storage_sharing)
+    return replace(scenario, settings=settings)
 
 
 def _execution_context(endpoint: str, prefix: str) -> dict[str, str | int | bool]:

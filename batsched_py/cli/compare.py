@@ -72,7 +72,7 @@ def _table(title: str, original: Portrait, found: dict[str, list[Likeness]]) -> 
     from batsched_py.workload.description.likeness import DISTANCES, TOLERANCES, failures
 
     table = Table(title=title, box=box.SIMPLE)
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     table.add_column("log", justify="right")
     for name in found:
         table.add_column(name, justify="right")

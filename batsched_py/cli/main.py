@@ -56,6 +56,7 @@ COMMANDS = {
     "plot": "Draw figures of schedules, logs and sessions.",
     "record": "Write down a conversation.",
     "replay": "Hold a recorded conversation again.",
+    "resample": "Make a new log of the users of an old one.",
     "run": "Simulate a workload, in one process.",
     "schedulers": "List or describe the schedulers.",
     "serve": "Decide for a Batsim in another process.",

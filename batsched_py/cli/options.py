@@ -306,6 +306,8 @@ def scenario_options(workload_required: bool, machine_states: bool | None) -> De
         ),
         click.option(
             "--events",
+            "--external-events",
+            "events",
             metavar="FILE",
             type=FILE,
             multiple=True,

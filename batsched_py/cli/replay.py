@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from batsched_py.cli.options import SECONDS, scenario_options, scheduler_options
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Scenario
 
 if TYPE_CHECKING:
+    from batsched_py.protocol.dialect import Dialect
     from batsched_py.wire.conversation import Exchange
     from batsched_py.wire.replay import Agreement, Difference
 
@@ -60,20 +62,22 @@ def command(
       batsched-py replay talk.jsonl --endpoint tcp://127.0.0.1:28000 --timeout 10
       batsched-py replay talk.jsonl --to batsim -p platform.xml -w workload.json
     """
+    from batsched_py.protocol.dialects import spoken_in
     from batsched_py.wire.conversation import read_conversation
     from batsched_py.wire.replay import replay_to_decision
     from batsched_py.wire.sockets import AskingEnd
 
     conversation = read_conversation(recording)
+    dialect = spoken_in(conversation[0].request)
     if side == "batsim":
         if scheduler is not None or endpoint is not None:
             raise InputError("--to batsim: the recording decides; leave out -s and --endpoint")
-        agreement = _simulate_again(conversation, scenario)
+        agreement = _simulate_again(conversation, scenario, dialect)
     elif scheduler is not None and endpoint is None:
-        agreement = _decide_again(conversation, scheduler)
+        agreement = _decide_again(conversation, scheduler, dialect)
     elif endpoint is not None and scheduler is None:
         with AskingEnd(endpoint, timeout) as process:
-            agreement = replay_to_decision(conversation, process.ask)
+            agreement = replay_to_decision(conversation, process.ask, dialect)
     else:
         raise InputError("name the decision process that shall answer: give -s NAME or --endpoint ENDPOINT")
     if agreement.difference is not None:
@@ -82,25 +86,31 @@ def command(
     click.echo(f"{recording}: all {agreement.equal} events as recorded")
 
 
-def _simulate_again(conversation: list[Exchange], scenario: Scenario) -> Agreement:
+def _simulate_again(conversation: list[Exchange], scenario: Scenario, dialect: Dialect) -> Agreement:
     from batsched_py.experiment.sides import new_batsim, read_machine, read_workloads
-    from batsched_py.wire.replay import replay_to_batsim
+    from batsched_py.wire.replay import asked_for, replay_to_batsim
 
+    _, asked = asked_for(conversation, dialect)
+    if asked is not None:
+        scenario = replace(scenario, settings=asked)
     workloads = read_workloads(scenario.workloads)
     platform = read_machine(scenario.machine, workloads)
-    return replay_to_batsim(conversation, new_batsim(scenario, platform, workloads, prefix=None))
+    batsim = new_batsim(scenario, platform, workloads, prefix=None)
+    return replay_to_batsim(conversation, batsim, dialect)
 
 
-def _decide_again(conversation: list[Exchange], scheduler: Choice) -> Agreement:
+def _decide_again(conversation: list[Exchange], scheduler: Choice, dialect: Dialect) -> Agreement:
     from batsched_py.experiment.sides import new_process
-    from batsched_py.protocol.dialects import BATSIM4
     from batsched_py.wire.replay import replay_to_decision
 
     process = new_process(Actors(scheduler=scheduler))
-    codec = BATSIM4.codec()
-    return replay_to_decision(
-        conversation, lambda text: codec.encode_reply(process.react(codec.decode_request(text)))
-    )
+    codec = dialect.codec()
+
+    def answer(said: bytes) -> bytes:
+        greeting = codec.answer(said, process.needs)
+        return codec.encode_reply(process.react(codec.decode_request(said))) if greeting is None else greeting
+
+    return replay_to_decision(conversation, answer, dialect)
 
 
 def _report(recording: Path, equal: int, difference: Difference) -> str:

@@ -36,8 +36,20 @@ DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
     help="Serve simulations one after another. One that fails through the simulator's fault is reported; "
     "between two of them there is no --timeout.",
 )
+@click.option(
+    "--protocol",
+    type=click.Choice(["4", "5", "auto"]),
+    default="auto",
+    show_default=True,
+    help="Which Batsim's protocol is spoken; auto tells by the first message of each simulation.",
+)
 def command(
-    actors: Actors, workloads: Workloads, endpoint: str, timeout: float | None, keep_alive: bool
+    actors: Actors,
+    workloads: Workloads,
+    endpoint: str,
+    timeout: float | None,
+    keep_alive: bool,
+    protocol: str,
 ) -> None:
     """Decide for a simulator that speaks Batsim's protocol over ZeroMQ.
 
@@ -45,7 +57,8 @@ def command(
     leaves: the rule that was broken is reported instead.
 
     With --users the jobs of -w are submitted from here, by users who react to what happens to them. The
-    simulator must then be started without these jobs and with --enable-dynamic-jobs.
+    simulator must then be started without these jobs, and a Batsim 4 with --enable-dynamic-jobs; a Batsim 5
+    is asked for that.
 
     \b
     Examples, with a real Batsim or the built-in one in a second terminal:
@@ -57,6 +70,7 @@ def command(
     """
     from batsched_py.decision.server import Server
     from batsched_py.experiment.sides import new_process, read_workloads
+    from batsched_py.protocol.dialects import VERSIONS
     from batsched_py.wire.sockets import AnsweringEnd
 
     if (actors.users is None) != (not workloads.files):
@@ -65,4 +79,4 @@ def command(
     begin()
     with AnsweringEnd(endpoint, timeout) as end:
         click.echo(f"{actors.scheduler.name} listens at {end.endpoint}")
-        Server(end, begin, keep_alive).serve()
+        Server(end, begin, keep_alive, VERSIONS.get(protocol)).serve()

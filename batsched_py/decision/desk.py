@@ -8,15 +8,18 @@ from msgspec import structs
 
 from batsched_py.errors import ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, describe
+from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.jobs import JobState
-from batsched_py.users.base import Submission, User
+from batsched_py.users.base import Remark, Submission, User, Withdrawal
 from batsched_py.users.broker import Broker
 
 
 class SubmissionDesk:
-    """Turns what users submit into registrations, and tells them what became of their jobs.
+    """Turns what users do into decisions, and tells them what became of their jobs.
+
+    A submission is a registration; a job that is withdrawn is rejected if it waits and killed if it runs.
 
     To Batsim a job is submitted as soon as it is registered. Where it was told to acknowledge, it also
     announces the job in its next message. That echo is no news, so it changes nothing here, and a simulation
@@ -49,18 +52,47 @@ class SubmissionDesk:
             return True
         return False
 
+    def job_started(self, running: RunningJob) -> None:
+        """Tell the user whose job it is."""
+        self._broker.job_started(running.job.id, running.start)
+
     def job_ended(self, job_id: str, state: JobState, now: float) -> None:
         """Tell the user whose job it was."""
         self._broker.job_ended(job_id, state, now)
 
     def is_due(self, now: float) -> bool:
-        """Whether somebody wants to submit now."""
+        """Whether somebody wants to act now."""
         return self._broker.is_due(now)
 
-    def submissions(self, now: float) -> Iterator[list[Effect]]:
-        """What makes the simulator know each of the jobs that are submitted now."""
-        for submission in self._broker.submissions(now):
-            yield self._register(submission, now)
+    def actions(self, now: float) -> Iterator[list[Effect]]:
+        """What makes the simulator know each of the things that users do now.
+
+        A job that is rejected as soon as it is submitted needs no withdrawal any more.
+        """
+        for action in self._broker.actions(now):
+            match action:
+                case Submission():
+                    yield self._register(action, now)
+                case Withdrawal(job_id=job_id) if self._broker.awaits(job_id):
+                    yield self._withdraw(action, now)
+                case Remark(job_id=job_id, note=note) if self._broker.awaits(job_id):
+                    yield self._decide([ev.SetJobMetadata(job_id, note, time=now)], now)
+
+    def _withdraw(self, withdrawal: Withdrawal, now: float) -> list[Effect]:
+        """Take a job back. Its user hears of a rejection at once, and of a kill when it has happened.
+
+        What a slow scheduler has just decided to start can be killed when it has started, not before.
+        """
+        job_id = withdrawal.job_id
+        decisions: list[ev.Event] = []
+        if withdrawal.note:
+            decisions.append(ev.SetJobMetadata(job_id, withdrawal.note, time=now))
+        running = self._ledger.running.get(job_id)
+        if running is not None:
+            return self._decide([*decisions, ev.KillJobs([job_id], time=max(now, running.start))], now)
+        effects = self._decide([*decisions, ev.RejectJob(job_id, time=now)], now)
+        self._broker.job_ended(job_id, JobState.REJECTED, now)
+        return effects
 
     def _register(self, submission: Submission, now: float) -> list[Effect]:
         job = submission.job

@@ -47,6 +47,11 @@ class DecisionProcess:
         self._desk: SubmissionDesk | None = None
         self._said = Said()
 
+    @property
+    def needs(self) -> ev.Settings:
+        """What a simulator must allow: jobs that are registered, and their profiles used again, for users."""
+        return ev.Settings(dynamic_jobs=bool(self.users), profile_reuse=bool(self.users))
+
     # --- beside a simulator ----------------------------------------------------------------------
 
     def join(self, begins: ev.SimulationBegins, ledger: Ledger) -> None:
@@ -133,29 +138,31 @@ class DecisionProcess:
         raise self._excuse(error) from error
 
     def _decide_with_users(self, desk: SubmissionDesk, now: float) -> list[Effect]:
-        """Let users submit and the scheduler decide, and again while what it rejects makes users submit.
+        """Let users act and the scheduler decide, and again while what it decides makes users act at once.
 
-        A slow scheduler does not keep users from submitting: what it decides comes after what they do.
+        A slow scheduler does not keep users from acting: what it decides comes after what they do.
         """
         self._ledger.registry.next_reply()
         decisions = self._take()
         while True:
             while desk.is_due(now):
-                for registration in desk.submissions(now):
-                    decisions += registration
+                for action in desk.actions(now):
+                    decisions += action
                     self._reject_unfit()
-                    decisions += self._tell_rejected(desk)
+                    decisions += self._tell_users(desk)
             self._ask(self.scheduler.schedule)
-            decisions += self._tell_rejected(desk)
+            decisions += self._tell_users(desk)
             if not desk.is_due(now):
                 decisions += desk.closing(now)
                 return decisions
 
-    def _tell_rejected(self, desk: SubmissionDesk) -> list[Effect]:
-        """What was decided, after users have heard which of their jobs are rejected by it."""
+    def _tell_users(self, desk: SubmissionDesk) -> list[Effect]:
+        """What was decided, after users have heard which of their jobs are started and rejected by it."""
         decisions = self._take()
         for decision in decisions:
-            if isinstance(decision, RejectedJob):
+            if isinstance(decision, RunningJob):
+                desk.job_started(decision)
+            elif isinstance(decision, RejectedJob):
                 desk.job_ended(decision.job.id, JobState.REJECTED, decision.time)
         return decisions
 

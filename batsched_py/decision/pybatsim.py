@@ -25,6 +25,7 @@ from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroke
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol import events as ev
+from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4
 
 _log = logging.getLogger(__name__)
@@ -60,28 +61,31 @@ class Channel:
 class PyBatsimProcess:
     """A decision process whose decisions a ``BatsimScheduler`` of PyBatsim makes."""
 
-    def __init__(self, name: str, options: Mapping[str, str]) -> None:
+    def __init__(self, name: str, options: Mapping[str, str], dialect: Dialect = BATSIM4) -> None:
         self.finished = False
+        self.needs = ev.Settings()
+        """What a simulator must allow; a scheduler of PyBatsim 3 has no way to say it."""
         self._name = name
-        self._scheduler = load_scheduler(name, {key: _value(text) for key, text in options.items()})
-        self._channel = Channel()
-        self._codec = BATSIM4.codec()
+        self._options = {key: _value(text) for key, text in options.items()}
+        self._codec = dialect.codec()
         self._driver: Any = None
         self._ledger: Ledger | None = None
 
     def react(self, request: ev.Message) -> ev.Message:
         """Answer one request of the simulator."""
-        ledger = self._ledger or self._begin(request)
+        if self._ledger is None:
+            if not request.events or not isinstance(request.events[0], ev.SimulationBegins):
+                raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
+            self._begin(request.events[0])
+        ledger = self._ledger
+        assert ledger is not None
         for event in request.events:
             ledger.learn(event)
         self.finished = isinstance(request.events[-1], ev.SimulationEnds)
-        self._channel.request = json.loads(self._codec.encode_request(request))
+        said = self._codec.encode_request(request)
         try:
-            with _quietly():
-                if self._driver is None:
-                    self._driver = self._connect()
-                else:
-                    self._driver.do_next_event()
+            with quietly():
+                answer = self._converse(said)
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
             raise PolicyError(
@@ -89,7 +93,7 @@ class PyBatsimProcess:
                 f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
             ) from error
         try:
-            reply = self._codec.decode_reply(json.dumps(self._channel.reply).encode())
+            reply = self._codec.decode_reply(answer)
             ledger.follow(reply, request.now)
         except (ProtocolError, RuleBroken) as broken:
             raise PolicyError(
@@ -97,11 +101,32 @@ class PyBatsimProcess:
             ) from None
         return reply
 
-    def _begin(self, request: ev.Message) -> Ledger:
-        if not request.events or not isinstance(request.events[0], ev.SimulationBegins):
-            raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
-        self._ledger = fastest(Ledger)(request.events[0])
-        return self._ledger
+    def _begin(self, begins: ev.SimulationBegins) -> None:
+        self._ledger = fastest(Ledger)(begins)
+
+    def _converse(self, request: bytes) -> bytes:
+        """What the scheduler answers to a request."""
+        raise NotImplementedError
+
+    def _unloadable(self, error: Exception) -> InputError:
+        return InputError(f"scheduler {self._name!r} cannot be loaded: {type(error).__name__}: {error}")
+
+
+class PyBatsim3Process(PyBatsimProcess):
+    """One for schedulers of PyBatsim 3."""
+
+    def __init__(self, name: str, options: Mapping[str, str]) -> None:
+        super().__init__(name, options)
+        self._scheduler = load_scheduler(name, self._options)
+        self._channel = Channel()
+
+    def _converse(self, request: bytes) -> bytes:
+        self._channel.request = json.loads(request)
+        if self._driver is None:
+            self._driver = self._connect()
+        else:
+            self._driver.do_next_event()
+        return json.dumps(self._channel.reply).encode()
 
     def _connect(self) -> Any:
         """PyBatsim's driver, which reads the first message at once."""
@@ -127,7 +152,7 @@ def load_scheduler(name: str, options: Mapping[str, Any]) -> Any:
         raise InputError(f"scheduler {name!r}: there is no file {place}")
     complaint = io.StringIO()
     try:
-        with _quietly(), contextlib.redirect_stdout(complaint):
+        with quietly(), contextlib.redirect_stdout(complaint):
             return _import("batsim.tools.launcher").instanciate_scheduler(place, options=dict(options))
     except SystemExit:
         raise InputError(f"scheduler {name!r}: {' '.join(complaint.getvalue().split())}") from None
@@ -154,7 +179,8 @@ class Nowhere(io.StringIO):
 
 
 @contextlib.contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
+    """Keep what schedulers print and log from the standard output."""
     if _log.isEnabledFor(logging.DEBUG):
         with contextlib.redirect_stdout(sys.stderr):
             yield

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.pybatsim import PyBatsimProcess
 from batsched_py.errors import PeerVanished, ProtocolError
-from batsched_py.protocol.dialect import Dialect
-from batsched_py.protocol.dialects import BATSIM4
-from batsched_py.protocol.events import Message, SimulationBegins
+from batsched_py.protocol.dialect import Codec, Dialect
+from batsched_py.protocol.dialects import BATSIM4, spoken_in
+from batsched_py.protocol.events import Message, Settings, SimulationBegins
 from batsched_py.wire.sockets import AnsweringEnd
 
 _log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class Server:
 
     The faults of a peer are :class:`ProtocolError` (it talks nonsense) and :class:`PeerVanished` (it is
     silent for too long): they end the service, or with ``keep_alive`` only the simulation. Faults on our
-    side always end it.
+    side always end it. Where no dialect is given, each simulator is answered in the one that it begins in.
     """
 
     def __init__(
@@ -33,15 +33,16 @@ class Server:
         end: AnsweringEnd,
         new_process: Callable[[], DecisionProcess | PyBatsimProcess],
         keep_alive: bool = False,
-        dialect: Dialect = BATSIM4,
+        dialect: Dialect | None = None,
     ) -> None:
         self._end = end
         self._new_process = new_process
         self._keep_alive = keep_alive
         self._dialect = dialect
-        self._codec = dialect.codec()
+        self._codec: Codec = BATSIM4.codec()
         self._now = 0.0
-        self._too_early: Message | None = None
+        self._too_early: bytes | None = None
+        """What began a simulation before the last one had ended."""
 
     def serve(self) -> None:
         """Serve one simulation, or with ``keep_alive`` one after another until something stops it."""
@@ -65,25 +66,28 @@ class Server:
             raise
 
     def _converse(self, process: DecisionProcess | PyBatsimProcess) -> None:
-        request = self._first_request()
+        request = self._first_request(process.needs)
         while True:
             self._reply(process.react(request))
             if process.finished:
                 _log.info("the simulation ended at time %g", self._now)
                 return
-            request = self._read(self._end.receive())
-            if self._keep_alive and _begins(request):
-                self._too_early = request
+            said = self._end.receive()
+            opens = self._keep_alive and self._codec.answer(said) is not None
+            if not opens:
+                request = self._read(said)
+                opens = self._keep_alive and _begins(request)
+            if opens:
+                self._too_early = said
                 raise ProtocolError("SIMULATION_BEGINS came in the middle of a simulation")
 
-    def _first_request(self) -> Message:
+    def _first_request(self, needs: Settings) -> Message:
         """What opens a simulation. Who keeps alive waits for it without a limit."""
-        request, self._too_early = self._too_early, None
-        if request is not None:
-            return request
-        self._codec = self._dialect.codec()
-        said = self._end.receive(patiently=self._keep_alive)
-        while (answer := self._codec.answer(said)) is not None:
+        said, self._too_early = self._too_early, None
+        if said is None:
+            said = self._end.receive(patiently=self._keep_alive)
+        self._codec = (spoken_in(said) if self._dialect is None else self._dialect).codec()
+        while (answer := self._codec.answer(said, needs)) is not None:
             self._end.send(answer)
             said = self._end.receive()
         return self._read(said)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict, replace
 
 from batsched_py.core import fastest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
-from batsched_py.experiment.value import Actors, Experiment, Machine, Scenario, Workloads
+from batsched_py.experiment.value import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.plugins import PYBATSIM
+from batsched_py.protocol.events import Settings
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.external_events import read_events
@@ -30,7 +34,14 @@ def sides(
     platform = read_machine(experiment.scenario.machine, workloads)
     process = new_process(experiment.actors, workloads)
     static = workloads if experiment.actors.users is None else ()
-    return new_batsim(experiment.simulated, platform, static, prefix), process
+    scenario = _with_needs(experiment.simulated, process.needs)
+    return new_batsim(scenario, platform, static, prefix), process
+
+
+def _with_needs(scenario: Scenario, needs: Settings) -> Scenario:
+    """The scenario with all allowed that is needed."""
+    wanted = {name: True for name, value in asdict(needs).items() if value is True}
+    return replace(scenario, settings=replace(scenario.settings, **wanted))
 
 
 def new_process(actors: Actors, workloads: Sequence[Workload] = ()) -> DecisionProcess | PyBatsimProcess:
@@ -39,9 +50,7 @@ def new_process(actors: Actors, workloads: Sequence[Workload] = ()) -> DecisionP
     if scheduler.name.startswith(PYBATSIM):
         if actors.users is not None or actors.scheduling_delay:
             raise InputError("a scheduler of PyBatsim decides without users and without a scheduling delay")
-        from batsched_py.decision.pybatsim import PyBatsimProcess
-
-        return PyBatsimProcess(scheduler.name, scheduler.options)
+        return _new_pybatsim(scheduler)
     policy = SCHEDULERS.create(scheduler.name, scheduler.options)
     if actors.users is None:
         return DecisionProcess(policy, scheduling_delay=actors.scheduling_delay)
@@ -50,8 +59,23 @@ def new_process(actors: Actors, workloads: Sequence[Workload] = ()) -> DecisionP
     return DecisionProcess(policy, users, actors.scheduling_delay)
 
 
+def _new_pybatsim(scheduler: Choice) -> PyBatsimProcess:
+    """A scheduler of the PyBatsim that is installed: the fourth is a package called ``pybatsim``."""
+    if find_spec("pybatsim") is not None:
+        from batsched_py.decision.pybatsim4 import PyBatsim4Process
+
+        return PyBatsim4Process(scheduler.name, scheduler.options)
+    from batsched_py.decision.pybatsim import PyBatsim3Process
+
+    return PyBatsim3Process(scheduler.name, scheduler.options)
+
+
 def new_batsim(
-    scenario: Scenario, platform: Platform, workloads: Sequence[Workload], prefix: str | None
+    scenario: Scenario,
+    platform: Platform,
+    workloads: Sequence[Workload],
+    prefix: str | None,
+    outputs: type[Outputs] = Outputs,
 ) -> Batsim:
     """The side that simulates, and submits the jobs of the workloads; without a prefix it writes no files."""
     if scenario.settings.profile_reuse and not scenario.settings.dynamic_jobs:
@@ -60,7 +84,7 @@ def new_batsim(
         platform,
         workloads,
         scenario.settings,
-        fastest(Outputs)(prefix, scenario.traces_machine_states),
+        (fastest(Outputs) if outputs is Outputs else outputs)(prefix, scenario.traces_machine_states),
         scenario.ignore_communication,
         scenario.energy,
         [read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events],

@@ -89,11 +89,12 @@ class Choice(Struct, frozen=True):
     @property
     def _parts(self) -> tuple[str, str | None, str]:
         """What stands in front of the file in the name, the file, and what stands behind it."""
-        head, colon, tail = self.name.rpartition(":")
+        outer, bracket, name = self.name.rpartition("(") if self.name.endswith(")") else ("", "", self.name)
+        head, colon, tail = name.rpartition(":")
         if head.endswith(".py"):
-            return "", head, f":{tail}"
+            return outer + bracket, head, f":{tail}"
         if colon and tail.endswith(".py"):
-            return f"{head}:", tail, ""
+            return f"{outer}{bracket}{head}:", tail, ""
         return self.name, None, ""
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from batsched_py.errors import RuleBroken
+from batsched_py.ledger.names import Names
 from batsched_py.protocol.events import Settings
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Composed, Profile, Trace
@@ -31,9 +32,9 @@ class Registry:
         self._dynamic = settings.dynamic_jobs
         self._open = settings.dynamic_jobs
         self._reopened = False
-        self._met: set[str] = set()
+        self._met = Names()
         self._registered: defaultdict[str, set[str]] = defaultdict(set)
-        self._dead: defaultdict[str, set[str]] = defaultdict(set)
+        self._dead: defaultdict[str, Names] = defaultdict(Names)
 
     @property
     def is_open(self) -> bool:
@@ -43,7 +44,8 @@ class Registry:
     def meet(self, job_ids: Iterable[str]) -> None:
         """These names are taken; kept where jobs can be registered."""
         if self._dynamic:
-            self._met.update(job_ids)
+            for job_id in job_ids:
+                self._met.add(job_id)
 
     def add_profile(self, workload: str, name: str, profile: Profile) -> None:
         """Make a profile known."""
@@ -63,7 +65,7 @@ class Registry:
         workload, name = job.workload, job.profile
         if workload not in self.profiles:
             raise RuleBroken(f"workload {workload!r} does not exist; register a profile in it first")
-        if name in self._dead[workload]:
+        if self.collects and name in self._dead[workload]:
             raise RuleBroken(
                 f"profile {name!r} was dropped when the first job that used it was over "
                 "(--enable-profile-reuse keeps it)"

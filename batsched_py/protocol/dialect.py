@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from batsched_py.protocol.events import Message
+from batsched_py.protocol.events import Message, Settings
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
 
@@ -15,11 +15,18 @@ from batsched_py.protocol.profiles import Profile
 class Codec(Protocol):
     """How one conversation is spelled. It may remember what was said in it."""
 
-    def open(self, ask: Callable[[bytes], bytes]) -> None:
-        """Say what a simulator says before its first request, and hear what is answered to that."""
+    def open(self, ask: Callable[[bytes], bytes], config: str = "") -> Settings | None:
+        """Say what a simulator says before its first request, and hear what is answered to that.
 
-    def answer(self, said: bytes) -> bytes | None:
-        """What a decision process answers to the opening words; nothing where it is a request already."""
+        Where the decision process gets its text in the opening, that is ``config``. Where it can ask for what
+        it needs, the answer is that.
+        """
+
+    def answer(self, said: bytes, needs: Settings = Settings()) -> bytes | None:
+        """What a decision process with these needs answers to the opening words.
+
+        Nothing where it is a request already.
+        """
 
     def decode_request(self, text: bytes) -> Message:
         """Read what a simulator says."""
@@ -48,3 +55,5 @@ class Dialect(Struct, frozen=True):
     read_profile: Callable[[dict[str, Any]], Profile]
     """A profile, be it intelligible or not."""
     spell_profile: Callable[[Profile], dict[str, Any]]
+    profile_types: frozenset[str]
+    """What the types of profiles are called in workload files, which tell the dialects of these apart."""

@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 from batsched_py.protocol.batsim4 import BATSIM4
+from batsched_py.protocol.batsim5 import BATSIM5
+from batsched_py.protocol.dialect import Dialect
 
-DIALECTS = {dialect.name: dialect for dialect in (BATSIM4,)}
+DIALECTS = {dialect.name: dialect for dialect in (BATSIM4, BATSIM5)}
 
-__all__ = ["BATSIM4", "DIALECTS"]
+#: How people call them.
+VERSIONS = {"4": BATSIM4, "5": BATSIM5}
+
+
+def spoken_in(first_words: bytes) -> Dialect:
+    """The dialect of a conversation that a simulator begins with these words.
+
+    It is the one to which they are an opening. Batsim 4 has none: its first words are a request.
+    """
+    answered = (dialect for dialect in DIALECTS.values() if dialect.codec().answer(first_words) is not None)
+    return next(answered, BATSIM4)
+
+
+__all__ = ["BATSIM4", "BATSIM5", "DIALECTS", "VERSIONS", "spoken_in"]

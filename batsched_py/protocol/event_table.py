@@ -78,28 +78,18 @@ class _Envelope(Struct):
     events: list[Raw]
 
 
-class _RawEvent(Struct):
-    timestamp: float
-    type: str
-    data: Raw
-
-
-class SpelledEvent(Struct):
-    """An event to be written, its data made of what JSON knows."""
-
-    timestamp: float
-    type: str
-    data: Any
-
-
 _envelope = msgspec.json.Decoder(_Envelope)
-_raw_event = msgspec.json.Decoder(_RawEvent)
 
 
 class EventTable:
-    """All that one side can say."""
+    """All that one side can say. The wire has its own names for an event's ``type`` and its ``data``."""
 
-    def __init__(self) -> None:
+    def __init__(self, type_field: str = "type", data_field: str = "data") -> None:
+        self._tag_field, self._names = type_field, {"type": type_field, "data": data_field}
+        fields: list[Any] = [("timestamp", float), ("type", str)]
+        raw = msgspec.defstruct("raw_event", [*fields, ("data", Raw)], rename=self._names)
+        self._raw_event: msgspec.json.Decoder[Any] = msgspec.json.Decoder(raw)
+        self._spelled: Any = msgspec.defstruct("event", [*fields, ("data", Any)], rename=self._names)
         self._shapes: dict[str, list[type[Shape]]] = {}
         self._open: dict[str, type[OpenShape]] = {}
         self._entries: dict[type[Event], type[Shape]] = {}
@@ -125,15 +115,15 @@ class EventTable:
             raise ProtocolError(f"{type(event).__name__} cannot be said in this dialect")
         return entry
 
-    def spell(self, event: Event) -> SpelledEvent:
-        """An event in terms of JSON."""
+    def spell(self, event: Event) -> Any:
+        """An event in terms of JSON: its ``timestamp``, ``type`` and ``data``, named as on the wire."""
         if isinstance(event, Unknown):
-            return SpelledEvent(event.time, event.type, event.data)
+            return self._spelled(event.time, event.type, event.data)
         shape = self.shape_of(event)
         data = shape.write(event)
         if event.extra:
             data = msgspec.to_builtins(data) | event.extra
-        return SpelledEvent(event.time, shape.kind, data)
+        return self._spelled(event.time, shape.kind, data)
 
     def decode(self, text: bytes | str) -> Message:
         """Read a message; raise :class:`ProtocolError` with the event and the field that are wrong."""
@@ -152,7 +142,13 @@ class EventTable:
     def _decoder(self) -> msgspec.json.Decoder[Any]:
         """Reads a message in which all is known."""
         kinds: list[Any] = [
-            msgspec.defstruct(kind, [("timestamp", float), ("data", reduce(or_, shapes))], tag=kind)
+            msgspec.defstruct(
+                kind,
+                [("timestamp", float), ("data", reduce(or_, shapes))],
+                tag=kind,
+                tag_field=self._tag_field,
+                rename={"data": self._names["data"]},
+            )
             for kind, shapes in self._shapes.items()
         ]
         events: Any = list[reduce(or_, kinds)]  # type: ignore[misc]
@@ -168,7 +164,7 @@ class EventTable:
     def _read(self, raw: Raw, index: int) -> Event:
         kind = ""
         try:
-            spelled = _raw_event.decode(raw)
+            spelled = self._raw_event.decode(raw)
             kind = f" ({shown_name(spelled.type)})"
             event = self._understand(spelled.type, spelled.data)
             event.time = spelled.timestamp
@@ -194,7 +190,7 @@ class EventTable:
         for name in extra:
             _log_once(f"field `{shown_name(name)}` of {kind} is not known; it is kept but not interpreted")
         event = msgspec.convert({name: fields[name] for name in fields if name in known}, shape).read()
-        event.extra = extra
+        event.extra = {**(event.extra or {}), **extra}
         return event
 
     def _choose(self, kind: str, data: Raw) -> type[Shape]:

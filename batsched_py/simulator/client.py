@@ -6,7 +6,7 @@ import logging
 
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4
-from batsched_py.protocol.events import Message
+from batsched_py.protocol.events import Message, Settings
 from batsched_py.wire.sockets import AskingEnd
 
 _log = logging.getLogger(__name__)
@@ -20,11 +20,15 @@ class RemoteProcess:
         self._codec = dialect.codec()
         self._open = False
 
+    def open(self, config: str = "") -> Settings | None:
+        """Open the conversation, with a text for the decision process; for what it asks, where it can."""
+        self._open = True
+        return self._codec.open(self._ask, config)
+
     def react(self, request: Message) -> Message:
         """Send a request and wait for the reply to it; before the first, open the conversation."""
         if not self._open:
-            self._codec.open(self._ask)
-            self._open = True
+            self.open()
         return self._codec.decode_reply(self._ask(self._codec.encode_request(request)))
 
     def _ask(self, said: bytes) -> bytes:

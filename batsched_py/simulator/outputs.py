@@ -183,8 +183,11 @@ class Outputs:
     def open(self, name: str, header: str) -> Write:
         """Begin a file, and give what writes to it; without a prefix, that writes nowhere."""
         if not self._prefix:
-            return _write_nowhere
-        file = OutputFile(Path(f"{self._prefix}_{name}.csv"), header)
+            return write_nowhere
+        return self._begin_file(f"{self._prefix}_{name}.csv", header)
+
+    def _begin_file(self, path: str, header: str) -> Write:
+        file = OutputFile(Path(path), header)
         self._files.append(file)
         return file.write
 
@@ -224,11 +227,17 @@ class Outputs:
 
     def complete(self, machines: Machines) -> None:
         """The simulation ended well: give the files their names."""
-        row = self._schedule_row(machines)
-        write = self.open("schedule", ",".join(row) + "\n")
-        write(",".join(row.values()) + "\n")
+        self._write_schedule(machines)
         for file in self._files:
             file.complete()
+
+    def _write_schedule(self, machines: Machines) -> None:
+        row = {
+            name: f"{value:.6f}" if isinstance(value, float) else str(value)
+            for name, value in self._schedule(machines).items()
+        }
+        write = self.open("schedule", ",".join(row) + "\n")
+        write(",".join(row.values()) + "\n")
 
     def abandon(self) -> None:
         """The simulation did not end well: what was written stays in ``.part`` files."""
@@ -236,10 +245,11 @@ class Outputs:
         for file in self._files:
             file.abandon()
 
-    def _schedule_row(self, machines: Machines) -> dict[str, str]:
+    def _schedule(self, machines: Machines) -> dict[str, float | int | str]:
+        """What came out of the whole simulation."""
         r = self.results
         seconds = machines.seconds()
-        values: dict[str, float | int | str] = {
+        return {
             "batsim_version": f"batsched_py {__version__}",
             "consumed_joules": r.consumed_joules,
             "makespan": r.makespan,
@@ -267,10 +277,7 @@ class Outputs:
             "time_switching_on": seconds[HostState.SWITCHING_ON],
             "time_unavailable": seconds[HostState.UNAVAILABLE],
         }
-        return {
-            name: f"{value:.6f}" if isinstance(value, float) else str(value) for name, value in values.items()
-        }
 
 
-def _write_nowhere(text: str) -> None:
+def write_nowhere(text: str) -> None:
     """Write nothing."""

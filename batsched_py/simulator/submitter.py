@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from heapq import merge
 from operator import attrgetter
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.simulator.agenda import Agenda
+from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 
 
 class Submitter:
-    """Submits static jobs; those of one instant workload by workload, in the string order of their ids."""
+    """Submits static jobs; those of one instant workload by workload, in the string order of their ids.
+
+    It holds none of them but the next ones, so a workload may be larger than memory.
+    """
 
     def __init__(
         self,
@@ -20,42 +25,46 @@ class Submitter:
         submit: Callable[[Job], None],
         done: Callable[[None], None],
     ) -> None:
-        jobs = [job for workload in workloads for job in sorted(workload.jobs, key=attrgetter("id"))]
-        jobs.sort(key=attrgetter("submission_time"))
-        self._jobs = jobs
-        self._next = 0
+        every = [as_jobs(workload.jobs) for workload in workloads]
+        names = [workload.name for workload in workloads]
+        self._workloads = dict(zip(names, every, strict=True))
+        self._ranks = {name: rank for rank, name in enumerate(names)}
+        self._jobs = merge(*(jobs.in_submission_order() for jobs in every), key=attrgetter("submission_time"))
+        self._next = next(self._jobs, None)
+        self._last: Job | None = None
         self._agenda = agenda
         self._submit = submit
         self._done = done
-        self._to_come: set[str] | None = None
-        """Who is to come, from when somebody has asked for the first time."""
         self._plan(0.0)
 
     @property
     def first(self) -> float | None:
         """When the first job is submitted, if there is one; before that time only."""
-        return max(self._jobs[0].submission_time, 0.0) if self._jobs else None
+        return None if self._next is None else max(self._next.submission_time, 0.0)
 
     def is_to_come(self, job_id: str) -> bool:
         """Whether a job is yet to be submitted."""
-        if self._to_come is None:
-            self._to_come = {job.id for job in self._jobs[self._next :]}
-        return job_id in self._to_come
+        jobs = self._workloads.get(job_id.partition("!")[0])
+        job = None if jobs is None else jobs.find(job_id)
+        return job is not None and (self._last is None or self._turn(job) > self._turn(self._last))
+
+    def _turn(self, job: Job) -> tuple[float, int, str]:
+        """What the order of submissions goes by."""
+        return job.submission_time, self._ranks[job.workload], job.id
 
     def _plan(self, now: float) -> None:
-        if self._next < len(self._jobs):
-            self._agenda.at(max(self._jobs[self._next].submission_time, now), self._run)
+        if self._next is not None:
+            self._agenda.at(max(self._next.submission_time, now), self._run)
         else:
             self._agenda.notice(now, self._done)
 
     def _run(self, _: None) -> None:
-        jobs, place = self._jobs, self._next
-        time = jobs[place].submission_time
-        while place < len(jobs) and jobs[place].submission_time == time:
-            self._submit(jobs[place])
-            if self._to_come is not None:
-                self._to_come.remove(jobs[place].id)
-            jobs[place] = None  # type: ignore[call-overload]
-            place += 1
-        self._next = place
+        job = self._next
+        assert job is not None
+        time = job.submission_time
+        while job is not None and job.submission_time == time:
+            self._last = job
+            self._submit(job)
+            job = next(self._jobs, None)
+        self._next = job
         self._plan(time)

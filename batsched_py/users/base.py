@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 from msgspec import Struct
@@ -25,22 +26,47 @@ class Submission(Struct, gc=False, eq=False):
     """When the user made up its mind; of jobs that are handed in at once, those decided on first go first."""
 
 
+class Withdrawal(Struct, gc=False, eq=False):
+    """A job that a user takes back: one that waits is rejected, one that runs is killed."""
+
+    job_id: str
+    note: str = ""
+    """What shall stand in the column ``metadata`` from now on; when empty, what stands there stays."""
+
+
+class Remark(Struct, gc=False, eq=False):
+    """What shall stand in the column ``metadata`` from now on about a job that waits or runs."""
+
+    job_id: str
+    note: str
+
+
+#: What a user may do when its time has come.
+Action = Submission | Withdrawal | Remark
+
+
 class User(ABC):
     """Somebody who submits jobs and waits for them.
 
-    A user is told of nothing but the ends of its own jobs. So it is gone for good once it plans no
-    submission and has no job that could still end.
+    A user is told of the starts and ends of its own jobs, and called when it asked to be. So it is gone for
+    good once it plans nothing and has no job that could still end.
     """
 
     name: str
 
     @abstractmethod
     def next_time(self) -> float:
-        """When it wants to submit next if none of its jobs ends before; infinite for not at all."""
+        """When it wants to act next if none of its jobs starts or ends before; infinite for not at all."""
 
     @abstractmethod
-    def submit(self, now: float) -> list[Submission]:
-        """What it submits when the time has come."""
+    def submit(self, now: float) -> Sequence[Action]:
+        """What it submits when the time has come, and which of its jobs it withdraws.
+
+        Who only wanted to be woken does nothing, and has a later time from then on.
+        """
+
+    def job_started(self, job: Job, now: float) -> None:  # noqa: B027
+        """Hear that one of its jobs starts at ``now``; most users do not care."""
 
     @abstractmethod
     def job_ended(self, job: Job, state: JobState, now: float) -> None:
@@ -60,3 +86,6 @@ class Behaviour(ABC):
     @abstractmethod
     def users(self, workload: Workload) -> list[User]:
         """New users for one simulation, who behave in this way."""
+
+    def learn(self, workload: Workload) -> None:  # noqa: B027
+        """Learn from a whole log what its users have in common; asked for when they come one by one."""

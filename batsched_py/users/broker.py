@@ -3,75 +3,135 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf
+from typing import NoReturn
+
+from msgspec import Struct
 
 from batsched_py.errors import PolicyError
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.users.base import Submission, User
+from batsched_py.users.base import Action, Submission, User
+
+
+class _Client(Struct, gc=False, eq=False):
+    """A user who may still act."""
+
+    user: User
+    wanted: float = inf
+    """The time of the wish that is valid."""
+    nb_outstanding: int = 0
+    """How many jobs it has that may still end."""
 
 
 class Broker:
-    """Merges users, tells each of the ends of its own jobs, and knows when to be woken next.
+    """Merges users, tells each of the starts and ends of its own jobs, and knows when to be woken next.
 
     Simulators tell times to six decimals. A user's time has come at the first ``now`` that is not before it
-    on that scale; the user itself is then given a time that is not before its own.
+    on that scale; the user itself is then given a time that is not before its own. A user who will never act
+    again is forgotten, and ``on_leave`` is told.
     """
 
-    def __init__(self, users: Iterable[User]) -> None:
-        self._users = list(users)
+    def __init__(self, users: Iterable[User] = (), on_leave: Callable[[User], None] | None = None) -> None:
+        self._on_leave = on_leave
+        self._clients: dict[int, _Client] = {}
+        self._count = 0
+        """How many users there have been."""
         self._plan: list[tuple[float, int]] = []
-        """When which user wants to submit, as a heap; wishes that a user has thought better of stay in it."""
-        self._wanted = [inf] * len(self._users)
-        """For each user, the time of the wish that is valid."""
+        """When which user wants to act, as a heap; wishes that a user has thought better of stay in it."""
         self._outstanding: dict[str, tuple[int, Job]] = {}
         """The jobs that may still end, with the number of their user."""
+        self._withdrawn: set[str] = set()
+        """Those of them that their users have withdrawn."""
         self._calls: list[float] = []
         """When calls will come that were asked for, as a heap."""
-        for number in range(len(self._users)):
-            self._ask(number, now=0.0)
+        self._next_time = inf
+        for user in users:
+            self.add(user)
+
+    def add(self, user: User, now: float = 0.0) -> None:
+        """One more user from now on."""
+        self._clients[self._count] = _Client(user)
+        self._count += 1
+        self._ask(self._count - 1, now)
 
     @property
     def done(self) -> bool:
-        """Whether nobody will ever submit again."""
-        return not self._outstanding and self._next_time() == inf
+        """Whether nobody will ever act again."""
+        return not self._outstanding and self._next_time == inf
 
     def is_due(self, now: float) -> bool:
-        """Whether somebody wants to submit now."""
-        return self._next_time() <= now
+        """Whether somebody wants to act now."""
+        return self._next_time <= now
 
-    def submissions(self, now: float) -> list[Submission]:
-        """What all users submit now: what was decided first comes first, then user by user."""
+    def next_time(self) -> float:
+        """When somebody wants to act next; infinite for nobody."""
+        return self._next_time
+
+    def actions(self, now: float) -> list[Action]:
+        """What all users do now: what they submit, then what they withdraw and remark.
+
+        Of the submissions, what was decided first comes first, then user by user.
+        """
+        others: list[Action] = []
         submissions: list[Submission] = []
-        while self.is_due(now):
+        while self._next_time <= now:
             _, number = heappop(self._plan)
-            user = self._users[number]
+            client = self._clients[number]
             try:
-                submitted = user.submit(max(now, user.next_time()))
+                done = client.user.submit(max(now, client.user.next_time()))
             except Exception as error:
-                raise _blame(user, error, now) from error
-            for submission in submitted:
-                self._outstanding[submission.job.id] = (number, submission.job)
-            submissions += submitted
-            self._wanted[number] = inf
+                _blame(client.user, error, now)
+            for action in done:
+                if isinstance(action, Submission):
+                    self._outstanding[action.job.id] = (number, action.job)
+                    client.nb_outstanding += 1
+                    submissions.append(action)
+                else:
+                    self._check_own(number, action, now)
+                    others.append(action)
+            client.wanted = inf
+            self._drop_stale_wishes()
             self._ask(number, now)
-            if not submitted and self._wanted[number] <= now:
-                raise PolicyError(f"user {user.name} wants to submit at time {now:g}, yet submits nothing")
+            if not done and client.wanted <= now:
+                raise PolicyError(
+                    f"user {client.user.name} wants to submit at time {now:g}, yet submits nothing"
+                )
         submissions.sort(key=lambda submission: submission.decided)
-        return submissions
+        return [*submissions, *others]
+
+    def awaits(self, job_id: str) -> bool:
+        """Whether a job is a user's, and may still end."""
+        return job_id in self._outstanding
+
+    def job_started(self, job_id: str, now: float) -> None:
+        """Tell the user whose job it is, if it is a user's and the user wants to know."""
+        number, job = self._outstanding.get(job_id, (None, None))
+        if number is None or job is None:
+            return
+        user = self._clients[number].user
+        if type(user).job_started is User.job_started:
+            return
+        try:
+            user.job_started(job, now)
+        except Exception as error:
+            _blame(user, error, now)
+        self._ask(number, now)
 
     def job_ended(self, job_id: str, state: JobState, now: float) -> None:
         """Tell the user whose job it was, if it was a user's."""
         number, job = self._outstanding.pop(job_id, (None, None))
         if number is None or job is None:
             return
-        user = self._users[number]
+        self._withdrawn.discard(job_id)
+        client = self._clients[number]
+        client.nb_outstanding -= 1
         try:
-            user.job_ended(job, state, now)
+            client.user.job_ended(job, state, now)
         except Exception as error:
-            raise _blame(user, error, now) from error
+            _blame(client.user, error, now)
         self._ask(number, now)
 
     def call_to_ask(self, now: float) -> float | None:
@@ -81,7 +141,7 @@ class Broker:
         """
         while self._calls and self._calls[0] <= now:
             heappop(self._calls)
-        time = self._next_time()
+        time = self._next_time
         if time == inf or (self._calls and self._calls[0] <= time):
             return None
         heappush(self._calls, time)
@@ -89,31 +149,50 @@ class Broker:
 
     def _ask(self, number: int, now: float) -> None:
         """Ask a user for its next time, and put that down if it is new."""
-        user = self._users[number]
+        client = self._clients[number]
         try:
-            time = float(user.next_time())
+            time = float(client.user.next_time())
         except Exception as error:
-            raise _blame(user, error, now) from error
+            _blame(client.user, error, now)
         if time != inf:
             time = to_tick(time)
-        if time != self._wanted[number]:
-            self._wanted[number] = time
+        if time != client.wanted:
+            client.wanted = time
             if time != inf:
                 heappush(self._plan, (time, number))
+            self._drop_stale_wishes()
+        if time == inf and not client.nb_outstanding:
+            del self._clients[number]
+            if self._on_leave is not None:
+                self._on_leave(client.user)
 
-    def _next_time(self) -> float:
-        while self._plan:
-            time, number = self._plan[0]
-            if self._wanted[number] == time:
-                return time
-            heappop(self._plan)
-        return inf
+    def _check_own(self, number: int, action: Action, now: float) -> None:
+        """A user can only withdraw and remark on jobs of its own that are not over."""
+        assert not isinstance(action, Submission)
+        deed, job_id = type(action).__name__.lower(), action.job_id
+        name = self._clients[number].user.name
+        if self._outstanding.get(job_id, (None, None))[0] != number:
+            raise PolicyError(
+                f"user {name} at time {now:g}: {deed} of job {job_id}, which is not one of its own that "
+                "waits or runs"
+            )
+        if deed == "withdrawal":
+            if job_id in self._withdrawn:
+                raise PolicyError(f"user {name} at time {now:g}: withdraws job {job_id} a second time")
+            self._withdrawn.add(job_id)
+
+    def _drop_stale_wishes(self) -> None:
+        """Forget wishes that users have thought better of, and note which one is next."""
+        plan, clients = self._plan, self._clients
+        while plan and ((client := clients.get(plan[0][1])) is None or client.wanted != plan[0][0]):
+            heappop(plan)
+        self._next_time = plan[0][0] if plan else inf
 
 
-def _blame(user: User, error: Exception, now: float) -> PolicyError:
-    """What a user raised, told as its fault."""
+def _blame(user: User, error: Exception, now: float) -> NoReturn:
+    """Tell what a user raised as its fault."""
     where = traceback.extract_tb(error.__traceback__)[-1]
-    return PolicyError(
+    raise PolicyError(
         f"user {user.name} failed at time {now:g}: {type(error).__name__}: {error} "
         f"({where.filename}:{where.lineno})"
-    )
+    ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import quote
 
 from batsched_py.protocol.jobs import Job
@@ -13,11 +14,17 @@ def recorded_note(job: Job, session: int | None = None) -> str:
     >>> recorded_note(Job("w0!7", 3600.0, 4, 60.0, "run_30", {"user": 12}), session=3)
     'user=12 session=3 recorded=3600'
     """
-    facts = [] if job.user is None else [f"user={quote(job.user, safe='')}"]
+    user = job.user
+    facts = [] if user is None else [f"user={_quoted(user)}"]
     if session is not None:
         facts.append(f"session={session}")
     facts.append(f"recorded={_number(job.submission_time)}")
     return " ".join(facts)
+
+
+@lru_cache(maxsize=1024)
+def _quoted(user: str) -> str:
+    return quote(user, safe="")
 
 
 def _number(value: float) -> str:

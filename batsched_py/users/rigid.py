@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import inf
 
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Behaviour, Submission, User
 from batsched_py.users.note import recorded_note
+from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 
 
@@ -22,30 +23,31 @@ class Rigid(Behaviour):
 
         Jobs of one instant go in the order in which Batsim itself submits those of a workload file.
         """
-        jobs = sorted(workload.jobs, key=lambda job: (job.submission_time, job.id))
+        jobs = as_jobs(workload.jobs).in_submission_order()
         return [RigidUser(workload.name, jobs, workload.profiles)]
 
 
 class RigidUser(User):
     """Submits each job at its own submission time."""
 
-    def __init__(self, name: str, jobs: Sequence[Job], profiles: Mapping[str, Profile]) -> None:
+    def __init__(self, name: str, jobs: Iterator[Job], profiles: Mapping[str, Profile]) -> None:
         self.name = name
         self._jobs = jobs
         self._profiles = profiles
-        self._next = 0
+        self._next = next(jobs, None)
 
     def next_time(self) -> float:
         """The time of the next job."""
-        return self._jobs[self._next].submission_time if self._next < len(self._jobs) else inf
+        return inf if self._next is None else self._next.submission_time
 
     def submit(self, now: float) -> list[Submission]:
         """All jobs whose time has come."""
         submissions = []
-        while self.next_time() <= now:
-            job = self._jobs[self._next]
+        job = self._next
+        while job is not None and job.submission_time <= now:
             submissions.append(Submission(job, self._profiles[job.profile], recorded_note(job)))
-            self._next += 1
+            job = next(self._jobs, None)
+        self._next = job
         return submissions
 
     def job_ended(self, job: Job, state: JobState, now: float) -> None:

@@ -6,25 +6,27 @@ user submission behavior?", Future Generation Computer Systems 155, 2024.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 from math import inf
 from typing import Annotated, Literal
 
-from msgspec import Meta
+import numpy as np
+from msgspec import Meta, Struct
 
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
-from batsched_py.users.base import Behaviour, Submission, User
+from batsched_py.users.base import Submission, User
 from batsched_py.users.note import recorded_note
+from batsched_py.users.of_one import OfNamedUsers
 from batsched_py.workload.model import Workload
 from batsched_py.workload.session_graph import SessionGraph
-from batsched_py.workload.sessions import Delimiter, cut_workload
+from batsched_py.workload.sessions import Delimiter, Sessions, cut_workload
 
 
 @dataclass
-class ThinkTime(Behaviour):
+class ThinkTime(OfNamedUsers):
     """A session starts when the recorded think time has passed since those it depends on were over.
 
     Each user's jobs are cut into sessions, and a session depends on those that had finished, as recorded,
@@ -45,63 +47,149 @@ class ThinkTime(Behaviour):
     def __post_init__(self) -> None:
         self._delimiter = Delimiter.parse(self.sessions)
 
-    def users(self, workload: Workload) -> list[User]:
+    def named_users(self, workload: Workload) -> list[User]:
         """One user for each in the workload."""
         return [
-            ThinkTimeUser(user, SessionGraph(sessions, self.edges == "reduced"), workload.profiles)
+            ThinkTimeUser(user, sessions, self.edges == "reduced", workload.profiles)
             for user, sessions in cut_workload(workload, self._delimiter).items()
         ]
 
 
 class ThinkTimeUser(User):
-    """Works through a session graph."""
+    """Works through a session graph, which is there from the first submission to the end of the last job."""
 
-    def __init__(self, name: str, graph: SessionGraph, profiles: Mapping[str, Profile]) -> None:
+    def __init__(self, name: str, sessions: Sessions, reduced: bool, profiles: Mapping[str, Profile]) -> None:
         self.name = name
-        self._graph = graph
+        self._sessions = sessions
+        self._reduced = reduced
         self._profiles = profiles
-        self._session_of = {job.id: index for index, s in enumerate(graph.sessions) for job in s.jobs}
-        self._unfinished_jobs = [len(session.jobs) for session in graph.sessions]
-        self._unfinished_predecessors: list[int] = graph.nb_predecessors.tolist()
-        self._earliest_start = [-inf] * len(graph.sessions)
-        """For each session, when it may start as far as its finished predecessors are concerned."""
-        self._decided = [0.0] * len(graph.sessions)
-        """For each session, when it was known that it will start."""
-        self._plan: list[tuple[float, int, int]] = []
-        """When to submit which job of which session, as a heap."""
-        for index, session in enumerate(graph.sessions):
-            if not self._unfinished_predecessors[index]:
-                self._start(index, session.start)
+        self._next_time = sessions.first_submission
+        self._replay: SessionReplay | None = None
 
     def next_time(self) -> float:
         """The time of the next job of the sessions that have started or are about to."""
-        return self._plan[0][0] if self._plan else inf
+        return self._next_time
 
     def submit(self, now: float) -> list[Submission]:
         """All jobs whose time has come."""
-        submissions = []
-        while self._plan and self._plan[0][0] <= now:
-            _, index, place = heappop(self._plan)
-            job = self._graph.sessions[index].jobs[place]
-            note = recorded_note(job, index)
-            submissions.append(Submission(job, self._profiles[job.profile], note, self._decided[index]))
+        if self._replay is None:
+            self._replay = SessionReplay(self._sessions, self._reduced)
+        submissions = [
+            Submission(job, self._profiles[job.profile], recorded_note(job, index), decided)
+            for job, index, decided in self._replay.submit(now)
+        ]
+        self._next_time = self._replay.next_time
         return submissions
 
     def job_ended(self, job: Job, state: JobState, now: float) -> None:
         """Go on with what depends on the session that is over with this job."""
-        index = self._session_of[job.id]
-        self._unfinished_jobs[index] -= 1
-        if self._unfinished_jobs[index]:
-            return
-        for successor in self._graph.successors(index):
-            start = now + self._graph.think_time(index, successor)
-            self._earliest_start[successor] = max(self._earliest_start[successor], start)
-            self._unfinished_predecessors[successor] -= 1
-            if not self._unfinished_predecessors[successor]:
-                self._decided[successor] = now
-                self._start(successor, self._earliest_start[successor])
+        assert self._replay is not None
+        self._replay.job_ended(job.id, now)
+        self._next_time = self._replay.next_time
+        if self._replay.over:
+            self._replay = None
+            del self._sessions
 
-    def _start(self, index: int, time: float) -> None:
-        session = self._graph.sessions[index]
-        for place, job in enumerate(session.jobs):
-            heappush(self._plan, (time + (job.submission_time - session.start), index, place))
+
+class SessionReplay:
+    """A session graph and how far the user has come in it.
+
+    A job is there from its submission to its end, and a session is counted while it is under way. So what
+    grows with the length of a log are a few numbers a session.
+    """
+
+    def __init__(self, sessions: Sessions, reduced: bool) -> None:
+        self._sessions = sessions
+        self._graph = graph = SessionGraph(sessions, reduced)
+        self._starts, self._finishes = graph.starts.data, graph.finishes.data
+        self._nb_jobs = graph.nb_jobs.data
+        predecessors = graph.nb_predecessors.astype(np.int32)
+        self._unfinished_predecessors = predecessors.data
+        self._earliest_start: dict[int, float] = {}
+        """When a session may start as far as its finished predecessors are concerned, while it has others."""
+        self._roots = np.flatnonzero(predecessors == 0).astype(np.int32).data
+        self._nb_begun_roots = 0
+        self._under_way: dict[int, _UnderWay] = {}
+        """The sessions that have started or are about to."""
+        self._session_of: dict[str, int] = {}
+        """The session of each job that was submitted and has not ended."""
+        self._nb_unfinished = len(sessions)
+        self._plan: list[tuple[float, int, int]] = []
+        """When to submit which job of which session, as a heap; of each session the next job only."""
+        self._begin_next_root()
+
+    @property
+    def next_time(self) -> float:
+        """When the next job is to be submitted; infinite for none that is planned."""
+        return self._plan[0][0] if self._plan else inf
+
+    @property
+    def over(self) -> bool:
+        """Whether all sessions are over."""
+        return not self._nb_unfinished
+
+    def submit(self, now: float) -> Iterator[tuple[Job, int, float]]:
+        """The jobs whose time has come, each with its session and the time at which that was decided on."""
+        plan = self._plan
+        while plan and plan[0][0] <= now:
+            _, index, place = plan[0]
+            session = self._under_way[index]
+            if not place:
+                session.jobs = self._sessions.jobs_of(index)
+            job, place = session.jobs[place], place + 1
+            if place < len(session.jobs):
+                distance = session.jobs[place].submission_time - session.jobs[0].submission_time
+                heapreplace(plan, (session.start + distance, index, place))
+            else:
+                heappop(plan)
+                session.jobs = ()
+            if place == 1 and session.is_root:
+                self._begin_next_root()
+            self._session_of[job.id] = index
+            yield job, index, session.decided
+
+    def job_ended(self, job_id: str, now: float) -> None:
+        """Go on with what depends on the session that is over with this job."""
+        index = self._session_of.pop(job_id)
+        session = self._under_way[index]
+        session.nb_unfinished -= 1
+        if session.nb_unfinished:
+            return
+        del self._under_way[index]
+        self._nb_unfinished -= 1
+        unfinished, earliest = self._unfinished_predecessors, self._earliest_start
+        recorded_finish = self._finishes[index]
+        for successor in self._graph.successors(index):
+            start = now + (self._starts[successor] - recorded_finish)
+            if earliest.get(successor, start) > start:
+                start = earliest[successor]
+            unfinished[successor] -= 1
+            if unfinished[successor]:
+                earliest[successor] = start
+            else:
+                earliest.pop(successor, None)
+                self._begin(successor, start, decided=now)
+
+    def _begin_next_root(self) -> None:
+        """Plan the root that starts next; the others can wait."""
+        if self._nb_begun_roots < len(self._roots):
+            index = self._roots[self._nb_begun_roots]
+            self._nb_begun_roots += 1
+            self._begin(index, float(self._starts[index]), decided=0.0, is_root=True)
+
+    def _begin(self, index: int, start: float, decided: float, is_root: bool = False) -> None:
+        self._under_way[index] = _UnderWay(start, decided, is_root, self._nb_jobs[index])
+        heappush(self._plan, (start, index, 0))
+
+
+class _UnderWay(Struct, eq=False):
+    """A session that has started or is about to."""
+
+    start: float
+    decided: float
+    """When it was known that it will start."""
+    is_root: bool
+    nb_unfinished: int
+    """How many of its jobs have not ended."""
+    jobs: Sequence[Job] = ()
+    """All of them, from the first submission to the last."""

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol.dialect import Codec, Dialect
-from batsched_py.protocol.dialects import BATSIM4
+from batsched_py.protocol.dialects import spoken_in
 from batsched_py.protocol.events import SimulationEnds
 from batsched_py.wire.conversation import ConversationFile
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 
 
-def record(front: AnsweringEnd, back: AskingEnd, file: ConversationFile, dialect: Dialect = BATSIM4) -> int:
+def record(
+    front: AnsweringEnd, back: AskingEnd, file: ConversationFile, dialect: Dialect | None = None
+) -> int:
     """Pass each request of the simulator in front to the decision process behind, and each reply back.
 
     Nothing is changed or judged on its way, and each message is on file before it is passed on, so that the
-    file ends with whatever stopped the conversation. Returns the number of exchanges once the reply to
-    SIMULATION_ENDS has been passed on.
+    file ends with whatever stopped the conversation. Returns the number of exchanges once the reply to the
+    end of the simulation has been passed on. Where no dialect is given, the first request tells.
     """
-    codec = dialect.codec()
+    codec: Codec | None = None
     exchanges = 0
     ended = False
     while not ended:
         request = front.receive()
         file.write("batsim", request)
+        codec = codec or (dialect or spoken_in(request)).codec()
         reply = back.ask(request)
         file.write("scheduler", reply)
         front.send(reply)

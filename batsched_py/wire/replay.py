@@ -18,9 +18,9 @@ from msgspec import Struct, structs
 
 from batsched_py.errors import Deadlock, ProtocolError, RuleBroken
 from batsched_py.protocol.clock import TICK
-from batsched_py.protocol.dialect import Dialect
+from batsched_py.protocol.dialect import Codec, Dialect
 from batsched_py.protocol.dialects import BATSIM4
-from batsched_py.protocol.events import Message, SimulationBegins
+from batsched_py.protocol.events import Message, Settings, SimulationBegins
 from batsched_py.wire.conversation import Exchange
 
 #: An event as JSON spells it.
@@ -76,11 +76,21 @@ class Turn(Struct, frozen=True):
     reply: Message | None
 
 
-def understand(conversation: Sequence[Exchange], dialect: Dialect = BATSIM4) -> list[Turn]:
+def asked_for(conversation: Sequence[Exchange], dialect: Dialect) -> tuple[Codec, Settings | None]:
+    """The simulator's codec of a recording, opened as it was then; for what it was asked, where it can be."""
+    codec, replies = dialect.codec(), iter(conversation)
+    return codec, codec.open(lambda _: next(replies).reply or b"")
+
+
+def understand(
+    conversation: Sequence[Exchange], dialect: Dialect = BATSIM4, codec: Codec | None = None
+) -> list[Turn]:
     """What was said in a recording, once it was opened.
 
-    What is not a message of the dialect is an error with its line.
+    What is not a message of the dialect is an error with its line. What happened is spelled by the ``codec``,
+    or by a new one.
     """
+    codec = codec or dialect.codec()
     decides, simulates = dialect.codec(), dialect.codec()
     turns = []
     for exchange in conversation:
@@ -89,7 +99,7 @@ def understand(conversation: Sequence[Exchange], dialect: Dialect = BATSIM4) -> 
         line = exchange.line
         try:
             request = decides.decode_request(exchange.request)
-            happenings = _happenings(request, dialect)
+            happenings = _happenings(request, codec)
             line += 1
             reply = None if exchange.reply is None else simulates.decode_reply(exchange.reply)
         except ProtocolError as error:
@@ -160,13 +170,14 @@ def replay_to_batsim(
     Where the recording was cut short, so is the replay: its last reply is applied, for it may be what made
     the simulator abort.
     """
-    turns = understand(conversation, dialect)
+    codec, _ = asked_for(conversation, dialect)
+    turns = understand(conversation, dialect, codec)
     process = RecordedProcess(turns)
     recorded = [(turn, event) for turn in turns for event in turn.happenings]
     equal = 0
     request: Message | None = batsim.begin()
     while request is not None:
-        for ours in _happenings(request, dialect):
+        for ours in _happenings(request, codec):
             if equal == len(recorded):
                 return Agreement(equal)
             turn, theirs = recorded[equal]
@@ -243,15 +254,18 @@ def _text(value: Any) -> str:
     return text if len(text) <= LONG else f"{text[:LONG]}..."
 
 
-def _happenings(message: Message, dialect: Dialect) -> list[Spelled]:
-    """The events of a request as the dialect spells them, wherever the files of its workloads lie."""
+def _happenings(message: Message, codec: Codec) -> list[Spelled]:
+    """The events of a request as they are spelled, wherever the files of its workloads lie.
+
+    What a simulator says of itself beyond what is known here does not matter.
+    """
     events = [
-        structs.replace(event, workloads=dict.fromkeys(event.workloads, ""))
+        structs.replace(event, workloads=dict.fromkeys(event.workloads, ""), extra=None)
         if isinstance(event, SimulationBegins)
         else event
         for event in message.events
     ]
-    return _events(dialect.codec().encode_request(Message(message.now, events)))
+    return _events(codec.encode_request(Message(message.now, events)))
 
 
 def _decisions(message: Message, dialect: Dialect) -> list[Spelled]:
@@ -260,5 +274,5 @@ def _decisions(message: Message, dialect: Dialect) -> list[Spelled]:
 
 
 def _events(text: bytes) -> list[Spelled]:
-    events: list[Spelled] = msgspec.json.decode(text)["events"]
+    events: list[Spelled] = msgspec.json.decode(text.removesuffix(b"\0"))["events"]
     return events

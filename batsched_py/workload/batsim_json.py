@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol.dialect import Dialect
-from batsched_py.protocol.dialects import BATSIM4
+from batsched_py.protocol.dialects import BATSIM4, BATSIM5, DIALECTS
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
 from batsched_py.workload.model import Workload
@@ -26,10 +26,11 @@ class _File(Struct):
     profiles: dict[str, dict[str, Any]]
 
 
-def read_batsim_json(path: str | Path, name: str, dialect: Dialect = BATSIM4) -> Workload:
+def read_batsim_json(path: str | Path, name: str, dialect: Dialect | None = None) -> Workload:
     """Read a workload file; its jobs get identifiers ``NAME!ID`` and come in the order of submission.
 
-    As in Batsim, profiles that no job needs are left out.
+    As in Batsim, profiles that no job needs are left out. Where no dialect is given, the types of the
+    profiles tell which it is.
     """
     try:
         content = msgspec.json.decode(Path(path).read_bytes(), type=_File)
@@ -39,6 +40,7 @@ def read_batsim_json(path: str | Path, name: str, dialect: Dialect = BATSIM4) ->
         raise InputError(f"{path}: not a Batsim workload: {error}") from None
     if content.nb_res < 1:
         raise InputError(f"{path}: field `nb_res`: must be positive, got {content.nb_res}")
+    dialect = dialect or _dialect(content)
     jobs = [_read_job(path, index, fields, name, dialect) for index, fields in enumerate(content.jobs)]
     seen: dict[str, int] = {}
     for index, job in enumerate(jobs):
@@ -53,6 +55,15 @@ def read_batsim_json(path: str | Path, name: str, dialect: Dialect = BATSIM4) ->
         nb_hosts=content.nb_res,
         path=str(path),
     )
+
+
+def _dialect(content: _File) -> Dialect:
+    """The dialect that knows most of the profiles; Batsim 4's if several do."""
+    types = [kind for profile in content.profiles.values() if isinstance(kind := profile.get("type"), str)]
+    known = {
+        dialect.name: sum(kind in dialect.profile_types for kind in types) for dialect in DIALECTS.values()
+    }
+    return DIALECTS[max(known, key=lambda name: known[name])]
 
 
 def _read_job(path: str | Path, index: int, fields: dict[str, Any], workload: str, dialect: Dialect) -> Job:
@@ -77,14 +88,24 @@ def _needed_profiles(
     return {name: needed[name] for name in profiles if name in needed}
 
 
+def read_batsim5_json(path: str | Path, name: str) -> Workload:
+    """Read a workload file of Batsim 5."""
+    return read_batsim_json(path, name, BATSIM5)
+
+
+def write_batsim5_json(path: str | Path, workload: Workload) -> None:
+    """Write a workload file of Batsim 5. A profile that it has no type for is an error with its name."""
+    write_batsim_json(path, workload, BATSIM5)
+
+
 def write_batsim_json(path: str | Path, workload: Workload, dialect: Dialect = BATSIM4) -> None:
     """Write a workload file, one job and one profile a line; identifiers go without the workload's name."""
     size = workload.nb_hosts or max([job.size for job in workload.jobs], default=1)
     jobs = (_json(dialect.spell_job(job) | {"id": job.name}) for job in workload.jobs)
-    profiles = (
-        f"{_json(name)}:{_json(dialect.spell_profile(profile))}"
+    profiles = [
+        f"{_json(name)}:{_json(_spell_profile(path, name, profile, dialect))}"
         for name, profile in workload.profiles.items()
-    )
+    ]
     with Path(path).open("w", encoding="utf-8") as file:
         file.write(f'{{\n "nb_res":{size},\n "jobs":[')
         file.writelines(_listed(jobs))
@@ -97,6 +118,13 @@ def _listed(items: Iterable[str]) -> Iterator[str]:
     """One item a line, with a comma after each but the last."""
     for place, item in enumerate(items):
         yield f",\n  {item}" if place else f"\n  {item}"
+
+
+def _spell_profile(path: str | Path, name: str, profile: Profile, dialect: Dialect) -> dict[str, Any]:
+    try:
+        return dialect.spell_profile(profile)
+    except ProtocolError as error:
+        raise InputError(f"{path} cannot be written: profile {name!r}: {error}") from None
 
 
 def _json(value: Any) -> str:

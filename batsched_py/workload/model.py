@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 #: How the walltimes of jobs are made of a log: of the run times too, or of the requested times alone.
 WalltimeRule = Literal["max", "requested"]
@@ -18,11 +22,12 @@ class Workload(Struct):
 
     name: str
     """The part of each job's identifier before the ``!``."""
-    jobs: list[Job]
+    jobs: Sequence[Job]
+    """A list, or a sequence of jobs that are made when they are asked for."""
     profiles: dict[str, Profile]
     nb_hosts: int | None = None
     """Size of the machine it was made for, where that is known."""
     path: str = ""
     """The file it was read from."""
-    finishes: list[float] | None = None
+    finishes: Sequence[float] | NDArray[Any] | None = None
     """When each job had finished on the machine it was recorded on, where that is known."""

@@ -12,7 +12,7 @@ from batsched_py.workload.model import WalltimeRule, Workload
 def read_workload(
     path: str | Path, name: str, walltime_factor: float = 2.0, walltime: WalltimeRule = "max"
 ) -> Workload:
-    """Read an SWF log (``.swf``, ``.swf.gz``) or a Batsim workload (``.json``), told apart by their endings.
+    """Read an SWF log (``.swf``, ``.swf.gz``), a Batsim workload (``.json``) or a log of another known kind.
 
     The walltime rules are those of :func:`~batsched_py.workload.swf.swf_to_workload`; a Batsim workload says
     its jobs' walltimes itself.
@@ -22,20 +22,23 @@ def read_workload(
         raise InputError(f"{path}: there is no such file")
     ending = path.name.lower()
     if ending.endswith((".swf", ".swf.gz")):
-        return _read_log(path, name, walltime_factor, walltime)
+        return _read_swf(path, name, walltime_factor, walltime)
     if ending.endswith(".json"):
         from batsched_py.workload.batsim_json import read_batsim_json
 
         return read_batsim_json(path, name)
-    raise InputError(f"{path}: neither an SWF log (.swf, .swf.gz) nor a Batsim workload (.json)")
+    from batsched_py.workload.sources import read_log
+    from batsched_py.workload.swf import swf_to_workload
+
+    return swf_to_workload(read_log(path), name, walltime_factor, walltime)
 
 
-def _read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload:
+def _read_swf(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload:
     if core.compiled:
         from batsched_py.workload.compiled import read_log
 
         if (workload := read_log(path, name, walltime_factor, walltime)) is not None:
             return workload
-    from batsched_py.workload.swf import read_swf, swf_to_workload
+    from batsched_py.workload.swf import read_swf_workload
 
-    return swf_to_workload(read_swf(path), name, walltime_factor, walltime)
+    return read_swf_workload(path, name, walltime_factor, walltime)

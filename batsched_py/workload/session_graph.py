@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.workload.sessions import Session
+from batsched_py.workload.columns import Numbers
+from batsched_py.workload.sessions import Session, spans_of
 
 if TYPE_CHECKING:
     import networkx
 
 Times = NDArray[np.float64]
-Indices = NDArray[np.intp]
+Indices = NDArray[np.signedinteger]
 
 
 class SessionGraph:
@@ -39,19 +40,21 @@ class SessionGraph:
         """Link ``sessions``; ``reduced`` leaves out the edges that others imply."""
         self.sessions = sessions
         self.reduced = reduced
-        self.starts: Times = np.array([session.start for session in sessions], dtype=np.float64)
-        self.finishes: Times = np.array([session.finish for session in sessions], dtype=np.float64)
+        self.starts: Numbers
+        self.finishes: Numbers
+        self.nb_jobs: Numbers
+        self.starts, self.finishes, self.nb_jobs = spans_of(sessions)
         count = len(sessions)
-        self._first: Indices = np.maximum(
-            np.arange(1, count + 1), np.searchsorted(self.starts, self.finishes)
+        first = np.maximum(np.arange(1, count + 1), np.searchsorted(self.starts, self.finishes))
+        self._first: Indices = first.astype(np.int32)
+        self._stop: Indices = (
+            self._earliest_dependent()[first] if reduced else np.full(count, count, dtype=np.int32)
         )
-        self._stop: Indices = self._earliest_dependent[self._first] if reduced else np.full(count, count)
 
-    @cached_property
     def _earliest_dependent(self) -> Indices:
         """For each index, the first session that depends on some session from that index on."""
         smallest_so_far = np.minimum.accumulate(self._first[::-1])[::-1]
-        return np.append(smallest_so_far, len(self.sessions))
+        return np.append(smallest_so_far, np.int32(len(self.sessions)))
 
     @cached_property
     def _by_finish(self) -> Indices:
@@ -83,12 +86,13 @@ class SessionGraph:
     @property
     def nb_predecessors(self) -> Indices:
         """For each session, how many it depends on; none for a root, which starts when it was recorded to."""
-        low, high = self._predecessor_bounds
-        return high - low
+        count = len(self.sessions)
+        begun, over = (np.bincount(edge, minlength=count + 1) for edge in (self._first, self._stop))
+        return np.cumsum(begun - over)[:count]
 
     def successors(self, index: int) -> range:
         """The sessions that depend on a session."""
-        return range(int(self._first[index]), int(self._stop[index]))
+        return range(self._first.item(index), self._stop.item(index))
 
     def predecessors(self, index: int) -> Indices:
         """The sessions that a session depends on, in order."""
@@ -97,7 +101,7 @@ class SessionGraph:
 
     def think_time(self, before: int, after: int) -> float:
         """How long the user thought between the finish of one session and the start of another."""
-        return self.sessions[after].start - self.sessions[before].finish
+        return float(self.starts.item(after) - self.finishes.item(before))
 
     def edges(self) -> tuple[Indices, Indices]:
         """The two ends of every edge, sorted."""
@@ -109,13 +113,14 @@ class SessionGraph:
     def think_times(self) -> Times:
         """The think time of every edge, in the order of :meth:`edges`."""
         before, after = self.edges()
-        return self.starts[after] - self.finishes[before]
+        return self.starts[after].astype(np.float64) - self.finishes[before]
 
     def longest_path(self) -> int:
         """How many sessions the longest chain of dependent sessions has."""
+        following = self._earliest_dependent()
         length, index = 0, 0
         while index < len(self.sessions):
-            index = int(self._earliest_dependent[index])
+            index = int(following[index])
             length += 1
         return length
 
@@ -124,8 +129,9 @@ class SessionGraph:
         import networkx
 
         graph = networkx.DiGraph()
-        for index, session in enumerate(self.sessions):
-            graph.add_node(index, start=session.start, finish=session.finish, jobs=len(session.jobs))
+        spans = (column.tolist() for column in (self.starts, self.finishes, self.nb_jobs))
+        for index, (start, finish, jobs) in enumerate(zip(*spans, strict=True)):
+            graph.add_node(index, start=float(start), finish=float(finish), jobs=jobs)
         before, after = (ends.tolist() for ends in self.edges())
         graph.add_weighted_edges_from(
             zip(before, after, self.think_times().tolist(), strict=True), weight="think_time"

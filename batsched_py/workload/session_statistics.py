@@ -36,20 +36,20 @@ class SessionStatistics(Struct, frozen=True, kw_only=True):
 
 def session_statistics(graphs: Collection[SessionGraph]) -> SessionStatistics:
     """The figures of some users' session graphs, each of which has at least one session."""
-    jobs = [len(session.jobs) for graph in graphs for session in graph.sessions]
+    nb_jobs = np.concatenate([graph.nb_jobs for graph in graphs])
     think_times = np.concatenate([graph.think_times() for graph in graphs])
     some = len(think_times) > 0
     low, middle, high = np.quantile(think_times, [0.25, 0.5, 0.75]).tolist() if some else (0, 0, 0)
     return SessionStatistics(
         users=len(graphs),
-        jobs=sum(jobs),
-        sessions=len(jobs),
+        jobs=int(nb_jobs.sum()),
+        sessions=len(nb_jobs),
         roots=sum(int((graph.nb_predecessors == 0).sum()) for graph in graphs),
         edges=len(think_times),
         longest_path=max(graph.longest_path() for graph in graphs),
         arity=max(int(graph.nb_successors.max()) for graph in graphs),
-        mean_jobs_per_session=sum(jobs) / len(jobs),
-        max_jobs_per_session=max(jobs),
+        mean_jobs_per_session=float(nb_jobs.mean()),
+        max_jobs_per_session=int(nb_jobs.max()),
         think_time_quartiles=(low, middle, high) if some else None,
         think_times_below_1h=float((think_times < HOUR).mean()) if some else None,
         think_times_below_10h=float((think_times < 10 * HOUR).mean()) if some else None,

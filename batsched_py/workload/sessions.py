@@ -8,13 +8,17 @@ of Zakay and Feitelson (2012), who found 60 minutes (``arrival``) and 20 minutes
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import inf, isfinite
-from typing import Literal, get_args
+from typing import Literal, get_args, overload
 
+import numpy as np
 from msgspec import Struct
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
+from batsched_py.workload.columns import Numbers
+from batsched_py.workload.jobs import Jobs, Places, as_jobs
 from batsched_py.workload.model import Workload
 
 Rule = Literal["arrival", "last", "max"]
@@ -61,7 +65,7 @@ class Session(Struct, gc=False, eq=False):
     A replay keeps the distance of every job to the first one: ``job.submission_time - session.start``.
     """
 
-    jobs: list[Job]
+    jobs: Sequence[Job]
     """In submission order."""
     start: float
     """When the first job was submitted."""
@@ -69,47 +73,126 @@ class Session(Struct, gc=False, eq=False):
     """When the last of its jobs to finish had finished."""
 
 
-def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], delimiter: Delimiter) -> list[Session]:
+class Sessions(Sequence[Session]):
+    """The sessions of one user, in the order of their starts; cut when they are first asked for.
+
+    They are kept as columns, and the jobs of a session are made anew whenever somebody wants them.
+    """
+
+    def __init__(self, jobs: Jobs, places: Places, finishes: Numbers, delimiter: Delimiter) -> None:
+        """The user's jobs stand in these ``places`` of ``jobs``, and their finishes in ``finishes``."""
+        self._jobs = jobs
+        self._places = places
+        self._recorded_finishes = finishes
+        self._delimiter = delimiter
+
+    def __len__(self) -> int:
+        return len(self._first_jobs)
+
+    @overload
+    def __getitem__(self, index: int) -> Session: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Session]: ...
+    def __getitem__(self, index: int | slice) -> Session | list[Session]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return Session(self.jobs_of(index), float(self.starts.item(index)), float(self.finishes.item(index)))
+
+    def jobs_of(self, index: int) -> list[Job]:
+        """The jobs of a session."""
+        first = self._first_jobs.item(index)
+        places = self._places[first : first + self.nb_jobs.item(index)]
+        return [self._jobs[place] for place in places.tolist()]
+
+    @property
+    def first_submission(self) -> float:
+        """When the first session starts; known without cutting."""
+        return float(self._jobs.submission_times[self._places[0]])
+
+    @cached_property
+    def nb_jobs(self) -> Numbers:
+        """For each session, how many jobs it has."""
+        return np.diff(self._first_jobs, append=len(self._places)).astype(np.int32)
+
+    @cached_property
+    def starts(self) -> Numbers:
+        """For each session, when its first job was submitted."""
+        return self._jobs.submission_times[self._places[self._first_jobs]]
+
+    @cached_property
+    def finishes(self) -> Numbers:
+        """For each session, when the last of its jobs to finish had finished."""
+        finishes = self._recorded_finishes[self._places]
+        return np.maximum.reduceat(finishes, self._first_jobs) if len(finishes) else finishes
+
+    @cached_property
+    def _first_jobs(self) -> Places:
+        """For each session, the place of its first job among those of the user."""
+        submissions = self._jobs.submission_times[self._places].astype(np.float64)
+        finishes = self._recorded_finishes[self._places].astype(np.float64)
+        match self._delimiter.rule:
+            case "arrival":
+                silent_since = submissions
+            case "last":
+                silent_since = finishes
+            case "max":  # jobs of earlier sessions had finished before this one began, and so change nothing
+                silent_since = np.maximum.accumulate(finishes)
+        silence = submissions[1:] - silent_since[:-1]
+        threshold = self._delimiter.minutes * 60
+        opens = silence >= threshold if self._delimiter.rule == "arrival" else silence > threshold
+        first = np.flatnonzero(opens).astype(np.int32) + np.int32(1)
+        return np.concatenate([np.zeros(min(len(submissions), 1), dtype=np.int32), first])
+
+
+def spans_of(sessions: Sequence[Session]) -> tuple[Numbers, Numbers, Numbers]:
+    """For each session its start, its finish, and how many jobs it has."""
+    if isinstance(sessions, Sessions):
+        return sessions.starts, sessions.finishes, sessions.nb_jobs
+    return (
+        np.array([session.start for session in sessions], dtype=np.float64),
+        np.array([session.finish for session in sessions], dtype=np.float64),
+        np.array([len(session.jobs) for session in sessions], dtype=np.int32),
+    )
+
+
+def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], delimiter: Delimiter) -> Sessions:
     """Cut the jobs of one user, in submission order, into sessions.
 
-    ``finishes`` are the recorded finish times of the jobs, in the same order.
+    ``finishes`` are the recorded finish times of the jobs, in the same order; none is before the submission.
     """
-    threshold = delimiter.minutes * 60
-    sessions: list[Session] = []
-    silent_since = -inf
-    for job, finish in zip(jobs, finishes, strict=True):
-        silence = job.submission_time - silent_since
-        if silence > threshold or (silence == threshold and delimiter.rule == "arrival"):
-            sessions.append(Session([], start=job.submission_time, finish=finish))
-        session = sessions[-1]
-        session.jobs.append(job)
-        session.finish = max(session.finish, finish)
-        match delimiter.rule:
-            case "arrival":
-                silent_since = job.submission_time
-            case "last":
-                silent_since = finish
-            case "max":
-                silent_since = session.finish
-    return sessions
+    recorded = np.fromiter(finishes, dtype=np.float64)
+    if len(recorded) != len(jobs):
+        raise ValueError(f"{len(jobs)} jobs and {len(recorded)} finishes")
+    return Sessions(as_jobs(jobs), np.arange(len(jobs)), recorded, delimiter)
 
 
-def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, list[Session]]:
+def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, Sessions]:
     """Cut the jobs of every user into sessions.
 
     Users come in the order of their names, short ones first: that of their numbers, where they are numbers.
     """
-    jobs, finishes = workload.jobs, workload.finishes
+    jobs = as_jobs(workload.jobs)
     source = workload.path or workload.name
-    if finishes is None:
+    if workload.finishes is None:
         raise InputError(f"{source} does not say when its jobs had finished; sessions need an SWF log")
-    submitted_by: dict[str, list[int]] = {}
-    for index in sorted(range(len(jobs)), key=lambda i: jobs[i].submission_time):
-        user = jobs[index].user
-        if user is None:
-            raise InputError(f"job {jobs[index].id} of {source} has no user, so no session")
-        submitted_by.setdefault(user, []).append(index)
+    finishes = np.asarray(workload.finishes)
+    names, user_of = jobs.users()
+    order = jobs.by_time()
+    if order is not None:
+        user_of = user_of[order]
+    nobody = np.flatnonzero(user_of == (names.index(None) if None in names else len(names)))
+    if len(nobody):
+        job = jobs[int(nobody[0] if order is None else order[nobody[0]])]
+        raise InputError(f"job {job.id} of {source} has no user, so no session")
+    by_user = np.argsort(user_of, kind="stable").astype(np.int32)
+    places = by_user if order is None else order[by_user]
+    ends = np.cumsum(np.bincount(user_of, minlength=len(names))).tolist()
+    submitted_by = {
+        name: places[start:end]
+        for name, start, end in zip(names, [0, *ends], ends, strict=False)
+        if name is not None and start < end
+    }
     return {
-        user: cut_sessions([jobs[i] for i in indices], [finishes[i] for i in indices], delimiter)
-        for user, indices in sorted(submitted_by.items(), key=lambda item: (len(item[0]), item[0]))
+        user: Sessions(jobs, submitted_by[user], finishes, delimiter)
+        for user in sorted(submitted_by, key=lambda name: (len(name), name))
     }

@@ -1,19 +1,16 @@
 """Logs in the Standard Workload Format (SWF): 18 numbers a job, comments behind a ``;``.
 
 A log is kept as columns, one numpy array a field, because everything that is asked of a whole log
-(sessions, cleaning, statistics) is quick there. :func:`swf_to_workload` makes jobs of its records.
+(sessions, cleaning, statistics) is quick there. A simulation needs less: :func:`read_swf_workload` keeps
+some thirty bytes a job, and :func:`swf_to_workload` does the same with a log that is in memory already.
 """
 
 from __future__ import annotations
 
 import gzip
 import logging
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields, replace
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -21,80 +18,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous, Profile
+from batsched_py.workload.columns import BLOCK, Numbers, calculate, gather
+from batsched_py.workload.logged_jobs import LoggedJobs
 from batsched_py.workload.model import WalltimeRule, Workload
-from batsched_py.workload.swf_text import LOG_SPEED, check_factor, header_of, machine_size, read_text
-from batsched_py.workload.table import read_table
+from batsched_py.workload.swf_log import COLUMNS, WHOLE, SwfLog
+from batsched_py.workload.swf_records import Records, choose
+from batsched_py.workload.swf_text import LOG_SPEED, check_factor, machine_size
+
+__all__ = [
+    "COLUMNS",
+    "LOG_SPEED",
+    "SwfLog",
+    "WalltimeRule",
+    "read_swf",
+    "read_swf_workload",
+    "swf_log",
+    "swf_to_workload",
+    "write_swf",
+]
 
 _log = logging.getLogger(__name__)
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-_LARGEST = 2.0**53
-_SHOWN_BAD_LINES = 3
+#: So many records are written at a time.
 _PIECE = 10_000
 
-
-@dataclass(frozen=True, eq=False)
-class SwfLog:
-    """The records of a log in the order of their submissions, one array a field; -1 means unknown."""
-
-    job_number: Integers
-    submit: Floats
-    """Seconds since the start of the log, as are all times here."""
-    wait: Floats
-    run_time: Floats
-    allocated_processors: Integers
-    average_cpu_time: Floats
-    used_memory: Floats
-    requested_processors: Integers
-    requested_time: Floats
-    requested_memory: Floats
-    status: Integers
-    user: Integers
-    group: Integers
-    executable: Integers
-    queue: Integers
-    partition: Integers
-    preceding_job: Integers
-    think_time: Floats
-    header: dict[str, str] = field(default_factory=dict)
-    """The comments ``; Key: value``, in order; a value has a line for each comment under its key."""
-    path: str = ""
-    more: dict[str, NDArray[Any]] = field(default_factory=dict)
-    """What else the source knew: columns by name, such as ``gpus``, which SWF files cannot keep."""
-    left_out: dict[str, int] = field(default_factory=dict)
-    """Records of the source that are not here, counted by the reason."""
-    guessed: dict[str, int] = field(default_factory=dict)
-    """Values that the source did not say and that were filled in, counted by kind."""
-
-    def __len__(self) -> int:
-        return len(self.job_number)
-
-    @property
-    def processors(self) -> Integers:
-        """What each job ran on: the processors it was allocated, else those it requested."""
-        return np.where(self.allocated_processors > 0, self.allocated_processors, self.requested_processors)
-
-    @property
-    def machine_size(self) -> int | None:
-        """Processors of the recorded machine, as far as the header says."""
-        return machine_size(self.header)
-
-    def select(self, records: NDArray[Any]) -> SwfLog:
-        """The log with these records only, given as numpy indexes an array: a mask or positions."""
-        return replace(
-            self,
-            **{name: getattr(self, name)[records] for name in COLUMNS},
-            more={name: column[records] for name, column in self.more.items()},
-        )
-
-
-#: The 18 fields of a record, in the order of the format.
-COLUMNS = tuple(column.name for column in fields(SwfLog)[:18])
-_WHOLE = tuple(column.name for column in fields(SwfLog)[:18] if column.type == "Integers")
+#: What stands in a job's ``extra``.
+_EXTRA = ("user", "group", "executable", "queue", "partition")
 
 
 def swf_log(columns: Mapping[str, NDArray[Any]], **rest: Any) -> SwfLog:
@@ -108,7 +58,7 @@ def swf_log(columns: Mapping[str, NDArray[Any]], **rest: Any) -> SwfLog:
     for name in COLUMNS:
         if name in columns or name not in full:
             full[name] = columns.get(name, unknown)[order]
-        full[name] = full[name].astype(np.int64 if name in _WHOLE else np.float64)
+        full[name] = full[name].astype(np.int64 if name in WHOLE else np.float64)
     more = {name: column[order] for name, column in rest.pop("more", {}).items()}
     return SwfLog(**full, more=more, **rest)
 
@@ -121,67 +71,12 @@ def read_swf(path: str | Path) -> SwfLog:
     submission or run time), and jobs whose run time is unknown (-1), as no simulation can run them.
     Records are sorted by submission time; those of equal time keep their order.
     """
-    text = read_text(Path(path))
-    rows, lines, bad = read_table(text, columns=len(COLUMNS), comment=b";")
-    total = len(rows) + len(bad)
-    values = dict(zip(COLUMNS, rows.T, strict=True))
-    usable = np.ones(len(rows), dtype=bool)
-    for row, fault in _faults(values).items():
-        usable[row] = False
-        bad[int(lines[row])] = fault
-    unknown = usable & (values["run_time"] == -1)
-    kept = np.flatnonzero(usable & ~unknown)
-    reasons = [_describe(bad)] if bad else []
-    if unknown.any():
-        reasons.append(f"{unknown.sum()} of unknown run time")
-    if not len(kept):
-        raise InputError(f"{path}: no usable record of an SWF log: {', '.join(reasons) or 'it has none'}")
-    if reasons:
-        _log.warning("%s: %d of %d records left out: %s", path, total - len(kept), total, ", ".join(reasons))
-    kept = kept[np.argsort(values["submit"][kept], kind="stable")]
-    columns = {
-        name: values[name][kept].astype(np.int64 if name in _WHOLE else np.float64) for name in COLUMNS
-    }
-    left_out = Counter(_kind(fault) for fault in bad.values())
-    if unknown.any():
-        left_out["run time is unknown"] = int(unknown.sum())
-    header = header_of(re.findall(rb";.*", text))
-    return SwfLog(**columns, header=header, path=str(path), left_out=dict(left_out))
-
-
-def _kind(fault: str) -> str:
-    """What is wrong without the word that it is wrong with."""
-    fault = re.sub(r"^\d+ fields? instead of", "another number of fields than", fault)
-    return re.sub(r"^'.*' is", "a field is", fault)
-
-
-def _faults(values: dict[str, NDArray[np.float64]]) -> dict[int, str]:
-    """What is wrong with rows whose fields are all numbers."""
-    found: dict[int, str] = {}
-
-    def blame(wrong: NDArray[np.bool_], reason: str) -> None:
-        for row in np.flatnonzero(wrong).tolist():
-            found.setdefault(row, reason)
-
-    for name, column in values.items():
-        blame(np.abs(column) > _LARGEST, f"{name} is too large")
-        if name in _WHOLE:
-            blame(column != np.floor(column), f"{name} is not a whole number")
-    blame(values["submit"] < 0, "submit is negative")
-    blame((values["run_time"] < 0) & (values["run_time"] != -1), "run_time is negative")
-    again = np.ones(len(values["job_number"]), dtype=bool)
-    again[list(found)] = False
-    good = np.flatnonzero(again)
-    again[good[np.unique(values["job_number"][good], return_index=True)[1]]] = False
-    blame(again, "job_number came before")
-    return found
-
-
-def _describe(bad: dict[int, str]) -> str:
-    shown = [f"line {line}: {bad[line]}" for line in sorted(bad)[:_SHOWN_BAD_LINES]]
-    if len(bad) > len(shown):
-        shown.append("...")
-    return f"{len(bad)} bad line{'s' if len(bad) > 1 else ''} ({'; '.join(shown)})"
+    records = Records(path)
+    columns = records.settle(gather(records))
+    for name in COLUMNS:
+        columns[name] = columns[name].astype(np.int64 if name in WHOLE else np.float64)
+    full: dict[str, Any] = dict(columns)
+    return SwfLog(**full, header=records.header, path=str(path), left_out=records.left_out)
 
 
 def write_swf(path: str | Path, log: SwfLog) -> None:
@@ -226,54 +121,95 @@ def swf_to_workload(
     the recorded finishes. Users and what else the log says about a job stand in its ``extra``, which jobs
     that agree in it share.
     """
-    check_factor(walltime_factor)
-    sized = log.processors > 0
-    if not sized.all():
-        _log.warning("%s: left out for want of processors: %d of %d jobs", log.path, (~sized).sum(), len(log))
-        log = log.select(sized)
-    if not len(log):
-        raise InputError(f"{log.path}: no job has a positive number of processors")
-    walltimes = np.where(log.requested_time > 0, log.requested_time, 0.0)
-    if walltime == "max":
-        walltimes = np.maximum(walltimes, walltime_factor * log.run_time)
-    walltimes[walltimes == 0] = inf
-    run_times, profile_of = np.unique(log.run_time, return_inverse=True)
-    profile_names = [f"run_{_number(run_time)}" for run_time in run_times.tolist()]
-    profiles: dict[str, Profile] = {
-        profile: Homogeneous(run_time * LOG_SPEED)
-        for profile, run_time in zip(profile_names, run_times.tolist(), strict=True)
-    }
-    jobs = [
-        Job(f"{name}!{number}", submit, size, limit, profile_names[profile], extra)
-        for number, submit, size, limit, profile, extra in zip(
-            log.job_number.tolist(),
-            (log.submit - log.submit.min()).tolist(),
-            log.processors.tolist(),
-            walltimes.tolist(),
-            profile_of.tolist(),
-            _extras(log),
-            strict=True,
-        )
-    ]
-    return Workload(
-        name=name,
-        jobs=jobs,
-        profiles=profiles,
-        nb_hosts=log.machine_size,
-        path=log.path,
-        finishes=(log.submit - log.submit.min() + np.maximum(log.wait, 0) + log.run_time).tolist(),
+    pieces = (
+        {column: getattr(log, column)[start : start + BLOCK] for column in COLUMNS}
+        for start in range(0, len(log), BLOCK)
     )
+    jobs = _JobColumns(walltime_factor, walltime)
+    return jobs.workload(gather(jobs.of(pieces)), name, log.header, log.path)
 
 
-def _extras(log: SwfLog) -> list[dict[str, Any]]:
-    """For each job who submitted what to where, in one dictionary for each combination."""
-    names = ("user", "group", "executable", "queue", "partition")
-    shared: dict[tuple[int, ...], dict[str, Any]] = {}
-    extras = []
-    for values in zip(*(getattr(log, name).tolist() for name in names), strict=True):
-        extra = shared.get(values)
-        if extra is None:
-            extra = {name: value for name, value in zip(names, values, strict=True) if value != -1}
-            shared[values] = extra
-        extras.append(extra)
-    return extras
+def read_swf_workload(
+    path: str | Path, name: str = "w0", walltime_factor: float = 2.0, walltime: WalltimeRule = "max"
+) -> Workload:
+    """The jobs of a log, as :func:`swf_to_workload` makes them of what :func:`read_swf` reads.
+
+    Nothing else of the log is ever in memory.
+    """
+    records = Records(path)
+    jobs = _JobColumns(walltime_factor, walltime)
+    columns = records.settle(gather(jobs.of(records)))
+    return jobs.workload(columns, name, records.header, str(path))
+
+
+class _JobColumns:
+    """Makes what a simulation needs of a log's records, piece by piece."""
+
+    def __init__(self, walltime_factor: float, walltime: WalltimeRule) -> None:
+        check_factor(walltime_factor)
+        self._factor = walltime_factor
+        self._walltime = walltime
+        self._extras: dict[tuple[float, ...], int] = {}
+
+    def of(self, pieces: Iterable[Mapping[str, Numbers]]) -> Iterable[dict[str, Numbers]]:
+        """The columns of jobs, and those that tell whether a record can be used."""
+        for piece in pieces:
+            columns = {
+                name: piece[name] for name in ("job_number", "submit", "run_time", "skipped") if name in piece
+            }
+            columns["wait"] = np.maximum(piece["wait"], 0)
+            allocated = piece["allocated_processors"]
+            columns["size"] = np.where(allocated > 0, allocated, piece["requested_processors"])
+            columns["walltime"] = self._walltimes(piece)
+            columns["extra"] = self._places_of_extras(piece)
+            yield columns
+
+    def _walltimes(self, piece: Mapping[str, Numbers]) -> Numbers:
+        requested = np.maximum(piece["requested_time"], 0)
+        if self._walltime == "requested":
+            return requested
+        return np.maximum(requested, self._factor * piece["run_time"])
+
+    def _places_of_extras(self, piece: Mapping[str, Numbers]) -> Numbers:
+        """For each job who submitted what to where, as the place of the combination among all."""
+        places = self._extras
+        combinations = zip(*(piece[name].tolist() for name in _EXTRA), strict=True)
+        return np.array([places.setdefault(values, len(places)) for values in combinations], dtype=np.int64)
+
+    def workload(
+        self, columns: dict[str, Numbers], name: str, header: Mapping[str, str], path: str
+    ) -> Workload:
+        """The jobs of all pieces."""
+        sized = columns["size"] > 0 if columns else np.zeros(0, dtype=bool)
+        if not sized.all():
+            _log.warning(
+                "%s: left out for want of processors: %d of %d jobs", path, (~sized).sum(), len(sized)
+            )
+            choose(columns, sized)
+        if not sized.any():
+            raise InputError(f"{path}: no job has a positive number of processors")
+        first = float(columns["submit"].min())
+        columns["submit"] = calculate(lambda submit: submit - first, columns["submit"])
+        finishes = calculate(
+            lambda submit, wait, run_time: submit + wait + run_time,
+            *(columns[column] for column in ("submit", "wait", "run_time")),
+        )
+        del columns["wait"]
+        names = {run_time: f"run_{_number(run_time)}" for run_time in np.unique(columns["run_time"]).tolist()}
+        profiles: dict[str, Profile] = {
+            profile: Homogeneous(run_time * LOG_SPEED) for run_time, profile in names.items()
+        }
+        return Workload(
+            name=name,
+            jobs=LoggedJobs(name, columns, self._shared_extras(), names),
+            profiles=profiles,
+            nb_hosts=machine_size(header),
+            path=path,
+            finishes=finishes,
+        )
+
+    def _shared_extras(self) -> list[dict[str, Any]]:
+        return [
+            {name: int(value) for name, value in zip(_EXTRA, values, strict=True) if value != -1}
+            for values in self._extras
+        ]

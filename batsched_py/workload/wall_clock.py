@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.workload.swf import Floats, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Floats
 
 HOUR: Final = 3600.0
 DAY: Final = 24 * HOUR

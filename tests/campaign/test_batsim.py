@@ -22,6 +22,7 @@ from tests.processes import call
 
 #: What simulates, in the shell; ``$@`` are Batsim's options.
 GOOD = 'exec "{python}" -m batsched_py batsim "$@"'
+BATSIM5 = 'exec "{python}" -m batsched_py batsim --protocol 5 "$@"'
 #: Real Batsims end with 0 after some errors and after a deadlock.
 SILENT = "exit 0"
 LAZY = "sleep 60"
@@ -34,9 +35,10 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], No
     """Puts a program called ``batsim`` on the PATH."""
 
     def install(script: str) -> None:
-        program = folder / "bin" / "batsim"
+        name, told = ("batsim5", "5.0.0") if script is BATSIM5 else ("batsim", "4.2.0")
+        program = folder / "bin" / name
         program.parent.mkdir(exist_ok=True)
-        version = 'if [ "$1" = --version ]; then echo 4.2.0; exit; fi'
+        version = f'if [ "$1" = --version ]; then echo {told}; exit; fi'
         program.write_text(f"#!/bin/sh\n{version}\n{script.format(python=sys.executable)}\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
@@ -63,6 +65,35 @@ def test_the_results_are_those_of_the_built_in_batsim(folder: Path, install: Cal
         for name in RESULTS:
             one, other = (Path(each.campaign) / "runs" / each.run / name for each in (task, same))
             assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("platform", "scheduler", "users"),
+    [
+        ("{ hosts = 64 }", '"easy"', 'a60 = { name = "think-time" }'),
+        ('{ file = "power.xml", mmax = 12, energy = true, events = "outage.txt" }', '"sleeper"', ""),
+    ],
+    ids=["users", "energy-and-events"],
+)
+def test_the_results_of_a_batsim_5_are_the_same(
+    root: Path, folder: Path, install: Callable[[str], None], platform: str, scheduler: str, users: str
+) -> None:
+    install(BATSIM5)
+    (folder / "power.xml").write_bytes((root / "platforms" / "power16.xml").read_bytes())
+    (folder / "outage.txt").write_text(OUTAGE)
+    plan = folder / "plan.toml"
+    text = plan.read_text().replace("{ hosts = 64 }", platform)
+    text = text.replace("fcfs = {}", f"fcfs = {{ name = {scheduler} }}")
+    plan.write_text(text + (f"[users]\n{users}\n" if users else ""))
+    now = Conductor(read_plan(plan), folder / "results", simulator="batsim5")
+    (task, *_), built_in = now.tasks(now.campaign()), Conductor(read_plan(plan), folder / "built-in")
+    same = built_in.tasks(built_in.campaign())[0]
+    for each in (task, same):
+        assert execute(each).failure is None
+    for name in ("metrics.json", "out_jobs.csv"):
+        one, other = (Path(each.campaign) / "runs" / each.run / name for each in (task, same))
+        assert one.read_bytes() == other.read_bytes()
+    assert (Path(task.campaign) / "runs" / task.run / "out_schedule.json").is_file()
 
 
 def test_a_platform_file_is_handed_on(root: Path, folder: Path, install: Callable[[str], None]) -> None:

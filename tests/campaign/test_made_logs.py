@@ -14,11 +14,13 @@ from batsched_py.workload.swf import read_swf
 
 ROOT = Path(__file__).resolve().parents[2]
 
+SAMPLE = ROOT / "workloads" / "sample.swf"
+
 PLAN = f"""\
 [logs]
-whole = {{file = "{ROOT}/workloads/sample.swf"}}
-short = {{file = "{ROOT}/workloads/sample.swf", changes = ["first jobs=200"]}}
-heavy = {{file = "{ROOT}/workloads/sample.swf", changes = ["first jobs=200", "load factor=1.5"], walltime = "requested"}}
+whole = {{file = "{SAMPLE}"}}
+short = {{file = "{SAMPLE}", changes = ["first jobs=200"]}}
+heavy = {{file = "{SAMPLE}", changes = ["first jobs=200", "load factor=1.5"], walltime = "requested"}}
 model = {{model = "lublin", jobs = 150, seed = 3}}
 
 [platforms]

@@ -13,7 +13,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import Cluster, Scheduler
-from batsched_py.users import Submission, User
+from batsched_py.users import Action, Remark, Submission, User, Withdrawal
 
 WORK = Delay(3)
 
@@ -205,3 +205,99 @@ def test_a_user_who_submits_a_job_twice_is_told_the_rule() -> None:
         PolicyError, match=r"or a user broke a rule at time 3: RegisterJob dyn!1: .*exists already"
     ):
         process.react(told(3.0, completed("1")))
+
+
+class Restless(Chain):
+    """Takes its first job back at a given time, and remembers when jobs start."""
+
+    def __init__(self, *sizes: int, withdraws: float, job: str = "dyn!1") -> None:
+        super().__init__(*sizes, think_time=inf)
+        self.withdraws = withdraws
+        self.job = job
+        self.started: list[tuple[str, float]] = []
+
+    def next_time(self) -> float:
+        return min(super().next_time(), self.withdraws)
+
+    def submit(self, now: float) -> list[Action]:
+        actions: list[Action] = []
+        if self.withdraws <= now:
+            self.withdraws = inf
+            actions.append(Withdrawal(self.job, "taken back"))
+        if super().next_time() <= now:
+            actions += super().submit(now)
+        return actions
+
+    def job_started(self, job: Job, now: float) -> None:
+        self.started.append((job.name, now))
+
+
+@pytest.mark.parametrize("delay", [0.0, 1.5])
+def test_users_hear_when_their_jobs_start(delay: float) -> None:
+    user = Restless(4, withdraws=inf)
+    DecisionProcess(Picky(), [user], delay).react(begins())
+    assert user.started == [("1", delay)]
+
+
+def test_a_job_that_is_withdrawn_while_it_waits_is_rejected_and_its_user_hears_so() -> None:
+    blocker, user = Chain(4), Restless(1, withdraws=2.0)
+    process = DecisionProcess(Picky(), [blocker, user])
+    blocker_job = Job("dyn!0", 0.0, 4, inf, "work")
+    blocker.submit = lambda now: [*_once(blocker, blocker_job)]  # type: ignore[method-assign]
+    process.react(begins())
+    reply = process.react(told(2.0, ev.RequestedCall()))
+    assert kinds(reply)[:2] == ["SetJobMetadata", "RejectJob"]
+    assert user.heard == [("1", JobState.REJECTED, 2.0)]
+    assert user.started == []
+
+
+def _once(user: Chain, job: Job) -> list[Submission]:
+    user.count, user.next = 1, inf
+    return [Submission(job, WORK)]
+
+
+def test_a_job_that_is_withdrawn_while_it_runs_is_killed_and_its_user_hears_when_it_ended() -> None:
+    user = Restless(1, withdraws=2.0)
+    process = DecisionProcess(Picky(), [user])
+    process.react(begins())
+    reply = process.react(told(2.0, ev.RequestedCall()))
+    assert kinds(reply) == ["SetJobMetadata", "KillJobs"]
+    assert user.heard == []
+    process.react(told(2.5, completed("1", JobState.KILLED), ev.JobsKilled(["dyn!1"], {})))
+    assert user.heard == [("1", JobState.KILLED, 2.5)]
+
+
+def test_a_user_can_withdraw_only_jobs_of_its_own() -> None:
+    process = DecisionProcess(Picky(), [Chain(1), Restless(withdraws=1.0)])
+    process.react(begins())
+    with pytest.raises(PolicyError, match="withdrawal of job dyn!1, which is not one of its own that waits"):
+        process.react(told(1.0, ev.RequestedCall()))
+
+
+class Undecided(Restless):
+    """Withdraws its job again and again."""
+
+    def submit(self, now: float) -> list[Action]:
+        return [Withdrawal(self.job)] if self.count else list(Chain.submit(self, now))
+
+
+def test_a_job_is_withdrawn_once() -> None:
+    process = DecisionProcess(Picky(), [Undecided(1, withdraws=1.0)])
+    process.react(begins())
+    with pytest.raises(PolicyError, match="withdraws job dyn!1 a second time"):
+        process.react(told(1.0, ev.RequestedCall()))
+
+
+class Chatty(Restless):
+    """Remarks on its job instead of withdrawing it."""
+
+    def submit(self, now: float) -> list[Action]:
+        actions = super().submit(now)
+        return [Remark(a.job_id, "still here") if isinstance(a, Withdrawal) else a for a in actions]
+
+
+def test_a_user_may_change_what_stands_at_its_job() -> None:
+    process = DecisionProcess(Picky(), [Chatty(1, withdraws=1.0)])
+    process.react(begins())
+    reply = process.react(told(1.0, ev.RequestedCall()))
+    assert reply.events == [ev.SetJobMetadata("dyn!1", "still here", time=1.0)]

@@ -13,8 +13,8 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.server import Server
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol.batsim4.codec import Batsim4Codec
-from batsched_py.protocol.dialects import BATSIM4, DIALECTS
-from batsched_py.protocol.events import Message
+from batsched_py.protocol.dialects import BATSIM4, BATSIM5, DIALECTS
+from batsched_py.protocol.events import Message, Settings
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulation import simulate
 from batsched_py.simulator.client import RemoteProcess
@@ -35,11 +35,11 @@ class CountingCodec(Batsim4Codec):
     def __init__(self) -> None:
         self.sent = self.read = 0
 
-    def open(self, ask: Callable[[bytes], bytes]) -> None:
+    def open(self, ask: Callable[[bytes], bytes], config: str = "") -> None:
         if ask(b"hello") != b"welcome":
             raise ProtocolError("not welcome")
 
-    def answer(self, said: bytes) -> bytes | None:
+    def answer(self, said: bytes, needs: Settings = Settings()) -> bytes | None:
         return b"welcome" if said == b"hello" else None
 
     def encode_request(self, message: Message) -> bytes:
@@ -85,7 +85,7 @@ def converse(front: AskingEnd, back: AnsweringEnd) -> None:
 
 
 def test_the_dialects_are_listed_by_name() -> None:
-    assert DIALECTS == {"batsim4": BATSIM4}
+    assert DIALECTS == {"batsim4": BATSIM4, "batsim5": BATSIM5}
 
 
 def test_a_conversation_in_another_dialect(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class Scripted(User):
 
 
 def names(broker: Broker, now: float) -> list[str]:
-    return [submission.job.name for submission in broker.submissions(now)]
+    return [action.job.name for action in broker.actions(now) if isinstance(action, Submission)]
 
 
 def test_users_submit_when_their_time_has_come() -> None:
@@ -61,7 +61,7 @@ def test_simultaneous_jobs_come_in_the_order_of_the_decisions_then_user_by_user(
 def test_a_user_hears_of_its_own_jobs_only() -> None:
     a, b = Scripted("a", 0), Scripted("b", 0)
     broker = Broker([a, b])
-    broker.submissions(0.0)
+    broker.actions(0.0)
     broker.job_ended("dyn!b1", JobState.KILLED, 7.0)
     broker.job_ended("w0!1", JobState.SUCCESS, 8.0)
     assert (a.heard, b.heard) == ([], [("b1", JobState.KILLED, 7.0)])
@@ -70,11 +70,11 @@ def test_a_user_hears_of_its_own_jobs_only() -> None:
 def test_nobody_submits_any_more_when_nobody_plans_to_and_no_job_can_end() -> None:
     broker = Broker([Scripted("a", 1, then=(9,)), Scripted("b")])
     assert not broker.done
-    broker.submissions(1.0)
+    broker.actions(1.0)
     assert not broker.done
     broker.job_ended("dyn!a1", JobState.REJECTED, 2.0)
     assert not broker.done
-    broker.submissions(9.0)
+    broker.actions(9.0)
     broker.job_ended("dyn!a2", JobState.SUCCESS, 10.0)
     assert broker.done
 
@@ -104,7 +104,7 @@ def test_an_earlier_call_is_asked_for_when_plans_change_and_a_stale_one_is_put_u
 def test_a_user_may_think_better_of_it() -> None:
     user = Scripted("a", 0, 50, then=(70,))
     broker = Broker([user])
-    broker.submissions(0.0)
+    broker.actions(0.0)
     user.times = []
     broker.job_ended("dyn!a1", JobState.SUCCESS, 10.0)
     assert [names(broker, now) for now in (50.0, 70.0)] == [[], ["a2"]]
@@ -151,7 +151,7 @@ def test_a_user_that_fails_is_named_with_time_and_place(task: str) -> None:
     with pytest.raises(
         PolicyError, match=r"^user broken failed at time 2: ZeroDivisionError: oops \(.*\.py:\d+\)$"
     ):
-        broker.submissions(2.0)
+        broker.actions(2.0)
         broker.job_ended("dyn!broken1", JobState.SUCCESS, 2.0)
 
 
@@ -164,12 +164,21 @@ class Idler(Scripted):
 
 def test_a_user_that_wants_to_submit_must_submit() -> None:
     with pytest.raises(PolicyError, match="user idler wants to submit at time 3, yet submits nothing"):
-        Broker([Idler("idler", 3)]).submissions(3.0)
+        Broker([Idler("idler", 3)]).actions(3.0)
 
 
 def test_behaviours_are_found_by_name() -> None:
-    assert list(USERS.all()) == ["rigid", "think-time"]
-    with pytest.raises(InputError, match="there is no user behaviour 'lazy'; known are rigid, think-time"):
+    assert list(USERS.all()) == [
+        "adjusted",
+        "distribution",
+        "fluid",
+        "patience",
+        "resample",
+        "rigid",
+        "sober",
+        "think-time",
+    ]
+    with pytest.raises(InputError, match="there is no user behaviour 'lazy'; known are adjusted, "):
         USERS.create("lazy", {})
 
 

@@ -46,5 +46,14 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_an_unknown_ending_lists_the_known_ones(tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     path.write_bytes(SWF)
-    with pytest.raises(InputError, match=r"log\.txt: neither an SWF log \(\.swf, \.swf\.gz\)"):
+    with pytest.raises(
+        InputError, match=r"log\.txt: what kind of log is it\? .* known are batsim \(\.json\)"
+    ):
         read_workload(path, "w0")
+
+
+def test_logs_of_other_kinds_are_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("submit,run_time,requested_processors,requested_time,user\n5,60,2,100,7\n")
+    (job,) = read_workload(path, "w0", walltime="requested").jobs
+    assert (job.submission_time, job.size, job.walltime, job.user) == (0, 2, 100, "7")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def jobs_at(*minutes: float) -> list[Job]:
     return [Job(f"w0!{i}", minute * MINUTE, 1, inf, "p") for i, minute in enumerate(minutes)]
 
 
-def sizes(sessions: list[Session]) -> list[int]:
+def sizes(sessions: Sequence[Session]) -> list[int]:
     return [len(session.jobs) for session in sessions]
 
 
@@ -81,7 +82,7 @@ def test_a_session_spans_from_its_first_submission_to_its_latest_finish() -> Non
 
 
 def test_no_jobs_make_no_sessions() -> None:
-    assert cut_sessions([], [], Delimiter("max", 20)) == []
+    assert list(cut_sessions([], [], Delimiter("max", 20))) == []
 
 
 def workload_of(*submissions: tuple[str | None, float], finishes: list[float] | None = None) -> Workload:
@@ -125,7 +126,7 @@ def test_recorded_finishes_are_those_of_the_jobs_that_are_kept(tmp_path: Path) -
     (tmp_path / "log.swf").write_text("\n".join(lines) + "\n")
     workload = swf_to_workload(read_swf(tmp_path / "log.swf"))
     assert [job.name for job in workload.jobs] == ["2", "3"]
-    assert workload.finishes == [320.0, 37.0]
+    assert list(workload.finishes) == [320.0, 37.0]
 
 
 def slow_borders(rule: str, threshold: float, submissions: list[int], finishes: list[int]) -> list[int]:

@@ -9,7 +9,7 @@ import msgspec
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol.batsim4.events import DECISIONS, HAPPENINGS, Printed
 from batsched_py.protocol.batsim4.six_decimals import six_decimals
-from batsched_py.protocol.events import Event, Message, Unknown
+from batsched_py.protocol.events import Event, Message, Settings, Unknown
 
 #: What is raised for values of foreign types, numbers of thousands of digits and endless nests.
 _UNSPEAKABLE = (TypeError, ValueError, KeyError, OverflowError, RecursionError)
@@ -18,10 +18,10 @@ _UNSPEAKABLE = (TypeError, ValueError, KeyError, OverflowError, RecursionError)
 class Batsim4Codec:
     """Spells and reads messages, each by itself. A conversation begins with its first request."""
 
-    def open(self, ask: Callable[[bytes], bytes]) -> None:
+    def open(self, ask: Callable[[bytes], bytes], config: str = "") -> None:
         """Say nothing."""
 
-    def answer(self, said: bytes) -> bytes | None:
+    def answer(self, said: bytes, needs: Settings = Settings()) -> bytes | None:
         """Nothing: whatever is said is a request."""
         return None
 

@@ -15,6 +15,7 @@ from batsched_py.protocol.batsim4.six_decimals import quote, six_decimals
 from batsched_py.protocol.event_table import EventTable, OpenShape, Shape
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, HostState, Job, JobState
+from batsched_py.protocol.pstates import sleep_pstates
 from batsched_py.protocol.shown import shown
 
 #: What Batsim says.
@@ -86,18 +87,8 @@ class _Host(Struct):
     zone_properties: dict[str, str] = {}
 
     def read(self) -> Host:
-        pstates = (
-            _sleep_pstates(self.properties["sleep_pstates"]) if "sleep_pstates" in self.properties else {}
-        )
+        pstates = sleep_pstates(self.properties)
         return Host(self.id, self.name, self.state, self.properties, self.zone_properties, pstates)
-
-
-def _sleep_pstates(text: str) -> dict[int, tuple[int, int]]:
-    """The power states in a text of triplets ``SLEEP:OFF:ON``."""
-    if not re.fullmatch(r"(\s*\d{1,9}\s*:\s*\d{1,9}\s*:\s*\d{1,9}\s*(,|$))*", text, re.ASCII):
-        raise ProtocolError(f"property `sleep_pstates`: expected triplets like 1:2:3, got {shown(text)}")
-    triplets = [[int(state) for state in triplet.split(":")] for triplet in filter(None, text.split(","))]
-    return {sleep: (off, on) for sleep, off, on in triplets}
 
 
 @HAPPENINGS.add("SIMULATION_BEGINS", ev.SimulationBegins)

@@ -6,9 +6,9 @@ from math import inf
 from typing import Any
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol.batsim4.numbers import is_natural, is_number
 from batsched_py.protocol.batsim4.six_decimals import quote, six_decimals
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.numbers import is_natural, is_number
 from batsched_py.protocol.shown import shown
 
 

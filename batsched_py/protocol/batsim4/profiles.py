@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from batsched_py.protocol.batsim4.numbers import is_natural, is_number
+from batsched_py.protocol.numbers import is_natural, is_number
 from batsched_py.protocol.profiles import (
     Composed,
     DataStaging,
@@ -216,3 +216,5 @@ _KINDS = {
     "smpi": _Kind(MpiTrace, {"trace": ("file", _text)}),
     "usage_trace": _Kind(UsageTrace, {"trace": ("file", _text)}),
 }
+
+PROFILE_TYPES = frozenset(_KINDS)

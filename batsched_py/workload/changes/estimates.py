@@ -9,7 +9,8 @@ import numpy as np
 from msgspec import Meta
 
 from batsched_py.workload.changes.base import Change
-from batsched_py.workload.swf import Floats, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Floats
 
 _MINUTE: Final = 60.0
 _HOUR: Final = 3600.0

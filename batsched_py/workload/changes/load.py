@@ -9,7 +9,8 @@ import numpy as np
 from msgspec import Meta
 
 from batsched_py.workload.changes.base import Change
-from batsched_py.workload.swf import Floats, Integers, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from batsched_py.workload.description.distributions import Distribution, distribution
 from batsched_py.workload.description.selection import requested
-from batsched_py.workload.swf import Floats, Integers, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Floats, Integers
 
 Indices = NDArray[np.intp]
 

@@ -13,7 +13,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.workload.description.selection import requested
-from batsched_py.workload.swf import Floats, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Floats
 
 #: The lengths of the intervals that time is divided into, in seconds, from a minute to a day.
 SCALES: Final = {

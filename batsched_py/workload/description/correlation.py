@@ -9,7 +9,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.workload.description.selection import requested
-from batsched_py.workload.swf import Floats, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Floats
 
 
 class SizeClass(Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ TOLERANCES: Final = {
     "jobs in bags": 0.05,
 }
 #: Up to which Kolmogorov-Smirnov distance two distributions count as alike.
-DISTANCES: Final = {"run times": 0.05, "sizes": 0.05, "sizes of bags": 0.05, "run times of bags": 0.10}
+DISTANCES: Final = {"run times": 0.05, "sizes": 0.05, "sizes of bags": 0.05, "run times of bags": 0.06}
 
 
 class Portrait(Struct, frozen=True, kw_only=True):

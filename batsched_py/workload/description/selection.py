@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from batsched_py.workload.swf import Integers, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Integers
 
 COMPLETED = 1
 

@@ -17,9 +17,11 @@ from typing import Annotated, Final, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from batsched_py.workload.models.base import Model
-from batsched_py.workload.swf import Floats, Integers, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Floats, Integers
 
 _SLOTS: Final = 48
 _SLOT: Final = 1800.0
@@ -124,8 +126,6 @@ class Lublin(Model):
 
     def _resized(self, jobs: JobClass) -> JobClass:
         """The bounds of sizes for another machine: those but the lowest are moved along, as is advised."""
-        from msgspec.structs import replace
-
         moved = log2(self.processors / _PUBLISHED_SIZE)
         low = min(jobs.low, jobs.middle + moved)
         return replace(jobs, low=low, middle=jobs.middle + moved, high=jobs.high + moved)

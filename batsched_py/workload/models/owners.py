@@ -1,9 +1,10 @@
 """Whose bag it is: users who come, stay for a session, and leave, so that a generated log can be replayed.
 
 At any time some users are in a session: they submitted something within the last hour. The next bag belongs
-to one of them with the probability that the log shows for so many users, and then to the one who submitted
-last, second last, ... with the probabilities that the log shows; else somebody comes, in proportion to how
-often each user of the log opened a session with a bag of that class of sizes.
+to one of them with the probability that the log shows for so many users; then each has a weight, the product
+of how likely the one who submitted last, second last, ... goes on, and of how many bags of that class of
+sizes the user has in the log. Else somebody comes, in proportion to how often each user opened a session with
+such a bag.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from msgspec import Struct
 from batsched_py.workload.description.bags import Bags
 from batsched_py.workload.description.users import SILENCE
 from batsched_py.workload.models.shapes import BAG_CLASSES, bag_classes
-from batsched_py.workload.swf import Floats, Integers
+from batsched_py.workload.swf_log import Floats, Integers
 
 _MOST_ACTIVE: Final = 16
+#: What a user weighs who has no such bag.
+_LITTLE: Final = 0.01
 
 
 class Owners(Struct):
@@ -28,6 +31,8 @@ class Owners(Struct):
     """Probability that a bag belongs to a user in a session, when 0, 1, 2, ... users are."""
     ranks: list[float]
     """Then, how likely it is the one who submitted last, second last, ..."""
+    bags: list[list[int]]
+    """For each class of bags, how many each user has; users count from 1."""
     opens: list[list[int]]
     """For each class of bags, how many sessions each user opened with one; users count from 1."""
     groups: list[int]
@@ -47,6 +52,8 @@ def fit_owners(submit: Floats, users: Integers, groups: Integers, bags: Bags) ->
     ranks, opens = np.zeros(_MOST_ACTIVE), np.zeros((BAG_CLASSES, len(numbers)), dtype=np.int64)
     active: dict[int, float] = {}
     classes = bag_classes(bags.sizes).tolist()
+    owned = np.zeros((BAG_CLASSES, len(numbers)), dtype=np.int64)
+    np.add.at(owned, (classes, owners), 1)
     for start, last, owner, bag_class in zip(starts, lasts, owners, classes, strict=True):
         _leave(active, start)
         count = min(len(active), _MOST_ACTIVE)
@@ -61,6 +68,7 @@ def fit_owners(submit: Floats, users: Integers, groups: Integers, bags: Bags) ->
     return Owners(
         stays=np.round(stayed / np.maximum(present, 1), 5).tolist(),
         ranks=np.round(ranks / max(ranks.sum(), 1), 5).tolist(),
+        bags=owned.tolist(),
         opens=opens.tolist(),
         groups=groups[np.sort(first)].tolist(),
     )
@@ -72,18 +80,31 @@ def draw_owners(owners: Owners, submit: Floats, bags: Bags, random: np.random.Ge
     lasts = bags.last(submit).tolist()
     count = len(starts)
     comers = _comers(owners, bags, random).tolist()
-    ranks = np.searchsorted(np.cumsum(owners.ranks), random.random(count), side="right").tolist()
-    chances = random.random(count).tolist()
+    classes = bag_classes(bags.sizes).tolist()
+    chances, places = random.random((2, count)).tolist()
     active: dict[int, float] = {}
     chosen = []
-    for start, last, chance, rank, owner in zip(starts, lasts, chances, ranks, comers, strict=True):
-        _leave(active, start)
-        if chance < owners.stays[min(len(active), _MOST_ACTIVE)]:
-            owner = list(active)[-1 - min(rank, len(active) - 1)]
+    for bag, owner in enumerate(comers):
+        _leave(active, starts[bag])
+        if chances[bag] < owners.stays[min(len(active), _MOST_ACTIVE)]:
+            owner = _going_on(owners, active, classes[bag], places[bag])
         active.pop(owner, None)
-        active[owner] = last
+        active[owner] = lasts[bag]
         chosen.append(owner)
     return np.array(chosen) + 1
+
+
+def _going_on(owners: Owners, active: dict[int, float], bag_class: int, place: float) -> int:
+    """Who of those in a session submits a bag of some class; ``place`` is between 0 and 1."""
+    users = list(reversed(active))[:_MOST_ACTIVE]
+    owned = owners.bags[bag_class]
+    weights = [rank * (owned[user] + _LITTLE) for user, rank in zip(users, owners.ranks, strict=False)]
+    at = place * sum(weights)
+    for user, weight in zip(users, weights, strict=True):
+        at -= weight
+        if at < 0:
+            return user
+    return users[-1]
 
 
 def _comers(owners: Owners, bags: Bags, random: np.random.Generator) -> Integers:

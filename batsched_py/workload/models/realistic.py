@@ -20,7 +20,8 @@ from batsched_py.workload.models.mixture import Scale, fit_mixture
 from batsched_py.workload.models.owners import Owners, draw_owners, fit_owners
 from batsched_py.workload.models.requests import Requests, draw_requests, fit_requests
 from batsched_py.workload.models.shapes import Shapes, draw_shapes, fit_shapes
-from batsched_py.workload.swf import Floats, Integers, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Floats, Integers
 from batsched_py.workload.wall_clock import wall_clock
 
 
@@ -64,7 +65,9 @@ class Realistic(LearningModel):
             bags=fit_bag_cuts(jobs.submit, bags),
             shapes=fit_shapes(jobs, bags, mixture),
             owners=fit_owners(jobs.submit, jobs.user, jobs.group, bags),
-            requests=fit_requests(jobs.run_time, jobs.requested_time),
+            requests=fit_requests(
+                np.maximum.reduceat(jobs.run_time, bags.starts), bags.first(jobs.requested_time)
+            ),
         )
         return self
 

@@ -15,7 +15,7 @@ those of a user that follow each other look alike as often as they do in the log
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import log, pi, sqrt
 from typing import Final
 
 import numpy as np
@@ -25,13 +25,16 @@ from numpy.typing import NDArray
 from batsched_py.workload.description.bags import Bags, bag_keys
 from batsched_py.workload.description.selection import requested
 from batsched_py.workload.models.mixture import Mixture
-from batsched_py.workload.swf import Floats, Integers, SwfLog
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_log import Floats, Integers
 
 BAG_CLASSES: Final = 10
 #: Bags of these classes may change places.
 _SMALL_CLASSES: Final = 4
 _GOLDEN: Final = (sqrt(5) - 1) / 2
 _SEED: Final = 0
+#: A run time that is less than half or more than twice the median of its bag has strayed.
+_STRAY: Final = log(2)
 #: The mean of the absolute value of a standard normal number.
 _MEAN_DEVIATION: Final = sqrt(2 / pi)
 
@@ -61,6 +64,8 @@ class Shapes(Struct):
     pairs: list[Pairs]
     """For each class of bags."""
     clusters: list[Cluster]
+    strays: float
+    """Share of the jobs in bags of two or more whose run time is not like that of the others."""
     longest: list[float]
     """The longest run time of jobs of 1 processor, of 2 or 3, of 4 to 7, ..."""
     repetition: float
@@ -77,15 +82,19 @@ def fit_shapes(jobs: SwfLog, bags: Bags, mixture: Mixture) -> Shapes:
     clusters = mixture.sampled(jobs.run_time, np.random.default_rng(_SEED))
     classes = np.repeat(bag_classes(bags.sizes), bags.sizes)
     values = mixture.to_scale(jobs.run_time)
-    means = np.repeat(bags.means(values), bags.sizes)
+    within = values - np.repeat(_medians(values, bags), bags.sizes)
     shared = np.repeat(bags.sizes > 1, bags.sizes)
+    logarithms = np.log(jobs.run_time)
+    strays = np.abs(logarithms - np.repeat(_medians(logarithms, bags), bags.sizes)) > _STRAY
+    alike = shared & ~strays
     return Shapes(
         mixture=mixture,
         pairs=[count_pairs(clusters[classes == each], sizes[classes == each]) for each in range(BAG_CLASSES)],
         clusters=[
-            _cluster(values[inside], sizes[inside], (values - means)[inside & shared], deviation)
+            _cluster(values[inside], sizes[inside], within[inside & alike], deviation)
             for inside, deviation in zip(_members(clusters, mixture), mixture.deviations, strict=True)
         ],
+        strays=float(strays[shared].mean()) if shared.any() else 0.0,
         longest=_longest(jobs.run_time, sizes),
         repetition=_repetition(jobs, bags),
     )
@@ -124,7 +133,22 @@ def draw_shapes(
     around = np.repeat(deviation * np.sqrt(1 - likeness), bags.sizes)
     values = np.repeat(middle, bags.sizes) + around * random.standard_normal(len(around))
     longest = np.repeat(np.array(shapes.longest)[_size_classes(size)], bags.sizes)
-    return shapes.mixture.from_scale(values, longest), size, cluster
+    run_times = shapes.mixture.from_scale(values, longest)
+    return _strayed(run_times, bags, size, shapes.strays, random), size, cluster
+
+
+def _strayed(
+    run_times: Floats, bags: Bags, sizes: Integers, share: float, random: np.random.Generator
+) -> Floats:
+    """The same run times, of which some are exchanged between bags of one size and about as many jobs."""
+    chosen = random.random(len(run_times)) < share
+    groups = np.repeat(bag_classes(bags.sizes) * (int(sizes.max()) + 1) + sizes, bags.sizes)
+    strays = np.flatnonzero(chosen & np.repeat(bags.sizes > 1, bags.sizes))
+    places = strays[np.argsort(groups[strays], kind="stable")]
+    sources = strays[np.lexsort((random.random(len(strays)), groups[strays]))]
+    exchanged = run_times.copy()
+    exchanged[places] = run_times[sources]
+    return exchanged
 
 
 def _alike(
@@ -155,6 +179,12 @@ def _nearest(pairs: list[Pairs], bag_class: int) -> Pairs:
     """The pairs of a class of bags, or of the nearest one that the log has."""
     filled = [each for each in range(len(pairs)) if pairs[each].counts]
     return pairs[min(filled, key=lambda each: abs(each - bag_class))]
+
+
+def _medians(values: Floats, bags: Bags) -> Floats:
+    """The median of each bag, the lower one of two."""
+    whose = np.repeat(np.arange(len(bags.sizes)), bags.sizes)
+    return values[np.lexsort((values, whose))][bags.starts + (bags.sizes - 1) // 2]
 
 
 def _members(clusters: Integers, mixture: Mixture) -> list[NDArray[np.bool_]]:

@@ -27,7 +27,7 @@ def source_of(path: str | Path, kind: str | None = None, options: Mapping[str, s
         kind = _by_ending(path) or _by_beginning(Path(path))
     if kind is None:
         known = ", ".join(f"{name} ({', '.join(cls.endings)})" for name, cls in SOURCES.all().items())
-        raise InputError(f"{path}: what kind of log is it? Say which; known are {known}")
+        raise InputError(f"{path}: what kind of log is it? Name it so, or say which; known are {known}")
     return SOURCES.create(kind, options or {})
 
 

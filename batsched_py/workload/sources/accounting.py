@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.workload.sources.quantities import distinct_texts
-from batsched_py.workload.swf import Integers, SwfLog, swf_log
+from batsched_py.workload.swf import SwfLog, swf_log
+from batsched_py.workload.swf_log import Integers
 
 _log = logging.getLogger(__name__)
 

@@ -19,9 +19,22 @@ from batsched_py.workload.swf_text import LOG_SPEED
 _NAMES = ("user", "group", "executable", "queue", "partition")
 
 
+class _Job(Struct):
+    id: str | int
+    subtime: float
+    res: int
+    profile: str
+    walltime: float = -1.0
+    user: Any = -1
+    group: Any = -1
+    executable: Any = -1
+    queue: Any = -1
+    partition: Any = -1
+
+
 class _Workload(Struct):
     nb_res: int
-    jobs: list[dict[str, Any]]
+    jobs: list[_Job]
     profiles: dict[str, dict[str, Any]]
 
 
@@ -45,23 +58,20 @@ class Batsim(Source):
             raise InputError(f"{path}: not a Batsim workload: {error}") from None
         account = Account(path)
         run_times = {name: _run_time(profile) for name, profile in content.profiles.items()}
-        jobs = []
+        jobs = [job for job in content.jobs if run_times.get(job.profile) is not None]
         for job in content.jobs:
-            profile = job.get("profile", "")
-            if run_times.get(profile) is not None:
-                jobs.append(job)
-            else:
-                kind = content.profiles.get(profile, {}).get("type", "unknown")
+            if run_times.get(job.profile) is None:
+                kind = content.profiles.get(job.profile, {}).get("type", "unknown")
                 account.left_out[f"run time of a profile of the type {kind}"] += 1
         columns = {
-            "submit": np.array([job.get("subtime", 0.0) for job in jobs]),
-            "run_time": np.array([run_times[job["profile"]] for job in jobs]),
-            "allocated_processors": np.array([job.get("res", -1) for job in jobs]),
-            "requested_processors": np.array([job.get("res", -1) for job in jobs]),
-            "requested_time": np.array([job.get("walltime", -1) for job in jobs]),
-            **{name: np.array([_number(job.get(name)) for job in jobs]) for name in _NAMES},
+            "submit": np.array([job.subtime for job in jobs]),
+            "run_time": np.array([run_times[job.profile] for job in jobs]),
+            "allocated_processors": np.array([job.res for job in jobs]),
+            "requested_processors": np.array([job.res for job in jobs]),
+            "requested_time": np.array([job.walltime for job in jobs]),
+            **{name: np.array([_number(getattr(job, name)) for job in jobs]) for name in _NAMES},
         }
-        ids = [str(job.get("id", "")).rpartition("!")[2] for job in jobs]
+        ids = [str(job.id).rpartition("!")[2] for job in jobs]
         if all(name.isdigit() for name in ids) and len(set(ids)) == len(ids):
             columns["job_number"] = np.array([int(name) for name in ids])
         return account.log(columns, {"MaxProcs": str(content.nb_res)})

@@ -145,14 +145,19 @@ def _record(text: str, line: int, account: Account) -> dict[str, Any] | None:
         kind = _NEVER_STARTED if parts[2] == "D" and "Exit_status" not in text else "record that ends no job"
         account.left_out[kind] += 1
         return None
-    fields = dict(pair.partition("=")[::2] for pair in parts[4].split())
     try:
-        start, end = float(fields["start"]), float(fields["end"])
-        queued = float(fields.get("qtime") or fields.get("ctime") or fields["etime"])
-    except (KeyError, ValueError) as error:
-        what = f"there is no {error}" if isinstance(error, KeyError) else str(error)
-        account.blame(line, what, "a time is missing or no number")
-        return None
+        return _job(parts[3], dict(pair.partition("=")[::2] for pair in parts[4].split()), account)
+    except KeyError as error:
+        account.blame(line, f"there is no {error}", "a field is missing")
+    except ValueError as error:
+        account.blame(line, str(error), "a field is no number")
+    return None
+
+
+def _job(name: str, fields: dict[str, str], account: Account) -> dict[str, Any]:
+    """What the fields of an ``E`` record say; KeyError or ValueError where one is missing or no number."""
+    start, end = float(fields["start"]), float(fields["end"])
+    queued = float(fields.get("qtime") or fields.get("ctime") or fields["etime"])
     requested = _requested(fields)
     allocated = (
         _known(fields.get("resources_used.ncpus")) or _exec_slots(fields.get("exec_host", "")) or requested
@@ -179,7 +184,7 @@ def _record(text: str, line: int, account: Account) -> dict[str, Any] | None:
         "group": fields.get("group", ""),
         "executable": fields.get("jobname", ""),
         "queue": fields.get("queue", ""),
-        "id": parts[3],
+        "id": name,
         "exit_status": exit_status,
         "gpus": _known(fields.get("Resource_List.ngpus"))
         or _in_chunks(fields.get("Resource_List.select", ""), "ngpus"),

@@ -107,13 +107,9 @@ class Table(Source):
         run_time = numbers["run_time"] if "run_time" in numbers else times["end"] - times["start"]
         good = np.ones(len(table), dtype=bool)
         for name, column in {"submit": times["submit"], "run_time": run_time, **numbers}.items():
-            for row in np.flatnonzero(np.isnan(column) & good).tolist():
-                account.blame(
-                    int(table["line"].iloc[row]),
-                    f"{name} is no number or time",
-                    f"{name} is no number or time",
-                )
-            good &= ~np.isnan(column)
+            _blame(account, table, good, ~np.isfinite(column), f"{name} is no number or time")
+        _blame(account, table, good, times["submit"] < 0, "submit is negative")
+        _blame(account, table, good, run_time < 0, "run_time is unknown or negative")
         dated = _is_dated(table["submit"])
         origin = float(np.floor(times["submit"][good].min())) if dated and good.any() else 0.0
         columns: dict[str, NDArray[Any]] = numbers | {
@@ -238,6 +234,15 @@ def _whole(column: NDArray[Any]) -> NDArray[Any]:
     if column.dtype.kind == "f" and len(column) and (column == np.floor(column)).all():
         return column.astype(np.int64)
     return column
+
+
+def _blame(
+    account: Account, table: pd.DataFrame, good: NDArray[np.bool_], wrong: NDArray[np.bool_], reason: str
+) -> None:
+    """Leave out rows for a reason, unless they are left out already."""
+    for row in np.flatnonzero(wrong & good).tolist():
+        account.blame(int(table["line"].iloc[row]), reason, reason)
+    good &= ~wrong
 
 
 def _is_dated(column: pd.Series) -> bool:

@@ -73,9 +73,17 @@ def test_what_is_left_out_is_counted_by_kind(read) -> None:
 
 def test_garbage_gets_a_line_number(read, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        log = read(RECORDS + "garbage\n05/01/2023 06:20:00;E;6.srv;user=bob start=soon end=2 qtime=1\n")
+        log = read(
+            RECORDS
+            + "garbage\n"
+            + "05/01/2023 06:20:00;E;6.srv;user=bob start=soon end=2 qtime=1\n"
+            + "05/01/2023 06:20:00;E;7.srv;user=bob end=2 qtime=1\n"
+            + "05/01/2023 06:20:00;E;8.srv;start=1 end=2 qtime=1 Exit_status=odd\n"
+        )
     assert len(log) == 5
     assert "line 10: not DATE TIME;TYPE;JOB;TEXT; line 11: could not convert string to float" in caplog.text
+    assert log.left_out["a field is missing"] == 1
+    assert log.left_out["a field is no number"] == 2
 
 
 def test_a_log_without_ends_is_an_error(tmp_path: Path) -> None:

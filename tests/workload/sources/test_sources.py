@@ -71,7 +71,8 @@ def test_any_jobs_are_read_back(tmp_path_factory: pytest.TempPathFactory, jobs: 
 def test_a_file_of_an_unknown_kind_is_asked_about(tmp_path: Path) -> None:
     (tmp_path / "x.dat").write_text("hm")
     with pytest.raises(
-        InputError, match=r"x.dat: what kind of log is it\? Say which; known are batsim \(.json\)"
+        InputError,
+        match=r"x.dat: what kind of log is it\? Name it so, or say which; known are batsim \(.json\)",
     ):
         read_log(tmp_path / "x.dat")
     with pytest.raises(InputError, match="there is no kind of log 'xml'"):
@@ -98,3 +99,10 @@ def test_jobs_of_batsim_whose_run_time_is_unknown_are_counted(tmp_path: Path) ->
     log = read_log(path)
     assert (log.job_number.tolist(), log.run_time.tolist(), log.machine_size) == ([2], [5], 4)
     assert log.left_out == {"run time of a profile of the type parallel": 1}
+
+
+def test_a_job_of_batsim_without_a_size_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.json"
+    path.write_text('{"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "profile": "d"}], "profiles": {}}')
+    with pytest.raises(InputError, match="not a Batsim workload: Object missing required field `res`"):
+        read_log(path)

@@ -66,6 +66,17 @@ def test_bad_rows_get_a_line_number(table, caplog: pytest.LogCaptureFixture) -> 
     assert log.header == {"Note": "a comment"}
 
 
+def test_what_makes_no_sense_is_left_out_by_kind(table) -> None:
+    log = read_log(table("submit,run_time,requested_processors\n1,1,1\n-2,1,1\n3,-1,1\n4,inf,1\n5,1,many\n"))
+    assert log.submit.tolist() == [1]
+    assert log.left_out == {
+        "run_time is no number or time": 1,
+        "requested_processors is no number or time": 1,
+        "submit is negative": 1,
+        "run_time is unknown or negative": 1,
+    }
+
+
 @pytest.mark.parametrize(
     ("names", "missing"),
     [

@@ -1,4 +1,4 @@
-"""What counts as a number in what Batsim 4 says."""
+"""What counts as a number in what a peer says."""
 
 from __future__ import annotations
 

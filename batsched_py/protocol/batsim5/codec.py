@@ -1,0 +1,240 @@
+"""Messages in the JSON of Batsim 5, and the handshake before the first of them.
+
+A conversation has a memory. Batsim 5 does not say which hosts a job leaves, which call is made by what was
+asked for, nor what is allowed: each side knows that from what was said before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from heapq import heappop, heappush
+from struct import Struct
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import structs
+
+from batsched_py import __version__
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.batsim5.events import DECISIONS, HAPPENINGS, CallMeLater
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.shown import shown
+
+_PROTOCOL_VERSION = "1.0.0"
+_JSON = 2
+_FLAGS, _SIZE, _SNAPSHOT = Struct("<I"), Struct("=I"), Struct("<II")
+
+#: For what the decision process may ask, and what that is called here.
+_FEATURES = {
+    "dynamic_registration": "dynamic_jobs",
+    "profile_reuse": "profile_reuse",
+    "acknowledge_dynamic_jobs": "acknowledge_dynamic_jobs",
+    "forward_profiles_on_job_submission": "forward_profiles",
+}
+
+#: Where the note of a job that is being registered travels: Batsim 5 has no place for it.
+_NOTE = "jobs.csv metadata"
+
+#: What is raised for values of foreign types, numbers of thousands of digits and endless nests.
+_UNSPEAKABLE = (TypeError, ValueError, KeyError, OverflowError, RecursionError)
+
+
+class _Hello(msgspec.Struct):
+    requested_simulation_features: dict[str, Any] = {}
+
+
+class _HelloEvent(msgspec.Struct):
+    event_type: Literal["EDCHelloEvent"]
+    event: _Hello
+
+
+class _Greeting(msgspec.Struct):
+    events: Annotated[list[_HelloEvent], msgspec.Meta(min_length=1, max_length=1)]
+
+
+class Batsim5Codec:
+    """Spells and reads the messages of one conversation."""
+
+    def __init__(self) -> None:
+        self._asked = ev.Settings()
+        """For what the decision process has asked."""
+        self._opened = False
+        self._tells_profiles = True
+        """Whether the profiles of the workloads are told at the beginning."""
+        self._places: dict[str, HostSet] = {}
+        """Where the jobs run that this side has started."""
+        self._calls = 0
+        """How many calls this side has asked for."""
+        self._pending: list[tuple[float, int, str]] = []
+        """The calls that were asked of this side, as a heap: when, which in order, under which name."""
+
+    # --- the handshake ---------------------------------------------------------------------------
+
+    def open(self, ask: Callable[[bytes], bytes], config: str = "") -> ev.Settings:
+        """Give the decision process its text, and hear for what it asks."""
+        text = config.encode()
+        answer = ask(_SIZE.pack(len(text)) + text)
+        if len(answer) < _FLAGS.size or _FLAGS.unpack_from(answer)[0] != _JSON:
+            raise ProtocolError(
+                f"the answer to the opening of Batsim 5 does not choose JSON: {shown(answer[:40])}"
+            )
+        try:
+            (hello,) = msgspec.json.decode(_text(answer[_FLAGS.size :]), type=_Greeting).events
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ProtocolError(
+                f"the answer to the opening of Batsim 5 is no EDCHelloEvent: {error}"
+            ) from None
+        asked = hello.event.requested_simulation_features
+        self._tells_profiles = asked.get("forward_profiles_on_simulation_begins") is True
+        self._opened = True
+        wanted = {ours: asked.get(theirs) is True for theirs, ours in _FEATURES.items()}
+        return ev.Settings(**wanted, forward_unknown_events=True, scheduler_config=config)
+
+    def answer(self, said: bytes, needs: ev.Settings = ev.Settings()) -> bytes | None:
+        """Greet, and ask for what is needed.
+
+        The handshake of a development snapshot of Batsim 5 is understood as well: it begins with a format and
+        a size, and the greeting is the reply to Batsim's own, in a message.
+        """
+        if len(said) >= _SIZE.size and _SIZE.unpack_from(said)[0] == len(said) - _SIZE.size:
+            config = said[_SIZE.size :].decode("utf-8", "replace")
+            self._asked = structs.replace(needs, scheduler_config=config)
+            return _FLAGS.pack(_JSON) + self._hello()
+        if len(said) >= _SNAPSHOT.size and _SNAPSHOT.unpack_from(said) == (_JSON, len(said) - _SNAPSHOT.size):
+            config = said[_SNAPSHOT.size :].decode("utf-8", "replace")
+            self._asked = structs.replace(needs, scheduler_config=config)
+            return b""
+        if b'"BatsimHelloEvent"' in said[:200]:
+            return self._hello()
+        return None
+
+    def _hello(self) -> bytes:
+        features = {theirs: getattr(self._asked, ours) for theirs, ours in _FEATURES.items()}
+        hello = {
+            "batprotocol_version": _PROTOCOL_VERSION,
+            "decision_component_name": "batsched_py",
+            "decision_component_version": __version__,
+            "decision_component_commit": "",
+            "requested_simulation_features": {
+                **features,
+                "forward_profiles_on_jobs_killed": False,
+                "forward_profiles_on_simulation_begins": False,
+            },
+        }
+        return self.encode_reply(ev.Message(0.0, [ev.Unknown("EDCHelloEvent", hello)]))
+
+    # --- at the side of the decision process -----------------------------------------------------
+
+    def decode_request(self, text: bytes | str) -> ev.Message:
+        """Read what Batsim says."""
+        message = HAPPENINGS.decode(_text(text))
+        for event in message.events:
+            if isinstance(event, ev.JobCompleted):
+                event.hosts = self._places.pop(event.job_id, event.hosts)
+            elif isinstance(event, ev.SimulationBegins):
+                event.settings = self._asked
+        return message
+
+    def encode_reply(self, message: ev.Message) -> bytes:
+        """What a decision process sends."""
+        return _encode(message.now, [self._spell_decision(event) for event in _with_notes(message.events)])
+
+    def _spell_decision(self, event: ev.Event) -> Any:
+        spelled = DECISIONS.spell(event)
+        if isinstance(event, ev.ExecuteJob):
+            self._places[event.job_id] = event.hosts
+        elif isinstance(event, ev.CallMeLater):
+            self._calls += 1
+            _put(spelled, "call_me_later_id", str(self._calls))
+        return spelled
+
+    # --- at the side of the simulator ------------------------------------------------------------
+
+    def decode_reply(self, text: bytes | str) -> ev.Message:
+        """Read what a decision process says."""
+        message = DECISIONS.decode(_text(text))
+        events: list[ev.Event] = []
+        for event in message.events:
+            events.append(event)
+            if isinstance(event, ev.CallMeLater):
+                self._calls += 1
+                heappush(self._pending, (event.at, self._calls, CallMeLater.name_of(event)))
+            elif isinstance(event, ev.RegisterJob):
+                event.job.submission_time = event.time
+                if isinstance(note := event.job.extra.get(_NOTE), str):
+                    del event.job.extra[_NOTE]
+                    events.append(ev.SetJobMetadata(event.job.id, note, time=event.time))
+        return ev.Message(message.now, events)
+
+    def encode_request(self, message: ev.Message) -> bytes:
+        """What Batsim sends; it ends with a zero."""
+        return _encode(message.now, [self._spell_happening(event) for event in message.events]) + b"\0"
+
+    def _spell_happening(self, event: ev.Event) -> Any:
+        if isinstance(event, ev.SimulationBegins):
+            if not self._tells_profiles:
+                event = structs.replace(event, profiles={})
+            if self._opened:
+                event = structs.replace(event, extra=_ABOUT_US | (event.extra or {}))
+        spelled = HAPPENINGS.spell(event)
+        if isinstance(event, ev.RequestedCall) and self._pending:
+            _put(spelled, "call_me_later_id", heappop(self._pending)[2])
+        return spelled
+
+
+#: What our simulator says of itself at the beginning.
+_ABOUT_US = {
+    "batprotocol_version": _PROTOCOL_VERSION,
+    "batsim_version": f"batsched_py {__version__}",
+    "batsim_commit": "",
+    "batsim_arguments": [],
+    "batsim_execution_context_json": "{}",
+    "external_event_lists": [],
+}
+
+
+def _text(said: bytes | str) -> bytes:
+    """A message without the zero at its end."""
+    text = said.encode() if isinstance(said, str) else said
+    return text.removesuffix(b"\0")
+
+
+def _encode(now: float, events: list[Any]) -> bytes:
+    spelled = {"now": now, "events": events}
+    try:
+        text = msgspec.json.encode(spelled)
+        if text.find(b"null") >= 0:  # what JSON lacks may be behind it
+            json.dumps(msgspec.to_builtins(spelled), allow_nan=False)
+        return text
+    except _UNSPEAKABLE as error:
+        raise ProtocolError(f"this cannot be written as JSON: {error}") from None
+
+
+def _put(spelled: Any, name: str, value: str) -> None:
+    """Set a field of a spelled event."""
+    if isinstance(spelled.data, dict):
+        spelled.data[name] = value
+    else:
+        setattr(spelled.data, name, value)
+
+
+def _with_notes(events: list[ev.Event]) -> list[ev.Event]:
+    """The decisions, with notes on jobs inside the registrations of these."""
+    registered = {event.job.id for event in events if isinstance(event, ev.RegisterJob)}
+    notes = {
+        event.job_id: event.metadata
+        for event in events
+        if isinstance(event, ev.SetJobMetadata) and event.job_id in registered
+    }
+    if not notes:
+        return events
+    spoken: list[ev.Event] = []
+    for event in events:
+        if isinstance(event, ev.RegisterJob) and event.job.id in notes:
+            extra = event.job.extra | {_NOTE: notes[event.job.id]}
+            spoken.append(structs.replace(event, job=structs.replace(event.job, extra=extra)))
+        elif not (isinstance(event, ev.SetJobMetadata) and event.job_id in notes):
+            spoken.append(event)
+    return spoken

@@ -1,0 +1,505 @@
+"""The events of Batsim 5, each with its shape on the wire.
+
+Nested objects of a happening that say more than the events here can hold are kept as they were said, among
+the event's extra fields, which are written last: so they survive.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field, structs
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.batsim5.jobs import full_name, job_from_message, job_to_message, short_name
+from batsched_py.protocol.batsim5.profiles import profile_from_message, profile_to_message
+from batsched_py.protocol.event_table import EventTable, Shape
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Host, HostState, JobState
+from batsched_py.protocol.profiles import Profile
+from batsched_py.protocol.pstates import sleep_pstates
+from batsched_py.protocol.shown import shown
+
+#: What Batsim says.
+HAPPENINGS = EventTable("event_type", "event")
+
+#: What a decision process says.
+DECISIONS = EventTable("event_type", "event")
+
+Fields = dict[str, Any]
+
+
+def _hosts(text: str, place: str) -> HostSet:
+    try:
+        return HostSet.parse(text)
+    except ValueError as error:
+        raise ProtocolError(f"field `{place}`: {error}") from None
+
+
+def _kept(shape: Shape, event: ev.Event, *names: str) -> ev.Event:
+    """The event, with those of these fields as extra ones that it would spell otherwise."""
+    said, spelled = structs.asdict(shape), msgspec.to_builtins(type(shape).write(event))
+    extra = {
+        name: said[name]
+        for name in names
+        if said[name] is not UNSET and msgspec.to_builtins(said[name]) != spelled.get(name)
+    }
+    if extra:
+        event.extra = msgspec.to_builtins(extra)
+    return event
+
+
+class _PowerState(Shape):
+    host_ids: str
+    pstate: int
+
+    def read(self) -> ev.Event:
+        return self.event(hosts=_hosts(self.host_ids, "host_ids"), pstate=self.pstate)
+
+    @classmethod
+    def write(cls, event: Any) -> Any:
+        return cls(str(event.hosts), event.pstate)
+
+
+# --- happenings: Batsim -> decision process ------------------------------------------------------
+
+
+class _Property(Struct):
+    key: str
+    value: str
+
+
+class _Host(Struct):
+    id: int
+    name: str
+    pstate: int = 0
+    pstate_count: int = 1
+    state: str = "IDLE"
+    properties: list[_Property] = []
+    zone_properties: list[_Property] = []
+    core_count: int = 1
+    computation_speed: list[float] = []
+
+    def read(self) -> Host:
+        try:
+            state = HostState(self.state.lower())
+        except ValueError:
+            raise ProtocolError(f"field `state` of host {self.id}: got {shown(self.state)}") from None
+        properties = {item.key: item.value for item in self.properties}
+        zone = {item.key: item.value for item in self.zone_properties}
+        return Host(self.id, self.name, state, properties, zone, sleep_pstates(properties))
+
+    @property
+    def speed(self) -> float | None:
+        """In flop/s, in its power state."""
+        speeds = self.computation_speed
+        return speeds[self.pstate] if 0 <= self.pstate < len(speeds) else None
+
+    @classmethod
+    def write(cls, host: Host, speed: float | None) -> _Host:
+        pstates = [state for sleep, ways in host.sleep_pstates.items() for state in (sleep, *ways)]
+        return cls(
+            id=host.id,
+            name=host.name,
+            pstate_count=1 + max(pstates, default=0),
+            state=host.state.upper(),
+            properties=[_Property(key, value) for key, value in host.properties.items()],
+            zone_properties=[_Property(key, value) for key, value in host.zone_properties.items()],
+            computation_speed=[] if speed is None else [speed],
+        )
+
+
+class _Workload(Struct):
+    name: str
+    filename: str
+
+
+@HAPPENINGS.add("SimulationBeginsEvent", ev.SimulationBegins)
+class _SimulationBegins(Shape):
+    host_number: int
+    computation_host_number: int
+    computation_hosts: list[Fields]
+    storage_host_number: int = 0
+    storage_hosts: list[Fields] = []
+    workloads: list[_Workload] = []
+    profiles: list[Fields] = []
+    batprotocol_version: str | UnsetType = UNSET
+    batsim_version: str | UnsetType = UNSET
+    batsim_commit: str | UnsetType | None = UNSET
+    batsim_arguments: list[str] | UnsetType = UNSET
+    batsim_execution_context_json: str | UnsetType = UNSET
+    external_event_lists: list[Any] | UnsetType = UNSET
+
+    def read(self) -> ev.Event:
+        try:
+            hosts = msgspec.convert(self.computation_hosts, list[_Host])
+            storages = msgspec.convert(self.storage_hosts, list[_Host])
+        except msgspec.ValidationError as error:
+            raise ProtocolError(f"hosts: {error}") from None
+        speeds = [host.speed for host in hosts]
+        profiles: dict[str, dict[str, Profile]] = {}
+        for fields in self.profiles:
+            workload, name, profile = profile_from_message(fields)
+            profiles.setdefault(workload, {})[name] = profile
+        event = ev.SimulationBegins(
+            hosts=[host.read() for host in hosts],
+            storages=[host.read() for host in storages],
+            workloads={workload.name: workload.filename for workload in self.workloads},
+            profiles=profiles,
+            speeds=None if None in speeds or not speeds else speeds,  # type: ignore[arg-type]
+        )
+        kept = ("computation_hosts", "storage_hosts", "profiles", *self.__struct_fields__[7:])
+        return _kept(self, event, *kept)
+
+    @classmethod
+    def write(cls, e: ev.SimulationBegins) -> Any:
+        speeds: list[Any] = [None] * len(e.hosts) if e.speeds is None else e.speeds
+        return cls(
+            host_number=len(e.hosts) + len(e.storages),
+            computation_host_number=len(e.hosts),
+            computation_hosts=msgspec.to_builtins(list(map(_Host.write, e.hosts, speeds))),
+            storage_host_number=len(e.storages),
+            storage_hosts=msgspec.to_builtins([_Host.write(host, None) for host in e.storages]),
+            workloads=[_Workload(name, file) for name, file in e.workloads.items()],
+            profiles=[
+                profile_to_message(profile, name, workload)
+                for workload, profiles in e.profiles.items()
+                for name, profile in profiles.items()
+            ],
+        )
+
+
+@HAPPENINGS.add("SimulationEndsEvent", ev.SimulationEnds)
+class _SimulationEnds(Shape):
+    pass
+
+
+@HAPPENINGS.add("JobSubmittedEvent", ev.JobSubmitted)
+class _JobSubmitted(Shape):
+    job_id: str
+    job: Fields
+    submission_time: float
+    profile: Fields | UnsetType = UNSET
+
+    def read(self) -> ev.Event:
+        job = job_from_message(self.job_id, self.job, self.submission_time)
+        profile = None if self.profile is UNSET else profile_from_message(self.profile)[2]
+        return _kept(self, ev.JobSubmitted(job, profile), "job", "profile")
+
+    @classmethod
+    def write(cls, e: ev.JobSubmitted) -> Any:
+        job, profile = e.job, e.profile
+        spelled = UNSET if profile is None else profile_to_message(profile, job.profile, job.workload)
+        return cls(job.id, job_to_message(job), job.submission_time, spelled)
+
+
+@HAPPENINGS.add("JobCompletedEvent", ev.JobCompleted)
+class _JobCompleted(Shape):
+    """Which hosts the job leaves is not said; the codec remembers them."""
+
+    job_id: str
+    state: JobState
+    return_code: int = 0
+
+    def read(self) -> ev.Event:
+        return ev.JobCompleted(self.job_id, self.state, HostSet.range(0), self.return_code)
+
+
+class _Wrapper(Struct):
+    kill_progress_type: str
+    kill_progress: Fields
+
+
+class _JobProgress(Struct):
+    job_id: str
+    wrapper: _Wrapper
+
+
+class _Atomic(Struct):
+    profile_id: str
+    progress: float
+
+
+class _Sequential(Struct):
+    profile_id: str
+    current_repetition: int
+    current_task_index: int
+    current_task_progress: _Wrapper | None = None
+
+
+_ATOMIC, _SEQUENTIAL = "KillProgressAtomicProfile", "KillProgressSequentialProfile"
+
+
+def _read_progress(wrapper: _Wrapper, workload: str) -> ev.Progress:
+    match wrapper.kill_progress_type:
+        case "KillProgressAtomicProfile":
+            leaf = msgspec.convert(wrapper.kill_progress, _Atomic)
+            return ev.Progress(short_name(leaf.profile_id, workload), leaf.progress)
+        case "KillProgressSequentialProfile":
+            node = msgspec.convert(wrapper.kill_progress, _Sequential)
+            task = node.current_task_progress
+            return ev.Progress(
+                short_name(node.profile_id, workload),
+                task_index=node.current_task_index,
+                task=None if task is None else _read_progress(task, workload),
+            )
+        case other:
+            raise ProtocolError(f"field `progresses`: {shown(other)} is not known")
+
+
+def _write_progress(node: ev.Progress, workload: str) -> _Wrapper:
+    name = full_name(node.profile, workload)
+    if node.task_index is None:
+        return _Wrapper(_ATOMIC, structs.asdict(_Atomic(name, node.done)))
+    task = None if node.task is None else _write_progress(node.task, workload)
+    spelled = msgspec.to_builtins(_Sequential(name, 0, node.task_index, task))
+    return _Wrapper(_SEQUENTIAL, spelled)
+
+
+@HAPPENINGS.add("JobsKilledEvent", ev.JobsKilled)
+class _JobsKilled(Shape):
+    job_ids: list[str]
+    progresses: list[_JobProgress] = []
+    profiles: list[Fields] | UnsetType = UNSET
+
+    def read(self) -> ev.Event:
+        progress = {
+            one.job_id: _read_progress(one.wrapper, one.job_id.partition("!")[0]) for one in self.progresses
+        }
+        return _kept(self, ev.JobsKilled(self.job_ids, progress), "progresses", "profiles")
+
+    @classmethod
+    def write(cls, e: ev.JobsKilled) -> Any:
+        return cls(
+            e.job_ids,
+            [
+                _JobProgress(job_id, _write_progress(node, job_id.partition("!")[0]))
+                for job_id, node in e.progress.items()
+            ],
+        )
+
+
+@HAPPENINGS.add("HostsPStateChangedEvent", ev.HostsStateChanged)
+class _HostsPStateChanged(_PowerState):
+    pass
+
+
+@HAPPENINGS.add("RequestedCallEvent", ev.RequestedCall)
+class _RequestedCall(Shape):
+    """Which of the calls that were asked for it is, the codec knows."""
+
+    call_me_later_id: str = ""
+    last_periodic_call: bool = True
+
+    def read(self) -> ev.Event:
+        return ev.RequestedCall()
+
+    @classmethod
+    def write(cls, e: ev.RequestedCall) -> Any:
+        return cls()
+
+
+@HAPPENINGS.add("AllStaticJobsHaveBeenSubmittedEvent", ev.NoMoreStaticJobs)
+class _NoMoreStaticJobs(Shape):
+    pass
+
+
+@HAPPENINGS.add("AllStaticExternalEventsHaveBeenInjectedEvent", ev.NoMoreExternalEvents)
+class _NoMoreExternalEvents(Shape):
+    pass
+
+
+_MACHINES: dict[str, type[ev.HostsAvailable] | type[ev.HostsUnavailable]] = {
+    "machine_available": ev.HostsAvailable,
+    "machine_unavailable": ev.HostsUnavailable,
+}
+
+
+@HAPPENINGS.add("ExternalEventOccurredEvent", ev.HostsAvailable)
+@HAPPENINGS.add("ExternalEventOccurredEvent", ev.HostsUnavailable)
+@HAPPENINGS.add("ExternalEventOccurredEvent", ev.ExternalEvent)
+class _ExternalEvent(Shape):
+    """To Batsim 5 all events from outside are alike: the text of their line in the file."""
+
+    id: str
+    external_event_type: str
+    external_event: Fields
+
+    def read(self) -> ev.Event:
+        return _kept(self, self._understood(), *self.__struct_fields__)
+
+    def _understood(self) -> ev.Event:
+        text = self.external_event.get("data")
+        try:
+            data = msgspec.json.decode(text if isinstance(text, str) else "")
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            data = None
+        if not isinstance(data, dict):
+            return ev.ExternalEvent(self.external_event)
+        kind = data.get("type")
+        if isinstance(kind, str) and kind in _MACHINES and isinstance(data.get("resources"), str):
+            return _MACHINES[kind](_hosts(data["resources"], "external_event.resources"))
+        return ev.ExternalEvent(data)
+
+    @classmethod
+    def write(cls, e: ev.ExternalEvent | ev.HostsAvailable | ev.HostsUnavailable) -> Any:
+        if isinstance(e, ev.ExternalEvent):
+            data = e.data
+        else:
+            kind = "machine_available" if isinstance(e, ev.HostsAvailable) else "machine_unavailable"
+            data = {"type": kind, "resources": str(e.hosts)}
+        return cls("", "GenericExternalEvent", {"data": msgspec.json.encode(data).decode()})
+
+
+# --- decisions: decision process -> Batsim -------------------------------------------------------
+
+
+class _Allocation(Struct):
+    host_allocation: str
+    executor_placement_type: str = "PredefinedExecutorPlacementStrategyWrapper"
+    executor_placement: Fields = field(default_factory=lambda: {"strategy": "SpreadOverHostsFirst"})
+
+
+class _StoragePlacement(Struct):
+    storage_name: str
+    host_id: int
+
+
+@DECISIONS.add("ExecuteJobEvent", ev.ExecuteJob)
+class _ExecuteJob(Shape):
+    job_id: str
+    allocation: _Allocation
+    profile_allocation_override: list[Any] = []
+    storage_placement: list[_StoragePlacement] = []
+
+    def read(self) -> ev.Event:
+        if self.profile_allocation_override:
+            raise ProtocolError("field `profile_allocation_override`: not supported; leave it empty")
+        return ev.ExecuteJob(
+            self.job_id,
+            _hosts(self.allocation.host_allocation, "allocation.host_allocation"),
+            _mapping(self.allocation),
+            {place.storage_name: place.host_id for place in self.storage_placement} or None,
+        )
+
+    @classmethod
+    def write(cls, e: ev.ExecuteJob) -> Any:
+        if e.io_job is not None:
+            raise ProtocolError(f"job {e.job_id} with an IO job beside it cannot be said to Batsim 5")
+        allocation = _Allocation(str(e.hosts))
+        if e.mapping is not None:
+            allocation.executor_placement_type = "CustomExecutorToHostMapping"
+            allocation.executor_placement = {"mapping": e.mapping}
+        placement = [_StoragePlacement(name, host) for name, host in (e.storage_mapping or {}).items()]
+        return cls(e.job_id, allocation, [], placement)
+
+
+def _mapping(allocation: _Allocation) -> list[int] | None:
+    kind, placement = allocation.executor_placement_type, allocation.executor_placement
+    if kind == "PredefinedExecutorPlacementStrategyWrapper":
+        if placement.get("strategy", "SpreadOverHostsFirst") == "SpreadOverHostsFirst":
+            return None
+    elif kind == "CustomExecutorToHostMapping":
+        mapping = placement.get("mapping")
+        if isinstance(mapping, list) and all(type(place) is int and place >= 0 for place in mapping):
+            return mapping
+    raise ProtocolError(
+        "field `allocation.executor_placement`: expected SpreadOverHostsFirst or a mapping as a list of "
+        f"integers, got {shown(placement)}"
+    )
+
+
+@DECISIONS.add("RejectJobEvent", ev.RejectJob)
+class _RejectJob(Shape):
+    job_id: str
+
+
+@DECISIONS.add("KillJobsEvent", ev.KillJobs)
+class _KillJobs(Shape):
+    job_ids: list[str]
+
+
+@DECISIONS.add("CallMeLaterEvent", ev.CallMeLater)
+class CallMeLater(Shape):
+    """A call at a whole number of milliseconds or seconds, under a name that the call repeats."""
+
+    call_me_later_id: str
+    when_type: str
+    when: Fields
+
+    def read(self) -> ev.Event:
+        if self.when_type != "OneShot":
+            raise ProtocolError(
+                f"field `when_type`: {shown(self.when_type)} calls are not supported; ask for a OneShot "
+                "from call to call"
+            )
+        time, unit = self.when.get("time"), self.when.get("time_unit", "Second")
+        if type(time) is not int or not 0 <= time < 2**64:
+            raise ProtocolError(f"field `when.time`: expected a whole number, got {shown(time)}")
+        if unit not in ("Second", "Millisecond"):
+            raise ProtocolError(f"field `when.time_unit`: expected Second or Millisecond, got {shown(unit)}")
+        at = float(time) if unit == "Second" else time / 1000
+        return ev.CallMeLater(at, extra={"call_me_later_id": self.call_me_later_id})
+
+    @staticmethod
+    def name_of(event: ev.CallMeLater) -> str:
+        """The name in an event that was just read, from which it is taken."""
+        extra = event.extra or {}
+        name: str = extra.pop("call_me_later_id")
+        event.extra = extra or None
+        return name
+
+    @classmethod
+    def write(cls, e: ev.CallMeLater) -> Any:
+        return cls("", "OneShot", {"time": milliseconds(e.at, e.time), "time_unit": "Millisecond"})
+
+
+def milliseconds(at: float, now: float) -> int:
+    """The first whole millisecond that is not before a time, on the clock's scale, and that is yet to come.
+
+    >>> milliseconds(12.345, 0.0), milliseconds(12.3451, 0.0), milliseconds(1.0000001, 1.0)
+    (12345, 12346, 1001)
+    """
+    try:
+        return max(-(-round(at * 1e6) // 1000), int(now * 1000) + 1)
+    except (OverflowError, ValueError):
+        raise ProtocolError(f"{at} cannot be written as JSON") from None
+
+
+@DECISIONS.add("RegisterProfileEvent", ev.RegisterProfile)
+class _RegisterProfile(Shape):
+    profile: Fields
+
+    def read(self) -> ev.Event:
+        return ev.RegisterProfile(*profile_from_message(self.profile))
+
+    @classmethod
+    def write(cls, e: ev.RegisterProfile) -> Any:
+        return cls(profile_to_message(e.profile, e.name, e.workload))
+
+
+@DECISIONS.add("RegisterJobEvent", ev.RegisterJob)
+class _RegisterJob(Shape):
+    """When the job is submitted is not said: it is when it is registered."""
+
+    job_id: str
+    job: Fields
+
+    def read(self) -> ev.Event:
+        return ev.RegisterJob(job_from_message(self.job_id, self.job, 0.0))
+
+    @classmethod
+    def write(cls, e: ev.RegisterJob) -> Any:
+        return cls(e.job.id, job_to_message(e.job))
+
+
+@DECISIONS.add("FinishRegistrationEvent", ev.RegistrationFinished)
+class _RegistrationFinished(Shape):
+    pass
+
+
+@DECISIONS.add("ChangeHostsPStateEvent", ev.SetHostsState)
+class _ChangeHostsPState(_PowerState):
+    pass

@@ -1,0 +1,59 @@
+"""The output files of Batsim 5, where they are not those of Batsim 4."""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+
+import msgspec
+
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.simulator.machines import Machines
+from batsched_py.simulator.outputs import UNMEASURED, Outputs, Write, write_nowhere
+
+
+class Batsim5Outputs(Outputs):
+    """Files whose names just follow the prefix, such as ``out/``; what came out of it all is in JSON.
+
+    The makespan begins with the first submission. Batsim 5 also writes a ``real_exec_info.json``, which holds
+    nothing but seconds of its own clock; the same simulation must give the same bytes, so we do not.
+    """
+
+    def __init__(self, prefix: str | None, machine_states: bool = False) -> None:
+        super().__init__(prefix, machine_states)
+        self._first_submission = inf
+
+    def open(self, name: str, header: str) -> Write:
+        """Begin a file, and give what writes to it; without a prefix, that writes nowhere."""
+        return self._begin_file(f"{self._prefix}{name}.csv", header) if self._prefix else write_nowhere
+
+    def rejected(self, job: Job, metadata: str) -> None:
+        """A job was refused."""
+        self._first_submission = min(self._first_submission, job.submission_time)
+        super().rejected(job, metadata)
+
+    def finished(
+        self,
+        job: Job,
+        state: JobState,
+        hosts: HostSet,
+        start: float,
+        end: float,
+        joules: float,
+        metadata: str,
+    ) -> None:
+        """A job left its hosts."""
+        self._first_submission = min(self._first_submission, job.submission_time)
+        super().finished(job, state, hosts, start, end, joules, metadata)
+
+    def _write_schedule(self, machines: Machines) -> None:
+        values = self._schedule(machines)
+        if self.results.nb_finished:
+            values["makespan"] = self.results.makespan - self._first_submission
+        told = {
+            name: None if value == UNMEASURED or (isinstance(value, float) and not isfinite(value)) else value
+            for name, value in values.items()
+        }
+        if self._prefix:
+            write = self._begin_file(f"{self._prefix}schedule.json", "")
+            write(msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n")

@@ -1,0 +1,217 @@
+"""Users who work batch by batch, as Zakay and Feitelson see them.
+
+A *batch* are jobs of one session that overlapped: it ends when all of them had ended, as recorded, and the
+next job of the session opens another. What keeps a user waiting are batches, and what is kept of the record
+is the think time between the end of a batch and the start of those that depend on it. The models of the two
+authors (MASCOTS 2014) differ in where a batch goes whose time has come: see ``adjusted``, ``fluid`` and
+``distribution``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import inf
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct
+
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import Profile
+from batsched_py.users.base import Submission, User
+from batsched_py.users.note import recorded_note
+from batsched_py.users.of_one import OfNamedUsers
+from batsched_py.workload.model import Workload
+from batsched_py.workload.session_graph import SessionGraph
+from batsched_py.workload.sessions import Delimiter, Session, cut_workload
+
+#: The first time, not before a given one, at which a user is there to submit a batch; with the number of the
+#: session that the batch opened, as recorded, if it did.
+Presence = Callable[[float, int | None], float]
+
+
+class Record(Struct, eq=False):
+    """What is recorded of a user."""
+
+    name: str
+    sessions: Sequence[Session]
+    finishes: Mapping[str, float]
+    """When each job had finished."""
+
+
+@dataclass
+class InBatches(OfNamedUsers):
+    """What the models of users with batches have in common."""
+
+    sessions: Annotated[
+        str, Meta(description="What opens a session: arrival:MINUTES, last:MINUTES or max:MINUTES.")
+    ] = "arrival:60"
+    order: Annotated[
+        bool, Meta(description="Order constraint: no batch before all jobs of the one before are submitted.")
+    ] = True
+    dependence: Annotated[
+        bool,
+        Meta(
+            description="Potential dependence: a session waits for all batches that had ended before it; "
+            "otherwise it begins as recorded, and only the batches inside it wait for each other."
+        ),
+    ] = True
+
+    keeps_breaks: ClassVar[bool] = True
+    """Whether the time between sessions is think time, which is kept like that between batches."""
+
+    def __post_init__(self) -> None:
+        self._delimiter = Delimiter.parse(self.sessions)
+
+    def named_users(self, workload: Workload) -> list[User]:
+        """One user for each in the workload."""
+        cut = cut_workload(workload, self._delimiter)
+        assert workload.finishes is not None
+        finishes = {
+            job.id: float(finish) for job, finish in zip(workload.jobs, workload.finishes, strict=True)
+        }
+        presence = self.presences(workload)
+        users: list[User] = []
+        for name, sessions in cut.items():
+            record = Record(name, sessions, finishes)
+            links = BatchLinks(record, self.dependence, self.keeps_breaks)
+            users.append(BatchUser(name, links, presence(record), workload.profiles, self.order))
+        return users
+
+    @abstractmethod
+    def presences(self, workload: Workload) -> Callable[[Record], Presence]:
+        """When each user of a workload is there."""
+
+
+def cut_batches(session: Session, finishes: Mapping[str, float]) -> list[Session]:
+    """The batches of a session, in the order of their starts."""
+    batches: list[Session] = []
+    jobs: list[Job] = []
+    for job in session.jobs:
+        finish = finishes[job.id]
+        if not batches or job.submission_time >= batches[-1].finish:
+            jobs = []
+            batches.append(Session(jobs, start=job.submission_time, finish=finish))
+        jobs.append(job)
+        batches[-1].finish = max(batches[-1].finish, finish)
+    return batches
+
+
+class BatchLinks:
+    """The batches of a user, in the order of their starts, and which waits for which."""
+
+    def __init__(self, record: Record, dependence: bool, keeps_breaks: bool) -> None:
+        self._keeps_breaks = keeps_breaks
+        self.batches: list[Session] = []
+        self.session_of: list[int] = []
+        """The number of each batch's session."""
+        for number, session in enumerate(record.sessions):
+            cut = cut_batches(session, record.finishes)
+            self.batches += cut
+            self.session_of += [number] * len(cut)
+        count = len(self.batches)
+        if dependence:
+            graph = SessionGraph(self.batches)
+            self.successors: list[Sequence[int]] = [graph.successors(index) for index in range(count)]
+        else:
+            following = [*self.session_of[1:], -1]
+            self.successors = [
+                (index + 1,) if following[index] == self.session_of[index] else () for index in range(count)
+            ]
+        self.nb_predecessors = [0] * count
+        for successors in self.successors:
+            for successor in successors:
+                self.nb_predecessors[successor] += 1
+
+    def opens_session(self, index: int) -> bool:
+        """Whether a batch is the first of its session."""
+        return not index or self.session_of[index - 1] != self.session_of[index]
+
+    def think_time(self, before: int, after: int) -> float:
+        """How long the user thinks between the end of one batch and the start of another."""
+        if self._keeps_breaks or not self.opens_session(after):
+            return self.batches[after].start - self.batches[before].finish
+        return 0.0
+
+
+class BatchUser(User):
+    """Works through batches.
+
+    A batch is free when the think times since all that it waits for are over, or at its recorded time if it
+    waits for nothing. It is then submitted as soon as the user is there, its jobs in their recorded
+    distances. With an order constraint that is not before the last job of the batch before it.
+    """
+
+    def __init__(
+        self, name: str, links: BatchLinks, presence: Presence, profiles: Mapping[str, Profile], ordered: bool
+    ) -> None:
+        self.name = name
+        self._links = links
+        self._presence = presence
+        self._profiles = profiles
+        self._ordered = ordered
+        self._batch_of: dict[str, int] = {}
+        """The batch of each job that may still end."""
+        self._unfinished_jobs = [len(batch.jobs) for batch in links.batches]
+        self._unfinished_predecessors = list(links.nb_predecessors)
+        self._earliest = [-inf] * len(links.batches)
+        """For each batch, when it may start as far as is known."""
+        self._free: dict[int, float] = {}
+        """The batches that wait for nothing but their turn, and when they may start."""
+        self._turn = 0
+        """The batch whose turn it is, where there is an order."""
+        self._last_submission = -inf
+        """Of all batches whose turn has been."""
+        self._plan: list[tuple[float, int, int, float]] = []
+        """When to submit which job of which batch, as a heap, and since when that is known."""
+        for index, batch in enumerate(links.batches):
+            if not self._unfinished_predecessors[index]:
+                self._set_free(index, batch.start, 0.0)
+
+    def next_time(self) -> float:
+        """The time of the next job of the batches that have started or are about to."""
+        return self._plan[0][0] if self._plan else inf
+
+    def submit(self, now: float) -> list[Submission]:
+        """All jobs whose time has come."""
+        submissions = []
+        while self._plan and self._plan[0][0] <= now:
+            _, index, place, decided = heappop(self._plan)
+            job = self._links.batches[index].jobs[place]
+            self._batch_of[job.id] = index
+            note = recorded_note(job, self._links.session_of[index])
+            submissions.append(Submission(job, self._profiles[job.profile], note, decided))
+        return submissions
+
+    def job_ended(self, job: Job, state: JobState, now: float) -> None:
+        """Go on with what waits for the batch that is over with this job."""
+        index = self._batch_of.pop(job.id)
+        self._unfinished_jobs[index] -= 1
+        if self._unfinished_jobs[index]:
+            return
+        for successor in self._links.successors[index]:
+            free = now + self._links.think_time(index, successor)
+            self._earliest[successor] = max(self._earliest[successor], free)
+            self._unfinished_predecessors[successor] -= 1
+            if not self._unfinished_predecessors[successor]:
+                self._set_free(successor, self._earliest[successor], now)
+
+    def _set_free(self, index: int, time: float, now: float) -> None:
+        if not self._ordered:
+            self._start(index, time, now)
+            return
+        self._free[index] = time
+        while self._turn in self._free:
+            self._start(self._turn, max(self._free.pop(self._turn), self._last_submission), now)
+            self._turn += 1
+
+    def _start(self, index: int, earliest: float, decided: float) -> None:
+        links = self._links
+        start = self._presence(earliest, links.session_of[index] if links.opens_session(index) else None)
+        batch = links.batches[index]
+        for place, job in enumerate(batch.jobs):
+            time = start + (job.submission_time - batch.start)
+            self._last_submission = max(self._last_submission, time)
+            heappush(self._plan, (time, index, place, decided))

@@ -1,0 +1,166 @@
+"""A population that changes while the simulation runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from batsched_py.errors import InputError
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.users.base import Action, Behaviour, Submission, User
+from batsched_py.users.broker import Broker
+from batsched_py.users.of_one import OfNamedUsers, part_of
+from batsched_py.users.population import WEEK, Pool, Rules, Stay, Turnover
+from batsched_py.users.wrapping import Wrapper
+from batsched_py.workload.model import Workload
+
+
+@dataclass
+class Resample(OfNamedUsers, Wrapper):
+    """New users made of those of the log come and go, each with the jobs of one recorded user.
+
+    Long-term users, with activity over 12 weeks or more, stay for their recorded weeks, are away for as long
+    as they were in the log, and start over; at the beginning each is in an arbitrary week of that. Temporary
+    users come at the log's rate, a random number each week, nobody twice in a week; at the beginning the
+    log's mean number of them is there. All jobs keep their weekday and time of the day, but for what the
+    behaviour of the users inside makes of them, which is `fluid` unless another one is named.
+    """
+
+    name = "resample"
+    around: ClassVar[str] = "fluid"
+    outermost: ClassVar[bool] = True
+
+    weeks: Annotated[int, Meta(ge=0, description="How long users submit; 0 for as long as the log.")] = 0
+    load: Annotated[float, Meta(gt=0, description="How many times the users of the log there are.")] = 1.0
+    long_term: Annotated[
+        int, Meta(ge=1, description="From how many weeks of activity on a user is a long-term user.")
+    ] = 12
+    margin: Annotated[
+        int,
+        Meta(ge=0, description="Temporary users are left out who are only in so many weeks at either end."),
+    ] = 1
+    rest: Annotated[
+        int | None, Meta(description="Weeks that long-term users are away; as in the log if not said.")
+    ] = None
+    cycles: Annotated[
+        bool,
+        Meta(description="Whether jobs keep their weekday and time of day; if not, users come any time."),
+    ] = True
+    oversample: Annotated[
+        str, Meta(description="Users who are taken more often than others: USER:TIMES, several with commas.")
+    ] = ""
+    seed: Annotated[int, Meta(ge=0, description="Of the population.")] = 0
+
+    def __post_init__(self) -> None:
+        if self.rest is not None and self.rest < 0:
+            raise InputError(f"rest={self.rest}: users cannot be away for less than 0 weeks")
+        self.rules = Rules(
+            seed=self.seed,
+            load=self.load,
+            rest=self.rest,
+            cycles=self.cycles,
+            weights=_read_weights(self.oversample),
+        )
+
+    def pool(self, workload: Workload) -> Pool:
+        """The users of whom the population is made."""
+        return Pool.of(workload, self.long_term, self.margin)
+
+    def named_users(self, workload: Workload) -> list[User]:
+        """One who speaks for the whole population."""
+        self.inner.learn(workload)
+        pool = self.pool(workload)
+        nb_weeks = self.weeks or pool.nb_weeks
+        return [PopulationUser(workload.name, Turnover(pool, self.rules), self.inner, nb_weeks)]
+
+
+def _read_weights(text: str) -> dict[str, float]:
+    """How many times more often users are taken.
+
+    >>> _read_weights("12:5,7:0")
+    {'12': 5.0, '7': 0.0}
+    """
+    weights = {}
+    for part in filter(None, text.split(",")):
+        user, _, times = part.rpartition(":")
+        try:
+            weights[user] = float(times)
+        except ValueError:
+            weights[user] = -1.0
+        if not (user and 0 <= weights[user] < inf):
+            raise InputError(f"oversample {part!r}: write USER:TIMES, like 12:5")
+    return weights
+
+
+class PopulationUser(User):
+    """Lets users come when their week has begun, and speaks for those who are there.
+
+    Nobody is kept who has left, and nobody is made before the week begins. So memory and time grow with the
+    users who are there, not with the length of the simulation.
+    """
+
+    def __init__(self, name: str, turnover: Turnover, behaviour: Behaviour, nb_weeks: int) -> None:
+        self.name = name
+        self._turnover = turnover
+        self._behaviour = behaviour
+        self._nb_weeks = nb_weeks
+        self._next_week = 0
+        self._nb_jobs = 0
+        self._stays: dict[str, Stay] = {}
+        self._last_week: dict[str, int] = {}
+        """For each who is there, the week of the last submission."""
+        self._present = Broker(on_leave=self._leave)
+
+    def next_time(self) -> float:
+        """When somebody acts, or another week begins."""
+        end = self._nb_weeks * WEEK
+        time = min(self._present.next_time(), self._next_week * WEEK)
+        return time if time < end else inf
+
+    def submit(self, now: float) -> Sequence[Action]:
+        """What those do who are there."""
+        while self._next_week < self._nb_weeks and self._next_week * WEEK <= now:
+            self._next_week += 1
+            for stay in self._turnover.come(self._next_week - 1):
+                self._begin(stay, now)
+        actions = self._present.actions(now)
+        for action in actions:
+            if isinstance(action, Submission) and action.job.user is not None:
+                self._last_week[action.job.user] = self._next_week - 1
+        return actions
+
+    def _begin(self, stay: Stay, now: float) -> None:
+        """Somebody comes, with jobs that have numbers of their own."""
+        part = part_of(stay.stream.workload, list(stay.places))
+        extras: dict[int, dict[str, Any]] = {}
+        jobs: list[Job] = []
+        for job in part.jobs:
+            self._nb_jobs += 1
+            extra = extras.get(id(job.extra))
+            if extra is None:
+                extra = extras[id(job.extra)] = job.extra | {"user": stay.name}
+            time = job.submission_time + stay.shift
+            jobs.append(replace(job, id=f"{job.workload}!{self._nb_jobs}", submission_time=time, extra=extra))
+        finishes = part.finishes and [finish + stay.shift for finish in part.finishes]
+        self._stays[stay.name] = stay
+        self._last_week[stay.name] = stay.week
+        part = replace(part, name=stay.name, jobs=jobs, finishes=finishes)
+        for user in self._behaviour.users(part):
+            self._present.add(user, now)
+
+    def _leave(self, user: User) -> None:
+        stay = self._stays.pop(user.name)
+        self._turnover.left(stay, self._last_week.pop(user.name), self._next_week - 1)
+
+    def job_started(self, job: Job, now: float) -> None:
+        """Tell whose it is."""
+        self._present.job_started(job.id, now)
+
+    def job_ended(self, job: Job, state: JobState, now: float) -> None:
+        """Tell whose it was."""
+        self._present.job_ended(job.id, state, now)

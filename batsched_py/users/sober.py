@@ -1,0 +1,216 @@
+"""Users who use less while energy is short.
+
+M. Madon, G. Da Costa and J.-M. Pierson, "Characterization of Different User Behaviors for Demand Response in
+Data Centers", Euro-Par 2022.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import inf
+from pathlib import Path
+from typing import Annotated
+from zlib import crc32
+
+import numpy as np
+from msgspec import Meta
+from msgspec.structs import replace
+
+from batsched_py.errors import InputError
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import Delay, Homogeneous, HomogeneousTotal, Profile
+from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
+from batsched_py.users.of_one import EachUser, one_by_one
+from batsched_py.workload.model import Workload
+
+#: A window of time, in seconds since the beginning.
+Window = tuple[float, float]
+
+
+@dataclass
+class Sober(EachUser):
+    """Users who, during given windows of time, come back later, ask for less or give up, with given chances.
+
+    What a user does is drawn for each job that it wants to submit inside a window; what no chance is given
+    for is done as recorded. A job that asks for fewer hosts with the same work runs longer, by
+    (hosts / fewer hosts) to the power of `speedup`, as does its walltime. A job that is given up is submitted
+    and withdrawn at once, so that results tell of it.
+    """
+
+    name = "sober"
+
+    windows: Annotated[
+        str, Meta(description="START-END in seconds since the first submission; several with commas.")
+    ] = ""
+    signal: Annotated[
+        str, Meta(description="A file with lines TIME,VALUE; windows are where the value is high.")
+    ] = ""
+    high: Annotated[float, Meta(description="From which value on the signal is high.")] = 1.0
+    later: Annotated[
+        float, Meta(ge=0, le=1, description="The chance that a job is submitted after the window.")
+    ] = 0.0
+    fewer: Annotated[
+        float, Meta(ge=0, le=1, description="The chance that a job asks for fewer hosts, with the same work.")
+    ] = 0.0
+    less: Annotated[
+        float, Meta(ge=0, le=1, description="The chance that a job asks for fewer hosts, and does less.")
+    ] = 0.0
+    give_up: Annotated[float, Meta(ge=0, le=1, description="The chance that a job is given up.")] = 0.0
+    share: Annotated[
+        float, Meta(gt=0, le=1, description="The share of its hosts that a job asks for that asks for fewer.")
+    ] = 0.5
+    speedup: Annotated[
+        float, Meta(ge=0, description="The exponent of the speed-up law; 1 is perfect, 0 is none.")
+    ] = 1.0
+    seed: Annotated[int, Meta(ge=0, description="Of what users draw.")] = 0
+
+    def __post_init__(self) -> None:
+        if sum(self.chances) > 1:
+            raise InputError(f"the chances of sober users sum up to {sum(self.chances):g}, which is above 1")
+        self.times = sorted(_read_windows(self.windows) + _read_signal(self.signal, self.high))
+        for before, after in zip(self.times, self.times[1:], strict=False):
+            if after[0] < before[1]:
+                raise InputError(f"the windows of sober users overlap at {after[0]:g} s")
+
+    @property
+    def chances(self) -> tuple[float, ...]:
+        """Of what is not done as recorded."""
+        return self.later, self.fewer, self.less, self.give_up
+
+    def named_users(self, workload: Workload) -> list[User]:
+        """A sober user around each."""
+        return [
+            SoberUser(user, self, np.random.default_rng([self.seed, crc32(name.encode())]))
+            for name, part in one_by_one(workload).items()
+            for user in self.inner.users(part)
+        ]
+
+
+def _read_windows(text: str) -> list[Window]:
+    """Windows as an option gives them.
+
+    >>> _read_windows("0-3600,86400-90000")
+    [(0.0, 3600.0), (86400.0, 90000.0)]
+    """
+    windows = []
+    for part in filter(None, text.split(",")):
+        start, _, end = part.partition("-")
+        try:
+            windows.append((float(start), float(end)))
+        except ValueError:
+            windows.append((inf, -inf))
+        if not windows[-1][0] < windows[-1][1] < inf:
+            raise InputError(f"window {part!r} of sober users: write START-END in seconds, like 36000-50400")
+    return windows
+
+
+def _read_signal(file: str, high: float) -> list[Window]:
+    """Where a signal is high; each of its values holds until the next one, the last one for ever."""
+    if not file:
+        return []
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        steps = [(float(time), float(value)) for time, value in (line.split(",") for line in lines if line)]
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file}: no signal of lines TIME,VALUE: {error}") from None
+    windows: list[Window] = []
+    for (start, value), (end, _) in zip(steps, [*steps[1:], (inf, 0.0)], strict=True):
+        if value >= high and end > start:
+            merged = bool(windows) and windows[-1][1] == start
+            windows[-1:] = [(windows[-1][0], end)] if merged else [*windows[-1:], (start, end)]
+    return windows
+
+
+class SoberUser(User):
+    """Hands on what another user does, and changes what it does inside windows."""
+
+    def __init__(self, user: User, rules: Sober, random: np.random.Generator) -> None:
+        self.name = user.name
+        self._user = user
+        self._rules = rules
+        self._random = random
+        self._starts = [start for start, _ in rules.times]
+        self._held: dict[str, Submission] = {}
+        """The jobs that are to be submitted after a window."""
+        self._plan: list[tuple[float, str]] = []
+        """When, as a heap."""
+
+    def next_time(self) -> float:
+        """When the user acts, or comes back."""
+        while self._plan and self._plan[0][1] not in self._held:
+            heappop(self._plan)
+        return min(self._user.next_time(), self._plan[0][0] if self._plan else inf)
+
+    def submit(self, now: float) -> Sequence[Action]:
+        """What the user does, changed."""
+        actions: list[Action] = []
+        while self._plan and self._plan[0][0] <= now:
+            held = self._held.pop(heappop(self._plan)[1], None)
+            actions += [] if held is None else [held]
+        if self._user.next_time() <= now:
+            for action in self._user.submit(now):
+                actions += self._changed(action, now)
+        return actions
+
+    def _changed(self, action: Action, now: float) -> list[Action]:
+        if isinstance(action, Submission):
+            place = bisect_right(self._starts, now) - 1
+            window = self._rules.times[place] if place >= 0 else (0.0, 0.0)
+            return self._soberly(action, window) if now < window[1] else [action]
+        held = self._held.get(action.job_id)
+        if held is None:
+            return [action]
+        if isinstance(action, Remark):
+            held.note = action.note
+            return []
+        return [self._held.pop(action.job_id), action]
+
+    def _soberly(self, submission: Submission, window: Window) -> list[Action]:
+        rules = self._rules
+        drawn = int(np.searchsorted(np.cumsum(rules.chances), self._random.random(), side="right"))
+        deed = (*("later", "fewer", "less", "gave-up"), "as-recorded")[drawn]
+        if deed == "later" and window[1] == inf:
+            deed = "gave-up"
+        job, profile = submission.job, submission.profile
+        if deed in ("fewer", "less"):
+            changed = self._smaller(job, profile, same_work=deed == "fewer")
+            deed = "as-recorded" if changed is None else deed
+            job, profile = changed or (job, profile)
+        note = f"{submission.note} sober={deed} window={window[0]:g}:{window[1]:g}".strip()
+        sober = Submission(job, profile, note, submission.decided)
+        if deed == "later":
+            self._held[job.id] = sober
+            heappush(self._plan, (window[1], job.id))
+            return []
+        return [sober, Withdrawal(job.id)] if deed == "gave-up" else [sober]
+
+    def _smaller(self, job: Job, profile: Profile, same_work: bool) -> tuple[Job, Profile] | None:
+        """The job on fewer hosts, where that makes sense."""
+        size = max(int(job.size * self._rules.share), 1)
+        if size >= job.size:
+            return None
+        longer = (job.size / size) ** self._rules.speedup if same_work else 1.0
+        match profile:
+            case Homogeneous(work=work):
+                smaller: Profile = replace(profile, work=work * longer)
+            case Delay(seconds=seconds):
+                smaller = replace(profile, seconds=seconds * longer)
+            case HomogeneousTotal(work=work):
+                smaller = replace(profile, work=work * longer * size / job.size)
+            case _:
+                return None
+        name = f"{job.profile}_{size}_of_{job.size}" if same_work else job.profile
+        if isinstance(profile, HomogeneousTotal):
+            name = f"{job.profile}_{size}_of_{job.size}_{'same' if same_work else 'less'}"
+        return replace(job, size=size, walltime=job.walltime * longer, profile=name), smaller
+
+    def job_started(self, job: Job, now: float) -> None:
+        """Hand it on."""
+        self._user.job_started(job, now)
+
+    def job_ended(self, job: Job, state: JobState, now: float) -> None:
+        """Hand it on."""
+        self._user.job_ended(job, state, now)

@@ -1,0 +1,72 @@
+"""The lines of a file, plain or compressed with gzip, piece by piece, however large it is.
+
+Whoever made the file may mean harm: a few kilobytes of gzip can unpack to more than any memory holds. So
+both the length of a line and what a compressed file unpacks to are limited, before memory is taken.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from batsched_py.errors import InputError
+
+#: Bytes that are read at a time.
+PIECE = 1 << 20
+
+#: Bytes in a line; a record of a log has a hundred.
+LONGEST_LINE = 1 << 20
+
+#: How many times its size a compressed file may unpack to. Logs are 6 to 9 times larger than compressed, and
+#: one whose records are all alike is 40 times larger; gzip itself reaches 1,000.
+HIGHEST_RATIO = 200
+
+#: Bytes that any compressed file may unpack to.
+HARMLESS = 1 << 26
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """Pieces of a file, each of which ends with the end of a line."""
+    try:
+        with path.open("rb") as file:
+            compressed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            if not compressed:
+                yield from _whole_lines(path, iter(lambda: file.read(PIECE), b""))
+                return
+            limit = max(HARMLESS, HIGHEST_RATIO * os.fstat(file.fileno()).st_size)
+            with gzip.open(file) as unpacked:
+                pieces = iter(lambda: unpacked.read(PIECE), b"")
+                yield from _whole_lines(path, _limited(path, pieces, limit))
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _limited(path: Path, pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > limit:
+            raise InputError(
+                f"{path}: unpacks to more than {limit:,} bytes, which is more than {HIGHEST_RATIO} times its "
+                "size; if it is a log nevertheless, gunzip it first"
+            )
+        yield piece
+
+
+def _whole_lines(path: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield rest + piece[:end]
+            rest = piece[end:]
+        else:
+            rest += piece
+        if len(rest) > LONGEST_LINE:
+            raise InputError(f"{path}: has a line of more than {LONGEST_LINE:,} bytes, as no log has")
+    if rest:
+        yield rest

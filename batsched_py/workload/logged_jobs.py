@@ -1,0 +1,108 @@
+"""The jobs of a log, which has too many to keep objects of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from math import inf
+from typing import Any, overload
+
+import numpy as np
+
+from batsched_py.protocol.jobs import Job
+from batsched_py.workload.columns import BLOCK, Numbers, narrow
+from batsched_py.workload.jobs import Jobs, Places
+
+
+class LoggedJobs(Jobs):
+    """Jobs over the columns ``job_number``, ``submit``, ``size``, ``walltime``, ``run_time`` and ``extra``.
+
+    A walltime of 0 stands for none, and an ``extra`` for its place among those that jobs share.
+    """
+
+    def __init__(
+        self,
+        workload: str,
+        columns: Mapping[str, Numbers],
+        extras: Sequence[dict[str, Any]],
+        profiles: Mapping[float, str],
+    ) -> None:
+        self._workload = workload
+        self._columns = columns
+        self._extras = extras
+        self._profiles = profiles
+        """The name of its profile for each run time."""
+        self._numbers = columns["job_number"]
+        self._submit = columns["submit"]
+        self._sizes = columns["size"]
+        self._walltimes = columns["walltime"]
+        self._run_times = columns["run_time"]
+        self._extra_of = columns["extra"]
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> Job: ...
+    @overload
+    def __getitem__(self, place: slice) -> LoggedJobs: ...
+    def __getitem__(self, place: int | slice) -> Job | LoggedJobs:
+        if isinstance(place, slice):
+            columns = {name: column[place] for name, column in self._columns.items()}
+            return LoggedJobs(self._workload, columns, self._extras, self._profiles)
+        return Job(
+            f"{self._workload}!{self._numbers.item(place)}",
+            float(self._submit.item(place)),
+            self._sizes.item(place),
+            float(self._walltimes.item(place)) or inf,
+            self._profiles[self._run_times.item(place)],
+            self._extras[self._extra_of.item(place)],
+        )
+
+    def __iter__(self) -> Iterator[Job]:
+        for start in range(0, len(self), BLOCK):
+            yield from self.take(np.arange(start, min(start + BLOCK, len(self))))
+
+    @property
+    def submission_times(self) -> Numbers:
+        """For each job, when it is submitted."""
+        return self._submit
+
+    def users(self) -> tuple[list[str | None], Numbers]:
+        """The names of the users, and for each job the place of its user's name among them."""
+        places: dict[str | None, int] = {}
+        names = (extra.get("user") for extra in self._extras)
+        users = [places.setdefault(None if name is None else str(name), len(places)) for name in names]
+        return list(places), narrow(np.array(users))[self._extra_of]
+
+    def take(self, places: Places) -> list[Job]:
+        """The jobs in these places."""
+        workload, profiles, extras = self._workload, self._profiles, self._extras
+        return [
+            Job(f"{workload}!{number}", submit, size, walltime or inf, profiles[run_time], extras[extra])
+            for number, submit, size, walltime, run_time, extra in zip(
+                self._numbers[places].tolist(),
+                self._submit[places].astype(np.float64).tolist(),
+                self._sizes[places].tolist(),
+                self._walltimes[places].astype(np.float64).tolist(),
+                self._run_times[places].tolist(),
+                self._extra_of[places].tolist(),
+                strict=True,
+            )
+        ]
+
+    def find(self, job_id: str) -> Job | None:
+        """The job with this identifier, if it is one of these."""
+        workload, _, name = job_id.partition("!")
+        if workload != self._workload or not name.lstrip("-").isdecimal() or len(name) > 18:
+            return None
+        number = int(name)
+        rank = int(np.searchsorted(self._numbers, number, sorter=self._by_number))
+        if rank == len(self):
+            return None
+        job = self[int(self._by_number[rank])]
+        return job if job.id == job_id else None
+
+    @cached_property
+    def _by_number(self) -> Places:
+        return np.argsort(self._numbers, kind="stable").astype(np.int32)

@@ -1,0 +1,179 @@
+"""What single fields of Slurm's accounting say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.workload.sources.accounting import Account, zone_named
+from batsched_py.workload.sources.quantities import count_hosts, distinct_texts, duration, for_each, memory
+from batsched_py.workload.swf_log import Integers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Texts = NDArray[Any]
+Numbers = NDArray[np.float64]
+
+COMPLETED: Final = 1
+FAILED: Final = 0
+CANCELLED: Final = 5
+#: The states of jobs that are over, and the status that the log gives them.
+STATES: Final = {
+    "COMPLETED": COMPLETED,
+    "FAILED": FAILED,
+    "TIMEOUT": FAILED,
+    "OUT_OF_MEMORY": FAILED,
+    "NODE_FAIL": FAILED,
+    "BOOT_FAIL": FAILED,
+    "DEADLINE": FAILED,
+    "LAUNCH_FAILED": FAILED,
+    "PREEMPTED": FAILED,
+    "REQUEUED": FAILED,
+    "CANCELLED": CANCELLED,
+    "REVOKED": CANCELLED,
+}
+UNFINISHED: Final = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED")
+_UNKNOWN_TIMES: Final = ("", "Unknown", "None", "N/A", "NONE")
+_NO_HOSTS: Final = ("None assigned", "(null)")
+_TWICE: Final = "time in the hour that comes twice when summer time ends"
+_LENGTH_WITHOUT_ZONE: Final = len("2023-05-01T08:00:00")
+
+
+class Records:
+    """Records of jobs, and what their fields say; -1 stands for what they do not say."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self.table = table
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, chosen: NDArray[np.bool_]) -> Records:
+        return Records(self.table[chosen])
+
+    def text(self, name: str) -> Texts:
+        """What a field says, literally; nothing where the file does not have it."""
+        if name in self.table:
+            return self.table[name].to_numpy(dtype=object)
+        return np.full(len(self.table), "", dtype=object)
+
+    def number(self, name: str) -> Numbers:
+        """A whole number."""
+        return for_each(self.text(name), lambda text: float(text) if text.isdigit() else -1.0)
+
+    def duration(self, name: str) -> Numbers:
+        """A time in seconds."""
+        return np.nan_to_num(for_each(self.text(name), duration), nan=-1.0)
+
+    def states(self) -> Texts:
+        """The first word of each state: it may be ``CANCELLED by 1001``, and ``COMPLETED+`` when cut off."""
+        codes, distinct = distinct_texts(self.text("State"))
+        firsts = np.array([(text.split() or [""])[0].rstrip("+") for text in distinct], dtype=str)
+        return firsts[codes] if len(distinct) else np.empty(0, dtype=str)
+
+    def processors(self, tres: str, *names: str) -> Numbers:
+        """What the first of some fields says that says anything, else the trackable resources."""
+        counted = for_each(self.text(tres), lambda text: resources(text).get("cpu", -1.0))
+        return first_known(*(self.number(name) for name in names), counted)
+
+    def gpus(self) -> Integers:
+        """GPUs of any type, as allocated, else as requested."""
+        allocated, requested = self.text("AllocTRES"), self.text("ReqTRES")
+        return for_each(np.where(allocated == "", requested, allocated), _gpus).astype(np.int64)
+
+    def hosts(self) -> Texts:
+        """The hosts that a job ran on, if it ran."""
+        hosts = self.text("NodeList")
+        return np.where(np.isin(hosts, _NO_HOSTS), "", hosts)
+
+    def nodes(self) -> Numbers:
+        """How many they are."""
+        return first_known(self.number("NNodes"), for_each(self.hosts(), count_hosts))
+
+    def limit(self) -> Numbers:
+        """The longest time that a job may run."""
+        minutes = self.number("TimelimitRaw")
+        return first_known(self.duration("Timelimit"), np.where(minutes >= 0, 60 * minutes, -1.0))
+
+    def elapsed(self, start: Numbers, end: Numbers) -> Numbers:
+        """How long each job ran: what is said, else from its start to its end."""
+        said = first_known(self.number("ElapsedRaw"), self.duration("Elapsed"))
+        return np.where(said >= 0, said, np.nan_to_num(end - start, nan=0.0))
+
+    def memory_each(self, sizes: Numbers) -> Numbers:
+        """Kilobytes requested for each processor."""
+        texts = self.text("ReqMem")
+        amounts = for_each(texts, lambda text: memory(text)[0])
+        kinds = for_each(texts, lambda text: "cn".find(memory(text)[1] or " "))
+        whole = np.where(kinds == 1, amounts * np.maximum(self.nodes(), 1), amounts)
+        each = np.where(kinds == 0, amounts, np.round(whole / np.maximum(sizes, 1)))
+        return np.where(amounts > 0, each, -1.0)
+
+    def cpu_time_each(self, sizes: Numbers) -> Numbers:
+        """Seconds that each processor of a job was busy."""
+        total = self.duration("TotalCPU")
+        known = (total >= 0) & (sizes > 0)
+        return np.where(known, total / np.where(known, sizes, 1), -1.0)
+
+    def moments(self, name: str, zone: str, account: Account) -> Numbers:
+        """Unix times; NaN for none. A number is one already; others may have a zone of their own."""
+        import pandas as pd
+
+        series = pd.Series(self.text(name), dtype=object)
+        known = series.where(~series.isin(_UNKNOWN_TIMES), "").to_numpy()
+        found = pd.to_numeric(pd.Series(known), errors="coerce").to_numpy(dtype=np.float64, copy=True)
+        texts = np.isnan(found)
+        zoned = texts & (series.str.len().to_numpy() > _LENGTH_WITHOUT_ZONE)
+        if zoned.any():
+            found[zoned] = _seconds(pd.to_datetime(known[zoned], utc=True, errors="coerce", format="ISO8601"))
+        naive = texts & ~zoned
+        if naive.any():
+            local = pd.to_datetime(known[naive], errors="coerce", format="ISO8601")
+            first, second = (
+                local.tz_localize(
+                    zone_named(zone), ambiguous=np.full(len(local), summer), nonexistent="shift_forward"
+                )
+                for summer in (True, False)
+            )
+            account.guessed[_TWICE] += int(((first != second) & ~local.isna()).sum())
+            found[naive] = _seconds(first)
+        return found
+
+
+def first_known(*columns: Numbers) -> Numbers:
+    """For each job the first value that is not negative, else -1."""
+    known = columns[-1]
+    for column in columns[-2::-1]:
+        known = np.where(column >= 0, column, known)
+    return known
+
+
+def resources(text: str) -> dict[str, float]:
+    """The numbers in ``cpu=8,mem=4G,gres/gpu:a100=2``; memory is in kilobytes.
+
+    >>> resources("cpu=8,mem=4G,gres/gpu:a100=2")
+    {'cpu': 8.0, 'mem': 4194304.0, 'gres/gpu:a100': 2.0}
+    """
+    found = {}
+    for part in text.split(","):
+        key, _, value = part.partition("=")
+        found[key] = float(value) if value.replace(".", "", 1).isdigit() else memory(value)[0]
+    return found
+
+
+def _gpus(text: str) -> float:
+    """GPUs of any type; where types are told apart, they are not counted twice."""
+    found = resources(text)
+    if "gres/gpu" in found:
+        return found["gres/gpu"]
+    return sum(value for key, value in found.items() if key.startswith("gres/gpu:"))
+
+
+def _seconds(moments: pd.DatetimeIndex) -> Numbers:
+    import pandas as pd
+
+    naive = moments.tz_convert("UTC").tz_localize(None)
+    return ((naive - pd.Timestamp(0)) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)

@@ -1,0 +1,176 @@
+"""The records of a log in the Standard Workload Format, read piece by piece and checked."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.errors import InputError
+from batsched_py.workload.columns import Numbers
+from batsched_py.workload.lines import read_lines
+from batsched_py.workload.swf_log import COLUMNS, WHOLE, Floats
+from batsched_py.workload.swf_text import Comments
+from batsched_py.workload.table import read_table
+
+_log = logging.getLogger(__name__)
+
+#: A log with more is refused: its jobs alone would take gigabytes.
+MOST_RECORDS = 100_000_000
+
+_LARGEST = 2.0**53
+_SHOWN_BAD_LINES = 3
+
+
+class Records:
+    """Reads a log: first go through its pieces, then :meth:`settle` what was made of them.
+
+    A piece has a column for each field, and ``skipped``: how many lines before a record's own are none.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._comments = Comments(self._path)
+        self._bad = _BadLines()
+        self._nb_unknown = 0
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many records cannot be used, by the reason."""
+        unknown = {"run time is unknown": self._nb_unknown} if self._nb_unknown else {}
+        return dict(self._bad.kinds) | unknown
+
+    @property
+    def header(self) -> dict[str, str]:
+        """The comments by their keys."""
+        return self._comments.by_key()
+
+    def __iter__(self) -> Iterator[dict[str, Floats]]:
+        """The records, except for those in bad lines; a few thousand at a time."""
+        nb_records, nb_lines = 0, 0
+        for text in read_lines(self._path):
+            rows, lines, bad = read_table(text, columns=len(COLUMNS), comment=b";")
+            values = dict(zip(COLUMNS, np.ascontiguousarray(rows.T), strict=True))
+            faults = _faults(values)
+            bad |= {int(lines[row]): fault for row, fault in faults.items()}
+            self._bad.add({line + nb_lines: fault for line, fault in bad.items()})
+            if faults:
+                good = np.ones(len(lines), dtype=bool)
+                good[list(faults)] = False
+                values, lines = {name: column[good] for name, column in values.items()}, lines[good]
+            self._comments.read(text)
+            values["skipped"] = lines + (nb_lines - nb_records - 1.0) - np.arange(len(lines))
+            nb_records += len(lines)
+            nb_lines += text.count(b"\n")
+            if nb_records > MOST_RECORDS:
+                raise InputError(
+                    f"{self._path}: has more than {MOST_RECORDS:,} records, the most there may be"
+                )
+            yield values
+
+    def settle(self, columns: dict[str, Numbers]) -> dict[str, Numbers]:
+        """The columns with usable records only, in the order of their submissions.
+
+        They are what was made of all pieces. Records whose number came before are bad lines as well, and
+        those whose run time is unknown (-1) cannot be used. One warning says what was left out.
+        """
+        if not columns:
+            raise self._refusal([])
+        again = _repeated(columns["job_number"])
+        rows = np.flatnonzero(again)
+        lines = rows[:_SHOWN_BAD_LINES] + columns.pop("skipped")[rows[:_SHOWN_BAD_LINES]] + 1
+        total = len(again) + self._bad.count
+        self._bad.add(dict.fromkeys(lines.tolist(), "job_number came before"), count=len(rows))
+        unknown = columns["run_time"] == -1
+        unknown &= ~again
+        kept = ~(unknown | again)
+        nb_kept, nb_unknown = np.count_nonzero(kept), np.count_nonzero(unknown)
+        self._nb_unknown = int(nb_unknown)
+        reasons = [str(self._bad)] if self._bad.count else []
+        if nb_unknown:
+            reasons.append(f"{nb_unknown} of unknown run time")
+        if not nb_kept:
+            raise self._refusal(reasons)
+        if reasons:
+            left_out = total - nb_kept
+            _log.warning("%s: %d of %d records left out: %s", self._path, left_out, total, ", ".join(reasons))
+        choose(columns, kept)
+        submit = columns["submit"]
+        if (submit[1:] < submit[:-1]).any():
+            choose(columns, np.argsort(submit, kind="stable"))
+        return columns
+
+    def _refusal(self, reasons: list[str]) -> InputError:
+        return InputError(
+            f"{self._path}: no usable record of an SWF log: {', '.join(reasons) or 'it has none'}"
+        )
+
+
+def choose(columns: dict[str, Numbers], records: NDArray[np.bool_] | NDArray[np.intp]) -> None:
+    """Keep these records only; one column after the other, since there may be no memory for two of all."""
+    if records.dtype != bool or not records.all():
+        for name in columns:
+            columns[name] = columns[name][records]
+
+
+def _faults(values: Mapping[str, Floats]) -> dict[int, str]:
+    """What is wrong with rows whose fields are all numbers."""
+    found: dict[int, str] = {}
+
+    def blame(wrong: NDArray[np.bool_], reason: str) -> None:
+        for row in np.flatnonzero(wrong).tolist():
+            found.setdefault(row, reason)
+
+    for name, column in values.items():
+        blame(np.abs(column) > _LARGEST, f"{name} is too large")
+        if name in WHOLE:
+            blame(column != np.floor(column), f"{name} is not a whole number")
+    blame(values["submit"] < 0, "submit is negative")
+    blame((values["run_time"] < 0) & (values["run_time"] != -1), "run_time is negative")
+    return found
+
+
+def _repeated(numbers: Numbers) -> NDArray[np.bool_]:
+    """Which of the numbers came before."""
+    again = np.zeros(len(numbers), dtype=bool)
+    if (numbers[1:] <= numbers[:-1]).any():
+        order = np.argsort(numbers, kind="stable")
+        ordered = numbers[order]
+        again[order[1:]] = ordered[1:] == ordered[:-1]
+    return again
+
+
+class _BadLines:
+    """How many lines are bad, and the first of them; a large log of nothing else takes no memory."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.kinds: Counter[str] = Counter()
+        """How many there are of each kind."""
+        self._first: dict[int, str] = {}
+
+    def add(self, faults: Mapping[int, str], count: int | None = None) -> None:
+        """Add faults by line; ``count`` says how many there are if these are only the first of them."""
+        if faults:
+            self.count += len(faults) if count is None else count
+            kinds = Counter(map(_kind, faults.values()))
+            self.kinds.update(kinds if count is None else dict.fromkeys(kinds, count))
+            known = self._first | dict(faults)
+            self._first = {line: known[line] for line in sorted(known)[:_SHOWN_BAD_LINES]}
+
+    def __str__(self) -> str:
+        shown = [f"line {line}: {fault}" for line, fault in self._first.items()]
+        if self.count > len(shown):
+            shown.append("...")
+        return f"{self.count} bad line{'s' if self.count > 1 else ''} ({'; '.join(shown)})"
+
+
+def _kind(fault: str) -> str:
+    """What is wrong without the word that it is wrong with."""
+    fault = re.sub(r"^\d+ fields? instead of", "another number of fields than", fault)
+    return re.sub(r"^'.*' is", "a field is", fault)
