@@ -12,7 +12,7 @@ BIN := .venv/bin
 CORE := hatch_build.py $(wildcard native/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow lint bench fuzz clean
 
 demo: .venv/core.stamp
 	@mkdir -p out
@@ -35,6 +35,12 @@ lint: .venv/dev.stamp
 bench: .venv/dev.stamp
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/campaign.py
+
+# How long, and from which seed on: make fuzz SECONDS=3600 SEED=7
+SECONDS ?= 60
+SEED ?= 1
+fuzz: .venv/dev.stamp
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 clean:
 	rm -rf .venv .venv5 out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -29,5 +29,9 @@ class Deadlock(BatschedError):
     """Nothing can happen any more, yet jobs are waiting or registration is still open."""
 
 
+class PeerFailed(BatschedError):
+    """The other side of the conversation says that it cannot go on."""
+
+
 class PeerVanished(BatschedError):
     """The other side of the conversation stopped answering."""

@@ -71,7 +71,7 @@ class Registry(Generic[Plugin]):
             raise InputError(f"{self.kind} {name!r}: {_explained(error, cls)}") from None
         except BatschedError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(f"{self.kind} {name!r} cannot be made with its options: {error!r}") from error
 
     def options(self, name: str) -> list[str]:

@@ -33,8 +33,11 @@ from batsched_py.errors import BatschedError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.sides import sides
 from batsched_py.simulation import simulate
-from batsched_py.workload.model import Workload
+from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.swf import SwfLog, read_swf, swf_to_workload
+
+#: The paper's rule for walltimes: as requested, but at least twice the run time.
+WALLTIME: WalltimeRule = "max"
 
 PROCESSES = 2
 WIDTH = 104
@@ -124,7 +127,7 @@ def rows() -> Iterator[Row]:
 def read(path: Path) -> tuple[SwfLog, Workload]:
     """The log and its jobs, read once a process."""
     log = read_swf(path)
-    return log, swf_to_workload(log)
+    return log, swf_to_workload(log, walltime=WALLTIME)
 
 
 def figures_of(path: Path, row: Row) -> list[float]:
@@ -151,7 +154,10 @@ def measure_simulated(path: Path, row: Row) -> dict[str, float]:
     sessions = REPLAYS[row.replay]
     users = Choice("rigid") if sessions is None else Choice("think-time", {"sessions": sessions})
     experiment = Experiment(
-        scenario=Scenario(workloads=Workloads(files=(str(path),)), machine=Machine(hosts=hosts, speed=speed)),
+        scenario=Scenario(
+            workloads=Workloads(files=(str(path),), walltime=WALLTIME),
+            machine=Machine(hosts=hosts, speed=speed),
+        ),
         actors=Actors(scheduler=Choice(scheduler), users=users),
     )
     with tempfile.TemporaryDirectory() as folder:

@@ -56,6 +56,7 @@ struct Results {
     double sum_waiting = 0, max_waiting = 0;
     double sum_turnaround = 0, max_turnaround = 0;
     double sum_slowdown = 0, max_slowdown = 0;
+    double sum_bounded_slowdown = 0;
 };
 
 class Outputs {
@@ -91,6 +92,7 @@ public:
         sums.sum_waiting += waiting;
         sums.sum_turnaround += turnaround;
         sums.sum_slowdown += slowdown;
+        sums.sum_bounded_slowdown += std::max(1.0, turnaround / std::max(runtime, kSlowdownBound));
         if (finish > sums.makespan) sums.makespan = finish;
         if (waiting > sums.max_waiting) sums.max_waiting = waiting;
         if (turnaround > sums.max_turnaround) sums.max_turnaround = turnaround;
@@ -98,10 +100,10 @@ public:
         if (!writes) return;
         std::string_view id = text_of(job_id(ended.job)), profile = text_of(job_profile(ended.job));
         size_t mark = std::min(id.find('!'), id.size());
-        rows_.reserve(id.size() + profile.size() + ended.hosts.size() + ended.metadata.size() + kNumbers);
-        text(id.substr(std::min(mark + 1, id.size())));
-        text(id.substr(0, mark));
-        text(profile);
+        rows_.reserve(2 * (id.size() + profile.size()) + ended.hosts.size() + ended.metadata.size() + kNumbers);
+        name(id.substr(std::min(mark + 1, id.size())));
+        name(id.substr(0, mark));
+        name(profile);
         decimal(submission);
         rows_.add_number(job_size(ended.job));
         rows_.add(",");
@@ -131,12 +133,21 @@ public:
     }
 
 private:
-    static constexpr size_t kNumbers = 4096;  // letters, enough for all numbers of a row
+    static constexpr size_t kNumbers = 4096;  // letters, enough for all numbers of a row and some quotes
+    static constexpr double kSlowdownBound = 10.0;  // seconds; outputs.SLOWDOWN_BOUND
     Text rows_;
 
     void text(std::string_view part) {
         rows_.add(part);
         rows_.add(",");
+    }
+
+    // A name may have commas and quotes.
+    void name(std::string_view part) {
+        if (part.find_first_of("\",\r\n") == std::string_view::npos) return text(part);
+        rows_.add("\"");
+        for (char letter : part) rows_.add(letter == '"' ? std::string_view("\"\"") : std::string_view(&letter, 1));
+        rows_.add("\",");
     }
 
     // Six decimals, correctly rounded.
@@ -183,6 +194,7 @@ inline void prepare_outputs(PyObject* module) {
                                  MEMBER(Results, max_turnaround, "max_turnaround", T_DOUBLE),
                                  MEMBER(Results, sum_slowdown, "sum_slowdown", T_DOUBLE),
                                  MEMBER(Results, max_slowdown, "max_slowdown", T_DOUBLE),
+                                 MEMBER(Results, sum_bounded_slowdown, "sum_bounded_slowdown", T_DOUBLE),
                                  {}};
     checked(PyModule_AddType(module, &box_type<Results>("batsched_py._native.Results", "Sums over finished jobs.",
                                                         nullptr, sums)));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,10 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
+#: Every change is tested with the same examples; each night, with others and more of them.
 settings.register_profile("project", deadline=None, derandomize=True)
-settings.load_profile("project")
+settings.register_profile("nightly", deadline=None, derandomize=False, max_examples=2000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 
 @pytest.fixture(scope="session")

@@ -84,7 +84,7 @@ class Service:
 def service(*arguments: str | Path) -> Iterator[Service]:
     """A command that first says where it listens."""
     with start(arguments) as process:
-        watch = Timer(PATIENCE, process.kill)
+        watch = Timer(10 * PATIENCE, process.kill)
         watch.start()
         try:
             yield Service(process)
@@ -106,9 +106,10 @@ def recording(file: Path, back: str, *arguments: str | Path) -> AbstractContextM
 class Peer:
     """A simulator made by hand: sends any frames, and gets each reply within bounded time."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, ipv6: bool = False) -> None:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
+        self._socket.ipv6 = ipv6
         self._socket.linger = 0
         self._socket.rcvtimeo = PATIENCE * 1000
         self._socket.connect(endpoint)

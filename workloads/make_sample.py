@@ -162,7 +162,7 @@ def main(directory: Path) -> None:
     """Write both files."""
     swf = directory / "sample.swf"
     write_swf(swf, make_log())
-    write_batsim_json(directory / "sample.json", read_workload(swf, "w0"))
+    write_batsim_json(directory / "sample.json", read_workload(swf, "w0", walltime="max"))
 
 
 if __name__ == "__main__":

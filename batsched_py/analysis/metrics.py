@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from batsched_py.analysis import lateness
+from batsched_py.analysis import lateness, reactions
 from batsched_py.analysis.outcome import Outcome, queue_length
 from batsched_py.analysis.schedule import INSTANT
 from batsched_py.protocol.jobs import JobState
@@ -44,7 +44,9 @@ class Metric:
     """What rejected and killed jobs count as."""
     per_user: bool = True
     """Whether it makes sense for the jobs of one user."""
-    needs: Literal["recorded", "consumed_joules"] | None = None
+    needs: (
+        Literal["recorded", "consumed_joules", "patient_jobs", "sober_jobs", "joules_around_windows"] | None
+    ) = None
     """What of an outcome may be missing, and then it is left out."""
 
 
@@ -63,6 +65,14 @@ def _ratio(part: float, whole: float) -> float:
 
 def _count(state: JobState) -> Callable[[Outcome], float]:
     return lambda outcome: int((outcome.schedule["final_state"] == state).sum())
+
+
+def _did(deed: str) -> Callable[[Outcome], float]:
+    return lambda outcome: int((reactions.noted(outcome.schedule, "sober") == deed).sum())
+
+
+def _joules(place: int) -> Callable[[Outcome], float]:
+    return lambda outcome: (outcome.joules_around_windows or (0.0, 0.0))[place]
 
 
 def _waiting(jobs: pd.DataFrame) -> pd.Series[float]:
@@ -87,6 +97,11 @@ def _stretch(jobs: pd.DataFrame) -> pd.Series[float]:
 
 _SHORT: Final = f" A job of no length counts with r = {INSTANT:g} s, as in Batsim."
 _SUBMITTED: Final = "Rejected and killed jobs count like all others: they were submitted."
+
+_DRAWN: Final = (
+    "Rejected jobs draw nothing. What idle hosts draw does not count. Only where energy is accounted for."
+)
+_NOTED: Final = "Rejected and killed jobs count."
 
 METRICS: Final[tuple[Metric, ...]] = (
     Metric(
@@ -222,6 +237,68 @@ METRICS: Final[tuple[Metric, ...]] = (
         lambda outcome: lateness.additional_lateness(outcome.lateness),
         _SUBMITTED,
         needs="recorded",
+    ),
+    Metric(
+        "nb_departures",
+        "",
+        "number of jobs whose note says left=..., each a user who lost patience with it",
+        lambda outcome: len(reactions.noted(outcome.schedule, "left")),
+        _NOTED + " Only with users who may lose patience.",
+        per_user=False,
+        needs="patient_jobs",
+    ),
+    Metric(
+        "nb_departures_for_good",
+        "",
+        "number of jobs whose note says left=for-good",
+        lambda outcome: int((reactions.noted(outcome.schedule, "left") == "for-good").sum()),
+        _NOTED + " Only with users who may lose patience.",
+        per_user=False,
+        needs="patient_jobs",
+    ),
+    Metric(
+        "nb_jobs_abandoned",
+        "jobs",
+        "sum of abandoned=... (never submitted) + number of jobs whose note says withdrawn=...",
+        lambda outcome: reactions.nb_abandoned(outcome.schedule),
+        _NOTED + " Only with users who may lose patience.",
+        per_user=False,
+        needs="patient_jobs",
+    ),
+    *(
+        Metric(
+            name,
+            "jobs",
+            f"number of jobs whose note says sober={deed}",
+            _did(deed),
+            _NOTED + " Only with sober users.",
+            per_user=False,
+            needs="sober_jobs",
+        )
+        for name, deed in (
+            ("nb_jobs_put_off", "later"),
+            ("nb_jobs_on_fewer_hosts", "fewer"),
+            ("nb_jobs_doing_less", "less"),
+            ("nb_jobs_given_up", "gave-up"),
+        )
+    ),
+    Metric(
+        "joules_in_windows",
+        "J",
+        "sum over jobs of their joules * the share of r that lies inside windows of sober users",
+        _joules(0),
+        _DRAWN,
+        per_user=False,
+        needs="joules_around_windows",
+    ),
+    Metric(
+        "joules_after_windows",
+        "J",
+        "the same for the day after each window, as far as it lies outside of all windows",
+        _joules(1),
+        _DRAWN,
+        per_user=False,
+        needs="joules_around_windows",
     ),
 )
 

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from batsched_py.analysis import reactions
 from batsched_py.analysis.lateness import job_lateness
 from batsched_py.analysis.schedule import INSTANT, host_sets, started
 from batsched_py.errors import InputError
@@ -60,6 +61,21 @@ class Outcome:
     def lateness(self) -> pd.DataFrame:
         """The lateness of each job, as :func:`~batsched_py.analysis.lateness.job_lateness` has it."""
         return job_lateness(self.schedule, self._recorded)
+
+    @cached_property
+    def patient_jobs(self) -> pd.DataFrame | None:
+        """The jobs by users who may lose patience, if there are such."""
+        return reactions.patient_jobs(self.schedule)
+
+    @cached_property
+    def sober_jobs(self) -> pd.DataFrame | None:
+        """The jobs that sober users wanted to submit inside a window, if there are such."""
+        return reactions.sober_jobs(self.schedule)
+
+    @cached_property
+    def joules_around_windows(self) -> tuple[float, float] | None:
+        """What jobs drew inside and after the windows of sober users, where that is known."""
+        return reactions.joules_around_windows(self.schedule)
 
     @property
     def _recorded(self) -> pd.DataFrame:

@@ -80,7 +80,7 @@ def _read_rows(file: Any) -> pd.DataFrame | None:
             keep_default_na=False,
             na_values={column: [""] for column in _NUMBERS},
         )
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     rejected = schedule["final_state"] == JobState.REJECTED
     whole = isinstance(schedule.index, pd.RangeIndex) and schedule["metadata"].notna().all()

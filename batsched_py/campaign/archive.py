@@ -2,21 +2,28 @@
 
 The archive holds the plan, the list of runs, every finished run with its manifest, and the table. Inputs stay
 outside: the manifests have their digests, and the plan says where to get them.
+
+Who unpacks an archive need not trust who packed it. Only the files of a campaign come out of it, to where a
+campaign has them, and no more of them than a campaign needs; nothing is executed, and the folder remembers
+that others made it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import struct
 import zipfile
 import zlib
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from batsched_py.campaign.folders import publish, workspace
+from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.folders import LARGEST_JSON, decode_json, is_name, publish, workspace, write_file
 from batsched_py.campaign.manifest import MANIFEST_FILE
+from batsched_py.campaign.plan import IMPORTED_FILE
 from batsched_py.campaign.run import RUNS
 from batsched_py.campaign.store import CAMPAIGN_FILE, PLAN_FILE, TABLE_FILE, Campaign
 from batsched_py.errors import InputError
@@ -26,6 +33,15 @@ CONTENTS_FILE = "contents.json"
 #: Every entry has this date, so that the same results make the same archive.
 _DATE = (1980, 1, 1, 0, 0, 0)
 _PIECE = 1 << 20
+
+#: What an archive may hold: so many files, each so large and all together so large when they are unpacked.
+MOST_FILES = 100_000
+LARGEST_FILE = 4 << 30
+LARGEST_WHOLE = 64 << 30
+
+#: How many times larger than in the archive a file may be. Tables of jobs shrink to a tenth; what shrinks to
+#: a thousandth was made to fill disks.
+HIGHEST_RATIO = 200
 
 
 class Contents(Struct, frozen=True):
@@ -53,16 +69,19 @@ def export_campaign(campaign: Campaign, path: Path) -> int:
         with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
             digests = {}
             for file in files:
-                content = file.read_bytes()
                 name = file.relative_to(campaign.folder).as_posix()
+                if not file.resolve().is_relative_to(campaign.folder.resolve()):
+                    raise InputError(f"{file}: lies outside the campaign; only what is in it is exported")
+                content = file.read_bytes()
                 digests[name] = hashlib.sha256(content).hexdigest()
                 _add(archive, name, content)
             contents = Contents(campaign.wanted.name, digests)
             _add(archive, CONTENTS_FILE, msgspec.json.format(msgspec.json.encode(contents)))
         os.replace(part, path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)
     return len(runs)
 
 
@@ -79,25 +98,48 @@ def import_campaign(path: Path, folder: Path) -> Campaign:
         raise InputError(f"{folder}: is there already; import into a new folder")
     try:
         with zipfile.ZipFile(path) as archive, workspace(folder.absolute().parent, folder.name) as work:
+            _check_sizes(path, archive)
             contents = _contents(path, archive)
             target = work / "campaign"
             for name, digest in contents.sha256.items():
                 _extract(path, archive, name, digest, target)
             campaign = Campaign.open(target)
             _check_runs(path, campaign)
+            origin = {"archive": path.name, "sha256": digest_of_file(path)}
+            write_file(target / IMPORTED_FILE, msgspec.json.format(msgspec.json.encode(origin)))
             publish(target, folder.absolute())
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as error:
         raise InputError(f"{path}: is damaged, or no archive of a campaign: {error}") from None
     except OSError as error:
         raise InputError(f"{error.filename or path}: {error.strerror or error}") from None
     return Campaign.open(folder)
 
 
+def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
+    """Before anything is unpacked; no more of a file is unpacked than is told here."""
+    entries = archive.infolist()
+    if len(entries) > MOST_FILES:
+        raise InputError(f"{path}: holds {len(entries)} files; {MOST_FILES} are the most")
+    for entry in entries:
+        largest = LARGEST_JSON if entry.filename.endswith(".json") else LARGEST_FILE
+        if entry.file_size > largest:
+            raise InputError(
+                f"{path}: {entry.filename!r} has {entry.file_size} bytes; {largest} are the most"
+            )
+        if entry.file_size > _PIECE + HIGHEST_RATIO * entry.compress_size:
+            raise InputError(
+                f"{path}: {entry.filename!r} is more than {HIGHEST_RATIO} times as large as in the archive; "
+                "no campaign's is"
+            )
+    if sum(entry.file_size for entry in entries) > LARGEST_WHOLE:
+        raise InputError(f"{path}: holds more than the {LARGEST_WHOLE >> 30} GiB that are the most")
+
+
 def _contents(path: Path, archive: zipfile.ZipFile) -> Contents:
     """What the archive says that it holds, which must be what it holds."""
     try:
-        contents = msgspec.json.decode(archive.read(CONTENTS_FILE), type=Contents)
-    except (KeyError, msgspec.DecodeError):
+        contents = decode_json(archive.read(CONTENTS_FILE), Contents)
+    except (KeyError, InputError):
         raise InputError(f"{path}: is no archive of a campaign: there is no list of contents in it") from None
     names = sorted(archive.namelist())
     if names != sorted([CONTENTS_FILE, *contents.sha256]):
@@ -107,11 +149,14 @@ def _contents(path: Path, archive: zipfile.ZipFile) -> Contents:
 
 
 def _extract(path: Path, archive: zipfile.ZipFile, name: str, digest: str, target: Path) -> None:
-    parts = PurePosixPath(name).parts
-    known = len(parts) == 1 or (len(parts) == 3 and parts[0] == RUNS)
-    if not known or ".." in parts or "\\" in name or PurePosixPath(name).is_absolute():
+    match name.split("/"):
+        case [part]:
+            known = part in (PLAN_FILE, CAMPAIGN_FILE, TABLE_FILE)
+        case [folder, *parts]:
+            known = folder == RUNS and len(parts) == 2 and all(map(is_name, parts))
+    if not known:
         raise InputError(f"{path}: has a file {name!r}, which no campaign has")
-    file = target.joinpath(*parts)
+    file = target / name
     file.parent.mkdir(parents=True, exist_ok=True)
     checksum = hashlib.sha256()
     with archive.open(name) as source, file.open("wb") as copy:
@@ -123,14 +168,15 @@ def _extract(path: Path, archive: zipfile.ZipFile, name: str, digest: str, targe
 
 
 def _check_runs(path: Path, campaign: Campaign) -> None:
-    """Every run must be whole, and every result the one that the manifest of its run tells of."""
-    runs = campaign.finished()
-    for name in sorted(
-        {folder.name for folder in (campaign.folder / RUNS).iterdir()} - {run.name for run in runs}
-    ):
-        raise InputError(f"{path}: the run {name} is incomplete, or not one of this campaign")
-    for run in runs:
-        for result in run.manifest.results:
-            digest = hashlib.sha256((run.folder / result.path).read_bytes()).hexdigest()
-            if digest != result.sha256:
-                raise InputError(f"{path}: {run.name}: {result.path} is not what its manifest tells of")
+    """Every run must be whole, with the results that its manifest tells of and nothing else."""
+    runs = {run.name: run for run in campaign.finished()}
+    for folder in sorted((campaign.folder / RUNS).iterdir()):
+        if folder.name not in runs:
+            raise InputError(
+                f"{path}: the run {folder.name} is incomplete, not what its manifest tells of, or not one of "
+                "this campaign"
+            )
+        told = {MANIFEST_FILE, *(result.path for result in runs[folder.name].manifest.results)}
+        for file in sorted(folder.iterdir()):
+            if file.name not in told:
+                raise InputError(f"{path}: {folder.name}: its manifest does not tell of {file.name}")

@@ -34,13 +34,14 @@ def digest_of_file(path: str | Path) -> str:
     """The SHA-256 of a file's bytes; it is computed again only when the file was touched."""
     try:
         status = Path(path).stat()
-        return _digest_of_version(Path(path), status.st_mtime_ns, status.st_size)
+        version = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return _digest_of_version(Path(path), version)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 @lru_cache(maxsize=1024)
-def _digest_of_version(path: Path, modified: int, size: int) -> str:
+def _digest_of_version(path: Path, version: tuple[int, ...]) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -9,8 +9,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
 
 from batsched_py.errors import InputError
+
+T = TypeVar("T")
+
+#: The largest JSON file that is read: far more than any campaign writes, far less than memory.
+LARGEST_JSON = 64 << 20
 
 
 @contextmanager
@@ -63,6 +71,36 @@ def write_file(path: Path, content: bytes) -> None:
         _sync(path.parent)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def read_json(path: Path, kind: type[T]) -> T:
+    """What a JSON file holds, whoever wrote it; a file that cannot be used is told of in one line."""
+    try:
+        with path.open("rb") as file:
+            return decode_json(file.read(LARGEST_JSON + 1), kind)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def decode_json(content: bytes, kind: type[T]) -> T:
+    """The value of a text that may be anything."""
+    if len(content) > LARGEST_JSON:
+        raise InputError(f"is larger than the {LARGEST_JSON >> 20} MiB that are read of such a file")
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not what a campaign writes: {error}") from None
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of one file or folder inside another, and shown on a terminal.
+
+    >>> [is_name(text) for text in ("kth_full_easy", "..", "a/b", "/etc", "", "a\\x1b[2J")]
+    [True, False, False, False, False, False]
+    """
+    return text not in ("", ".", "..") and text.isprintable() and not {"/", "\\"} & set(text)
 
 
 def _sync(path: Path) -> None:

@@ -15,6 +15,7 @@ from batsched_py.analysis.metrics import METRICS
 from batsched_py.analysis.plots.graphs import graph_statistics
 from batsched_py.analysis.plots.runs import read_run, recorded_run
 from batsched_py.analysis.report import Column, ListedRun, RecordedLog, Report, Row, Subject, write_report
+from batsched_py.campaign.comparison import compare
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.manifest import MANIFEST_FILE
 from batsched_py.campaign.simulate import METRICS_FILE, PREFIX
@@ -23,18 +24,28 @@ from batsched_py.campaign.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat,
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 from batsched_py.users import USERS
+from batsched_py.users.resample import Resample
 from batsched_py.users.think_time import ThinkTime
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sessions import Delimiter
 from batsched_py.workload.swf import SwfLog, read_swf, swf_to_workload
 
 
-def write_html(path: Path, campaign: Campaign, on_row: Callable[[int, int], None] | None = None) -> None:
-    """Write the page; of repetitions, which differ in their seed only, the first stands in the figures."""
+def write_html(
+    path: Path,
+    campaign: Campaign,
+    on_row: Callable[[int, int], None] | None = None,
+    trust: bool = False,
+) -> None:
+    """Write the page; of repetitions, which differ in their seed only, the first stands in the figures.
+
+    Code that a manifest names is executed only with ``trust``. Without it, no file outside the folder of a
+    campaign that was imported is read either.
+    """
     finished = campaign.finished()
     if not finished:
         raise InputError(f"{campaign.folder}: no run is finished, so there is nothing to report")
-    logs = _recorded_logs(finished)
+    logs = _recorded_logs(finished) if trust or not campaign.is_imported else {}
     repetitions: dict[tuple[tuple[str, str], ...], list[FinishedRun]] = {}
     for run in finished:
         choices = tuple((axis, choice) for axis, choice in run.axes.items() if axis != "seed")
@@ -46,7 +57,7 @@ def write_html(path: Path, campaign: Campaign, on_row: Callable[[int, int], None
             runs[0].name,
             dict(choices),
             {name: _cell(name, runs) for name in names},
-            partial(_subject, runs[0], logs.get(runs[0].axes["log"])),
+            partial(_subject, runs[0], logs.get(runs[0].axes["log"]), trust),
         )
         for choices, runs in repetitions.items()
     ]
@@ -59,7 +70,7 @@ def write_html(path: Path, campaign: Campaign, on_row: Callable[[int, int], None
             RecordedLog(name, Subject(recorded_run(each.log), each.log)) for name, each in logs.items()
         ],
         runs=[*(_listed(path, run) for run in finished), *_failed(campaign)],
-        note=_note(campaign, finished, logs),
+        note=_note(campaign, finished, logs, trust),
     )
     write_report(path, report, on_row)
 
@@ -89,9 +100,10 @@ def _recorded_logs(runs: Sequence[FinishedRun]) -> dict[str, _Recorded]:
     """
     logs = {}
     for name, run in {run.axes["log"]: run for run in runs}.items():
-        path, *others = map(Path, run.manifest.experiment.scenario.workloads.files)
-        if others:
+        files = run.manifest.experiment.scenario.workloads.files
+        if len(files) != 1:
             continue
+        path = Path(files[0])
         digests = {file.path: file.sha256 for file in run.manifest.inputs}
         is_swf = path.name.lower().endswith((".swf", ".swf.gz"))
         if is_swf and path.is_file() and digest_of_file(path) == digests.get(str(path)):
@@ -99,21 +111,27 @@ def _recorded_logs(runs: Sequence[FinishedRun]) -> dict[str, _Recorded]:
     return logs
 
 
-def _subject(run: FinishedRun, recorded: _Recorded | None) -> Subject | None:
+def _subject(run: FinishedRun, recorded: _Recorded | None, trust: bool) -> Subject | None:
     """What is drawn of a run; nothing when all its jobs were rejected."""
     if run.metrics.get("nb_jobs_finished") == 0:
         return None
     schedule = read_run(run.jobs_file, run.name)
-    if recorded is None:
+    if recorded is None or _is_population(run.manifest.experiment):
         return Subject(schedule)
-    rule = _delimiter(run.manifest.experiment)
+    rule = _delimiter(run.manifest.experiment, trust)
     return Subject(schedule, recorded.log, None if rule is None else recorded.session_graphs(rule))
 
 
-def _delimiter(experiment: Experiment) -> str | None:
-    """How the users' sessions are cut, if they have any."""
+def _is_population(experiment: Experiment) -> bool:
+    """Whether the jobs of a run are not those of the log, but of users made of the log's."""
     users = experiment.actors.users
-    if users is None:
+    return users is not None and users.file is None and issubclass(USERS.find(users.name), Resample)
+
+
+def _delimiter(experiment: Experiment, trust: bool) -> str | None:
+    """How the users' sessions are cut, if they have any and may be asked."""
+    users = experiment.actors.users
+    if users is None or not (trust or users.file is None):
         return None
     behaviour = USERS.create(users.name, users.options)
     return behaviour.sessions if isinstance(behaviour, ThinkTime) else None
@@ -145,7 +163,7 @@ def _failed(campaign: Campaign) -> list[ListedRun]:
     return [ListedRun(name, {}, f"failed: {each.message}") for name, each in campaign.failures.items()]
 
 
-def _note(campaign: Campaign, finished: Sequence[FinishedRun], known: Collection[str]) -> str:
+def _note(campaign: Campaign, finished: Sequence[FinishedRun], known: Collection[str], trust: bool) -> str:
     """What a reader should know first."""
     parts = [f"{len(finished)} of {len(campaign.wanted.runs)} runs are finished."]
     unknown = [log for log in dict.fromkeys(run.axes["log"] for run in finished) if log not in known]
@@ -154,4 +172,11 @@ def _note(campaign: Campaign, finished: Sequence[FinishedRun], known: Collection
             f"Not drawn, for want of the log {', '.join(unknown)}: what was recorded, submissions by "
             "week and hour, session graphs."
         )
+    parts += map(str, compare(finished, campaign.wanted.metrics))
+    rules = dict.fromkeys(run.manifest.experiment.scenario.workloads.walltime_rule for run in finished)
+    parts.append(f"Walltimes: {'; '.join(rules)}.")
+    behaviours = [run.manifest.experiment.actors.users for run in finished]
+    untrusted = sorted({each.file for each in behaviours if each is not None and each.file is not None})
+    if untrusted and not trust:
+        parts.append(f"Session graphs of {', '.join(untrusted)} need --trust, for they execute that code.")
     return " ".join(parts)

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 import batsched_py
+from batsched_py.campaign.folders import read_json
 from batsched_py.experiment import Experiment
 
 MANIFEST_FILE = "manifest.json"
@@ -54,7 +55,7 @@ class Manifest(Struct, frozen=True):
     @classmethod
     def read(cls, folder: Path) -> Manifest:
         """The manifest in the folder of a run."""
-        return msgspec.json.decode((folder / MANIFEST_FILE).read_bytes(), type=cls)
+        return read_json(folder / MANIFEST_FILE, cls)
 
     def write(self, folder: Path) -> None:
         """Put it into the folder of the run."""

@@ -19,6 +19,9 @@ DEFAULT_METRICS = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_sl
 #: What simulates when no other simulator is named.
 BUILT_IN = "built-in"
 
+#: What lies beside the plan of a campaign that came out of an archive, and says out of which.
+IMPORTED_FILE = "imported.json"
+
 
 class LogEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Logs or workload files that are played together, and how walltimes are made of them."""

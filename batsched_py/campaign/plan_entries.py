@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from batsched_py import __version__
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.plan import (
+    IMPORTED_FILE,
     LogEntry,
     MissingLog,
     PlatformEntry,
@@ -100,9 +101,10 @@ def _machine(platform: PlatformEntry) -> Machine:
 class Entries:
     """Reads the entries of one plan; what they name is looked for beside it."""
 
-    def __init__(self, plan: PlanText, log_folders: Sequence[Path]) -> None:
+    def __init__(self, plan: PlanText, log_folders: Sequence[Path], trust: bool = False) -> None:
         self._plan = plan
         self._folder = plan.file.resolve().parent
+        self._trusted = trust or not (self._folder / IMPORTED_FILE).exists()
         self._log_folders = log_folders
         self.missing: dict[Path, MissingLog] = {}
         """Logs that are not there, but can be had."""
@@ -207,7 +209,10 @@ class Entries:
 
     def _choice(self, path: KeyPath, entry: PluginEntry) -> Choice:
         name = str(path[-1]) if entry.name is None else entry.name
-        return Choice(name, _as_texts(entry.options)).renamed(self._beside)
+        choice = Choice(name, _as_texts(entry.options)).renamed(self._beside)
+        if choice.file is not None and not self._trusted:
+            self._plan.fail(path, f"this plan was imported; to execute {choice.file}, give --trust")
+        return choice
 
     def _leaves_seed_open(self, path: KeyPath, choice: Choice, registry: Registry[Any]) -> bool:
         """Whether what is chosen has an option ``seed`` that is not set; to be asked, it must exist."""

@@ -46,6 +46,9 @@ from batsched_py.campaign.plan import AXES, DEFAULT_METRICS, Exclusion, Plan, Pl
 from batsched_py.campaign.plan_entries import Entries, as_list, compose
 from batsched_py.campaign.plan_text import PlanText
 
+#: How many runs a plan may ask for.
+MOST_RUNS = 100_000
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
@@ -64,18 +67,21 @@ class _File(Struct, forbid_unknown_fields=True):
     repetitions: int | None = None
 
 
-def read_plan(file: str | Path, log_folders: Sequence[Path] = ()) -> Plan:
-    """Read a plan; a log that is not beside it is looked for in ``log_folders``."""
-    return _Reader(PlanText(Path(file)), log_folders).plan()
+def read_plan(file: str | Path, log_folders: Sequence[Path] = (), trust: bool = False) -> Plan:
+    """Read a plan; a log that is not beside it is looked for in ``log_folders``.
+
+    Code that a plan names is loaded; that of an imported plan, with ``trust`` only.
+    """
+    return _Reader(PlanText(Path(file)), log_folders, trust).plan()
 
 
 class _Reader:
     """Reads one plan."""
 
-    def __init__(self, text: PlanText, log_folders: Sequence[Path]) -> None:
+    def __init__(self, text: PlanText, log_folders: Sequence[Path], trust: bool) -> None:
         self._text = text
         self._fail = text.fail
-        self._entries = Entries(text, log_folders)
+        self._entries = Entries(text, log_folders, trust)
 
     def plan(self) -> Plan:
         """The plan, or the first mistake in it."""
@@ -116,6 +122,9 @@ class _Reader:
             if users and players.are_of_pybatsim:
                 self._fail(("schedulers", name), "a scheduler of PyBatsim decides without [users]")
         seeds = self._seeds(content)
+        size = len(logs) * len(platforms) * len(schedulers) * max(1, len(users)) * max(1, len(seeds))
+        if size > MOST_RUNS:
+            self._fail((), f"asks for {size} runs; {MOST_RUNS} are the most")
         seeded = False
         for log, platform, scheduler, who in product(logs, platforms, schedulers, users or [None]):
             axes = {"log": log, "platform": platform, "scheduler": scheduler}
@@ -152,6 +161,8 @@ class _Reader:
             self._fail(("repetitions",), "seeds are given too; give one of the two")
         if content.repetitions is not None and content.repetitions < 1:
             self._fail(("repetitions",), "must be at least 1")
+        if content.repetitions is not None and content.repetitions > MOST_RUNS:
+            self._fail(("repetitions",), f"must be at most {MOST_RUNS}")
         if content.seeds is not None and len(set(content.seeds)) != len(content.seeds):
             self._fail(("seeds",), "a seed is given twice")
         return content.seeds or list(range(1, (content.repetitions or 0) + 1))

@@ -18,6 +18,9 @@ from batsched_py.errors import InputError
 
 _AT = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<place>.*)`)?$", re.DOTALL)
 
+#: How many characters a plan may have; the paper's has a thousand.
+LONGEST = 1 << 20
+
 Entry = TypeVar("Entry", bound=Struct)
 
 
@@ -27,14 +30,17 @@ class PlanText:
     def __init__(self, file: Path) -> None:
         self.file = file
         try:
-            self.text = file.read_text(encoding="utf-8")
+            with file.open(encoding="utf-8") as stream:
+                self.text = stream.read(LONGEST + 1)
         except OSError as error:
             raise InputError(f"{file}: cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
             raise InputError(f"{file}: is not text in UTF-8") from None
+        if len(self.text) > LONGEST:
+            raise InputError(f"{file}: is longer than the {LONGEST} characters that a plan may have")
         try:
             self.content = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{file}: is not TOML: {error}") from None
 
     def fail(self, path: KeyPath, message: str) -> NoReturn:

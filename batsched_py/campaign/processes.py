@@ -127,13 +127,17 @@ def _work(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)
     Thread(target=_watch_parent, daemon=True).start()
-    with suppress(EOFError, OSError):
+    with suppress(EOFError, OSError, _Left):
         while True:
             pipe.send(execute(pipe.recv()))
 
 
+class _Left(BaseException):
+    """The worker was told to end; unlike :class:`SystemExit`, no policy can mean this."""
+
+
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    raise SystemExit
+    raise _Left
 
 
 def _watch_parent() -> None:

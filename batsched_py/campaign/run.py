@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct, field
 
 import batsched_py
+from batsched_py.blame import culprit
 from batsched_py.campaign.batsim import find_simulator
 from batsched_py.campaign.digest import digest_of_code, digest_of_file, identity
-from batsched_py.campaign.folders import publish, workspace
+from batsched_py.campaign.folders import is_name, publish, workspace
 from batsched_py.campaign.manifest import FileDigest, Manifest, host_facts, versions
 from batsched_py.campaign.plan import BUILT_IN
 from batsched_py.campaign.simulate import simulate_into
@@ -65,8 +64,7 @@ def execute(task: Task) -> Done:
         except BatschedError as error:
             failure = str(error)
         except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            failure = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+            failure = f"{type(error).__name__}: {error} ({culprit(error)})"
     return Done(task.run, time.perf_counter() - began, failure, warnings)
 
 
@@ -92,13 +90,14 @@ def run_identity(experiment: Experiment, simulator: str) -> str:
 
 
 def is_finished(folder: Path, identity: str) -> bool:
-    """Whether a folder holds a whole run of this identity."""
+    """Whether a folder holds a whole run of this identity, each result as its manifest tells of it."""
     try:
         manifest = Manifest.read(folder)
         return manifest.identity == identity and all(
-            (folder / result.path).stat().st_size == result.size for result in manifest.results
+            is_name(result.path) and digest_of_file(folder / result.path) == result.sha256
+            for result in manifest.results
         )
-    except (OSError, msgspec.DecodeError):
+    except InputError:
         return False
 
 

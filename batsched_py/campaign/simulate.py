@@ -13,6 +13,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from batsched_py.blame import culprit
+from batsched_py.campaign.alarm import OutOfTime, alarm
 from batsched_py.campaign.batsim import Simulator, SimulatorFailed, run_batsim
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.experiment import Experiment, Workloads
@@ -35,7 +37,15 @@ def simulate_into(
     prefix = folder / PREFIX
     if simulator is None:
         batsim, process = sides(experiment, workloads, str(prefix))
-        simulate(batsim, process, _watch(time_limit))
+        try:
+            with alarm(time_limit):
+                simulate(batsim, process, _watch(time_limit))
+        except OutOfTime as late:
+            scheduler = experiment.actors.scheduler.name
+            raise SimulatorFailed(
+                f"not finished after {time_limit:g} s, the time limit; "
+                f"scheduler {scheduler!r} ({culprit(late)})"
+            ) from None
     else:
         run_batsim(simulator, experiment, workloads, prefix, time_limit)
     simulated = time.perf_counter()
@@ -73,7 +83,7 @@ def _metrics(jobs_file: str) -> bytes:
 
 
 def _watch(time_limit: float | None) -> Callable[[], None] | None:
-    """Something to call after each message, which stops a simulation that takes too long."""
+    """Something to call after each message, which stops a simulation that takes too long in any thread."""
     if time_limit is None:
         return None
     end = time.monotonic() + time_limit

@@ -63,3 +63,29 @@ def t_quantile(probability: float, freedom: int) -> float:
         else:
             high = middle
     return tan(high) * sqrt(freedom) if high < pi / 2 else inf
+
+
+class Paired(Struct, frozen=True):
+    """Two things measured under the same conditions, several times."""
+
+    difference: Estimate
+    """Of the first from the second."""
+    confidence: float
+    """That the true mean difference has the sign of the measured one, by Student's t-test for pairs."""
+    nb_pairs: int
+
+    @classmethod
+    def of(cls, first: Sequence[float], second: Sequence[float]) -> Paired:
+        """Compare values pair by pair; there must be two pairs or more.
+
+        >>> Paired.of([3, 5, 4], [1, 2, 3]).confidence > 0.95
+        True
+        """
+        differences = [one - two for one, two in zip(first, second, strict=True)]
+        estimate, spread = Estimate.of(differences), stdev(differences)
+        if spread:
+            t = abs(estimate.mean) / (spread / sqrt(len(differences)))
+            confidence = t_distribution(t, len(differences) - 1)
+        else:
+            confidence = 1.0 if estimate.mean else 0.5
+        return cls(estimate, confidence, len(differences))

@@ -7,6 +7,7 @@
     DIR/runs/NAME/           a finished run: manifest.json, metrics.json and Batsim's files out_*.csv
     DIR/failures/NAME.json   why a run failed when it was last tried
     DIR/metrics.csv          a row for each finished run
+    DIR/imported.json        where the campaign came from, if others made it
     DIR/work/                what is under way; nothing there matters to a reader
 """
 
@@ -26,9 +27,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct, field
 
-from batsched_py.campaign.folders import write_file
+from batsched_py.campaign.folders import is_name, read_json, write_file
 from batsched_py.campaign.manifest import Manifest
-from batsched_py.campaign.plan import BUILT_IN
+from batsched_py.campaign.plan import BUILT_IN, IMPORTED_FILE
 from batsched_py.campaign.run import RUNS, WORK, is_finished
 from batsched_py.campaign.simulate import METRICS_FILE, PREFIX
 from batsched_py.errors import InputError
@@ -114,11 +115,19 @@ class Campaign:
         """The campaign that was last run in a folder."""
         folder = Path(folder)
         try:
-            wanted = msgspec.json.decode((folder / CAMPAIGN_FILE).read_bytes(), type=Wanted)
-            return cls(folder, wanted, (folder / PLAN_FILE).read_text(encoding="utf-8"))
-        except (OSError, msgspec.DecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise InputError(f"{folder}: there is no campaign in this folder: {reason}") from None
+            wanted = read_json(folder / CAMPAIGN_FILE, Wanted)
+            plan = (folder / PLAN_FILE).read_text(encoding="utf-8")
+        except (InputError, OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{folder}: there is no campaign in this folder: {error}") from None
+        for run in wanted.runs:
+            if not (is_name(run.name) and "log" in run.axes and all(map(str.isprintable, run.axes.values()))):
+                raise InputError(f"{folder / CAMPAIGN_FILE}: no campaign has such a run: {run.name!r}")
+        return cls(folder, wanted, plan)
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether others made it: then nothing that it names is read or executed unless it is trusted."""
+        return (self.folder / IMPORTED_FILE).exists()
 
     def write(self) -> None:
         """Put down what the campaign is to become."""
@@ -160,9 +169,8 @@ class Campaign:
         """The failures of the runs as they are wanted, by name."""
         found = {}
         for run in self.wanted.runs:
-            with suppress(OSError, msgspec.DecodeError):
-                content = self._failure_file(run.name).read_bytes()
-                failure = msgspec.json.decode(content, type=Failure)
+            with suppress(InputError):
+                failure = read_json(self._failure_file(run.name), Failure)
                 if failure.identity == run.identity:
                     found[run.name] = failure
         return found
@@ -185,9 +193,7 @@ class Campaign:
         for run in self.wanted.runs:
             folder = self.folder / RUNS / run.name
             if is_finished(folder, run.identity):
-                metrics = msgspec.json.decode(
-                    (folder / METRICS_FILE).read_bytes(), type=dict[str, float | None]
-                )
+                metrics = read_json(folder / METRICS_FILE, dict[str, float | None])
                 runs.append(FinishedRun(run.name, run.axes, folder, Manifest.read(folder), metrics))
         return runs
 

@@ -12,7 +12,7 @@ from batsched_py.campaign.store import Campaign, FinishedRun
 
 #: Of these metrics more is better; of these neither is; of all others less is.
 HIGHER_IS_BETTER = frozenset({"utilization", "throughput", "nb_jobs_finished", "nb_jobs_success"})
-NEUTRAL = frozenset({"nb_jobs"})
+NEUTRAL = frozenset({"nb_jobs", "nb_jobs_put_off", "nb_jobs_on_fewer_hosts", "nb_jobs_doing_less"})
 
 #: More than so many decimals are never shown.
 MOST_DECIMALS = 4

@@ -16,6 +16,7 @@ from batsched_py.campaign.plan import BUILT_IN, MissingLog, Plan
 from batsched_py.cli.options import SECONDS
 from batsched_py.cli.progress import waiting
 from batsched_py.errors import InputError
+from batsched_py.protocol.shown import harmless
 
 if TYPE_CHECKING:
     from batsched_py.campaign.conduct import Executor
@@ -41,6 +42,12 @@ logs_option = click.option(
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     multiple=True,
     help="Where to look for logs that are not beside the plan; may be given several times.",
+)
+trust_option = click.option(
+    "--trust",
+    is_flag=True,
+    help="Load the policies and users that others' results or their plan name, and the logs: this executes "
+    "their code.",
 )
 simulator_option = click.option(
     "--simulator",
@@ -70,11 +77,12 @@ def command() -> None:
 @command.command("plan")
 @plan_argument
 @logs_option
-def plan_command(plan_file: Path, log_folders: Sequence[Path]) -> None:
+@trust_option
+def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> None:
     """List the runs of a plan, after checking it."""
     from batsched_py.campaign.plan_file import read_plan
 
-    plan = read_plan(plan_file, log_folders)
+    plan = read_plan(plan_file, log_folders, trust)
     for run in plan.runs:
         click.echo(run.name)
     for log in plan.missing:
@@ -113,6 +121,7 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path]) -> None:
     help="Give a run up after S seconds.  [default: never; with another simulator, one hour]",
 )
 @click.option("--only", metavar="RUN", multiple=True, help="Do this run only; may be given several times.")
+@trust_option
 @click.pass_context
 def run_command(
     ctx: click.Context,
@@ -126,6 +135,7 @@ def run_command(
     simulator: str,
     time_limit: float | None,
     only: Sequence[str],
+    trust: bool,
 ) -> None:
     """Do the runs of a plan that are not done yet.
 
@@ -145,7 +155,7 @@ def run_command(
     from batsched_py.cli.campaign_view import print_tables, with_progress
 
     where = _executor(executor, address, workers)
-    plan = _complete(plan_file, log_folders, yes)
+    plan = _complete(plan_file, log_folders, yes, trust)
     conductor = Conductor(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
     campaign = conductor.campaign()
     tasks = conductor.tasks(campaign, only)
@@ -156,7 +166,7 @@ def run_command(
         if done.failure is not None
     ]
     for done in failed:
-        click.echo(f"batsched-py: {done.run} failed: {' '.join(str(done.failure).split())}", err=True)
+        click.echo(f"batsched-py: {done.run} failed: {harmless(str(done.failure))}", err=True)
     if failed:
         click.echo(f"batsched-py: error: {len(failed)} of {len(tasks)} runs failed", err=True)
         ctx.exit(1)
@@ -168,7 +178,10 @@ def run_command(
 @folder_option
 @logs_option
 @simulator_option
-def status_command(plan_file: Path, folder: Path | None, log_folders: Sequence[Path], simulator: str) -> None:
+@trust_option
+def status_command(
+    plan_file: Path, folder: Path | None, log_folders: Sequence[Path], simulator: str, trust: bool
+) -> None:
     """Say which runs of a plan are done, stale, failed or missing.
 
     A stale run was finished with other inputs, options or code than it would have now.
@@ -177,7 +190,7 @@ def status_command(plan_file: Path, folder: Path | None, log_folders: Sequence[P
     from batsched_py.campaign.plan_file import read_plan
     from batsched_py.campaign.store import State
 
-    plan = read_plan(plan_file, log_folders)
+    plan = read_plan(plan_file, log_folders, trust)
     if plan.missing:
         raise InputError(f"{plan.missing[0].path.name} is not here; say where it is by --logs DIR")
     if plan.unmade:
@@ -185,7 +198,7 @@ def status_command(plan_file: Path, folder: Path | None, log_folders: Sequence[P
     campaign = Conductor(plan, folder or _default_folder(plan, simulator), simulator).campaign()
     states = {run.name: campaign.state(run) for run in campaign.wanted.runs}
     for name, state in states.items():
-        failure = campaign.failures[name].message if state is State.FAILED else ""
+        failure = harmless(campaign.failures[name].message) if state is State.FAILED else ""
         click.echo(f"{state:8}{name}{': ' * bool(failure)}{failure}")
     counts = Counter(states.values())
     click.echo(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
@@ -214,7 +227,8 @@ def show_command(place: Path, run: str) -> None:
     help="Write a page with tables and figures (.html), tables as Markdown (.md) or LaTeX (.tex), or all "
     "metrics of all runs as data (.csv or .parquet); may be given several times.",
 )
-def report_command(place: Path, files: Sequence[Path]) -> None:
+@trust_option
+def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     """Make tables and figures of the results of a campaign.
 
     The page needs neither the network nor other files: it has the results, figures to zoom into, Gantt charts
@@ -228,17 +242,19 @@ def report_command(place: Path, files: Sequence[Path]) -> None:
       batsched-py campaign report out/sample -o out/sample/report.html
       batsched-py campaign report plans/sample.toml -o results.tex -o results.parquet
     """
+    from batsched_py.campaign.comparison import compare, comparisons_markdown
     from batsched_py.campaign.tables import latex, markdown, result_tables
     from batsched_py.cli.campaign_view import print_tables, write_page
 
-    campaign = _open(place)
+    campaign = _open(place, trust)
     tables = result_tables(campaign)
+    compared = comparisons_markdown(list(compare(campaign.finished(), campaign.wanted.metrics)))
     for file in files:
         match file.suffix:
             case ".html":
-                write_page(file, campaign)
+                write_page(file, campaign, trust)
             case ".md":
-                _write(file, markdown(tables))
+                _write(file, markdown(tables) + compared)
             case ".tex":
                 _write(file, latex(tables))
             case ".csv" | ".parquet":
@@ -247,6 +263,7 @@ def report_command(place: Path, files: Sequence[Path]) -> None:
                 raise InputError(f"{file}: a report is written as .html, .md, .tex, .csv or .parquet")
     if not files:
         print_tables(tables)
+        click.echo(compared, nl=False)
 
 
 @command.command("export")
@@ -267,7 +284,11 @@ def export_command(place: Path, archive: Path) -> None:
 @click.argument("archive", metavar="FILE.zip", type=FILE)
 @click.argument("folder", metavar="DIR", type=FOLDER)
 def import_command(archive: Path, folder: Path) -> None:
-    """Check an exported campaign and unpack it into a new folder."""
+    """Check an exported campaign and unpack it into a new folder.
+
+    Nothing of it is executed, then or later: the policies and users that it names are loaded, and logs that
+    it names are read, by `campaign report --trust` or `campaign run --trust` only.
+    """
     from batsched_py.campaign.archive import import_campaign
 
     campaign = import_campaign(archive, folder)
@@ -288,13 +309,13 @@ def _executor(kind: str, address: str | None, workers: int | None) -> Executor:
     return Processes(workers) if kind == "processes" else BatchSystem(kind, workers or usable_cores())
 
 
-def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool) -> Plan:
+def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool, trust: bool) -> Plan:
     """The plan, after missing logs were downloaded if the user agrees, and others were made."""
     from batsched_py.campaign.fetch import fetch
     from batsched_py.campaign.make import make
     from batsched_py.campaign.plan_file import read_plan
 
-    plan = read_plan(plan_file, log_folders)
+    plan = read_plan(plan_file, log_folders, trust)
     for log in plan.missing:
         if not (yes or _agrees(log)):
             raise InputError(
@@ -304,7 +325,7 @@ def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool) -> Plan:
     for unmade in plan.unmade:
         with waiting(f"making {unmade.path.name}"):
             make(unmade.path, unmade.recipe)
-    return read_plan(plan_file, log_folders) if plan.missing or plan.unmade else plan
+    return read_plan(plan_file, log_folders, trust) if plan.missing or plan.unmade else plan
 
 
 def _agrees(log: MissingLog) -> bool:
@@ -317,13 +338,13 @@ def _default_folder(plan: Plan, simulator: str = BUILT_IN) -> Path:
     return Path("out") / (plan.name if simulator == BUILT_IN else f"{plan.name}-batsim")
 
 
-def _open(place: Path) -> Campaign:
+def _open(place: Path, trust: bool = False) -> Campaign:
     """The campaign in a folder, or in the usual folder of a plan."""
     from batsched_py.campaign.plan_file import read_plan
     from batsched_py.campaign.store import Campaign
 
     if place.suffix == ".toml" and place.is_file():
-        return Campaign.open(Path("out") / read_plan(place).name)
+        return Campaign.open(Path("out") / read_plan(place, trust=trust).name)
     return Campaign.open(place)
 
 

@@ -25,7 +25,7 @@ def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
             yield done
 
 
-def write_page(file: Path, campaign: Campaign) -> None:
+def write_page(file: Path, campaign: Campaign, trust: bool) -> None:
     """Write the report as a page, and show how far it is."""
     from batsched_py.campaign.html_report import write_html
 
@@ -36,7 +36,7 @@ def write_page(file: Path, campaign: Campaign) -> None:
         rows = done, total
 
     with shown("rows", lambda: rows):
-        write_html(file, campaign, on_row)
+        write_html(file, campaign, on_row, trust)
 
 
 def print_tables(tables: Sequence[ResultTable]) -> None:

@@ -14,6 +14,7 @@ import click
 
 from batsched_py import __version__
 from batsched_py.errors import BatschedError
+from batsched_py.protocol.shown import harmless
 
 
 class Failure(click.ClickException):
@@ -21,7 +22,7 @@ class Failure(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print one line."""
-        click.echo(f"batsched-py: {' '.join(self.message.split())}", file=file or sys.stderr)
+        click.echo(f"batsched-py: {harmless(self.message)}", file=file or sys.stderr)
 
 
 class Interrupted(Failure):
@@ -104,7 +105,7 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line for a record."""
-        return f"batsched-py: {record.levelname.lower()}: {' '.join(record.getMessage().split())}"
+        return f"batsched-py: {record.levelname.lower()}: {harmless(record.getMessage())}"
 
 
 def _show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:

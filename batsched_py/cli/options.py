@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -14,6 +14,7 @@ from batsched_py.cli.pairs import parse_pairs
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.protocol.events import Settings
+from batsched_py.workload.model import WalltimeRule
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -166,11 +167,12 @@ def workload_options(required: bool) -> Decorator[Any]:
         ),
         click.option(
             "--walltime",
-            type=click.Choice(["max", "requested"]),
+            type=click.Choice(get_args(WalltimeRule)),
             default=Workloads().walltime,
             show_default=True,
-            help="Walltime of the jobs of an SWF log: the larger one of the requested time and a "
-            "multiple of the run time, or the requested time alone.",
+            help="Walltime of the jobs of an SWF log: the requested time, but never less than the run time, "
+            "so that none is killed; the larger one of the requested time and a multiple of the run time; "
+            "or the requested time alone.",
         ),
     )
 

@@ -72,6 +72,10 @@ class Overview(Struct, frozen=True):
     mean_waiting_time: float
     max_waiting_time: float
     mean_slowdown: float
+    mean_bounded_slowdown: float
+    """Jobs that ran for less than ten seconds count as if they ran so long."""
+    walltime: str
+    """By which rule the walltimes of logs were made."""
     utilization: float
     """The share of hosts and time, from 0 to the makespan, in which jobs ran."""
     consumed_joules: float | None
@@ -95,6 +99,8 @@ class Overview(Struct, frozen=True):
             mean_waiting_time=results.mean(results.sum_waiting),
             max_waiting_time=results.max_waiting,
             mean_slowdown=results.mean(results.sum_slowdown),
+            mean_bounded_slowdown=results.mean(results.sum_bounded_slowdown),
+            walltime=experiment.scenario.workloads.walltime_rule,
             utilization=_share(machines.seconds()[HostState.COMPUTING], machines.count * results.makespan),
             consumed_joules=results.consumed_joules if experiment.scenario.energy else None,
             files=batsim.outputs.files,
@@ -114,7 +120,8 @@ class Overview(Struct, frozen=True):
             ("makespan", duration(self.makespan)),
             ("mean wait", duration(self.mean_waiting_time)),
             ("max wait", duration(self.max_waiting_time)),
-            ("mean slowdown", f"{self.mean_slowdown:.2f}"),
+            ("mean bounded slowdown (10 s)", f"{self.mean_bounded_slowdown:.2f}"),
+            ("walltime", self.walltime),
             ("utilization", f"{self.utilization:.1%}"),
             *([] if joules is None else [("energy", energy(joules))]),
             *zip(chain(["files"], repeat("")), self.files, strict=False),

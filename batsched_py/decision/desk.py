@@ -107,7 +107,10 @@ class SubmissionDesk:
             decisions.append(ev.RegisterProfile(job.workload, name, submission.profile, time=now))
             if self._settings.profile_reuse:
                 self._known_profiles.add(key)
-        walltime = to_tick(job.walltime) if job.has_walltime else job.walltime
+        walltime = float(job.walltime)
+        if not walltime > 0:
+            raise RuleBroken(f"RegisterJob {job.id}: a walltime of {walltime:g} s makes no sense")
+        walltime = to_tick(walltime) if job.has_walltime else walltime
         job = structs.replace(job, submission_time=now, walltime=walltime, profile=name)
         decisions.append(ev.RegisterJob(job, time=now))
         if submission.note:

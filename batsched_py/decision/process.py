@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
+from math import isnan
 
+from batsched_py.blame import culprit
 from batsched_py.core import fastest
 from batsched_py.decision.desk import SubmissionDesk
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
@@ -67,11 +68,14 @@ class DecisionProcess:
             self._events,
         )
         if type(scheduler).estimate is not Scheduler.estimate:
-            ledger.estimate = scheduler.estimate
+            ledger.estimate = self._estimate
         if self.users or begins.settings.dynamic_jobs:
             self._desk = SubmissionDesk(self.users, begins, ledger)
         self._begun = True
-        self._ask(scheduler.begin)
+        try:
+            self._ask(scheduler.begin)
+        except RuleBroken as broken:
+            raise self._blame(broken) from None
 
     def hear_submission(self, job: Job, now: float) -> None:
         """A job was submitted."""
@@ -89,7 +93,10 @@ class DecisionProcess:
             return
         self._heard.append((ended, state, return_code, now))
         for listener in self._said.listeners:
-            listener(ended)
+            try:
+                listener(ended)
+            except (Exception, SystemExit) as error:
+                raise self._failed(error) from error
         if self._desk is not None:
             self._desk.job_ended(job_id, state, now)
 
@@ -135,7 +142,7 @@ class DecisionProcess:
         self._now = now
         if isinstance(error, RuleBroken):
             raise self._blame(error) from None
-        raise self._excuse(error) from error
+        raise self._failed(error) from error
 
     def _decide_with_users(self, desk: SubmissionDesk, now: float) -> list[Effect]:
         """Let users act and the scheduler decide, and again while what it decides makes users act at once.
@@ -171,23 +178,34 @@ class DecisionProcess:
             question(self._cluster)
         except RuleBroken:
             raise
-        except Exception as error:
-            raise self._excuse(error) from error
+        except (Exception, SystemExit) as error:
+            raise self._failed(error) from error
         if self._said.broken is not None:
             raise self._said.broken
         self._ledger.settle()
         self._heard.clear()
 
+    def _estimate(self, job: Job) -> float:
+        """How long the scheduler expects a job to run."""
+        try:
+            estimate = float(self.scheduler.estimate(job))
+        except (Exception, SystemExit) as error:
+            raise self._failed(error) from error
+        if isnan(estimate):
+            raise PolicyError(
+                f"scheduler {self.scheduler.name!r} expects job {job.id} to run for nan seconds"
+            )
+        return estimate
+
+    def _failed(self, error: BaseException) -> PolicyError:
+        return PolicyError(
+            f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
+            f"{type(error).__name__}: {error} ({culprit(error)})"
+        )
+
     def _take(self) -> list[Effect]:
         decisions, self._said.decisions = self._said.decisions, []
         return decisions
-
-    def _excuse(self, error: Exception) -> PolicyError:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        return PolicyError(
-            f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
-            f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
-        )
 
     def _blame(self, broken: RuleBroken) -> PolicyError:
         culprit = f"scheduler {self.scheduler.name!r}" + (" or a user" if self.users else "")

@@ -14,12 +14,12 @@ import io
 import json
 import logging
 import sys
-import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from batsched_py.blame import culprit
 from batsched_py.core import fastest
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
@@ -86,11 +86,10 @@ class PyBatsimProcess:
         try:
             with quietly():
                 answer = self._converse(said)
-        except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
+        except (Exception, SystemExit) as error:
             raise PolicyError(
                 f"scheduler {self._name!r} failed at time {request.now:g}: "
-                f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+                f"{type(error).__name__}: {error} ({culprit(error)})"
             ) from error
         try:
             reply = self._codec.decode_reply(answer)

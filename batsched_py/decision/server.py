@@ -1,7 +1,7 @@
 """The decision process behind a ZeroMQ socket, for a simulator in a process of its own.
 
 Batsim waits for each reply without a limit. So whatever goes wrong here, a request that was received is
-answered, with an empty reply if need be, before the error travels on to the caller.
+answered, by what makes the simulator stop and say why, before the error travels on to the caller.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from batsched_py.errors import PeerVanished, ProtocolError
 from batsched_py.protocol.dialect import Codec, Dialect
 from batsched_py.protocol.dialects import BATSIM4, spoken_in
 from batsched_py.protocol.events import Message, Settings, SimulationBegins
+from batsched_py.protocol.stop import stop
 from batsched_py.wire.sockets import AnsweringEnd
 
 _log = logging.getLogger(__name__)
@@ -60,9 +61,9 @@ class Server:
         self._now = 0.0
         try:
             self._converse(self._new_process())
-        except BaseException:
+        except BaseException as error:
             if self._too_early is None and self._end.owes_reply:
-                self._reply(Message(self._now, []))
+                self._reply(stop(self._now, str(error) or f"it was stopped by {type(error).__name__}"))
             raise
 
     def _converse(self, process: DecisionProcess | PyBatsimProcess) -> None:
@@ -73,13 +74,17 @@ class Server:
                 _log.info("the simulation ended at time %g", self._now)
                 return
             said = self._end.receive()
-            opens = self._keep_alive and self._codec.answer(said) is not None
+            opens = self._codec.answer(said) is not None
             if not opens:
                 request = self._read(said)
-                opens = self._keep_alive and _begins(request)
+                opens = _begins(request)
             if opens:
-                self._too_early = said
-                raise ProtocolError("SIMULATION_BEGINS came in the middle of a simulation")
+                self._too_early = said if self._keep_alive else None
+                advice = "" if self._keep_alive else "; start both sides again, or serve with --keep-alive"
+                raise ProtocolError(
+                    "SIMULATION_BEGINS came in the middle of a simulation: "
+                    f"the simulator before never said that it ended{advice}"
+                )
 
     def _first_request(self, needs: Settings) -> Message:
         """What opens a simulation. Who keeps alive waits for it without a limit."""

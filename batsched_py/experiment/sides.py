@@ -93,6 +93,8 @@ def new_batsim(
 
 def read_workloads(workloads: Workloads) -> list[Workload]:
     """The workloads in the files, named ``w0``, ``w1``, ... as Batsim does."""
+    if workloads.walltime != "max" and workloads.walltime_factor != Workloads().walltime_factor:
+        raise InputError("--walltime-factor is for --walltime max; give both, or none of them")
     return [
         read_workload(file, f"w{number}", workloads.walltime_factor, workloads.walltime)
         for number, file in enumerate(workloads.files)

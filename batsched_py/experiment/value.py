@@ -23,8 +23,22 @@ class Workloads(Struct, frozen=True, kw_only=True):
     """Logs and workload files that are played together, and how walltimes are made of the logs."""
 
     files: tuple[str, ...] = ()
-    walltime: WalltimeRule = "max"
+    walltime: WalltimeRule = "at-least-run-time"
     walltime_factor: float = 2.0
+    """Of the rule ``max``."""
+
+    @property
+    def walltime_rule(self) -> str:
+        """How walltimes are made of the logs, in words."""
+        if all(file.endswith(".json") for file in self.files):
+            return "as the workload says"
+        match self.walltime:
+            case "requested":
+                return "requested"
+            case "max":
+                return f"requested, at least {self.walltime_factor:g} x run time"
+            case "at-least-run-time":
+                return "requested, at least run time"
 
 
 class Machine(Struct, frozen=True, kw_only=True):

@@ -20,11 +20,17 @@ from msgspec import Raw, Struct, structs
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol.events import Event, Message, Unknown
 from batsched_py.protocol.shown import shown, shown_name
+from batsched_py.protocol.stop import STOP_MARK
 
 _log = logging.getLogger(__name__)
 
 #: A peer that invents names for ever shall not fill the log with them, nor the memory.
 MOST_LOGGED = 100
+
+#: A message longer than this is counted before it is read, and has no more events than that: those of a
+#: small one take ten times its room in memory.
+LONG_MESSAGE = 8 << 20
+MOST_EVENTS = 500_000
 
 _logged: set[str] = set()
 
@@ -127,6 +133,8 @@ class EventTable:
 
     def decode(self, text: bytes | str) -> Message:
         """Read a message; raise :class:`ProtocolError` with the event and the field that are wrong."""
+        if len(text) > LONG_MESSAGE:
+            _check_length(text)
         try:
             message = self._decoder.decode(text)
             events = []
@@ -155,10 +163,7 @@ class EventTable:
         return msgspec.json.Decoder(msgspec.defstruct("message", [("now", float), ("events", events)]))
 
     def _decode_with_care(self, text: bytes | str) -> Message:
-        try:
-            envelope = _envelope.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ProtocolError(f"not a message of Batsim's protocol: {_reason(error)}") from None
+        envelope = _open(text)
         return Message(envelope.now, [self._read(raw, index) for index, raw in enumerate(envelope.events)])
 
     def _read(self, raw: Raw, index: int) -> Event:
@@ -174,7 +179,8 @@ class EventTable:
 
     def _understand(self, kind: str, data: Raw) -> Event:
         if kind not in self._shapes:
-            _log_once(f"event type {shown_name(kind)} is not known; it is kept but not interpreted")
+            if not kind.startswith(STOP_MARK):
+                _log_once(f"event type {shown_name(kind)} is not known; it is kept but not interpreted")
             return Unknown(type=kind, data=msgspec.json.decode(data))
         shape = self._choose(kind, data)
         if issubclass(shape, OpenShape):
@@ -208,6 +214,18 @@ class EventTable:
             if kind in self._open:
                 return self._open[kind]
         raise ProtocolError(f"field `{field}`: expected {' or '.join(map(str, shapes))}, got {shown(tag)}")
+
+
+def _open(text: bytes | str) -> _Envelope:
+    try:
+        return _envelope.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProtocolError(f"not a message of Batsim's protocol: {_reason(error)}") from None
+
+
+def _check_length(text: bytes | str) -> None:
+    if (count := len(_open(text).events)) > MOST_EVENTS:
+        raise ProtocolError(f"a message has {count} events; {MOST_EVENTS} are the most")
 
 
 def _reason(error: Exception) -> str:

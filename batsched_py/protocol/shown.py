@@ -27,3 +27,15 @@ def shown_name(name: str) -> str:
     ('JOB_KILLED', "'a\\\\nb'")
     """
     return name if name.isprintable() and len(name) <= _LONGEST else shown(name)
+
+
+def harmless(text: str) -> str:
+    """A text in one line, in which nothing is left that a terminal obeys.
+
+    >>> harmless("two\\nlines, \\x1b[2J")
+    'two lines, \\\\x1b[2J'
+    """
+    words = " ".join(text.split())
+    if words.isprintable():
+        return words
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import inf
+from math import inf, isnan
 
 from msgspec import Struct, field
 
@@ -12,7 +12,15 @@ from batsched_py.ledger.ledger import Effect, Ledger, describe
 from batsched_py.ledger.queue import Condition, Floats, Score, Waiting
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.clock import TICK
-from batsched_py.protocol.events import CallMeLater, Event, KillJobs, RejectJob, SetHostsState, Settings
+from batsched_py.protocol.events import (
+    CallMeLater,
+    Event,
+    KillJobs,
+    RegisterJob,
+    RejectJob,
+    SetHostsState,
+    Settings,
+)
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.schedulers.availability import AvailabilityProfile
@@ -160,6 +168,9 @@ class Cluster:
 
     def expect(self, job: Job, run_time: float) -> None:
         """Expect a job, waiting or running, to run for so long in all."""
+        run_time = float(run_time)
+        if isnan(run_time):
+            raise self._broke(f"expect {job.id}", RuleBroken("nan is no run time"))
         self._ledger.quiet = False
         if job in self.queue:
             self.queue.expect(job, run_time)
@@ -199,6 +210,7 @@ class Cluster:
     def decide(self, decision: Event) -> None:
         """Say anything else that the protocol allows, such as a query, a note on a job or a message to it."""
         decision.time = self.now
+        _make_floats(decision)
         try:
             effect = self._ledger.decide(decision, self.now)
         except RuleBroken as broken:
@@ -212,3 +224,12 @@ class Cluster:
 
     def _scoring(self, order: Order) -> Score:
         return lambda waiting: order(waiting, self.now)
+
+
+def _make_floats(decision: Event) -> None:
+    """Times are floats from here on, whatever numbers the policy counts with."""
+    match decision:
+        case CallMeLater():
+            decision.at = float(decision.at)
+        case RegisterJob(job=job):
+            job.submission_time, job.walltime = float(job.submission_time), float(job.walltime)

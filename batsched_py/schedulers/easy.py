@@ -3,6 +3,11 @@
 D. Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995; A. Mu'alem and D. Feitelson, "Utilization,
 Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling",
 IEEE TPDS 12(6), 2001.
+
+Where several jobs are expected to end at the shadow time, the extra hosts are those that are left over once
+the head fits: running jobs are gone through in the order of their expected ends, those that end together in
+the order of their starts, and no further than to the one that makes the head fit. The textbook counts all
+that end then, and so backfills a little more; the tables that this package reproduces need it in this way.
 """
 
 from __future__ import annotations

@@ -12,6 +12,11 @@ from batsched_py.protocol.profiles import Parallel, Profile
 from batsched_py.simulator.runnable import as_registered, refusal
 from batsched_py.workload.model import Workload
 
+#: How deep profiles may be made of profiles, and of how many tasks they may be made in all: each takes time
+#: to simulate, even if it does no work.
+DEEPEST = 100
+MOST_TASKS = 10_000_000
+
 
 class Catalog(Registry):
     """A registry that also refuses what cannot be simulated here."""
@@ -29,9 +34,9 @@ class Catalog(Registry):
         for name, profile in workload.profiles.items():
             if (fault := self._fault(workload.name, name, profile)) is not None:
                 raise InputError(fault)
-        for name, profile in workload.profiles.items():
-            if profile.parts:
-                self._check_parts(workload.name, name, ())
+        sizes: dict[str, int] = {}
+        for name in workload.profiles:
+            self._measure(workload.name, name, (), sizes)
         if any(isinstance(profile, Parallel) for profile in workload.profiles.values()):
             for job in workload.jobs:
                 if (fault := self._misfit(job)) is not None:
@@ -41,15 +46,28 @@ class Catalog(Registry):
         fault = refusal(profile, self._ignore_communication)
         return None if fault is None else f"workload {workload!r}: profile {name!r} {fault}"
 
-    def _check_parts(self, workload: str, name: str, above: tuple[str, ...]) -> None:
+    def _measure(self, workload: str, name: str, above: tuple[str, ...], sizes: dict[str, int]) -> None:
+        """Find out of how many tasks a profile is made, and of its parts before; they must exist and end."""
+        if name in sizes:
+            return
+        profile = self.profiles[workload][name]
+        fault = None
         if name in above:
-            raise InputError(f"workload {workload!r}: profile {name!r} is part of itself")
-        for part in dict.fromkeys(self.profiles[workload][name].parts):
-            if part not in self.profiles[workload]:
-                raise InputError(
-                    f"workload {workload!r}: profile {name!r} uses {part!r}, which does not exist"
-                )
-            self._check_parts(workload, part, (*above, name))
+            fault = "is part of itself"
+        elif len(above) > DEEPEST:
+            fault = f"is a part of parts, more than {DEEPEST} deep"
+        else:
+            for part in dict.fromkeys(profile.parts):
+                if part not in self.profiles[workload]:
+                    fault = f"uses {part!r}, which does not exist"
+                    break
+                self._measure(workload, part, (*above, name), sizes)
+            else:
+                sizes[name] = getattr(profile, "repeat", 1) * sum(sizes[part] for part in profile.parts) or 1
+                if sizes[name] > MOST_TASKS:
+                    fault = f"is made of {sizes[name]} tasks; {MOST_TASKS} are the most"
+        if fault is not None:
+            raise InputError(f"workload {workload!r}: profile {name!r} {fault}")
 
     def _misfit(self, job: Job) -> str | None:
         """What is wrong between a job and its profile, if anything is."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 
+from batsched_py.errors import PeerFailed
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import Message, Settings
+from batsched_py.protocol.stop import reason_to_stop
 from batsched_py.wire.sockets import AskingEnd
 
 _log = logging.getLogger(__name__)
@@ -29,7 +31,10 @@ class RemoteProcess:
         """Send a request and wait for the reply to it; before the first, open the conversation."""
         if not self._open:
             self.open()
-        return self._codec.decode_reply(self._ask(self._codec.encode_request(request)))
+        reply = self._codec.decode_reply(self._ask(self._codec.encode_request(request)))
+        if (reason := reason_to_stop(reply)) is not None:
+            raise PeerFailed(f"the decision process failed: {reason}")
+        return reply
 
     def _ask(self, said: bytes) -> bytes:
         _log.debug("sending %s", said)

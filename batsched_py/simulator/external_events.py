@@ -30,7 +30,7 @@ def read_events(path: str | Path, forward_unknown: bool = False) -> list[Event]:
         if line.strip():
             try:
                 events.append(_read_event(line, forward_unknown))
-            except (ValueError, msgspec.DecodeError) as error:
+            except (ValueError, OverflowError, RecursionError) as error:
                 raise InputError(f"{path}, line {number}: {error}") from None
     return sorted(events, key=lambda event: (event.time, _ORDER.index(type(event))))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -36,6 +38,11 @@ UNMEASURED = "nan"
 #: Batsim gives a job that took no time this run time, so that its stretch is finite.
 LEAST_RUNTIME = 1e-5
 
+#: In the bounded slowdown, shorter jobs count as if they ran for so many seconds.
+SLOWDOWN_BOUND = 10.0
+
+#: What a cell of CSV may hold only between quotes.
+_TO_BE_QUOTED = re.compile(r'[",\r\n]')
 
 #: So many jobs are counted and written at a time.
 MANY = 1024
@@ -52,20 +59,33 @@ class OutputFile:
         self._part = path.with_name(path.name + ".part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: TextIO = self._part.open("w", encoding="utf-8", newline="")
+            self._file: TextIO = self._part.open("w", encoding="utf-8", errors="backslashreplace", newline="")
         except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror}") from None
-        self.write = self._file.write
+            raise self._blame(error) from None
         self.write(header)
+
+    def write(self, text: str) -> None:
+        """Add some lines."""
+        try:
+            self._file.write(text)
+        except OSError as error:
+            raise self._blame(error) from None
 
     def complete(self) -> None:
         """Give the file its name."""
-        self._file.close()
-        os.replace(self._part, self.path)
+        try:
+            self._file.close()
+            os.replace(self._part, self.path)
+        except OSError as error:
+            raise self._blame(error) from None
 
     def abandon(self) -> None:
         """Leave what was written in the ``.part`` file."""
-        self._file.close()
+        with suppress(OSError):
+            self._file.close()
+
+    def _blame(self, error: OSError) -> InputError:
+        return InputError(f"cannot write {self.path}: {error.strerror}")
 
 
 class Results:
@@ -79,6 +99,7 @@ class Results:
         self.sum_waiting = self.max_waiting = 0.0
         self.sum_turnaround = self.max_turnaround = 0.0
         self.sum_slowdown = self.max_slowdown = 0.0
+        self.sum_bounded_slowdown = 0.0
         self.consumed_joules = 0.0
         self.nb_grouped_switches = 0
         """Requests to change power states."""
@@ -89,13 +110,16 @@ class Results:
         """A job has ended; its row."""
         job, state, hosts, start, end, joules, metadata = ended
         workload, _, name = job.id.partition("!")
+        profile = job.profile
+        if _TO_BE_QUOTED.search(job.id) or _TO_BE_QUOTED.search(profile):
+            workload, name, profile = map(_quoted, (workload, name, profile))
         submission = job.submission_time
         walltime = job.walltime if job.walltime != inf else -1.0
         self.nb_jobs += 1
         if hosts is None:
             self.nb_rejected += 1
             return (
-                f"{name},{workload},{job.profile},{submission:.6f},{job.size},{walltime:.6f},0,REJECTED,"
+                f"{name},{workload},{profile},{submission:.6f},{job.size},{walltime:.6f},0,REJECTED,"
                 f',,,,,,,,"{metadata}"\n'
             )
         runtime = end - start or LEAST_RUNTIME
@@ -108,6 +132,7 @@ class Results:
         self.sum_waiting += waiting
         self.sum_turnaround += turnaround
         self.sum_slowdown += slowdown
+        self.sum_bounded_slowdown += max(1.0, turnaround / max(runtime, SLOWDOWN_BOUND))
         if finish > self.makespan:
             self.makespan = finish
         if waiting > self.max_waiting:
@@ -120,7 +145,7 @@ class Results:
         return (_WHOLE_ROW if whole and end > start else _FINISHED_ROW) % (
             name,
             workload,
-            job.profile,
+            profile,
             submission,
             job.size,
             walltime,
@@ -241,7 +266,8 @@ class Outputs:
 
     def abandon(self) -> None:
         """The simulation did not end well: what was written stays in ``.part`` files."""
-        self._flush()
+        with suppress(InputError):  # a full disk is no news by now
+            self._flush()
         for file in self._files:
             file.abandon()
 
@@ -277,6 +303,15 @@ class Outputs:
             "time_switching_on": seconds[HostState.SWITCHING_ON],
             "time_unavailable": seconds[HostState.UNAVAILABLE],
         }
+
+
+def _quoted(text: str) -> str:
+    """A cell of CSV.
+
+    >>> _quoted('a "b", c'), _quoted("17")
+    ('"a ""b"", c"', '17')
+    """
+    return '"{}"'.format(text.replace('"', '""')) if _TO_BE_QUOTED.search(text) else text
 
 
 def write_nowhere(text: str) -> None:

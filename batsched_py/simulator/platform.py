@@ -18,6 +18,9 @@ from batsched_py.protocol.jobs import Host
 from batsched_py.simulator.simgrid_xml import DeclaredHost, declared_hosts
 from batsched_py.workload.swf_text import LOG_SPEED
 
+#: The largest machine that is simulated; each host takes a kilobyte.
+MOST_HOSTS = 1 << 20
+
 
 class Role(StrEnum):
     """What a host is there for."""
@@ -110,6 +113,8 @@ class Platform(Struct):
         """``count`` equal hosts, ``speed`` times as fast as the machine on which a log was recorded."""
         if count < 1:
             raise InputError(f"a platform needs at least 1 host, not {count}")
+        if count > MOST_HOSTS:
+            raise InputError(f"a platform has at most {MOST_HOSTS} hosts, not {count}")
         if not 0 < speed < float("inf"):
             raise InputError(f"the speed of hosts must be a positive number, not {speed}")
         pstate = PowerState(speed * LOG_SPEED)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
-from math import inf
+from math import inf, isnan
 from typing import NoReturn
 
 from msgspec import Struct
 
+from batsched_py.blame import culprit
 from batsched_py.errors import PolicyError
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.jobs import Job, JobState
@@ -82,7 +82,7 @@ class Broker:
             client = self._clients[number]
             try:
                 done = client.user.submit(max(now, client.user.next_time()))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 _blame(client.user, error, now)
             for action in done:
                 if isinstance(action, Submission):
@@ -116,7 +116,7 @@ class Broker:
             return
         try:
             user.job_started(job, now)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             _blame(user, error, now)
         self._ask(number, now)
 
@@ -130,7 +130,7 @@ class Broker:
         client.nb_outstanding -= 1
         try:
             client.user.job_ended(job, state, now)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             _blame(client.user, error, now)
         self._ask(number, now)
 
@@ -152,8 +152,10 @@ class Broker:
         client = self._clients[number]
         try:
             time = float(client.user.next_time())
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             _blame(client.user, error, now)
+        if isnan(time) or time == -inf:
+            raise PolicyError(f"user {client.user.name} wants to submit at time {time:g}, which never comes")
         if time != inf:
             time = to_tick(time)
         if time != client.wanted:
@@ -189,10 +191,8 @@ class Broker:
         self._next_time = plan[0][0] if plan else inf
 
 
-def _blame(user: User, error: Exception, now: float) -> NoReturn:
+def _blame(user: User, error: BaseException, now: float) -> NoReturn:
     """Tell what a user raised as its fault."""
-    where = traceback.extract_tb(error.__traceback__)[-1]
     raise PolicyError(
-        f"user {user.name} failed at time {now:g}: {type(error).__name__}: {error} "
-        f"({where.filename}:{where.lineno})"
+        f"user {user.name} failed at time {now:g}: {type(error).__name__}: {error} ({culprit(error)})"
     ) from error

@@ -28,9 +28,10 @@ class OfNamedUsers(Behaviour):
 
     def users(self, workload: Workload) -> list[User]:
         """Those of :meth:`named_users`, and one for all jobs without a user, if these are kept."""
-        nameless = [place for place, job in enumerate(workload.jobs) if job.user is None]
-        if not nameless:
+        named = [place for place, job in enumerate(workload.jobs) if job.user is not None]
+        if len(named) == len(workload.jobs) or not (named or self.nameless == "rigid"):
             return self.named_users(workload)
+        nameless = [place for place, job in enumerate(workload.jobs) if job.user is None]
         if self.nameless == "rigid":
             from batsched_py.users.rigid import Rigid
 
@@ -43,7 +44,6 @@ class OfNamedUsers(Behaviour):
                 len(nameless),
                 len(workload.jobs),
             )
-        named = [place for place, job in enumerate(workload.jobs) if job.user is not None]
         return self.named_users(part_of(workload, named)) + others if named else others
 
     @abstractmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 from typing import Annotated, Literal
 from zlib import crc32
 
@@ -23,7 +23,7 @@ from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
 from batsched_py.users.of_one import EachUser, one_by_one
 from batsched_py.workload.model import Workload
 
-#: Into how many classes of equal size response times are divided.
+#: Into how many classes of about equal size response times are divided, at most; equal ones are in one class.
 CLASSES = 20
 
 
@@ -115,11 +115,11 @@ class Breaks(Struct, eq=False):
         lengths = thought[thought >= longest_thought]
         if not len(response):
             return cls(np.zeros(1), np.ones(1), lengths)
-        order = np.argsort(response, kind="stable")
-        parts = [part for part in np.array_split(order, CLASSES) if len(part)]
-        chances = [float((thought[part] < longest_thought).mean()) for part in parts]
-        falling = _never_growing(chances, [len(part) for part in parts])
-        return cls(np.array([float(response[part[0]]) for part in parts]), falling, lengths)
+        starts = np.unique(np.sort(response)[:: ceil(len(response) / CLASSES)])
+        place = np.searchsorted(starts, response, side="right") - 1
+        sizes = np.bincount(place, minlength=len(starts))
+        stayed = np.bincount(place, weights=thought < longest_thought, minlength=len(starts))
+        return cls(starts, _never_growing((stayed / sizes).tolist(), sizes.tolist()), lengths)
 
     def patience(self, mood: float, endured: float) -> float:
         """The response time at which a user leaves.
@@ -200,10 +200,12 @@ class PatientUser(User):
             self._mood = self._random.random()
         for submission in submissions:
             job_id = submission.job.id
+            patience = self._breaks.patience(self._mood, self._responses.get(job_id, 0.0))
+            submission.note = f"{submission.note} patience={patience:g}".strip()
             self._nb_to_come -= 1
             self._notes[job_id] = submission.note
             self._waiting[job_id] = None
-            self._too_long[job_id] = now + self._breaks.patience(self._mood, self._responses.get(job_id, 0.0))
+            self._too_long[job_id] = now + patience
 
     def _leave(self, job_id: str, now: float) -> list[Action]:
         """Go away because of a job."""

@@ -173,11 +173,10 @@ class Turnover:
                 stays.append(self._stay(stream, week, stream.first_week, random))
         return stays
 
-    def left(self, stay: Stay, last_week: int, week: int) -> None:
-        """Somebody has left in ``week``, after the last job was submitted in ``last_week``."""
+    def left(self, stay: Stay, week: int) -> None:
+        """Somebody has submitted the last job, in this week."""
         if stay.regular:
-            again = max(last_week + self._rest(stay.stream), week) + 1
-            self._come_again(again, stay.stream, stay.stream.first_week)
+            self._come_again(week + self._rest(stay.stream) + 1, stay.stream, stay.stream.first_week)
 
     def _rest(self, stream: Stream) -> int:
         return self._pool.nb_weeks - stream.nb_weeks if self._rules.rest is None else self._rules.rest

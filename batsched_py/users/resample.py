@@ -112,8 +112,9 @@ class PopulationUser(User):
         self._next_week = 0
         self._nb_jobs = 0
         self._stays: dict[str, Stay] = {}
-        self._last_week: dict[str, int] = {}
-        """For each who is there, the week of the last submission."""
+        """Who is there and has jobs to come."""
+        self._nb_to_come: dict[str, int] = {}
+        """How many."""
         self._present = Broker(on_leave=self._leave)
 
     def next_time(self) -> float:
@@ -130,8 +131,10 @@ class PopulationUser(User):
                 self._begin(stay, now)
         actions = self._present.actions(now)
         for action in actions:
-            if isinstance(action, Submission) and action.job.user is not None:
-                self._last_week[action.job.user] = self._next_week - 1
+            if isinstance(action, Submission) and action.job.user in self._nb_to_come:
+                self._nb_to_come[action.job.user] -= 1
+                if not self._nb_to_come[action.job.user]:
+                    self._end(action.job.user)
         return actions
 
     def _begin(self, stay: Stay, now: float) -> None:
@@ -148,14 +151,20 @@ class PopulationUser(User):
             jobs.append(replace(job, id=f"{job.workload}!{self._nb_jobs}", submission_time=time, extra=extra))
         finishes = part.finishes and [finish + stay.shift for finish in part.finishes]
         self._stays[stay.name] = stay
-        self._last_week[stay.name] = stay.week
+        self._nb_to_come[stay.name] = len(jobs)
         part = replace(part, name=stay.name, jobs=jobs, finishes=finishes)
         for user in self._behaviour.users(part):
             self._present.add(user, now)
 
     def _leave(self, user: User) -> None:
-        stay = self._stays.pop(user.name)
-        self._turnover.left(stay, self._last_week.pop(user.name), self._next_week - 1)
+        """Somebody will never act again, perhaps with jobs that are given up."""
+        if user.name in self._stays:
+            self._end(user.name)
+
+    def _end(self, name: str) -> None:
+        """All that somebody had to submit is submitted, whenever it ends."""
+        del self._nb_to_come[name]
+        self._turnover.left(self._stays.pop(name), self._next_week - 1)
 
     def job_started(self, job: Job, now: float) -> None:
         """Tell whose it is."""

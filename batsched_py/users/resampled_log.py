@@ -24,7 +24,7 @@ def unroll(turnover: Turnover, nb_weeks: int) -> list[Stay]:
             stays.append(stay)
             ends.setdefault(stay.last_week, []).append(stay)
         for stay in ends.pop(week, ()):
-            turnover.left(stay, week, week)
+            turnover.left(stay, week)
     return stays
 
 

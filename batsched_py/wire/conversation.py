@@ -72,7 +72,7 @@ def _read_line(path: Path, number: int, line: str) -> bytes:
     try:
         fields = json.loads(line)
         side, message = fields["from"], str.encode(fields["message"], "utf-8", "surrogateescape")
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
             f'{path}, line {number}: expected {{"from": "batsim" or "scheduler", "message": TEXT}}'
         ) from None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from batsched_py.errors import ProtocolError
+from batsched_py.errors import PeerVanished, ProtocolError
 from batsched_py.protocol.dialect import Codec, Dialect
 from batsched_py.protocol.dialects import spoken_in
 from batsched_py.protocol.events import SimulationEnds
+from batsched_py.protocol.stop import stop
 from batsched_py.wire.conversation import ConversationFile
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 
@@ -16,8 +17,9 @@ def record(
     """Pass each request of the simulator in front to the decision process behind, and each reply back.
 
     Nothing is changed or judged on its way, and each message is on file before it is passed on, so that the
-    file ends with whatever stopped the conversation. Returns the number of exchanges once the reply to the
-    end of the simulation has been passed on. Where no dialect is given, the first request tells.
+    file ends with whatever stopped the conversation. Where the decision process is silent, the simulator is
+    stopped with that reason, for otherwise it would wait for ever. Returns the number of exchanges once the
+    reply to the end of the simulation has been passed on. Where no dialect is given, the first request tells.
     """
     codec: Codec | None = None
     exchanges = 0
@@ -26,7 +28,11 @@ def record(
         request = front.receive()
         file.write("batsim", request)
         codec = codec or (dialect or spoken_in(request)).codec()
-        reply = back.ask(request)
+        try:
+            reply = back.ask(request)
+        except (ProtocolError, PeerVanished) as error:
+            front.send(codec.encode_reply(stop(0.0, str(error))))
+            raise
         file.write("scheduler", reply)
         front.send(reply)
         exchanges += 1

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterable
+from ipaddress import ip_address
 from itertools import repeat
 from math import ceil
 from types import TracebackType
@@ -18,6 +21,16 @@ LINGER = 1000
 #: How long to wait without looking up, in seconds: a Ctrl-C in the very moment in which a wait begins does
 #: not end that wait.
 SLICE = 0.2
+
+#: No message is larger, in bytes; a million jobs with a profile each begin a simulation with less.
+LARGEST = 256 << 20
+
+#: Beyond this, a connection is cut before anything is read.
+_CUT = 4 * LARGEST
+
+_PORT = re.compile(r"tcp://(?P<host>.*):(?P<port>[^:\]]*)")
+
+_log = logging.getLogger(__name__)
 
 
 class _End:
@@ -36,14 +49,18 @@ class _End:
         self._context = zmq.Context()
         self._socket = self._context.socket(self.kind)
         self._socket.linger = self.linger
+        self._socket.maxmsgsize = _CUT
+        self._socket.ipv6 = "[" in self.endpoint
         self._slices = 1 if self.timeout is None else ceil(self.timeout / SLICE)
         seconds = SLICE if self.timeout is None else self.timeout / self._slices
         self._socket.rcvtimeo = ceil(1000 * seconds)
         try:
+            self._check_port()
             self._open()
-        except zmq.ZMQError as error:
+        except (zmq.ZMQError, InputError) as error:
             self._context.destroy()
-            raise InputError(f"{self.endpoint} cannot be used: {error.strerror}") from None
+            reason = error.strerror if isinstance(error, zmq.ZMQError) else error
+            raise InputError(f"{self.endpoint} cannot be used: {reason}") from None
         return self
 
     def __exit__(
@@ -51,12 +68,22 @@ class _End:
     ) -> None:
         self._context.destroy()
 
+    def _check_port(self) -> None:
+        """ZeroMQ itself takes some of the numbers that are none for others."""
+        port = found["port"] if (found := _PORT.fullmatch(self.endpoint)) else "*"
+        if port != "*" and not (port.isascii() and port.isdigit() and int(port[:6]) <= 65535):
+            raise InputError(f"a port is a number up to 65535, not {port!r}")
+
     def _open(self) -> None:
         raise NotImplementedError
 
     def send(self, message: bytes) -> None:
         """Say something."""
-        self._socket.send(message)
+        raise NotImplementedError
+
+    def _listen(self) -> list[bytes] | None:
+        """The frames of the next message, or nothing if it was none; :class:`zmq.Again` when none came."""
+        raise NotImplementedError
 
     def receive(self, patiently: bool = False) -> bytes:
         """Wait for what the other end says; patiently means without the limit."""
@@ -65,15 +92,20 @@ class _End:
             slices = repeat(None, self._slices)
         for _ in slices:
             try:
-                message: bytes = self._socket.recv()
+                while (frames := self._listen()) is None:
+                    pass
             except zmq.Again:
                 continue
-            if self._socket.getsockopt(zmq.RCVMORE):
-                frames = 1 + len(self._socket.recv_multipart())
+            if len(frames) != 1:
                 raise ProtocolError(
-                    f"a message of the {self.peer} came in {frames} frames; the protocol sends each in one"
+                    f"a message of the {self.peer} came in {len(frames)} frames; "
+                    "the protocol sends each in one"
                 )
-            return message
+            if len(frames[0]) > LARGEST:
+                raise ProtocolError(
+                    f"a message of the {self.peer} has {len(frames[0])} bytes; {LARGEST} are the most"
+                )
+            return frames[0]
         raise PeerVanished(f"nothing came from the {self.peer} at {self.endpoint} for {self.timeout:g} s")
 
 
@@ -87,6 +119,13 @@ class AskingEnd(_End):
     def _open(self) -> None:
         self._socket.connect(self.endpoint)
 
+    def send(self, message: bytes) -> None:
+        """Say something."""
+        self._socket.send(message)
+
+    def _listen(self) -> list[bytes]:
+        return self._socket.recv_multipart()
+
     def ask(self, request: bytes) -> bytes:
         """Send a request and wait for the reply to it."""
         self.send(request)
@@ -94,17 +133,55 @@ class AskingEnd(_End):
 
 
 class AnsweringEnd(_End):
-    """Listens for a simulator, as a decision process does."""
+    """Listens for a simulator, as a decision process does.
 
-    kind = zmq.REP
+    It is not a REP socket, though it answers like one. That puts the envelope of a request into the pipe of
+    the one who asked while it is still reading it. Where somebody sends a frame without an envelope and
+    hangs up, that pipe is gone when the socket wants to take this back, and the socket then takes the
+    envelope of the next request for the rest of that message: the reply goes nowhere, and its simulator
+    waits for ever. So envelopes are read and written here, where what has none is dropped.
+    """
+
+    kind = zmq.ROUTER
     linger = LINGER
     peer = "simulator"
 
     def _open(self) -> None:
+        self._asker: bytes | None = None
         self._socket.bind(self.endpoint)
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        if _is_open_to_the_network(self.endpoint):
+            _log.warning(
+                "%s is open to the network: whoever reaches it can take part; "
+                "tcp://127.0.0.1:PORT is for this machine only",
+                self.endpoint,
+            )
+
+    def send(self, message: bytes) -> None:
+        """Answer the last request."""
+        assert self._asker is not None
+        self._socket.send_multipart([self._asker, b"", message])
+        self._asker = None
+
+    def _listen(self) -> list[bytes] | None:
+        asker, *frames = self._socket.recv_multipart()
+        if len(frames) < 2 or frames[0]:
+            _log.debug("a stranger at %s sent something that is no request", self.endpoint)
+            return None
+        self._asker = asker
+        return frames[1:]
 
     @property
     def owes_reply(self) -> bool:
         """Whether a request was received that has not been answered yet."""
-        return bool(int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLOUT)
+        return self._asker is not None
+
+
+def _is_open_to_the_network(endpoint: str) -> bool:
+    """Whether somebody on another machine can reach an endpoint.
+
+    >>> [_is_open_to_the_network(f"tcp://{host}:28000") for host in ("127.0.0.1", "[::1]", "0.0.0.0", "[::]")]
+    [False, False, True, True]
+    """
+    found = _PORT.fullmatch(endpoint)
+    return found is not None and not ip_address(found["host"].strip("[]").partition("%")[0]).is_loopback

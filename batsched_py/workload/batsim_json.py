@@ -36,7 +36,7 @@ def read_batsim_json(path: str | Path, name: str, dialect: Dialect | None = None
         content = msgspec.json.decode(Path(path).read_bytes(), type=_File)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not a Batsim workload: {error}") from None
     if content.nb_res < 1:
         raise InputError(f"{path}: field `nb_res`: must be positive, got {content.nb_res}")

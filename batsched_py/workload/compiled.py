@@ -9,38 +9,41 @@ from batsched_py._native import read_jobs
 from batsched_py.protocol.profiles import Homogeneous
 from batsched_py.workload.lines import read_lines
 from batsched_py.workload.model import WalltimeRule, Workload
-from batsched_py.workload.swf_text import LOG_SPEED, Comments, check_factor, machine_size
+from batsched_py.workload.swf_text import LOG_SPEED, check_factor, header_of, machine_size
+
+#: Jobs of a log with more bytes are made as they are submitted, so that memory stays flat.
+LARGE = 1 << 26
 
 _log = logging.getLogger(__name__)
 
-#: So many mebibytes a log may have whose jobs are all made at once, some hundred thousand of them.
-MOST_PIECES = 64
-
 
 def read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload | None:
-    """The workload of an SWF log, or nothing if there is anything to report about one of its lines.
-
-    Its jobs are made at once, so nothing too of a log that is too large for that.
-    """
+    """The workload of an SWF log, if it is not large and there is nothing to report about its lines."""
     check_factor(walltime_factor)
-    pieces = []
-    for piece in read_lines(path):
-        pieces.append(piece)
-        if len(pieces) > MOST_PIECES:
-            return None
-    found = read_jobs(b"".join(pieces), name, walltime_factor, walltime == "requested")
+    text = _text(path)
+    factor = walltime_factor if walltime == "max" else 1.0
+    found = None if text is None else read_jobs(text, name, factor, walltime == "requested")
     if found is None:
         return None
     jobs, run_times, finishes, comments, nb_unsized, nb_all = found
     if nb_unsized:
         _log.warning("%s: left out for want of processors: %d of %d jobs", path, nb_unsized, nb_all)
-    header = Comments(path)
-    header.read(b"\n".join(comments))
     return Workload(
         name=name,
         jobs=jobs,
         profiles={profile: Homogeneous(run_time * LOG_SPEED) for profile, run_time in run_times.items()},
-        nb_hosts=machine_size(header.by_key()),
+        nb_hosts=machine_size(header_of(comments)),
         path=str(path),
         finishes=finishes,
     )
+
+
+def _text(path: Path) -> bytes | None:
+    """The whole text, unless it is so large that its jobs had better be made one by one."""
+    pieces, size = [], 0
+    for piece in read_lines(path):
+        size += len(piece)
+        if size > LARGE:
+            return None
+        pieces.append(piece)
+    return b"".join(pieces)

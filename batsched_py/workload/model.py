@@ -13,8 +13,9 @@ from batsched_py.protocol.profiles import Profile
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: How the walltimes of jobs are made of a log: of the run times too, or of the requested times alone.
-WalltimeRule = Literal["max", "requested"]
+#: How the walltimes of jobs are made of a log: as requested, but never less than the run time; the larger one
+#: of the requested time and a multiple of the run time; or as requested alone.
+WalltimeRule = Literal["at-least-run-time", "max", "requested"]
 
 
 class Workload(Struct):

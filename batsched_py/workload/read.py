@@ -10,7 +10,10 @@ from batsched_py.workload.model import WalltimeRule, Workload
 
 
 def read_workload(
-    path: str | Path, name: str, walltime_factor: float = 2.0, walltime: WalltimeRule = "max"
+    path: str | Path,
+    name: str,
+    walltime_factor: float = 2.0,
+    walltime: WalltimeRule = "at-least-run-time",
 ) -> Workload:
     """Read an SWF log (``.swf``, ``.swf.gz``), a Batsim workload (``.json``) or a log of another known kind.
 
@@ -22,7 +25,7 @@ def read_workload(
         raise InputError(f"{path}: there is no such file")
     ending = path.name.lower()
     if ending.endswith((".swf", ".swf.gz")):
-        return _read_swf(path, name, walltime_factor, walltime)
+        return _read_log(path, name, walltime_factor, walltime)
     if ending.endswith(".json"):
         from batsched_py.workload.batsim_json import read_batsim_json
 
@@ -33,7 +36,7 @@ def read_workload(
     return swf_to_workload(read_log(path), name, walltime_factor, walltime)
 
 
-def _read_swf(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload:
+def _read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload:
     if core.compiled:
         from batsched_py.workload.compiled import read_log
 

@@ -110,13 +110,17 @@ def _number(value: float) -> str:
 
 
 def swf_to_workload(
-    log: SwfLog, name: str = "w0", walltime_factor: float = 2.0, walltime: WalltimeRule = "max"
+    log: SwfLog,
+    name: str = "w0",
+    walltime_factor: float = 2.0,
+    walltime: WalltimeRule = "at-least-run-time",
 ) -> Workload:
     """The jobs of a log, ready to be simulated.
 
     A job asks for the processors it was allocated, else for those it requested; one with neither is left
-    out. Times are shifted so that the first submission is 0. The walltime is the larger one of the requested
-    time and ``walltime_factor`` times the run time, or with the rule ``"requested"`` the requested time
+    out. Times are shifted so that the first submission is 0. The walltime is the requested time, but never
+    less than the run time, so that nothing is killed; with the rule ``"max"`` the larger one of the
+    requested time and ``walltime_factor`` times the run time; with ``"requested"`` the requested time
     alone; a job for which this gives nothing has no walltime. A wait that was not recorded counts as 0 in
     the recorded finishes. Users and what else the log says about a job stand in its ``extra``, which jobs
     that agree in it share.
@@ -130,7 +134,10 @@ def swf_to_workload(
 
 
 def read_swf_workload(
-    path: str | Path, name: str = "w0", walltime_factor: float = 2.0, walltime: WalltimeRule = "max"
+    path: str | Path,
+    name: str = "w0",
+    walltime_factor: float = 2.0,
+    walltime: WalltimeRule = "at-least-run-time",
 ) -> Workload:
     """The jobs of a log, as :func:`swf_to_workload` makes them of what :func:`read_swf` reads.
 
@@ -166,9 +173,13 @@ class _JobColumns:
 
     def _walltimes(self, piece: Mapping[str, Numbers]) -> Numbers:
         requested = np.maximum(piece["requested_time"], 0)
-        if self._walltime == "requested":
-            return requested
-        return np.maximum(requested, self._factor * piece["run_time"])
+        match self._walltime:
+            case "requested":
+                return requested
+            case "max":
+                return np.maximum(requested, self._factor * piece["run_time"])
+            case "at-least-run-time":
+                return np.maximum(requested, piece["run_time"])
 
     def _places_of_extras(self, piece: Mapping[str, Numbers]) -> Numbers:
         """For each job who submitted what to where, as the place of the combination among all."""

@@ -15,7 +15,6 @@ from batsched_py.errors import InputError
 from batsched_py.workload.columns import Numbers
 from batsched_py.workload.lines import read_lines
 from batsched_py.workload.swf_log import COLUMNS, WHOLE, Floats
-from batsched_py.workload.swf_text import Comments
 from batsched_py.workload.table import read_table
 
 _log = logging.getLogger(__name__)
@@ -23,8 +22,12 @@ _log = logging.getLogger(__name__)
 #: A log with more is refused: its jobs alone would take gigabytes.
 MOST_RECORDS = 100_000_000
 
+#: So many bytes of comments are kept.
+MOST_COMMENTS = 1 << 24
+
 _LARGEST = 2.0**53
 _SHOWN_BAD_LINES = 3
+_COMMENT = re.compile(r";\s*(?:([A-Za-z]\w*):(?=\s|$))?\s*(.*)")
 
 
 class Records:
@@ -35,7 +38,7 @@ class Records:
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
-        self._comments = Comments(self._path)
+        self._comments = _Comments(self._path)
         self._bad = _BadLines()
         self._nb_unknown = 0
 
@@ -174,3 +177,31 @@ def _kind(fault: str) -> str:
     """What is wrong without the word that it is wrong with."""
     fault = re.sub(r"^\d+ fields? instead of", "another number of fields than", fault)
     return re.sub(r"^'.*' is", "a field is", fault)
+
+
+class _Comments:
+    """Collects the comments by their keys; a line without a key goes on with the one before it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines: dict[str, list[str]] = {}
+        self._key = ""
+        self._size = 0
+
+    def read(self, text: bytes) -> None:
+        """Find the comments of a piece."""
+        for comment in re.findall(rb";.*", text):
+            self._size += len(comment)
+            if self._size > MOST_COMMENTS:
+                raise InputError(
+                    f"{self._path}: has more than {MOST_COMMENTS:,} bytes of comments, as no log has"
+                )
+            parts = _COMMENT.match(comment.decode(errors="replace").strip())
+            assert parts is not None
+            self._key = parts[1] or self._key
+            if parts[1] or parts[2]:
+                self._lines.setdefault(self._key, []).append(parts[2])
+
+    def by_key(self) -> dict[str, str]:
+        """A text for each key."""
+        return {key: "\n".join(lines) for key, lines in self._lines.items()}

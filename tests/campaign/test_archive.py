@@ -98,11 +98,14 @@ def lose_a_manifest(files: dict[str, bytes]) -> None:
 
 DAMAGES: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
     "changed": (lambda files: files.update({JOBS: b"x"}), f"{JOBS} is not what was exported"),
-    "forged": (forge, "small_full_easy: out_jobs.csv is not what its manifest tells of"),
+    "forged": (forge, "the run small_full_easy is incomplete, not what its manifest tells of, or"),
     "lost": (lambda files: files.pop(JOBS), f"does not hold what its list of contents says: {JOBS}"),
     "added": (lambda files: files.update(more=b""), "does not hold what its list of contents says: more"),
     "escaping": (escape, "has a file '../evil', which no campaign has"),
-    "incomplete": (lose_a_manifest, "the run small_full_easy is incomplete, or not one of this campaign"),
+    "incomplete": (
+        lose_a_manifest,
+        "the run small_full_easy is incomplete, not what its manifest tells of, or",
+    ),
     "no contents": (lambda files: files.pop("contents.json"), "there is no list of contents in it"),
 }
 

@@ -94,7 +94,10 @@ def all_gone(pids: list[int]) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_a_run_whose_worker_always_dies_is_given_up_and_the_others_go_on(

@@ -38,3 +38,17 @@ def test_the_log_of_replay_with_feedback_can_be_had(root: Path) -> None:
     assert log["url"].startswith("https://www.cs.huji.ac.il/labs/parallel/workload/")
     assert log["url"].endswith(log["file"])
     assert len(log["sha256"]) == 64
+
+
+def test_resampling_with_feedback_has_thirty_populations_for_each_comparison(
+    root: Path, shared: Path
+) -> None:
+    plan = read_plan(root / "plans" / "resampling-with-feedback.toml", [shared / "logs"])
+    assert plan.missing == []
+    assert len(plan.runs) == 2 * 30 * (2 + 2 + 2 + 2)
+    seeds: dict[tuple[str, str], set[str]] = {}
+    for run in plan.runs:
+        assert run.experiment.actors.users is not None
+        assert run.experiment.actors.users.options["seed"] == run.axes["seed"]
+        seeds.setdefault((run.axes["users"], run.axes["scheduler"]), set()).add(run.axes["seed"])
+    assert {len(each) for each in seeds.values()} == {30}

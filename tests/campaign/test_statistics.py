@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.campaign.statistics import Estimate, t_distribution, t_quantile
+from batsched_py.campaign.statistics import Estimate, Paired, t_distribution, t_quantile
 
 #: From printed tables of Student's distribution: degrees of freedom, probability, t.
 PRINTED = [
@@ -45,3 +45,11 @@ def test_one_repetition_has_no_interval() -> None:
 
 def test_no_repetition_has_no_mean() -> None:
     assert isnan(Estimate.of([]).mean)
+
+
+def test_a_paired_comparison_is_a_t_test_of_the_differences() -> None:
+    """Differences 1, 2, 3, 4: mean 2.5, deviation 1.291, so t = 3.873 with 3 degrees of freedom."""
+    paired = Paired.of([2, 4, 6, 8], [1, 2, 3, 4])
+    assert paired.difference.mean == 2.5
+    assert paired.confidence == pytest.approx(t_distribution(3.8730, 3), abs=1e-4)
+    assert Paired.of([1, 2], [1, 2]).confidence == 0.5

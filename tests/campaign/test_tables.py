@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from batsched_py.campaign.comparison import compare, comparisons_markdown
 from batsched_py.campaign.manifest import Manifest
 from batsched_py.campaign.store import Campaign, FinishedRun, Wanted
 from batsched_py.campaign.tables import latex, markdown, result_tables
@@ -124,3 +125,30 @@ def test_large_energies_are_in_large_units() -> None:
 def test_what_is_unknown_is_a_dash(value: float | None) -> None:
     (table,) = result_tables(Canned([run(value, 1, 1, scheduler="a"), run(7, 1, 1, scheduler="b")]))
     assert [cells[0].text for _, cells in table.rows] == ["-", "7"]
+
+
+PAIRED = Canned(
+    [
+        run(100 * seed + better, 2.0, 0.5, scheduler=scheduler, seed=str(seed))
+        for scheduler, better in (("easy", 0), ("fcfs", 10))
+        for seed in (1, 2, 3)
+    ]
+    + [run(1.0, 2.0, 0.5, scheduler="easy", seed="4"), run(7.0, 2.0, 0.5, scheduler="sjf", seed="9")]
+)
+
+
+def test_schedulers_are_compared_seed_by_seed() -> None:
+    """Waits differ by 200 s between seeds, and by 10 s between the schedulers in each of them."""
+    (comparison,) = compare(PAIRED.finished(), METRICS)
+    assert (comparison.better, comparison.worse, comparison.metric) == ("easy", "fcfs", "mean_waiting_time")
+    assert comparison.paired.nb_pairs == 3
+    assert comparison.paired.confidence == 1.0
+    assert comparisons_markdown([comparison]) == (
+        "\n### Compared seed by seed\n\n"
+        "- kth, full: easy is better than fcfs in mean_waiting_time by 10 ± 0 s, with 100.0% confidence "
+        "(3 pairs).\n"
+    )
+
+
+def test_nothing_is_compared_without_seeds() -> None:
+    assert comparisons_markdown(list(compare(TWO.finished(), METRICS))) == ""

@@ -144,6 +144,59 @@ def test_options_that_contradict_each_other_are_named(tmp_path: Path) -> None:
     refused(missing, "cannot be read")
 
 
+HELLO = {
+    "timestamp": 0,
+    "event_type": "EDCHelloEvent",
+    "event": {"requested_simulation_features": {}},
+}
+
+
+def reply(*events: dict[str, object]) -> bytes:
+    return json.dumps({"now": 0, "events": events}).encode()
+
+
+@pytest.mark.parametrize(
+    ("answers", "complaint"),
+    [
+        ([b"hello"], "the answer to the opening of Batsim 5 does not choose JSON"),
+        ([b"\2\0\0\0" + reply()], "is no EDCHelloEvent"),
+        *(
+            (
+                [b"\2\0\0\0" + reply(HELLO), reply({"timestamp": 0, "event_type": kind, "event": {}})],
+                f"{kind} at 0.000000: Batsim does not know such a decision",
+            )
+            for kind in ("CreateProbeEvent", "StopCallMeLaterEvent", "TurnOnOffHostsEvent")
+        ),
+        (
+            [
+                b"\2\0\0\0" + reply(HELLO),
+                reply(
+                    {"timestamp": 0, "event_type": "RejectJobEvent", "event": {"job_id": "w0!1"}},
+                    {"timestamp": -1, "event_type": "RejectJobEvent", "event": {"job_id": "w0!2"}},
+                ),
+            ],
+            "an event at -1 stands below one at 0",
+        ),
+    ],
+)
+def test_batsim_names_what_is_wrong_with_an_answer(
+    answers: list[bytes], complaint: str, tmp_path: Path
+) -> None:
+    with AnsweringEnd(ANYWHERE, PATIENCE) as peer:
+
+        def answer() -> None:
+            for each in answers:
+                peer.receive()
+                peer.send(each)
+
+        service = Thread(target=answer)
+        service.start()
+        options = ["batsim", *scenario("rigid200_fcfs"), "-q", "-e", f"{tmp_path}/"]
+        refused([*options, "--edc-socket-str", peer.endpoint, ""], complaint)
+        service.join(PATIENCE)
+    assert not list(tmp_path.glob("*.csv"))
+
+
 def test_the_service_greets_and_asks_for_what_its_users_need(tmp_path: Path) -> None:
     sample = first_jobs(tmp_path / "sample.swf", 10)
     for users in ([], ["--users", "think-time", "-w", sample]):

@@ -76,7 +76,8 @@ def test_what_is_no_message_is_recorded_and_passed_on_as_it_is(tmp_path: Path) -
     garbage = b'\x00\xfe "garbage" \xc3\xa9'
     with serving("-s", "fcfs") as decision, recording(talk, decision.endpoint) as recorder:
         with Peer(recorder.endpoint) as peer:
-            assert peer.ask(garbage) == {"now": 0.0, "events": []}
+            (stop,) = peer.ask(garbage)["events"]
+            assert "not a message of Batsim's protocol: JSON is malformed" in stop["type"]
         _, (complaint,) = decision.end()
         recorder.end(signal.SIGTERM)
     assert complaint.startswith("batsched-py: error: not a message of Batsim's protocol")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
+import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
 from batsched_py.cli import progress
 from batsched_py.cli.main import batsched_py
-from tests.processes import PROGRESS
+from tests.processes import COMMAND, PATIENCE, PROGRESS, environment
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "data" / "golden"
@@ -95,15 +98,30 @@ def test_walltimes_follow_the_rule(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
     log.write_text(
         "1 0 0 10 1 -1 -1 1 15 -1 1 1 1 1 1 1 -1 -1\n2 0 0 10 1 -1 -1 1 100 -1 1 1 1 1 1 1 -1 -1\n"
+        "3 0 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
     )
 
     def walltimes(*options: str) -> list[float]:
         invoke("-w", log, "--hosts", 2, "-s", "fcfs", "-e", tmp_path / "out", *options)
         return [float(job["requested_time"]) for _, job in sorted(jobs(tmp_path / "out").items())]
 
-    assert walltimes() == [20, 100]
-    assert walltimes("--walltime-factor", "12") == [120, 120]
-    assert walltimes("--walltime", "requested") == [15, 100]
+    assert walltimes() == [15, 100, 10]
+    assert walltimes("--walltime", "max") == [20, 100, 20]
+    assert walltimes("--walltime", "max", "--walltime-factor", "12") == [120, 120, 120]
+    assert walltimes("--walltime", "requested") == [15, 100, 10]
+
+
+def test_nobody_is_killed_who_ran_longer_than_requested_unless_one_asks_for_it(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text("1 0 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n2 0 0 10 1 -1 -1 1 5 -1 1 1 1 1 1 1 -1 -1\n")
+
+    def report(*options: str) -> dict[str, object]:
+        result = invoke("-w", log, "--hosts", 2, "-s", "easy", "-e", tmp_path / "out", "--json", *options)
+        return dict(json.loads(result.stdout))
+
+    assert (report()["killed"], report()["walltime"]) == (0, "requested, at least run time")
+    asked = report("--walltime", "requested")
+    assert (asked["killed"], asked["walltime"]) == (1, "requested")
 
 
 def test_several_workloads_are_played_together(tmp_path: Path) -> None:
@@ -147,7 +165,11 @@ def test_jobs_that_communicate_are_refused_or_cut_short(tmp_path: Path) -> None:
         (["--hosts", "0"], "a platform needs at least 1 host, not 0"),
         (["--hosts", "4", "--speed", "-1"], "the speed of hosts must be a positive number, not -1.0"),
         (["-p", "nowhere.xml"], "nowhere.xml: cannot read this platform file (No such file or directory)"),
-        (["--walltime-factor", "0"], "the walltime factor must be a positive number, not 0.0"),
+        (["--walltime-factor", "3"], "--walltime-factor is for --walltime max; give both, or none of them"),
+        (
+            ["--walltime", "max", "--walltime-factor", "0"],
+            "the walltime factor must be a positive number, not 0.0",
+        ),
         (
             ["-o", "depth=3"],
             "scheduler 'easy' has no option 'depth'; it knows selection, selection_seed, order, backfill",
@@ -202,3 +224,38 @@ def test_a_long_simulation_shows_how_far_it_is(tmp_path: Path, monkeypatch: pyte
     assert result.exit_code == 0
     assert " of 3,000 jobs, " in result.stderr
     assert PROGRESS.sub("", result.stderr) == ""
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    """A limit on the size of files looks like one."""
+    command = [*COMMAND, "run", "-w", ROOT / "workloads" / "sample.swf", "-s", "fcfs", "-e", tmp_path / "out"]
+    process = subprocess.run(
+        ["bash", "-c", f"ulimit -f 8; exec {shlex.join(map(str, command))}"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    err = PROGRESS.sub("", process.stderr)
+    assert (process.returncode, err) == (
+        1,
+        f"batsched-py: error: cannot write {tmp_path / 'out'}_jobs.csv: File too large\n",
+    )
+    assert not list(tmp_path.glob("*.csv"))
+
+
+def test_names_with_commas_and_quotes_are_read_back(tmp_path: Path) -> None:
+    names = ["plain", "a,b", 'say "hi"', "two\nlines"]
+    jobs = [{"id": name, "subtime": 0, "res": 1, "walltime": 5, "profile": f"p{name}"} for name in names] + [
+        {"id": "too,large", "subtime": 0, "res": 3, "walltime": 5, "profile": "pplain"}
+    ]
+    profiles = {f"p{name}": {"type": "delay", "delay": 1} for name in names}
+    workload = tmp_path / "w.json"
+    workload.write_text(json.dumps({"nb_res": 2, "jobs": jobs, "profiles": profiles}))
+    arguments = ["run", "-w", workload, "-s", "fcfs", "-e", tmp_path / "out"]
+    assert CliRunner().invoke(batsched_py, list(map(str, arguments))).exit_code == 0
+    table = pd.read_csv(tmp_path / "out_jobs.csv")
+    assert sorted(table["job_id"]) == sorted([*names, "too,large"])
+    assert set(table["profile"]) == set(profiles)
+    assert set(table["workload_name"]) == {"w0"}

@@ -180,6 +180,17 @@ def lazy(folder: Path) -> Path:
     return path
 
 
+def test_a_decision_process_that_fails_stops_batsim_with_its_reason(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(lazy(tmp_path).read_text().replace("pass", "raise RuntimeError('I am broken')"))
+    reason = f"scheduler 'lazy' failed at time 0: RuntimeError: I am broken ({path}:8)"
+    with serving("-s", f"{path}:Lazy", "--timeout", "60") as service:
+        arguments = ["batsim", "-s", service.endpoint, "-e", tmp_path / "out"]
+        code, _, err = call([*arguments, *scenario("rigid200_fcfs")])
+        assert service.end() == (1, [f"batsched-py: error: {reason}"])
+    assert (code, err) == (1, f"batsched-py: error: the decision process failed: {reason}\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

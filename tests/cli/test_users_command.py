@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batsched_py.cli.main import batsched_py
+from batsched_py.users import USERS
 from tests.processes import call, serving, start
 
 ROOT = Path(__file__).parents[2]
@@ -102,10 +103,26 @@ def test_several_logs_are_played_together(log: Path, tmp_path: Path) -> None:
     assert sorted(ids) == sorted((workload, job) for workload in ("w0", "w1") for job in numbers)
 
 
-def test_the_behaviour_in_the_documentation_does_what_it_says(log: Path, tmp_path: Path) -> None:
+def documented_behaviours(path: Path) -> None:
+    """Write the code of the documentation into a file."""
     document = (ROOT / "docs" / "users.md").read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
-    (tmp_path / "mine.py").write_text(example)
+    path.write_text("\n".join(re.findall(r"```python\n(.*?)```", document, re.DOTALL)))
+
+
+def test_users_of_the_documentation_give_up_after_two_days(tmp_path: Path) -> None:
+    """The first job runs for three days on the only host; of the others one is short of two days of wait."""
+    documented_behaviours(tmp_path / "mine.py")
+    log = tmp_path / "log.swf"
+    record = "{} {} 0 {} 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n"
+    jobs = [(1, 0, 3 * 86400), (2, 60, 10), (3, 86400 + 60, 10)]
+    log.write_text("; MaxProcs: 1\n" + "".join(record.format(*job) for job in jobs))
+    run(tmp_path / "out", "-w", log, "-s", "fcfs", "--users", f"{tmp_path / 'mine.py'}:TwoDays")
+    ended = {row["job_id"]: row["final_state"] for row in rows(tmp_path / "out")}
+    assert ended == {"1": "COMPLETED_SUCCESSFULLY", "2": "REJECTED", "3": "COMPLETED_SUCCESSFULLY"}
+
+
+def test_the_behaviour_in_the_documentation_does_what_it_says(log: Path, tmp_path: Path) -> None:
+    documented_behaviours(tmp_path / "mine.py")
     run(tmp_path / "out", "-w", log, "-s", "easy", "--users", f"{tmp_path / 'mine.py'}:OneByOne")
     jobs = {row["job_id"]: row for row in rows(tmp_path / "out")}
     jobs_of: dict[str, list[dict[str, str]]] = {}
@@ -123,7 +140,7 @@ def test_the_behaviour_in_the_documentation_does_what_it_says(log: Path, tmp_pat
     [
         (["--sessions", "arrival:60"], "sessions: options for users, but no --users were given"),
         (["-u", "edges=all"], "edges: options for users, but no --users were given"),
-        (["--users", "lazy"], "there is no user behaviour 'lazy'; known are rigid, think-time"),
+        (["--users", "lazy"], "there is no user behaviour 'lazy'; known are adjusted, distribution, "),
         (["--users", "rigid", "--sessions", "max:20"], "user behaviour 'rigid' has no option 'sessions'"),
         (["--users", "think-time", "--sessions", "often"], "session delimiter 'often'"),
         (["--users", "think-time", "-u", "edges=some"], "Invalid enum value 'some' - at `$.edges`"),
@@ -160,7 +177,7 @@ def test_serve_wants_users_with_a_log(arguments: list[str]) -> None:
 
 def test_users_lists_the_behaviours() -> None:
     result = invoke("users")
-    assert [line.split()[0] for line in result.stdout.splitlines()] == ["rigid", "think-time"]
+    assert [line.split()[0] for line in result.stdout.splitlines()] == list(USERS.all())
 
 
 def test_users_describes_a_behaviour_with_its_options() -> None:

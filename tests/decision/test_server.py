@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from batsched_py.errors import InputError
+from batsched_py.wire.sockets import AnsweringEnd
 from tests.processes import Peer, Service, call, serving
 
 EMPTY: list[Any] = []
@@ -68,6 +71,20 @@ def simulate(peer: Peer) -> None:
     assert peer.ask(ENDS) == {"now": 20.0, "events": EMPTY}
 
 
+LEFT = (
+    "SIMULATION_BEGINS came in the middle of a simulation: the simulator before never said that it ended; "
+    "start both sides again, or serve with --keep-alive"
+)
+
+
+def why_stopped(reply: dict[str, Any]) -> str:
+    """What a reply that stops the simulator says; every Batsim prints the type that it does not know."""
+    (event,) = reply["events"]
+    assert event["timestamp"] <= reply["now"]
+    assert event["data"] == {}
+    return str(event["type"]).removeprefix("THE_DECISION_PROCESS_FAILED: ")
+
+
 def event(text: bytes) -> bytes:
     return b'{"now": 6, "events": [' + text + b"]}"
 
@@ -98,6 +115,29 @@ FAULTS: dict[str, tuple[list[bytes], str]] = {
         [event(b'{"timestamp": 6, "type": "X", "data": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")],
         "not a message of Batsim's protocol: it is nested too deeply",
     ),
+    "a number of 310 digits": (
+        [
+            event(
+                b'{"timestamp": 6, "type": "JOB_SUBMITTED", "data": {"job_id": "w0!2", "job": {"id": "w0!2", '
+                b'"subtime": 5, "res": 1, "profile": "p", "walltime": ' + b"9" * 310 + b"}}}"
+            )
+        ],
+        "event 0 (JOB_SUBMITTED): ",
+    ),
+    "a state of 4300 digits": (
+        [
+            event(
+                b'{"timestamp": 6, "type": "RESOURCE_STATE_CHANGED", "data": {"resources": "0", "state": "'
+                + b"9" * 4301
+                + b'"}}'
+            )
+        ],
+        "event 0 (RESOURCE_STATE_CHANGED): ",
+    ),
+    "a host that does not exist": (
+        [message(6, ("RESOURCE_STATE_CHANGED", {"resources": "7", "state": "1"}))],
+        "HostsStateChanged names hosts 7, which do not all exist",
+    ),
     "time runs backwards": ([message(1, ("REQUESTED_CALL", {}))], "time runs backwards: 1 comes after 5"),
 }
 
@@ -108,7 +148,7 @@ def test_a_fault_of_the_peer_is_answered_and_ends_the_service(fault: str) -> Non
     with serving("-s", "fcfs") as service, Peer(service.endpoint) as peer:
         peer.ask(BEGINS)
         peer.ask(SUBMITTED)
-        assert peer.ask(*frames)["events"] == EMPTY
+        assert why_stopped(peer.ask(*frames)).startswith(reason)
         code, lines = service.end()
     assert code == 1
     assert len(lines) == 1
@@ -118,20 +158,25 @@ def test_a_fault_of_the_peer_is_answered_and_ends_the_service(fault: str) -> Non
 def test_a_second_beginning_is_answered_and_ends_the_service() -> None:
     with serving("-s", "fcfs") as service, Peer(service.endpoint) as peer:
         peer.ask(BEGINS)
-        assert peer.ask(BEGINS)["events"] == EMPTY
-        assert service.end() == (
-            1,
-            ["batsched-py: error: SIMULATION_BEGINS came in the middle of a simulation"],
-        )
+        assert why_stopped(peer.ask(BEGINS)) == LEFT
+        assert service.end() == (1, [f"batsched-py: error: {LEFT}"])
+
+
+def test_who_comes_after_a_simulator_that_died_is_told_so_and_stopped() -> None:
+    with serving("-s", "fcfs") as service:
+        with Peer(service.endpoint) as dead:
+            dead.ask(BEGINS)
+            dead.ask(SUBMITTED)
+        with Peer(service.endpoint) as peer:
+            assert why_stopped(peer.ask(BEGINS)) == LEFT
+        assert service.end() == (1, [f"batsched-py: error: {LEFT}"])
 
 
 def test_a_conversation_that_does_not_begin_ends_the_service() -> None:
     with serving("-s", "fcfs") as service, Peer(service.endpoint) as peer:
-        assert peer.ask(SUBMITTED) == {"now": 5.0, "events": EMPTY}
-        assert service.end() == (
-            1,
-            ["batsched-py: error: the conversation must begin with SIMULATION_BEGINS"],
-        )
+        reason = "the conversation must begin with SIMULATION_BEGINS"
+        assert why_stopped(peer.ask(SUBMITTED)) == reason
+        assert service.end() == (1, [f"batsched-py: error: {reason}"])
 
 
 def test_one_simulation_is_served_to_its_end() -> None:
@@ -149,11 +194,11 @@ def immortal() -> Iterator[Service]:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_keeping_alive_the_next_simulation_follows_a_fault(immortal: Service, fault: str) -> None:
-    frames, _ = FAULTS[fault]
+    frames, reason = FAULTS[fault]
     with Peer(immortal.endpoint) as peer:
         peer.ask(BEGINS)
         peer.ask(SUBMITTED)
-        assert peer.ask(*frames)["events"] == EMPTY
+        assert why_stopped(peer.ask(*frames)).startswith(reason)
     with Peer(immortal.endpoint) as peer:
         simulate(peer)
 
@@ -271,9 +316,10 @@ def test_a_fault_of_the_policy_is_answered_and_ends_the_service(
 ) -> None:
     with serving("-s", f"{policies}:{policy}", *mode) as service, Peer(service.endpoint) as peer:
         peer.ask(BEGINS)
-        assert peer.ask(SUBMITTED) == {"now": 5.0, "events": EMPTY}
+        reason = reason.replace("FILE", str(policies))
+        assert why_stopped(peer.ask(SUBMITTED)) == reason
         code, lines = service.end()
-    assert (code, lines) == (1, [f"batsched-py: error: {reason.replace('FILE', str(policies))}"])
+    assert (code, lines) == (1, [f"batsched-py: error: {reason}"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -292,7 +338,7 @@ def test_a_signal_while_the_policy_thinks_is_answered(policies: Path) -> None:
         assert service.process.stdout is not None
         assert service.process.stdout.readline() == "thinking\n"
         service.process.send_signal(signal.SIGTERM)
-        assert peer.hear() == {"now": 5.0, "events": EMPTY}
+        assert why_stopped(peer.hear()) == "it was stopped by SigTerm"
         assert service.end() == (128 + signal.SIGTERM, ["batsched-py: stopped by SIGTERM"])
 
 
@@ -302,3 +348,64 @@ def test_an_endpoint_in_use_is_an_error() -> None:
     assert (code, out) == (1, "")
     assert err.startswith(f"batsched-py: error: {service.endpoint} cannot be used: Address already in use")
     assert err.count("\n") == 1
+
+
+def stray_bytes(endpoint: str) -> None:
+    """An old hello and a frame without an envelope, and gone."""
+    with socket.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2]))) as connection:
+        connection.sendall(bytes.fromhex("0100020078"))
+
+
+def simulate_among_strangers(endpoint: str) -> None:
+    with Peer(endpoint) as peer:
+        for request in (BEGINS, SUBMITTED, COMPLETED, ENDS):
+            stray_bytes(endpoint)
+            peer.ask(request)
+
+
+def test_stray_bytes_on_the_port_lose_no_reply() -> None:
+    with serving("-s", "fcfs", "--keep-alive") as service:
+        for _ in range(5):
+            simulate_among_strangers(service.endpoint)
+
+
+@pytest.mark.slow
+def test_stray_bytes_on_the_port_lose_no_reply_in_a_thousand_trials() -> None:
+    for _ in range(10):
+        with serving("-s", "fcfs", "--keep-alive") as service:
+            for _ in range(25):
+                simulate_among_strangers(service.endpoint)
+
+
+@pytest.mark.parametrize("port", ["99999", "65536", "-1", "x", ""])
+def test_a_port_that_is_none_is_an_error(port: str) -> None:
+    message = f"tcp://127.0.0.1:{port} cannot be used: a port is a number up to 65535, not {port!r}"
+    with pytest.raises(InputError, match=f"^{message}$"), AnsweringEnd(f"tcp://127.0.0.1:{port}"):
+        pass
+
+
+def test_the_sixth_version_of_ip_is_spoken() -> None:
+    with serving("-s", "fcfs", "--endpoint", "tcp://[::1]:*") as service:
+        if not service.endpoint:
+            pytest.skip("this machine does not speak it")
+        with Peer(service.endpoint, ipv6=True) as peer:
+            simulate(peer)
+        assert service.end() == (0, [])
+
+
+def test_who_listens_to_the_network_is_warned() -> None:
+    with serving("-s", "fcfs", "--endpoint", "tcp://0.0.0.0:*") as service:
+        assert service.process.stderr is not None
+        line = service.process.stderr.readline()
+    assert line.startswith(f"batsched-py: warning: {service.endpoint} is open to the network: ")
+
+
+def test_escape_codes_of_a_peer_do_not_reach_the_terminal() -> None:
+    with serving("-s", "fcfs") as service, Peer(service.endpoint) as peer:
+        peer.ask(BEGINS)
+        ended = {"job_id": "w0!1", "job_state": "\x1b[2J", "return_code": 0, "alloc": "0"}
+        assert "\\x1b[2J" in why_stopped(peer.ask(message(5, ("JOB_COMPLETED", ended))))
+        code, (line,) = service.end()
+    assert code == 1
+    assert line.isprintable()
+    assert "\\x1b[2J" in line

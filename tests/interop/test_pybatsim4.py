@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from batsched_py.cli.main import batsched_py
 from tests.conftest import ROOT
-from tests.processes import PATIENCE, call, environment
+from tests.processes import PATIENCE, PROGRESS, call, environment
 
 PEERS = ROOT / ".venv5" / "bin"
 GOLDEN = ROOT / "tests" / "data" / "golden"
@@ -105,7 +105,7 @@ def test_its_fcfs_completes_workloads_as_ours_does(inputs: tuple[str | Path, ...
 
 def run_there(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """``batsched-py`` with the Python of that environment."""
-    return subprocess.run(
+    done = subprocess.run(
         [PEERS / "python", "-m", "batsched_py", *map(str, arguments)],
         cwd=folder,
         env=environment(),
@@ -113,6 +113,8 @@ def run_there(folder: Path, *arguments: str | Path) -> subprocess.CompletedProce
         text=True,
         timeout=4 * PATIENCE,
     )
+    done.stderr = PROGRESS.sub("", done.stderr)
+    return done
 
 
 def test_its_fcfs_does_the_same_inside_our_process(tmp_path: Path) -> None:

@@ -560,3 +560,11 @@ def test_any_data_are_an_event_or_an_error_of_the_protocol(kind: str, data: Any)
             decode(text)
         except ProtocolError as error:
             assert str(error).startswith(f"event 0 ({kind}): ")
+
+
+def test_a_message_of_too_many_events_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("batsched_py.protocol.event_table.LONG_MESSAGE", 100)
+    monkeypatch.setattr("batsched_py.protocol.event_table.MOST_EVENTS", 3)
+    text = '{"now": 1, "events": [' + ",".join(['{"timestamp": 1, "type": "X", "data": {}}'] * 4) + "]}"
+    with pytest.raises(ProtocolError, match="a message has 4 events; 3 are the most"):
+        Batsim4Codec().decode_request(text.encode())

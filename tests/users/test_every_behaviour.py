@@ -12,16 +12,13 @@ from hypothesis import strategies as st
 from batsched_py.users import USERS
 from batsched_py.workload.model import Workload
 from tests.feedback import Arbitrary, Record, records, replay, rows, workload_of
-from tests.processes import call
+from tests.processes import call, serving
 from tests.users.behaviours import NAMES, behaviour, options_of
 
 LOGS = records(sizes=st.integers(1, 3), waits=st.integers(0, 20))
 
 #: Too small for some of the jobs.
 HOSTS = 2
-
-ROOT = Path(__file__).parents[2]
-SAMPLE = ROOT / "workloads" / "sample.swf"
 
 
 def given_up(jobs_csv: str) -> int:
@@ -92,6 +89,18 @@ def _small_log(folder: Path) -> Path:
     ]
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_over_zeromq_users_do_the_same_as_in_one_process(name: str, tmp_path: Path) -> None:
+    options = [part for key, value in options_of(name).items() for part in ("-u", f"{key}={value}")]
+    actors = ["-s", "easy", "--users", name, *options, "-w", _small_log(tmp_path)]
+    assert call(["run", *actors, "--hosts", "4", "-e", tmp_path / "one"])[0] == 0
+    with serving(*actors) as service:
+        batsim = ["batsim", "--hosts", "4", "--enable-dynamic-jobs", "--enable-profile-reuse"]
+        code, _, err = call([*batsim, "--socket-endpoint", service.endpoint, "-e", tmp_path / "two"])
+    assert (code, err) == (0, "")
+    assert (tmp_path / "one_jobs.csv").read_bytes() == (tmp_path / "two_jobs.csv").read_bytes()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -33,8 +33,9 @@ def test_the_ending_tells_the_kind(tmp_path: Path, name: str, content: bytes) ->
 def test_walltime_rules_reach_a_log(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_bytes(SWF)
-    assert read_workload(path, "w0").jobs[0].walltime == 120
-    assert read_workload(path, "w0", walltime_factor=3).jobs[0].walltime == 180
+    assert read_workload(path, "w0").jobs[0].walltime == 100
+    assert read_workload(path, "w0", walltime="max").jobs[0].walltime == 120
+    assert read_workload(path, "w0", walltime="max", walltime_factor=3).jobs[0].walltime == 180
     assert read_workload(path, "w0", walltime="requested").jobs[0].walltime == 100
 
 

@@ -27,7 +27,7 @@ def test_the_generator_writes_the_same_bytes_again(root: Path, tmp_path: Path, h
 
 
 def test_the_log_and_the_batsim_workload_hold_the_same_jobs(root: Path) -> None:
-    log = read_workload(root / "workloads" / "sample.swf", "w0")
+    log = read_workload(root / "workloads" / "sample.swf", "w0", walltime="max")
     workload = read_workload(root / "workloads" / "sample.json", "w0")
     assert [asdict(job) for job in log.jobs] == [asdict(job) for job in workload.jobs]
     assert log.profiles == workload.profiles

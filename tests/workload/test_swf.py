@@ -221,25 +221,30 @@ def test_times_are_shifted_to_the_first_job_that_is_kept(log_of) -> None:
 
 
 @pytest.mark.parametrize(
-    ("requested", "run_time", "largest", "as_requested"),
+    ("requested", "run_time", "enough", "largest", "as_requested"),
     [
-        (100, 60, 120, 100),
-        (200, 60, 200, 200),
-        (-1, 60, 120, inf),
-        (0, 60, 120, inf),
-        (100, 0, 100, 100),
-        (-1, 0, inf, inf),
+        (100, 60, 100, 120, 100),
+        (60, 60, 60, 120, 60),
+        (50, 60, 60, 120, 50),
+        (200, 60, 200, 200, 200),
+        (-1, 60, 60, 120, inf),
+        (0, 60, 60, 120, inf),
+        (100, 0, 100, 100, 100),
+        (-1, 0, inf, inf, inf),
     ],
 )
-def test_walltime_rules(log_of, requested: int, run_time: int, largest: float, as_requested: float) -> None:
+def test_walltime_rules(
+    log_of, requested: int, run_time: int, enough: float, largest: float, as_requested: float
+) -> None:
     log = log_of(line(requested_time=requested, run_time=run_time))
-    assert swf_to_workload(log).jobs[0].walltime == largest
+    assert swf_to_workload(log).jobs[0].walltime == enough
+    assert swf_to_workload(log, walltime="max").jobs[0].walltime == largest
     assert swf_to_workload(log, walltime="requested").jobs[0].walltime == as_requested
 
 
 def test_walltime_factor(log_of) -> None:
     log = log_of(line(requested_time=100, run_time=60))
-    assert swf_to_workload(log, walltime_factor=5).jobs[0].walltime == 300
+    assert swf_to_workload(log, walltime="max", walltime_factor=5).jobs[0].walltime == 300
 
 
 @pytest.mark.parametrize("factor", [0, -1, inf, float("nan")])

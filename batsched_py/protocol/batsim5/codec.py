@@ -157,6 +157,8 @@ class Batsim5Codec:
         message = DECISIONS.decode(_text(text))
         events: list[ev.Event] = []
         for event in message.events:
+            if events and event.time < events[-1].time:
+                raise ProtocolError(f"an event at {event.time:g} stands below one at {events[-1].time:g}")
             events.append(event)
             if isinstance(event, ev.CallMeLater):
                 self._calls += 1

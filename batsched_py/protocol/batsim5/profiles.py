@@ -172,7 +172,7 @@ def profile_from_message(fields: Fields) -> tuple[str, str, Profile]:
     extra = unpack(carried, {"type"}) if isinstance(carried, str) else {}
     in_file = {spoken: written for written, spoken in _IN_MESSAGES.get(str(name), {}).items()}
     said: Fields = {"type": name}
-    said |= {in_file.get(key) or key: value for key, value in payload.items()}
+    said |= {str(in_file.get(key, key)): value for key, value in payload.items()}
     said |= {key: value for key, value in extra.items() if key not in said}
     if name == "SequentialCompositionProfile" and isinstance(said.get("seq"), list):
         said["seq"] = [short_name(part, workload) if isinstance(part, str) else part for part in said["seq"]]

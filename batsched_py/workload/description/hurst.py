@@ -60,10 +60,14 @@ def aggregated_variance(series: Series) -> float:
 
 
 def detrended_fluctuation(series: Series) -> float:
-    """From how far the cumulated series strays from a straight line in windows of length m: ``m ** H``."""
+    """From how far the cumulated series strays from a straight line in windows of length m: ``m ** H``.
+
+    A length weighs as much as the root of its number of windows.
+    """
     path = np.cumsum(series - series.mean())
     lengths = _powers_of_two(16, len(series) // 16)
-    return _slope(np.log(lengths), np.log([_fluctuation(path, length) for length in lengths]))
+    fluctuations = np.log([_fluctuation(path, length) for length in lengths])
+    return _slope(np.log(lengths), fluctuations, 1 / np.sqrt(lengths))
 
 
 def _fluctuation(path: Series, length: int) -> float:

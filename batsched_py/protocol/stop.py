@@ -1,0 +1,33 @@
+"""How a decision process that cannot go on makes a simulator stop, and say why.
+
+The protocol has no word for this, and a Batsim waits for a reply without a limit. But every Batsim aborts
+upon an event of a type that it does not know, and prints that type. So the reason is sent as such a type.
+"""
+
+from __future__ import annotations
+
+from batsched_py.protocol.events import Message, Unknown
+from batsched_py.protocol.shown import harmless
+
+#: What the type of such an event begins with.
+STOP_MARK = "THE_DECISION_PROCESS_FAILED: "
+
+#: How many characters of a reason are sent.
+LONGEST = 500
+
+
+def stop(now: float, reason: str) -> Message:
+    """The reply that stops a simulator.
+
+    >>> stop(5.0, "the policy\\nfailed").events[0].type
+    'THE_DECISION_PROCESS_FAILED: the policy failed'
+    """
+    return Message(now, [Unknown(STOP_MARK + harmless(reason)[:LONGEST], {}, time=now)])
+
+
+def reason_to_stop(reply: Message) -> str | None:
+    """Why a simulator is to stop, if it is."""
+    for event in reply.events:
+        if isinstance(event, Unknown) and event.type.startswith(STOP_MARK):
+            return harmless(event.type.removeprefix(STOP_MARK))
+    return None

@@ -1,0 +1,244 @@
+"""Populations made of the users of a log: who comes when, and that they are like the log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from batsched_py.errors import InputError
+from batsched_py.users import USERS
+from batsched_py.users.population import WEEK, Pool, Rules, Turnover
+from batsched_py.users.resample import PopulationUser, Resample
+from batsched_py.users.resampled_log import resampled_log, unroll
+from batsched_py.users.rigid import Rigid
+from batsched_py.workload.swf import SwfLog, read_swf, swf_to_workload, write_swf
+from tests.feedback import Record, replay, rows, submissions, workload_of
+from tests.processes import call
+
+DAY = 86400.0
+
+#: Two-sample tests of a resampled log against the log fail below this chance.
+LEAST_CHANCE = 0.01
+
+
+def pool(weeks: int = 30) -> Pool:
+    """Users 1 to 3 are there all the time, 4 to 30 for two weeks each, one after the other."""
+    regular = [Record(user, week * WEEK + user * DAY, 60) for user in (1, 2, 3) for week in range(weeks)]
+    others = [
+        Record(4 + n, (n + stay) * WEEK + n * 3600, 60) for n in range(min(weeks - 1, 27)) for stay in (0, 1)
+    ]
+    log = sorted(regular + others, key=lambda record: record.submit)
+    return Pool.of(workload_of(log), long_term_weeks=12, margin=1)
+
+
+def test_long_term_users_are_those_with_activity_over_many_weeks() -> None:
+    found = pool()
+    assert [stream.user for stream in found.long_term] == ["1", "2", "3"]
+    assert found.nb_weeks == 30
+    assert found.arrivals == 27 / 30
+    assert found.nb_temporary == 2 * 27 / 30
+
+
+def test_users_who_were_there_only_when_the_log_began_or_ended_are_left_out() -> None:
+    log = [Record(1, 0, 1), Record(2, WEEK, 1), Record(3, 2 * WEEK, 1)]
+    assert [stream.user for stream in Pool.of(workload_of(log), 12, margin=1).temporary] == ["2"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nobody_comes_twice_in_a_week_and_all_keep_weekday_and_time_of_day(seed: int) -> None:
+    stays = unroll(Turnover(pool(), Rules(seed=seed, load=2)), 60)
+    assert all(stay.shift % WEEK == 0 for stay in stays)
+    arrivals = Counter((stay.week, stay.stream.user) for stay in stays if not stay.regular)
+    assert set(arrivals.values()) == {1}
+
+
+def test_long_term_users_start_over() -> None:
+    stays = unroll(Turnover(pool(), Rules(seed=1, rest=0)), 100)
+    mine = [stay for stay in stays if stay.stream.user == "2"]
+    assert {later.week - before.last_week for before, later in pairwise(mine)} == {1}
+    assert mine[0].week == 0
+    assert all(stay.from_week == 0 for stay in mine[1:])
+
+
+def test_more_users_are_more_load() -> None:
+    counts = [len(unroll(Turnover(pool(), Rules(seed=1, load=load)), 200)) for load in (1, 3)]
+    assert 2.5 < counts[1] / counts[0] < 3.5
+
+
+def test_chosen_users_come_more_often() -> None:
+    stays = unroll(Turnover(pool(), Rules(seed=1, weights={"9": 20.0})), 200)
+    counts = Counter(stay.stream.user for stay in stays if not stay.regular)
+    assert counts.most_common(1)[0][0] == "9"
+    with pytest.raises(InputError, match="there is no user 'x' in the log"):
+        Turnover(pool(), Rules(weights={"x": 2.0}))
+
+
+def test_the_population_does_not_depend_on_what_users_live_through() -> None:
+    """Temporary users of later weeks are the same, even when long-term users are late."""
+    turnovers = [Turnover(pool(), Rules(seed=4)) for _ in range(2)]
+    for week in range(30):
+        both = [
+            [stay.stream.user for stay in turnover.come(week) if not stay.regular] for turnover in turnovers
+        ]
+        assert both[0] == both[1]
+
+
+def test_without_feedback_the_simulated_population_is_the_written_one(sample_log: SwfLog) -> None:
+    options = {"weeks": "3", "seed": "5", "long_term": "3"}
+    population = USERS.create("resample(rigid)", options)
+    assert isinstance(population, Resample)
+    written = resampled_log(sample_log, population)
+    simulated = submissions(
+        replay(population.users(swf_to_workload(sample_log)), hosts=10**6, scheduler="filler")
+    )
+    assert sorted(simulated.values()) == pytest.approx((written.submit - sample_log.submit.min()).tolist())
+
+
+@pytest.fixture
+def sample_log() -> SwfLog:
+    return read_swf(Path(__file__).parents[2] / "workloads" / "sample.swf")
+
+
+def test_users_who_have_left_are_forgotten() -> None:
+    """After twenty years no more are known than after one."""
+    known = []
+    for weeks in (52, 1040):
+        users = PopulationUser("w0", Turnover(pool(), Rules(seed=1)), Rigid(), weeks)
+        most = 0
+        jobs: list[str] = []
+        while users.next_time() < weeks * WEEK:
+            now = users.next_time()
+            jobs = [action.job.id for action in users.submit(now)]  # type: ignore[union-attr]
+            most = max(most, len(users._stays))
+            for job in jobs:
+                users._present.job_ended(job, "COMPLETED_SUCCESSFULLY", now)  # type: ignore[arg-type]
+        known.append(most)
+    assert known[1] <= 2 * known[0]
+
+
+def test_the_command_writes_the_same_bytes_for_the_same_seed_and_a_log_without_a_fault(
+    tmp_path: Path,
+) -> None:
+    log = Path(__file__).parents[2] / "workloads" / "sample.swf"
+    written = []
+    for number, seed in enumerate(("1", "1", "2")):
+        out = tmp_path / f"{number}.swf"
+        code, _, err = call(
+            ["resample", log, "--weeks", "6", "--seed", seed, "-o", out], PYTHONHASHSEED=str(number + 1)
+        )
+        assert (code, err) == (0, "")
+        written.append(out.read_bytes())
+    assert written[0] == written[1] != written[2]
+    again = read_swf(tmp_path / "0.swf")
+    assert len(again) > 0
+    write_swf(tmp_path / "again.swf", again)
+    assert (tmp_path / "again.swf").read_bytes() == written[0]
+
+
+# --- resampled logs are like the log -------------------------------------------------------------
+
+
+def smirnov(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
+    """The chance of two samples so far apart, by Kolmogorov and Smirnov's asymptotic law."""
+    every = np.sort(np.concatenate([one, two]))
+    apart = np.abs(
+        np.searchsorted(np.sort(one), every, side="right") / len(one)
+        - np.searchsorted(np.sort(two), every, side="right") / len(two)
+    ).max()
+    size = len(one) * len(two) / (len(one) + len(two))
+    x = (np.sqrt(size) + 0.12 + 0.11 / np.sqrt(size)) * apart
+    if x < 0.2:
+        return 1.0
+    k = np.arange(1, 101)
+    return float(np.clip(2 * ((-1.0) ** (k - 1) * np.exp(-2 * k**2 * x**2)).sum(), 0, 1))
+
+
+def weekly(log: SwfLog, nb_weeks: int) -> dict[str, NDArray[np.float64]]:
+    """Jobs, users and load of each week."""
+    week = ((log.submit - log.submit.min()) // WEEK).astype(int)
+    work = log.run_time * log.processors
+    return {
+        "jobs": np.bincount(week, minlength=nb_weeks).astype(float)[:nb_weeks],
+        "users": np.array([float(len(np.unique(log.user[week == w]))) for w in range(nb_weeks)]),
+        "load": np.bincount(week, weights=work, minlength=nb_weeks)[:nb_weeks],
+    }
+
+
+def resampled(log: SwfLog, seeds: int) -> list[SwfLog]:
+    """A new log for each seed, as long as the old one."""
+    populations = [USERS.create("resample", {"seed": str(seed)}) for seed in range(1, seeds + 1)]
+    return [resampled_log(log, each) for each in populations if isinstance(each, Resample)]
+
+
+def check_alike(log: SwfLog, seeds: int) -> None:
+    """Weekly figures by two-sample tests, cycles and jobs by the distance of distributions.
+
+    The tests are on the weeks of each seed, and at most one in ten seeds may fail at 1%: weeks are not
+    independent of each other, as the tests assume. The load of a week has the log's mean, up to 10%, but not
+    its spread (see below). Of hours, weekdays, sizes and run times, of which a log has thousands, the
+    distribution functions over all seeds may differ by 0.1 at most.
+    """
+    full = int((log.submit.max() - log.submit.min()) // WEEK)
+    own = weekly(log, full)
+    logs = resampled(log, seeds)
+    weeks = [weekly(new, full) for new in logs]
+    for name in ("jobs", "users"):
+        failed = sum(smirnov(each[name], own[name]) < LEAST_CHANCE for each in weeks)
+        assert failed <= seeds / 10, f"{name}: {failed} of {seeds} seeds"
+    load = np.mean([each["load"].mean() for each in weeks])
+    assert load == pytest.approx(own["load"].mean(), rel=0.1)
+    beginning = log.submit.min()
+    pooled = [per_job(new, beginning) for new in logs]
+    for name, values in per_job(log, beginning).items():
+        assert distance(np.concatenate([each[name] for each in pooled]), values) <= 0.1, name
+
+
+def per_job(log: SwfLog, beginning: float) -> dict[str, NDArray[np.float64]]:
+    time = log.submit - beginning
+    return {
+        "hour": time % DAY // 3600,
+        "weekday": time % WEEK // DAY,
+        "size": log.processors.astype(float),
+        "run time": log.run_time,
+    }
+
+
+def distance(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
+    """The largest difference of two distribution functions."""
+    every = np.unique(np.concatenate([one, two]))
+    shares = [np.searchsorted(np.sort(each), every, side="right") / len(each) for each in (one, two)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
+def kth(shared: Path) -> SwfLog:
+    log = read_swf(shared / "logs" / "KTH-SP2-1996-2.1-cln.swf.gz")
+    return log.select(log.processors > 0)
+
+
+def test_resampled_logs_are_like_kth(shared: Path) -> None:
+    check_alike(kth(shared), seeds=4)
+
+
+@pytest.mark.slow
+def test_fifty_resampled_logs_are_like_kth(shared: Path) -> None:
+    check_alike(kth(shared), seeds=50)
+
+
+@pytest.mark.slow
+def test_without_feedback_the_load_of_weeks_varies_more_than_in_the_log(shared: Path) -> None:
+    """In the log users kept out of each other's way; users who are mixed anew and do not react cannot."""
+    log = kth(shared)
+    full = int((log.submit.max() - log.submit.min()) // WEEK)
+    own = weekly(log, full)["load"].std()
+    spreads = [weekly(new, full)["load"].std() for new in resampled(log, 50)]
+    assert min(spreads) > own
+
+
+def test_a_simulated_population_gives_each_job_once(sample_log: SwfLog) -> None:
+    users = USERS.create("resample", {"weeks": "2", "long_term": "3"}).users(swf_to_workload(sample_log))
+    assert rows(replay(users, hosts=128, scheduler="easy"))
