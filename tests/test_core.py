@@ -323,7 +323,9 @@ def test_both_cores_read_the_same_in_a_log(
             (job.id, job.submission_time, job.size, job.walltime, job.profile, job.extra)
             for job in workload.jobs
         ]
-        return jobs, workload.profiles, workload.nb_hosts, workload.path, workload.finishes, caplog.messages
+        assert workload.finishes is not None
+        finishes = list(workload.finishes)
+        return jobs, workload.profiles, workload.nb_hosts, workload.path, finishes, caplog.messages
 
     pure, compiled = on_both(read)
     assert compiled == pure
