@@ -21,11 +21,19 @@ class RunningJob(running.RunningJob):
 class JobQueue:
     users: Any
 
+class QueueBook:
+    queue: Any
+
 class Running: ...
+
+class RunningBook:
+    _running: Any
 
 class Ledger:
     queue: Any
+    queue_book: Any
     running: Any
+    running_book: Any
     free: Any
     registry: Any
     estimate: Any

@@ -114,13 +114,13 @@ class Account:
 
     def state(self) -> tuple[Any, ...]:
         """All that a policy can see."""
-        cluster, queue = self.cluster, self.ledger.queue
+        cluster, queue = self.cluster, self.cluster.queue
         return (
             [(job.id, queue.estimate(job)) for job in queue],
             queue.head.id if queue else None,
             (
                 len(queue),
-                queue.nb_new,
+                self.ledger.queue_book.nb_new,
                 cluster.quiet,
                 cluster.nb_free,
                 str(cluster.free),
@@ -130,7 +130,7 @@ class Account:
                 (job.job.id, str(job.hosts), job.start, job.expected_end, job.nb_hosts)
                 for job in cluster.running
             ],
-            [(end, number) for end, number, _ in cluster.running.by_end],
+            [(end, number) for end, number, _ in self.ledger.running_book.by_end],
         )
 
 

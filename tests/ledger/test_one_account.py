@@ -86,3 +86,26 @@ def test_both_sides_look_at_the_same_ledger() -> None:
     batsim = Batsim(Setup(Platform.homogeneous(4), [workload_of([RefJob("a", 5, 2, 10, 20)])]))
     simulate(batsim, DecisionProcess(Nosy()))
     assert all(queue is batsim.ledger.queue for queue in seen)
+
+
+def test_a_policy_sees_the_queue_and_the_running_jobs_and_not_how_they_are_kept() -> None:
+    seen: list[tuple[list[str], list[str]]] = []
+
+    class Nosy(Scheduler):
+        """Looks at what can be done with what it sees."""
+
+        name = "nosy"
+
+        def schedule(self, cluster: Cluster) -> None:
+            seen.append((public(cluster.queue), public(cluster.running)))
+            for job in cluster.queue:
+                cluster.start(job)
+
+    def public(shown: object) -> list[str]:
+        return [name for name in dir(shown) if not name.startswith("_")]
+
+    simulate(
+        Batsim(Setup(Platform.homogeneous(4), [workload_of([RefJob("a", 5, 2, 10, 20)])])),
+        DecisionProcess(Nosy()),
+    )
+    assert seen[0] == (["estimate", "get", "head", "users"], ["get"])
