@@ -27,7 +27,7 @@ from batsched_py.users import USERS
 _PACKAGE = "batsched_py"
 
 #: The module that makes the results of every run.
-_ROOT = "batsched_py.campaign.simulate"
+_ROOT = "batsched_py.campaign.results"
 
 
 def digest_of_file(path: str | Path) -> str:

@@ -18,7 +18,7 @@ from batsched_py.analysis.report import Column, ListedRun, RecordedLog, Report, 
 from batsched_py.campaign.comparison import compare
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.manifest import MANIFEST_FILE
-from batsched_py.campaign.simulate import METRICS_FILE, PREFIX
+from batsched_py.campaign.results import METRICS_FILE, PREFIX
 from batsched_py.campaign.store import Campaign, FinishedRun
 from batsched_py.campaign.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat, estimate
 from batsched_py.errors import InputError

@@ -80,7 +80,7 @@ def test_the_simulator_matters(experiment: Experiment) -> None:
     assert identity(experiment, "batsim 4.2.0") != identity(experiment, "batsim 4.1.0")
 
 
-SIMULATE = "batsched_py.campaign.simulate"
+SIMULATE = "batsched_py.campaign.results"
 
 
 def sources(*roots: str) -> set[str]:
@@ -102,7 +102,7 @@ def test_the_code_of_a_run_is_what_its_modules_reach() -> None:
 
 def test_only_the_policy_of_a_run_is_part_of_its_code() -> None:
     assert "batsched_py.schedulers.easy" in sources(
-        "batsched_py.campaign.simulate", "batsched_py.schedulers.easy"
+        "batsched_py.campaign.results", "batsched_py.schedulers.easy"
     )
     assert "batsched_py.schedulers.fcfs" not in sources("batsched_py.schedulers.easy")
 
