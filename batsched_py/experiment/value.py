@@ -7,7 +7,7 @@ plain data that can be compared, sent to another process and written as JSON. Fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -86,6 +86,15 @@ class Choice(Struct, frozen=True):
     name: str
     options: dict[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, name: str, options: Mapping[str, object]) -> Choice:
+        """A choice whose options are not yet texts.
+
+        >>> Choice.of("sleeper", {"idle_time": 600, "eager": True}).options
+        {'idle_time': '600', 'eager': 'true'}
+        """
+        return cls(name, {key: _text(value) for key, value in options.items()})
+
     @property
     def file(self) -> str | None:
         """The file with its code, if that is installed nowhere.
@@ -110,6 +119,10 @@ class Choice(Struct, frozen=True):
         if colon and tail.endswith(".py"):
             return f"{outer}{bracket}{head}:", tail, ""
         return self.name, None, ""
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Actors(Struct, frozen=True, kw_only=True):
