@@ -85,6 +85,10 @@ class Registry(Generic[Plugin]):
         """The names of the options that the class called ``name`` has."""
         return _options(self.find(name))
 
+    def layers(self, name: str) -> list[str]:
+        """The names of all classes that take part when this one is named."""
+        return [name]
+
     def _in_its_module(self, name: str) -> type[Plugin] | None:
         """The class of this name in the module of this name, if there are such."""
         module = f"{self._package}.{name.replace('-', '_')}"

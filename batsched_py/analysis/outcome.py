@@ -12,6 +12,7 @@ from batsched_py.analysis import reactions
 from batsched_py.analysis.lateness import job_lateness, noted_submissions
 from batsched_py.analysis.schedule import INSTANT, host_sets, started
 from batsched_py.analysis.summary import Summary
+from batsched_py.analysis.working_sessions import working_sessions
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
 
@@ -67,6 +68,11 @@ class Outcome:
     def lateness(self) -> pd.DataFrame:
         """The lateness of each job, as :func:`~batsched_py.analysis.lateness.job_lateness` has it."""
         return job_lateness(self.schedule, self._recorded)
+
+    @cached_property
+    def working_sessions(self) -> pd.DataFrame | None:
+        """The sessions that users had, where jobs tell their users."""
+        return working_sessions(self.schedule)
 
     @cached_property
     def patient_jobs(self) -> pd.DataFrame | None:

@@ -27,7 +27,7 @@ from batsched_py.users import USERS
 _PACKAGE = "batsched_py"
 
 #: The module that makes the results of every run.
-_ROOT = "batsched_py.campaign.simulate"
+_ROOT = "batsched_py.campaign.results"
 
 
 def digest_of_file(path: str | Path) -> str:
@@ -74,12 +74,15 @@ def digest_of_code(experiment: Experiment) -> str:
     return _digest_of_modules(tuple(modules))
 
 
-def _plugin_modules(registry: Registry[Any], choice: Choice) -> tuple[str, ...]:
-    """Where the code of a scheduler or behaviour begins: its own module, or what its file builds on."""
-    if choice.file is None:
-        return (_module_of(registry, choice.name),)
-    bases = [cls.__module__ for cls in registry.find(choice.name).__mro__]
-    return (*filter(_is_ours, bases), *_imports(Path(choice.file), digest_of_file(choice.file)))
+def _plugin_modules(registry: Registry[Any], choice: Choice) -> Iterator[str]:
+    """Where the code of a scheduler or behaviour begins: in modules, or with what its files build on."""
+    for name in registry.layers(choice.name):
+        files = Choice(name).code_files
+        if not files:
+            yield _module_of(registry, name)
+        for file in files:
+            yield from (cls.__module__ for cls in registry.find(name).__mro__ if _is_ours(cls.__module__))
+            yield from _imports(Path(file), digest_of_file(file))
 
 
 @lru_cache(maxsize=256)

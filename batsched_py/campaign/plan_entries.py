@@ -210,8 +210,8 @@ class Entries:
     def _choice(self, path: KeyPath, entry: PluginEntry) -> Choice:
         name = str(path[-1]) if entry.name is None else entry.name
         choice = Choice.of(name, entry.options).renamed(self._beside)
-        if choice.file is not None and not self._trusted:
-            self._plan.fail(path, f"this plan was imported; to execute {choice.file}, give --trust")
+        if choice.files and not self._trusted:
+            self._plan.fail(path, f"this plan was imported; to use {choice.files[0]}, give --trust")
         return choice
 
     def _leaves_seed_open(self, path: KeyPath, choice: Choice, registry: Registry[Any]) -> bool:

@@ -20,6 +20,7 @@ from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.external_events import read_events
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.simulator.platform import Platform, parse_roles, read_platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS, Behaviour
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
@@ -102,13 +103,15 @@ def new_batsim(
         raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
     kind = fastest(Outputs) if outputs is Outputs else outputs
     return Batsim(
-        platform,
-        workloads,
-        scenario.settings,
+        Setup(
+            platform,
+            workloads,
+            scenario.settings,
+            ignore_communication=scenario.ignore_communication,
+            energy=scenario.energy,
+            events=[read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events],
+        ),
         kind(prefix, scenario.traces_machine_states, new_file),
-        scenario.ignore_communication,
-        scenario.energy,
-        [read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events],
     )
 
 
