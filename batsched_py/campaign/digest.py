@@ -122,14 +122,23 @@ def _source(module: str) -> Path | None:
 
 @lru_cache(maxsize=512)
 def _imports(path: Path, digest: str) -> tuple[str, ...]:
-    """The modules of this package that a file imports, wherever in it."""
+    """The modules of this package that a file imports, wherever in it, but for those that only types need."""
     names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in _executed(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     return tuple(filter(_is_ours, names))
+
+
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """A tree and all below it, without what stands below ``if TYPE_CHECKING``."""
+    yield tree
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        yield from _executed(node)
 
 
 def _is_ours(module: str) -> bool:

@@ -7,7 +7,7 @@ plain data that can be compared, sent to another process and written as JSON. Fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -89,6 +89,15 @@ class Choice(Struct, frozen=True):
     name: str
     options: dict[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, name: str, options: Mapping[str, object]) -> Choice:
+        """A choice whose options are not yet texts.
+
+        >>> Choice.of("sleeper", {"idle_time": 600, "eager": True}).options
+        {'idle_time': '600', 'eager': 'true'}
+        """
+        return cls(name, {key: _text(value) for key, value in options.items()})
+
     @property
     def code_files(self) -> list[str]:
         """The files with its code, as far as that is installed nowhere.
@@ -138,6 +147,10 @@ def _parts(layer: str) -> tuple[str, str | None, str]:
 
 def _names_a_file(option: str, value: str) -> bool:
     return option.endswith("file") and bool(value)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Actors(Struct, frozen=True, kw_only=True):
