@@ -19,8 +19,8 @@ from tests.drive import platform, workload
 
 #: The events that Batsim 5's documentation and PyBatsim 4 know.
 DECISIONS = """EDCHello ExecuteJob RejectJob KillJobs RegisterProfile RegisterJob FinishRegistration
-    CallMeLater ChangeHostsPState StopCallMeLater CreateProbe StopProbe ResetProbe TriggerProbe ForceSimulationStop
-    TurnOnOffHosts""".split()
+    CallMeLater ChangeHostsPState StopCallMeLater CreateProbe StopProbe ResetProbe TriggerProbe
+    ForceSimulationStop TurnOnOffHosts""".split()
 HAPPENINGS = """SimulationBegins SimulationEnds JobSubmitted JobCompleted JobsKilled RequestedCall
     AllStaticJobsHaveBeenSubmitted AllStaticExternalEventsHaveBeenInjected ExternalEventOccurred
     HostsPStateChanged HostsTurnedOnOff ProbeDataEmitted SimulationError""".split()
