@@ -25,12 +25,13 @@ ROOMS_BELOW = {
     "experiment": {"simulator", "decision", *_DECIDING},
     "campaign": {"analysis", "experiment", "simulator", "decision", *_DECIDING},
     "testing": {"analysis", "simulator", "decision", *_DECIDING},
-    "cli": {"campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
+    "api": {"campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
+    "cli": {"api", "campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
 }
 
 #: What stands in no room: for each module the rooms that it may use, and why it is where it is.
 WITHOUT_A_ROOM = {
-    "__init__": set(),
+    "__init__": {"api", "campaign", "schedulers", "users"},  # the public names, imported when asked for
     "__main__": {"cli"},
     "blame": set(),  # whoever calls what others wrote names their line by it
     "core": set(),  # every room may have compiled classes

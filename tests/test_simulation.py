@@ -15,6 +15,7 @@ from batsched_py.simulation import simulate, turns
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
@@ -37,10 +38,8 @@ def both_sides(
     behaviour = None if users is None else USERS.create(users, {"sessions": "arrival:60"})
     people = [] if behaviour is None else list(behaviour.users(log))
     process = DecisionProcess(SCHEDULERS.create(scheduler, options), people)
-    outputs = Outputs(str(prefix))
-    return Batsim(
-        Platform.homogeneous(HOSTS), [] if people else [log], process.needs, outputs=outputs
-    ), process
+    setup = Setup(Platform.homogeneous(HOSTS), [] if people else [log], process.needs)
+    return Batsim(setup, Outputs(str(prefix))), process
 
 
 def rows(prefix: Path) -> bytes:

@@ -122,7 +122,7 @@ def lateness(runs: Sequence[str], log_file: Path | None, output: Path) -> None:
     """
     from batsched_py.analysis.plots import lateness
 
-    write_figure(output, partial(lateness.draw_mean, runs=_read_runs(runs, _read_log(log_file))))
+    write_figure(output, partial(lateness.draw, runs=_read_runs(runs, _read_log(log_file))))
 
 
 @command.command("additional-lateness", short_help="Additional lateness of each user.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 
 from batsched_py.core import fastest
 from batsched_py.errors import Deadlock, RuleBroken
@@ -12,10 +12,8 @@ from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.simulator.audience import Audience
 from batsched_py.simulator.outputs import Outputs
-from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.world import World, as_told
-from batsched_py.workload.model import Workload
 
 #: The decisions that come alive when they are read, whatever their time.
 _REGISTRATIONS = (ev.RegisterProfile, ev.RegisterJob, ev.RegistrationFinished)
@@ -41,21 +39,10 @@ class Batsim:
     would make Batsim abort raise :class:`RuleBroken`.
     """
 
-    def __init__(
-        self,
-        platform: Platform,
-        workloads: Sequence[Workload],
-        settings: ev.Settings = ev.Settings(),
-        outputs: Outputs | None = None,
-        ignore_communication: bool = False,
-        energy: bool = False,
-        events: Sequence[Sequence[ev.Event]] = (),
-    ) -> None:
+    def __init__(self, setup: Setup, outputs: Outputs | None = None) -> None:
         self.outputs = fastest(Outputs)(None) if outputs is None else outputs
-        self._settings = settings
-        self._world = fastest(World)(
-            Setup(platform, workloads, settings, ignore_communication, energy, events), self.outputs
-        )
+        self._settings = setup.settings
+        self._world = fastest(World)(setup, self.outputs)
         self.machines = self._world.machines
         self.ledger = self._world.ledger
         self._agenda = self._world.agenda

@@ -20,6 +20,7 @@ from batsched_py.simulation import Decides, simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.testing.jobs import JobSpec, workload_of
 from batsched_py.workload.model import Workload
 
@@ -63,7 +64,7 @@ def _jobs_csv(
     process = DecisionProcess(policy) if isinstance(policy, Scheduler) else policy
     with TemporaryDirectory() as folder:
         outputs = Outputs(f"{folder}/out")
-        simulate(Batsim(platform, [workload], outputs=outputs, events=[outages] if outages else []), process)
+        simulate(Batsim(Setup(platform, [workload], events=[outages] if outages else []), outputs), process)
         yield Path(folder, "out_jobs.csv")
 
 

@@ -31,7 +31,7 @@ def user_lateness(run: Run) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("user")
 
 
-def draw_mean(figure: Figure, runs: Sequence[Run]) -> None:
+def draw(figure: Figure, runs: Sequence[Run]) -> None:
     """Mean lateness of each user."""
     _draw(figure, runs, "mean_lateness", DAY, "d")
     figure.supylabel("mean lateness of the user (days)")

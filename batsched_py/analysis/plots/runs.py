@@ -65,18 +65,25 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
     """
     path = Path(path)
     jobs = read_schedule(path)
-    if not len(started(jobs)):
-        raise InputError(f"{path}: no job was executed, so there is nothing to show")
-    allocations = host_sets(jobs)
-    jobs["held"] = [len(hosts) for hosts in allocations]
     recorded = noted_submissions(jobs) if log is None else recorded_submissions(log)
     if recorded is not None:
         try:
             jobs = jobs.join(job_lateness(jobs, recorded), on="job_id")
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
-    used = max(hosts.mask.bit_length() for hosts in allocations)
-    return Run(label, jobs, max(used, read_summary(path).nb_hosts or 0))
+    try:
+        return run_of(jobs, label, read_summary(path).nb_hosts or 0)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def run_of(jobs: pd.DataFrame, label: str, hosts: int = 0) -> Run:
+    """The run with the jobs of a schedule, on so many hosts, or more if some of higher numbers were used."""
+    if not len(started(jobs)):
+        raise InputError("no job was executed, so there is nothing to show")
+    allocations = host_sets(jobs)
+    used = max(each.mask.bit_length() for each in allocations)
+    return Run(label, jobs.assign(held=[len(each) for each in allocations]), max(used, hosts))
 
 
 def recorded_run(log: SwfLog) -> Run:

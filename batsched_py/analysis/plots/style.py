@@ -7,6 +7,7 @@ same data gives the same bytes.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -73,9 +74,18 @@ _METADATA: Final[dict[str, dict[str, None]]] = {
 def write_figure(path: str | Path, draw: Callable[[Figure], None]) -> None:
     """Let ``draw`` fill an empty figure, and write it as PNG, SVG or PDF, whichever the name ends in."""
     path = Path(path)
-    metadata = _METADATA.get(path.suffix.lower())
-    if metadata is None:
+    if path.suffix.lower() not in _METADATA:
         raise InputError(f"{path}: a figure is written as .png, .svg or .pdf")
+    content = render(draw, path.suffix.lower())
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def render(draw: Callable[[Figure], None], ending: str) -> bytes:
+    """The same as the bytes of a file whose name ends so."""
     try:
         import matplotlib.style
         from matplotlib.figure import Figure
@@ -83,14 +93,12 @@ def write_figure(path: str | Path, draw: Callable[[Figure], None]) -> None:
         raise InputError(
             "figures need matplotlib; install it with `pip install batsched-py[plots]`"
         ) from None
+    buffer = io.BytesIO()
     with matplotlib.style.context(["default", _SETTINGS]):
         figure = Figure()
         draw(figure)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, metadata=metadata)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        figure.savefig(buffer, format=ending[1:], metadata=_METADATA[ending])
+    return buffer.getvalue()
 
 
 def colours(count: int) -> list[str]:
