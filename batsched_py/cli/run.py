@@ -15,8 +15,11 @@ from batsched_py.experiment import Experiment
 @click.option(
     "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
 )
+@click.option(
+    "--remarks", is_flag=True, help="Write what the scheduler remarks on jobs to PREFIX_remarks.csv."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
-def command(experiment: Experiment, prefix: str, as_json: bool) -> None:
+def command(experiment: Experiment, prefix: str, remarks: bool, as_json: bool) -> None:
     """Simulate workloads on a machine under a scheduler, and write PREFIX_jobs.csv and PREFIX_schedule.csv.
 
     The files are those that Batsim writes. Without --hosts or -p the machine is as large as the workload
@@ -35,5 +38,5 @@ def command(experiment: Experiment, prefix: str, as_json: bool) -> None:
     """
     from batsched_py.api.simulate import simulate_experiment
 
-    overview = simulate_experiment(experiment, export=prefix, progress=True).overview
+    overview = simulate_experiment(experiment, remarks=remarks, export=prefix, progress=True).overview
     click.echo(msgspec.json.encode(overview) if as_json else two_columns(overview.rows()))

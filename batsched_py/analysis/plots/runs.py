@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis.lateness import job_lateness, noted_submissions, recorded_submissions
+from batsched_py.analysis.remarks import remarks_beside
 from batsched_py.analysis.schedule import host_sets, read_schedule, started
 from batsched_py.analysis.summary import read_summary
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import JobState
+from batsched_py.schedulers.remarks import Remark
 from batsched_py.workload.swf import SwfLog
 
 
@@ -25,6 +28,8 @@ class Run:
     jobs: pd.DataFrame
     """The columns of ``jobs.csv``, how many hosts each job ``held``, and what else :attr:`replayed` has."""
     hosts: int
+    remarks: Mapping[str, Sequence[Remark]] = field(default_factory=dict)
+    """What the policy remarked on jobs, by their full identifiers, if that was written down."""
 
     @property
     def executed(self) -> pd.DataFrame:
@@ -72,7 +77,7 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
     try:
-        return run_of(jobs, label, read_summary(path).nb_hosts or 0)
+        return replace(run_of(jobs, label, read_summary(path).nb_hosts or 0), remarks=remarks_beside(path))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
