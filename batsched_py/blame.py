@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sysconfig
 import traceback
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -26,6 +27,7 @@ def culprit(error: BaseException) -> str:
     return f"{where.filename}:{where.lineno}"
 
 
+@cache
 def is_installed(file: str) -> bool:
     """Whether a file is of an installed library or of Python itself, and none of what we or a user wrote."""
     path = Path(file)

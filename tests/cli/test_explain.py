@@ -94,8 +94,8 @@ class Chatty(Scheduler):
         logging.getLogger("a.name.of.its.own").info("asked at %g", cluster.now)
         for job in cluster.fitting():
             cluster.start(job)
-        for job in cluster.queue:
-            cluster.remark(job, "is too wide, alas")
+        if cluster.queue:
+            cluster.remark(cluster.queue.head, "is too wide, alas")
 '''
 
 
