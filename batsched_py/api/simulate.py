@@ -6,7 +6,7 @@ import gc
 import inspect
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -135,8 +135,12 @@ def simulate_experiment(
     progress: bool = False,
     logs: Mapping[int, SwfLog] | None = None,
     cast: Cast = BY_NAME,
+    go_through: Callable[[Batsim, DecisionProcess | PyBatsimProcess], object] = converse,
 ) -> Result:
-    """Simulate an experiment; some of its logs may be in memory, and some of its actors objects."""
+    """Simulate an experiment; some of its logs may be in memory, and some of its actors objects.
+
+    Whoever wants to watch goes through the simulation in place of the usual loop.
+    """
     began = time.perf_counter()
     workloads = read_workloads(experiment.scenario.workloads, logs)
     kept = MemoryFiles() if export is None else None
@@ -148,7 +152,7 @@ def simulate_experiment(
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
     results = batsim.outputs.results
     with _spared_from_search(), _progress(progress, lambda: (results.nb_jobs, nb_jobs)):
-        converse(batsim, process)
+        go_through(batsim, process)
     files = batsim.outputs.files if kept is None else []
     overview = Overview.of(experiment, batsim, files, time.perf_counter() - began)
     return Result(experiment, overview, workloads, kept or str(export), logs or {})

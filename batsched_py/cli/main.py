@@ -97,8 +97,8 @@ class Commands(click.Group):
             raise Failure(f"error: {error}") from None
         except SigTerm:
             raise Terminated("stopped by SIGTERM") from None
-        except KeyboardInterrupt:
-            raise Interrupted("stopped by Ctrl-C") from None
+        except KeyboardInterrupt as stop:
+            raise Interrupted(str(stop) or "stopped by Ctrl-C") from None
 
 
 class OneLine(logging.Formatter):

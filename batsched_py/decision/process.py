@@ -52,22 +52,27 @@ class DecisionProcess:
         """What happened since the scheduler was last asked, in whatever form it was told."""
         self._desk: SubmissionDesk | None = None
         self._said = Said()
-        self._heed: Callable[[Remark], None] | None = None
+        self._heeding: list[Callable[[Remark], None]] = []
 
     @property
     def needs(self) -> ev.Settings:
         """What a simulator must allow: jobs that are registered, and their profiles used again, for users."""
         return ev.Settings(dynamic_jobs=bool(self.users), profile_reuse=bool(self.users))
 
+    @property
+    def ledger(self) -> Ledger:
+        """The account of the machine and its jobs, of the simulation that has begun."""
+        return self._ledger
+
     def heed(self, listener: Callable[[Remark], None]) -> None:
         """Tell a listener what the scheduler remarks on jobs, from the beginning of the simulation."""
-        self._heed = listener
+        self._heeding.append(listener)
 
     def _remarked(self, remark: Remark) -> None:
         start = "" if remark.start is None else f", to start by {remark.start:.10g}"
         _log.debug("at %.10g, job %s: %s%s", remark.time, remark.job_id, remark.text, start)
-        if self._heed is not None:
-            self._heed(remark)
+        for listener in self._heeding:
+            listener(remark)
 
     # --- beside a simulator ----------------------------------------------------------------------
 
@@ -83,7 +88,7 @@ class DecisionProcess:
             selection(scheduler.selection, begins, scheduler.selection_seed),
             self._events,
         )
-        if self._heed is not None or _log.isEnabledFor(logging.DEBUG):
+        if self._heeding or _log.isEnabledFor(logging.DEBUG):
             self.cluster.heed(self._remarked)
         if type(scheduler).estimate is not Scheduler.estimate:
             ledger.estimate = self._estimate

@@ -84,6 +84,11 @@ class Cluster:
         return self._events()
 
     @property
+    def decided(self) -> Sequence[Effect]:
+        """What was decided since the policy was last asked."""
+        return self._said.decisions
+
+    @property
     def quiet(self) -> bool:
         """Whether nothing but submissions has happened since the policy was last asked."""
         return self._ledger.quiet
