@@ -124,3 +124,43 @@ def test_beside_a_simulator_elsewhere_the_live_view_moves_too(terminal: Terminal
         assert terminal.settings() == before
         other.until_ready()
     assert (tmp_path / "out_jobs.csv").exists()
+
+
+PLAN = """
+[logs]
+small = { file = "log.swf" }
+
+[platforms]
+full = { hosts = 64 }
+
+[schedulers]
+fcfs = {}
+slow = { name = "slow.py:Slow" }
+"""
+
+SLOW = """
+import time
+
+from batsched_py.schedulers.fcfs import Fcfs
+
+
+class Slow(Fcfs):
+    name = "slow"
+
+    def schedule(self, cluster):
+        time.sleep(0.005)
+        super().schedule(cluster)
+"""
+
+
+def test_a_campaign_is_shown_while_it_runs(terminal: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "slow.py").write_text(SLOW)
+    before = terminal.settings()
+    terminal.type("batsched-py campaign run plan.toml -d out -j 2 --live")
+    terminal.until(lambda screen: "1 of 2 runs" in screen and "slow" in screen and "█" in screen)
+    assert terminal.shows_the_other_screen
+    assert "fcfs" in terminal.until_ready()
+    assert not terminal.shows_the_other_screen
+    assert terminal.settings() == before
+    assert len(list((tmp_path / "out" / "runs").iterdir())) == 2
