@@ -138,7 +138,7 @@ def _draw(
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
     look = Look(**{name: given.pop(name) for name in looks if name in given})
-    draw(kind.name, data, recorded, look, **given).write(output)
+    draw(kind.name, data, recorded, look, **given).save(output)
 
 
 def _read_runs(texts: Sequence[str], log: SwfLog | None, distinct: bool) -> list[Run]:

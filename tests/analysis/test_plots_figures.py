@@ -61,7 +61,7 @@ def test_lines_differ_in_dashes_as_well_as_in_colour(runs: list[Run]) -> None:
 
 
 def test_a_pdf_has_its_letters_in_it(runs: list[Run], tmp_path: Path) -> None:
-    draw("ecdf", runs, look=Look(font="serif")).write(tmp_path / "figure.pdf")
+    draw("ecdf", runs, look=Look(font="serif")).save(tmp_path / "figure.pdf")
     content = (tmp_path / "figure.pdf").read_bytes()
     assert b"/FontFile2" in content
     assert b"STIXGeneral" in content

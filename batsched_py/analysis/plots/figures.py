@@ -32,7 +32,7 @@ def draw(
     """The figure of a kind, by its name and its options or as an object.
 
     It shows runs, beside what was ``recorded`` where a kind has a use for that; or a table of results with a
-    row for each run. What comes back is a matplotlib figure, which notebooks show and ``write`` saves.
+    row for each run. What comes back is a matplotlib figure, which notebooks show; ``save`` writes it.
     """
     made = KINDS.create(kind, options) if isinstance(kind, str) else kind
     sheet = blank(look)

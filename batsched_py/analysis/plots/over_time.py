@@ -50,7 +50,7 @@ def draw_means(
             panel.stairs(means(recorded, edges), edges / unit, fill=True, color=style.LIGHT_GREY)
         panel.stairs(means(run, edges), edges / unit, color=colour, linewidth=1)
         panel.set_xlim(0, edges[-1] / unit)
-        panel.set_ylim(bottom=0)
         style.plain_numbers(panel.yaxis)
+    axes[0].set_ylim(bottom=0)
     sheet.supxlabel(f"time ({unit_name})")
     sheet.supylabel(f"{label}, mean of each {period_name}" + (" (grey: recorded)" if recorded else ""))

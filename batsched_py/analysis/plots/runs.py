@@ -86,25 +86,24 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
     up to the highest one that was used.
     """
     path = Path(path)
-    schedule = read_schedule(path)
+    jobs = read_schedule(path)
+    recorded = noted_submissions(jobs) if log is None else recorded_submissions(log)
     try:
-        run = run_of(schedule, label, read_summary(path).nb_hosts, log)
+        if recorded is not None:
+            jobs = jobs.join(job_lateness(jobs, recorded), on="job_id")
+        run = run_of(jobs, label, read_summary(path).nb_hosts or 0)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return replace(run, energy=_read_energy(path))
+    return replace(run, log=log, energy=_read_energy(path))
 
 
-def run_of(schedule: pd.DataFrame, label: str, nb_hosts: int | None = None, log: SwfLog | None = None) -> Run:
-    """The run that made a schedule, a table with the columns of ``jobs.csv``."""
-    if not len(started(schedule)):
+def run_of(jobs: pd.DataFrame, label: str, hosts: int = 0) -> Run:
+    """The run with the jobs of a schedule, on so many hosts, or more if some of higher numbers were used."""
+    if not len(started(jobs)):
         raise InputError("no job was executed, so there is nothing to show")
-    allocations = host_sets(schedule)
-    jobs = schedule.assign(held=[len(hosts) for hosts in allocations])
-    recorded = noted_submissions(jobs) if log is None else recorded_submissions(log)
-    if recorded is not None:
-        jobs = jobs.join(job_lateness(jobs, recorded), on="job_id")
-    used = max(hosts.mask.bit_length() for hosts in allocations)
-    return Run(label, jobs, max(used, nb_hosts or 0), log)
+    allocations = host_sets(jobs)
+    used = max(each.mask.bit_length() for each in allocations)
+    return Run(label, jobs.assign(held=[len(each) for each in allocations]), max(used, hosts))
 
 
 def _read_energy(jobs_file: Path) -> pd.Series | None:

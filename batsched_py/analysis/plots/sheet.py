@@ -78,7 +78,7 @@ class Sheet(Figure):
         with matplotlib.style.context(["default", _SETTINGS | letters]):
             yield
 
-    def write(self, path: str | Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write it as PNG, SVG or PDF, whichever the name ends in."""
         path = Path(path)
         metadata = _METADATA.get(path.suffix.lower())

@@ -57,8 +57,8 @@ class Cumulative(RunsKind):
             for run, look in zip(everything, looks, strict=True):
                 panel.plot(times / unit, counts[run.label], **look, label=run.label)
             panel.set_ylabel(label)
-            panel.set_ylim(bottom=0)
             style.plain_numbers(panel.yaxis)
+        axes[0].set_ylim(bottom=0)
         axes[0].legend(loc="lower right")
         axes[-1].set_xlabel(f"time ({name})")
         axes[-1].set_xlim(0, end / unit)

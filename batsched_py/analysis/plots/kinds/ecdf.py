@@ -96,7 +96,7 @@ class Ecdf(RunsKind):
                 panel.set_xscale("symlog", linthresh=0.01, linscale=0.3)
                 panel.set_xlim(left=0)
             style.plain_numbers(panel.xaxis)
-        sheet.supxlabel(_LABELS[self.of] + (f" ({unit_name})" if unit_name else ""))
+            panel.set_xlabel(_LABELS[self.of] + (f" ({unit_name})" if unit_name else ""))
         sheet.supylabel("share of the jobs with no more")
         style.shared_legend(sheet, axes)
 

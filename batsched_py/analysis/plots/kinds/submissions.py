@@ -46,7 +46,7 @@ class Submissions(RunsKind):
                 panel.stairs(counts[recorded.label], edges, fill=True, color=style.LIGHT_GREY)
             panel.stairs(counts[run.label], edges, color=colour, linewidth=1)
             panel.set_xlim(0, edges[-1])
-            panel.set_ylim(bottom=0)
             style.plain_numbers(panel.yaxis)
+        axes[0].set_ylim(bottom=0)
         sheet.supxlabel(f"time ({unit_name})")
         sheet.supylabel(f"submissions per {period_name}" + (" (grey: recorded)" if recorded else ""))
