@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from batsched_py.analysis.metrics import METRICS
-from batsched_py.analysis.plots.graphs import graph_statistics
+from batsched_py.analysis.plots.kinds.graphs import graph_statistics
 from batsched_py.analysis.plots.runs import read_run, recorded_run
 from batsched_py.analysis.report import Column, ListedRun, RecordedLog, Report, Row, Subject, write_report
 from batsched_py.campaign.comparison import compare

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from batsched_py.analysis.plots.graphs import graph_statistics
+from batsched_py.analysis.plots.kinds.graphs import graph_statistics
 from batsched_py.analysis.report import Subject
 from batsched_py.analysis.report.gantt import COLUMNS, ROWS, gantt
 from batsched_py.analysis.report.series import FIGURES, PERIODS, curves

@@ -7,7 +7,7 @@ Times are in seconds everywhere; the page chooses units that read well.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import ceil, log2
 from typing import Any, Final, Literal
@@ -17,13 +17,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis.outcome import queue_length
-from batsched_py.analysis.plots.arrivals import user_arrivals
-from batsched_py.analysis.plots.cumulative import cumulative_jobs
-from batsched_py.analysis.plots.lateness import user_lateness
+from batsched_py.analysis.plots.kinds.arrivals import user_arrivals
+from batsched_py.analysis.plots.kinds.cumulative import cumulative_jobs
+from batsched_py.analysis.plots.kinds.lateness import user_lateness
+from batsched_py.analysis.plots.kinds.scalability import additional_lateness_by_size
+from batsched_py.analysis.plots.kinds.submissions import submissions_per_period
+from batsched_py.analysis.plots.kinds.weekly import submissions_by_hour_of_week
 from batsched_py.analysis.plots.runs import Run
-from batsched_py.analysis.plots.scalability import additional_lateness_by_size
-from batsched_py.analysis.plots.submissions import submissions_per_period
-from batsched_py.analysis.plots.weekly import submissions_by_hour_of_week
 from batsched_py.errors import InputError
 from batsched_py.workload.swf import SwfLog
 
@@ -43,7 +43,7 @@ class Subject:
     run: Run
     log: SwfLog | None = None
     graphs: pd.DataFrame | None = None
-    """The users' session graphs, as :func:`~batsched_py.analysis.plots.graphs.graph_statistics` has them."""
+    """The users' session graphs, as ``graph_statistics`` has them."""
 
     @cached_property
     def users(self) -> pd.DataFrame | None:
@@ -165,7 +165,7 @@ def _hours_of_week(subject: Subject) -> Curve | None:
     if subject.log is None:
         return None
     try:
-        counts = submissions_by_hour_of_week([subject.run], subject.log)[subject.run.label]
+        counts = submissions_by_hour_of_week([replace(subject.run, log=subject.log)])[subject.run.label]
     except InputError:  # the log does not say on which day it began
         return None
     return Curve(np.array([0.5, len(counts) - 0.5]), counts.to_numpy(float))

@@ -1,21 +1,22 @@
-"""How late each user is, on average and with each further job, against how many jobs the user has."""
+"""How late each user is on average, against how many jobs the user has."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import pandas as pd
 
 from batsched_py.analysis.lateness import additional_lateness, mean_lateness
 from batsched_py.analysis.plots import style
+from batsched_py.analysis.plots.kind import TELLS_LATENESS, RunsKind
 from batsched_py.analysis.plots.runs import Run
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from batsched_py.analysis.plots.sheet import Sheet
 
-HOUR: Final = 3600.0
-DAY: Final = 24 * HOUR
+DAY: Final = 86400.0
 
 
 def user_lateness(run: Run) -> pd.DataFrame:
@@ -31,25 +32,29 @@ def user_lateness(run: Run) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("user")
 
 
-def draw(figure: Figure, runs: Sequence[Run]) -> None:
-    """Mean lateness of each user."""
-    _draw(figure, runs, "mean_lateness", DAY, "d")
-    figure.supylabel("mean lateness of the user (days)")
+@dataclass(frozen=True)
+class Lateness(RunsKind):
+    """How much later than recorded each user submits on average, against the number of the user's jobs.
+
+    A line shows the median user, a band the users from the 10th to the 90th percentile.
+    """
+
+    name = "lateness"
+    use_of_log: ClassVar[str] = TELLS_LATENESS
+
+    def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
+        """Draw it."""
+        draw_users(sheet, runs, "mean_lateness", DAY, "d")
+        sheet.supylabel("mean lateness of the user (days)")
 
 
-def draw_additional(figure: Figure, runs: Sequence[Run]) -> None:
-    """Additional lateness of each user who has more than one job."""
-    _draw(figure, runs, "additional_lateness", HOUR, "h")
-    figure.supylabel("additional lateness of the user (hours)")
-
-
-def _draw(figure: Figure, runs: Sequence[Run], column: str, unit: float, unit_name: str) -> None:
+def draw_users(sheet: Sheet, runs: Sequence[Run], column: str, unit: float, unit_name: str) -> None:
     """A panel for each run, with a dot for each user, the median user, and a band that holds 80 % of them.
 
     The scale is logarithmic on both sides of 0, and linear up to a hundredth of ``unit``.
     """
-    axes = style.panels(figure, [run.label for run in runs], columns=3, height=2.1)
-    for run, panel, colour in zip(runs, axes, style.colours(len(runs)), strict=True):
+    axes = sheet.panels([run.label for run in runs], columns=3, height=2.1)
+    for run, panel, colour in zip(runs, axes, sheet.colours(len(runs)), strict=True):
         users = user_lateness(run).dropna(subset=column)
         late = users[column] / unit
         low, median, high = late.quantile([0.1, 0.5, 0.9])
@@ -61,4 +66,4 @@ def _draw(figure: Figure, runs: Sequence[Run], column: str, unit: float, unit_na
         panel.set_xscale("log")
         panel.set_yscale("symlog", linthresh=0.01, linscale=0.5)
         style.plain_numbers(panel.xaxis, panel.yaxis)
-    figure.supxlabel("jobs of the user")
+    sheet.supxlabel("jobs of the user")
