@@ -36,7 +36,7 @@ WITHOUT_A_ROOM = {
     "core": set(),  # every room may have compiled classes
     "errors": set(),  # every room raises them
     "plugins": set(),  # schedulers and users are both found by it
-    "simulation": {"simulator", "decision", "protocol"},  # where the two sides meet
+    "simulation": {"simulator", "decision", "schedulers", "ledger", "protocol"},  # where the two sides meet
 }
 
 
