@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Figures:
     """Kinds of figures as methods.
 
-    They take the options of their kind and those of a look: ``width``, ``font``, ``ink``. What they give is a matplotlib figure, which notebooks show and whose ``save`` writes a file.
+    They take the options of their kind and those of a look: ``width``, ``font``, ``ink``. What they give is a
+    matplotlib figure, which notebooks show and whose ``save`` writes a file.
     """
 
     _of: ClassVar[type[Kind]]
