@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,7 @@ class Entries:
         name = msgspec.json.encode([{**recipe, "made_of": made_of}, __version__], order="deterministic")
         folder = self._log_folders[0] if self._log_folders else self._folder
         file = folder / "made" / f"{path[-1]}-{hashlib.sha256(name).hexdigest()[:12]}.swf.gz"
-        if not file.is_file():
+        if not isfile(file):
             self.unmade[file] = UnmadeLog(file, recipe)
         return Workloads(
             files=(str(file.resolve()),), walltime=entry.walltime, walltime_factor=entry.walltime_factor
@@ -148,7 +149,7 @@ class Entries:
 
     def _log_file(self, path: KeyPath, file: str, entry: LogEntry) -> Path:
         places = [self._folder / file, *(folder / Path(file).name for folder in self._log_folders)]
-        found = next((place for place in places if place.is_file()), None)
+        found = next((place for place in places if isfile(place)), None)
         if found is None:
             if entry.url is None:
                 self._plan.fail((*path, "file"), f"there is no file {places[0]}")
