@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property, partial
 from math import isnan
+from os.path import isfile
 from pathlib import Path
 from urllib.parse import quote
 
@@ -106,7 +107,7 @@ def _recorded_logs(runs: Sequence[FinishedRun]) -> dict[str, _Recorded]:
         path = Path(files[0])
         digests = {file.path: file.sha256 for file in run.manifest.inputs}
         is_swf = path.name.lower().endswith((".swf", ".swf.gz"))
-        if is_swf and path.is_file() and digest_of_file(path) == digests.get(str(path)):
+        if is_swf and isfile(path) and digest_of_file(path) == digests.get(str(path)):
             logs[name] = _Recorded(read_swf(path))
     return logs
 
