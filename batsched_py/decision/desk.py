@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-
-from msgspec import structs
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from math import inf
 
 from batsched_py.errors import ProtocolError, RuleBroken
-from batsched_py.ledger.ledger import Effect, Ledger, describe
+from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, describe
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
-from batsched_py.protocol.jobs import JobState
-from batsched_py.users.base import Remark, Submission, User, Withdrawal
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.users.base import Action, Submission, User, Withdrawal
 from batsched_py.users.broker import Broker
 
 
@@ -36,7 +36,7 @@ class SubmissionDesk:
         self._ledger = ledger
         self._settings = begins.settings
         self._static_workloads = begins.workloads
-        self._known_profiles: set[tuple[str, str]] = set()
+        self._known_profiles: defaultdict[str, set[str]] = defaultdict(set)
         self._unacknowledged: set[str] = set()
         self._open = begins.settings.dynamic_jobs
 
@@ -52,6 +52,11 @@ class SubmissionDesk:
             return True
         return False
 
+    @property
+    def hears_starts(self) -> bool:
+        """Whether any user wants to know when jobs start."""
+        return self._broker.hears_starts
+
     def job_started(self, running: RunningJob) -> None:
         """Tell the user whose job it is."""
         self._broker.job_started(running.job.id, running.start)
@@ -62,21 +67,24 @@ class SubmissionDesk:
 
     def is_due(self, now: float) -> bool:
         """Whether somebody wants to act now."""
-        return self._broker.is_due(now)
+        return self._broker.next_time <= now
 
-    def actions(self, now: float) -> Iterator[list[Effect]]:
-        """What makes the simulator know each of the things that users do now.
+    def actions(self, now: float) -> list[Action]:
+        """What users do now."""
+        return self._broker.actions(now)
+
+    def take(self, action: Action, now: float) -> list[Effect]:
+        """What makes the simulator know something that a user does.
 
         A job that is rejected as soon as it is submitted needs no withdrawal any more.
         """
-        for action in self._broker.actions(now):
-            match action:
-                case Submission():
-                    yield self._register(action, now)
-                case Withdrawal(job_id=job_id) if self._broker.awaits(job_id):
-                    yield self._withdraw(action, now)
-                case Remark(job_id=job_id, note=note) if self._broker.awaits(job_id):
-                    yield self._decide([ev.SetJobMetadata(job_id, note, time=now)], now)
+        if isinstance(action, Submission):
+            return [self._register(action, now)]
+        if not self._broker.awaits(action.job_id):
+            return []
+        if isinstance(action, Withdrawal):
+            return self._withdraw(action, now)
+        return self._decide([ev.SetJobMetadata(action.job_id, action.note, time=now)], now)
 
     def _withdraw(self, withdrawal: Withdrawal, now: float) -> list[Effect]:
         """Take a job back. Its user hears of a rejection at once, and of a kill when it has happened.
@@ -94,30 +102,39 @@ class SubmissionDesk:
         self._broker.job_ended(job_id, JobState.REJECTED, now)
         return effects
 
-    def _register(self, submission: Submission, now: float) -> list[Effect]:
-        job = submission.job
-        if job.workload in self._static_workloads:
+    def _register(self, submission: Submission, now: float) -> RegisteredJob:
+        """Make a job known, its profile before it if that is new, and what is noted about it."""
+        job, ledger, settings = submission.job, self._ledger, self._settings
+        workload, _, name = job.id.partition("!")
+        if workload in self._static_workloads:
             raise ProtocolError(
-                f"the simulator plays workload {job.workload!r} itself; start it without -w, users submit"
+                f"the simulator plays workload {workload!r} itself; start it without -w, users submit"
             )
-        decisions: list[ev.Event] = []
-        name = job.profile if self._settings.profile_reuse else f"job_{job.name}"
-        key = (job.workload, name)
-        if key not in self._known_profiles:
-            decisions.append(ev.RegisterProfile(job.workload, name, submission.profile, time=now))
-            if self._settings.profile_reuse:
-                self._known_profiles.add(key)
+        profile_name = job.profile if settings.profile_reuse else f"job_{name}"
+        known, profile = self._known_profiles[workload], None
         walltime = float(job.walltime)
         if not walltime > 0:
             raise RuleBroken(f"RegisterJob {job.id}: a walltime of {walltime:g} s makes no sense")
-        walltime = to_tick(walltime) if job.has_walltime else walltime
-        job = structs.replace(job, submission_time=now, walltime=walltime, profile=name)
-        decisions.append(ev.RegisterJob(job, time=now))
-        if submission.note:
-            decisions.append(ev.SetJobMetadata(job.id, submission.note, time=now))
-        if self._settings.acknowledge_dynamic_jobs:
+        if walltime != inf:
+            walltime = to_tick(walltime)
+        job = Job(job.id, now, job.size, walltime, profile_name, job.extra)
+        step: type[ev.Event] = ev.RegisterProfile
+        try:
+            if profile_name not in known:
+                profile = submission.profile
+                ledger.registry.add_profile(workload, profile_name, profile)
+                if settings.profile_reuse:
+                    known.add(profile_name)
+            step = ev.RegisterJob
+            ledger.register(job)
+            step = ev.SetJobMetadata
+            ledger.check_note(submission.note)
+        except RuleBroken as broken:
+            about = "" if step is ev.RegisterProfile else f" {job.id}"
+            raise RuleBroken(f"{step.__name__}{about}: {broken}") from None
+        if settings.acknowledge_dynamic_jobs:
             self._unacknowledged.add(job.id)
-        return self._decide(decisions, now)
+        return RegisteredJob(job, now, profile, submission.note)
 
     def closing(self, now: float) -> list[Effect]:
         """What to say after all that: when to be called next, or that nobody will ever submit again."""

@@ -120,7 +120,7 @@ class PopulationUser(User):
     def next_time(self) -> float:
         """When somebody acts, or another week begins."""
         end = self._nb_weeks * WEEK
-        time = min(self._present.next_time(), self._next_week * WEEK)
+        time = min(self._present.next_time, self._next_week * WEEK)
         return time if time < end else inf
 
     def submit(self, now: float) -> Sequence[Action]:
