@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import inf
 
+from batsched_py.core import fastest
 from batsched_py.errors import ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, describe
 from batsched_py.ledger.running import RunningJob
@@ -27,7 +28,7 @@ class SubmissionDesk:
     """
 
     def __init__(self, users: Iterable[User], begins: ev.SimulationBegins, ledger: Ledger) -> None:
-        self._broker = Broker(users)
+        self._broker = fastest(Broker)(users)
         if not (begins.settings.dynamic_jobs or self._broker.done):
             raise ProtocolError(
                 "users submit jobs while the simulation runs, and this simulator does not accept that; "

@@ -21,8 +21,15 @@ from batsched_py.users.base import User
 #: A submission or an end with its time, or any other event as it is.
 Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
 
-#: The policy's method, its view, what it has said, what it has heard, and who is to hear of ends.
-Alone = tuple[Callable[[Cluster], None], Cluster, Said, list[Heard], list[Callable[[RunningJob], None]]]
+#: The policy's method, its view, what it has said and heard, who is to hear of ends, and the users' desk.
+Parts = tuple[
+    Callable[[Cluster], None],
+    Cluster,
+    Said,
+    list[Heard],
+    list[Callable[[RunningJob], None]],
+    SubmissionDesk | None,
+]
 
 
 class DecisionProcess:
@@ -70,7 +77,7 @@ class DecisionProcess:
         if type(scheduler).estimate is not Scheduler.estimate:
             ledger.estimate = self._estimate
         if self.users or begins.settings.dynamic_jobs:
-            self._desk = SubmissionDesk(self.users, begins, ledger)
+            self._desk = fastest(SubmissionDesk)(self.users, begins, ledger)
         self._begun = True
         try:
             self._ask(scheduler.begin)
@@ -131,14 +138,21 @@ class DecisionProcess:
             raise self._blame(broken) from None
         return self._take()
 
-    def alone(self) -> Alone | None:
-        """What a loop needs that asks the policy itself, in place of :meth:`decide`, and hears for it.
+    def parts(self) -> Parts | None:
+        """What a loop needs that does what :meth:`decide` does itself, and hears for all who take part.
 
-        Nothing where anybody else takes part in what is decided.
+        Nothing where decisions take time, or where this is not all there is to them.
         """
-        if self._desk is not None or self.scheduling_delay or type(self) is not DecisionProcess:
+        if self.scheduling_delay or type(self) is not DecisionProcess:
             return None
-        return self.scheduler.schedule, self._cluster, self._said, self._heard, self._said.listeners
+        return (
+            self.scheduler.schedule,
+            self._cluster,
+            self._said,
+            self._heard,
+            self._said.listeners,
+            self._desk,
+        )
 
     def fail(self, error: Exception, now: float) -> None:
         """The policy was asked and has raised this."""

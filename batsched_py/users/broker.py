@@ -68,7 +68,9 @@ class Broker:
 
     def add(self, user: User, now: float = 0.0) -> None:
         """One more user from now on."""
-        hears_starts = type(user).job_started is not User.job_started
+        self._add(user, type(user).job_started is not User.job_started, now)
+
+    def _add(self, user: User, hears_starts: bool, now: float) -> None:
         self.hears_starts = self.hears_starts or hears_starts
         self._clients[self._count] = client = _Client(self._count, user, hears_starts)
         self._count += 1
@@ -91,7 +93,7 @@ class Broker:
             try:
                 done = client.user.submit(max(now, client.wish))
             except (Exception, SystemExit) as error:
-                _blame(client.user, error, now)
+                blame(client.user, error, now)
             for action in done:
                 if isinstance(action, Submission):
                     self._outstanding[action.job.id] = (client, action.job)
@@ -103,12 +105,13 @@ class Broker:
             client.wanted = -inf
             self._ask(client, now)
             if not done and client.wanted <= now:
-                raise PolicyError(
-                    f"user {client.user.name} wants to submit at time {now:g}, yet submits nothing"
-                )
+                self._refuse_idle(client, now)
         if len(submissions) > 1:
             submissions.sort(key=_DECIDED)
         return [*submissions, *others]
+
+    def _refuse_idle(self, client: _Client, now: float) -> NoReturn:
+        raise PolicyError(f"user {client.user.name} wants to submit at time {now:g}, yet submits nothing")
 
     def awaits(self, job_id: str) -> bool:
         """Whether a job is a user's, and may still end."""
@@ -122,7 +125,7 @@ class Broker:
         try:
             client.user.job_started(job, now)
         except (Exception, SystemExit) as error:
-            _blame(client.user, error, now)
+            blame(client.user, error, now)
         self._ask(client, now)
 
     def job_ended(self, job_id: str, state: JobState, now: float) -> None:
@@ -135,7 +138,7 @@ class Broker:
         try:
             client.user.job_ended(job, state, now)
         except (Exception, SystemExit) as error:
-            _blame(client.user, error, now)
+            blame(client.user, error, now)
         self._ask(client, now)
 
     def call_to_ask(self, now: float) -> float | None:
@@ -156,7 +159,7 @@ class Broker:
         try:
             time = float(client.user.next_time())
         except (Exception, SystemExit) as error:
-            _blame(client.user, error, now)
+            blame(client.user, error, now)
         if isnan(time) or time == -inf:
             raise PolicyError(f"user {client.user.name} wants to submit at time {time:g}, which never comes")
         client.wish = time
@@ -195,7 +198,7 @@ class Broker:
         self.next_time = plan[0][0] if plan else inf
 
 
-def _blame(user: User, error: BaseException, now: float) -> NoReturn:
+def blame(user: User, error: BaseException, now: float) -> NoReturn:
     """Tell what a user raised as its fault."""
     raise PolicyError(
         f"user {user.name} failed at time {now:g}: {type(error).__name__}: {error} ({culprit(error)})"
