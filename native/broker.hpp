@@ -153,10 +153,11 @@ inline void ask_user(PyObject* self, PyObject* asked, double now) {
     Client& client = of<Client>(asked);
     PyObject* user[] = {client.user.get()};
     Ref answer(PyObject_VectorcallMethod(name_next_time, user, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
-    if (answer && !PyFloat_CheckExact(answer.get())) answer = Ref(PyNumber_Float(answer.get()));
     if (!answer) blame(client.user.get(), now);
-    double time = PyFloat_AS_DOUBLE(answer.get());
+    if (!PyFloat_CheckExact(answer.get())) answer = Ref(PyNumber_Float(answer.get()));
+    double time = answer ? PyFloat_AS_DOUBLE(answer.get()) : NAN;
     if (std::isnan(time) || time == -INFINITY) {
+        PyErr_Clear();
         call(above(Box<Broker>::type, self, "_ask").get(), asked, from_double(now).get());
     }
     client.wish = time;

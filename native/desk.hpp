@@ -1,13 +1,13 @@
 // The desk at which users hand in their jobs (batsched_py/decision/desk.py is the specification).
 //
-// A job of a known profile and with usual times is registered here. New profiles, all other things that users
-// do, and every broken rule are left to the Python class.
+// A job with usual times is registered here. New profiles, all other things that users do, and every broken
+// rule are left to the Python class.
 #pragma once
 #include "broker.hpp"
 #include "ledger.hpp"
 #include "outputs.hpp"
 
-inline PyObject *name_add_job, *name_take, *name_closing, *name_submit_job;
+inline PyObject *name_add_job, *name_meet_profile, *name_take, *name_closing, *name_submit_job;
 
 struct Desk {
     Ref broker, ledger, registry;
@@ -44,10 +44,11 @@ inline Ref register_job(PyObject* self, PyObject* submission, double now) {
     Desk& desk = of<Desk>(self);
     PyObject* job = slot(submission, submission_slots.job);
     PyObject* walltime = slot(job, job_slots.walltime);
-    if (!desk.reuses_profiles || !PyFloat_CheckExact(walltime) || !desk.knows(job)) return Ref();
+    if (!desk.reuses_profiles || !PyFloat_CheckExact(walltime)) return Ref();
     double seconds = PyFloat_AS_DOUBLE(walltime);
     if (!(seconds > 0) || !(seconds == INFINITY || seconds == std::floor(seconds))) return Ref();
     if (text_of(slot(submission, submission_slots.note)).find('"') != std::string_view::npos) return Ref();
+    if (!desk.knows(job)) call_method(self, name_meet_profile, job, slot(submission, submission_slots.profile));
     Ref made = call(reinterpret_cast<PyObject*>(job_slots.type), job_id(job), from_double(now).get(),
                     slot(job, job_slots.size), walltime, job_profile(job), slot(job, job_slots.extra));
     PyObject* arguments[] = {desk.registry.get(), made.get()};
@@ -70,6 +71,7 @@ inline Ref register_job(PyObject* self, PyObject* submission, double now) {
 inline void prepare_desk(PyObject* module) {
     auto name = [](const char* text) { return checked(PyUnicode_InternFromString(text)); };
     name_add_job = name("add_job");
+    name_meet_profile = name("_meet_profile");
     name_take = name("take");
     name_closing = name("closing");
     name_submit_job = name("submit");

@@ -13,6 +13,7 @@ from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Action, Submission, User, Withdrawal
 from batsched_py.users.broker import Broker
 
@@ -112,30 +113,35 @@ class SubmissionDesk:
                 f"the simulator plays workload {workload!r} itself; start it without -w, users submit"
             )
         profile_name = job.profile if settings.profile_reuse else f"job_{name}"
-        known, profile = self._known_profiles[workload], None
         walltime = float(job.walltime)
         if not walltime > 0:
             raise RuleBroken(f"RegisterJob {job.id}: a walltime of {walltime:g} s makes no sense")
         if walltime != inf:
             walltime = to_tick(walltime)
         job = Job(job.id, now, job.size, walltime, profile_name, job.extra)
-        step: type[ev.Event] = ev.RegisterProfile
+        is_new = profile_name not in self._known_profiles[workload]
+        if is_new:
+            self._meet_profile(job, submission.profile)
+        step: type[ev.Event] = ev.RegisterJob
         try:
-            if profile_name not in known:
-                profile = submission.profile
-                ledger.registry.add_profile(workload, profile_name, profile)
-                if settings.profile_reuse:
-                    known.add(profile_name)
-            step = ev.RegisterJob
             ledger.register(job)
             step = ev.SetJobMetadata
             ledger.check_note(submission.note)
         except RuleBroken as broken:
-            about = "" if step is ev.RegisterProfile else f" {job.id}"
-            raise RuleBroken(f"{step.__name__}{about}: {broken}") from None
+            raise RuleBroken(f"{step.__name__} {job.id}: {broken}") from None
         if settings.acknowledge_dynamic_jobs:
             self._unacknowledged.add(job.id)
-        return RegisteredJob(job, now, profile, submission.note)
+        return RegisteredJob(job, now, submission.profile if is_new else None, submission.note)
+
+    def _meet_profile(self, job: Job, profile: Profile) -> None:
+        """Make known what a job does, and others like it may do."""
+        workload = job.workload
+        try:
+            self._ledger.registry.add_profile(workload, job.profile, profile)
+        except RuleBroken as broken:
+            raise RuleBroken(f"RegisterProfile: {broken}") from None
+        if self._settings.profile_reuse:
+            self._known_profiles[workload].add(job.profile)
 
     def closing(self, now: float) -> list[Effect]:
         """What to say after all that: when to be called next, or that nobody will ever submit again."""

@@ -50,10 +50,12 @@ class Registry:
     def add_profile(self, workload: str, name: str, profile: Profile) -> None:
         """Make a profile known."""
         self._check_open()
-        if name in self.profiles.get(workload, {}) or name in self._dead[workload]:
+        known = self.profiles.setdefault(workload, {})
+        if name in known or (self.collects and name in self._dead[workload]):
             raise RuleBroken(f"profile {name!r} exists already in workload {workload!r}")
-        self.profiles.setdefault(workload, {})[name] = profile
-        self._registered[workload].add(name)
+        known[name] = profile
+        if self.collects:
+            self._registered[workload].add(name)
         if isinstance(profile, Composed | Trace):
             self.for_files_only.add((workload, name))
 
