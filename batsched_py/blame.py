@@ -13,8 +13,11 @@ def culprit(error: BaseException) -> str:
 
     What a policy hands over, such as an order with other parameters than it will be called with, fails in our
     code; what is at fault is the policy. One of our own policies has no such line, then it is the last one.
+    What is called from compiled code with parameters that it does not take has not even begun.
     """
     frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return "before its first line"
     theirs = [frame for frame in frames if not _is_ours_or_installed(frame.filename)]
     where = (theirs or frames)[-1]
     return f"{where.filename}:{where.lineno}"
