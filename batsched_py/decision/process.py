@@ -67,7 +67,7 @@ class DecisionProcess:
         """Take part in a simulation that is about to begin, of which this is the ledger."""
         scheduler = self.scheduler
         self._ledger = ledger
-        self._cluster = fastest(Cluster)(
+        self.cluster = fastest(Cluster)(
             ledger,
             self._said,
             begins.hosts,
@@ -87,7 +87,7 @@ class DecisionProcess:
 
     def hear_submission(self, job: Job, now: float) -> None:
         """A job was submitted."""
-        self._cluster.now = now + self.scheduling_delay
+        self.cluster.now = now + self.scheduling_delay
         self._heard.append((job, now))
         self._ledger.submit(job)
         if self._ledger.unfit:
@@ -95,7 +95,7 @@ class DecisionProcess:
 
     def hear_end(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
         """A job has left its hosts."""
-        self._cluster.now = now + self.scheduling_delay
+        self.cluster.now = now + self.scheduling_delay
         ended = self._ledger.release(job_id)
         if ended is None:
             return
@@ -125,7 +125,7 @@ class DecisionProcess:
     def _reject_unfit(self) -> None:
         """Reject what no state of the machine could ever run, without asking the scheduler."""
         for job in list(self._ledger.unfit.values()):
-            self._cluster.reject(job)
+            self.cluster.reject(job)
 
     def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened."""
@@ -138,7 +138,8 @@ class DecisionProcess:
                     decided: list[Effect] = over.value
                     return decided
                 self.ask()
-        self._set_clock(now)
+        self._now = now
+        self.cluster.now = now + self.scheduling_delay
         try:
             self._ask(self.scheduler.schedule)
         except RuleBroken as broken:
@@ -152,11 +153,12 @@ class DecisionProcess:
         :meth:`ask`. There is one turn, or with users one after another, while what is decided makes them act
         at once. What is returned in the end is to be done.
         """
-        self._set_clock(now)
+        self._now = now
+        self.cluster.now = now + self.scheduling_delay
         try:
             if self._desk is not None:
                 return (yield from self._turns_with_users(self._desk, now))
-            yield self._cluster
+            yield self.cluster
             self._settle()
         except RuleBroken as broken:
             raise self._blame(broken) from None
@@ -165,15 +167,11 @@ class DecisionProcess:
     def ask(self) -> None:
         """It is the policy's turn."""
         try:
-            self.scheduler.schedule(self._cluster)
+            self.scheduler.schedule(self.cluster)
         except RuleBroken as broken:
             raise self._blame(broken) from None
         except (Exception, SystemExit) as error:
             raise self._failed(error) from error
-
-    def _set_clock(self, now: float) -> None:
-        self._now = now
-        self._cluster.now = now + self.scheduling_delay
 
     def parts(self) -> Parts | None:
         """What a loop needs that does what :meth:`decide` does itself, and hears for all who take part.
@@ -184,7 +182,7 @@ class DecisionProcess:
             return None
         return (
             self.scheduler.schedule,
-            self._cluster,
+            self.cluster,
             self._said,
             self._heard,
             self._said.listeners,
@@ -213,7 +211,7 @@ class DecisionProcess:
                     if ledger.unfit:
                         self._reject_unfit()
                         decisions += self._tell_users(desk)
-            yield self._cluster
+            yield self.cluster
             self._settle()
             if self._said.decisions:
                 decisions += self._tell_users(desk)
@@ -233,7 +231,7 @@ class DecisionProcess:
 
     def _ask(self, question: Callable[[Cluster], None]) -> None:
         try:
-            question(self._cluster)
+            question(self.cluster)
         except RuleBroken:
             raise
         except (Exception, SystemExit) as error:
@@ -261,7 +259,7 @@ class DecisionProcess:
 
     def _failed(self, error: BaseException) -> PolicyError:
         return PolicyError(
-            f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
+            f"scheduler {self.scheduler.name!r} failed at time {self.cluster.now:g}: "
             f"{type(error).__name__}: {error} ({culprit(error)})"
         )
 
@@ -286,7 +284,7 @@ class DecisionProcess:
         if now < self._now:
             raise ProtocolError(f"time runs backwards: {now:g} comes after {self._now:g}")
         self._now = now
-        self._cluster.now = now + self.scheduling_delay
+        self.cluster.now = now + self.scheduling_delay
         if self._desk is not None:
             news = self._desk.news(events)
             if events and not news:
@@ -306,7 +304,7 @@ class DecisionProcess:
         decisions = [said for decision in self.decide(now) for said in _as_decisions(decision)]
         if self.scheduling_delay:
             decisions.sort(key=lambda decision: decision.time)
-        return ev.Message(self._cluster.now, decisions)
+        return ev.Message(self.cluster.now, decisions)
 
     def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
         if not events or not isinstance(events[0], ev.SimulationBegins):
