@@ -21,11 +21,19 @@ class RunningJob(running.RunningJob):
 class JobQueue:
     users: Any
 
+class QueueBook:
+    queue: Any
+
 class Running: ...
+
+class RunningBook:
+    _running: Any
 
 class Ledger:
     queue: Any
+    queue_book: Any
     running: Any
+    running_book: Any
     free: Any
     registry: Any
     estimate: Any
@@ -44,8 +52,7 @@ class Outputs:
     def _append(self, row: str) -> None: ...
     def _take(self) -> str: ...
 
-class Submitter:
-    def _plan(self, now: float) -> None: ...
+class Submitter: ...
 
 class World:
     ledger: Any

@@ -11,6 +11,7 @@ from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
 
@@ -36,7 +37,7 @@ TRIVIAL = {"reject-all"}
 
 def measure(name: str, workload: Workload, hosts: int, speed: float) -> tuple[float, float]:
     """Mean queue length, and microseconds of processor time a job."""
-    batsim = Batsim(Platform.homogeneous(hosts, speed), [workload])
+    batsim = Batsim(Setup(Platform.homogeneous(hosts, speed), [workload]))
     process = DecisionProcess(SCHEDULERS.create(name, {}))
     began = process_time()
     results = simulate(batsim, process)

@@ -55,6 +55,6 @@ def ricc_like(path: Path) -> Path:
     return write_log(path, 8_192, 30_000, load=1.3, widest=0.1)
 
 
-def scaled(path: Path, hosts: int, unit: int) -> Path:
-    """The same jobs on any number of hosts, each as many units wide as on the others."""
-    return write_log(path, hosts, 20_000, load=0.8, scale=unit)
+def scaled(path: Path, hosts: int, jobs: int) -> Path:
+    """The same jobs on any number of hundreds of hosts, each the same part of the machine wide."""
+    return write_log(path, hosts, jobs, load=0.8, scale=hosts // 100)

@@ -101,7 +101,7 @@ inline void prepare_cluster(PyObject* module) {
                      Ref method = above(Box<Cluster>::type, self, "fitting");
                      return checked(PyObject_Vectorcall(method.get(), arguments, count, names));
                  }
-                 return where(cluster.account().queue.get(), cluster.account().free.get(),
+                 return where(cluster.account().queue_book.get(), cluster.account().free.get(),
                               count > 0 ? arguments[0] : Py_None, Py_None, count > 2 && is_true(arguments[2]))
                      .release();
              });

@@ -7,7 +7,7 @@
 #include "running.hpp"
 
 struct Ledger {
-    Ref queue, running, free;
+    Ref queue, queue_book, running, running_book, free;
     Ref unfit;                      // jobs that no state of the machine could run
     Ref registry, for_files_only;   // a set of the registry's
     Ref estimate, plain_estimate;   // what is expected of a job, and what that is where it is the walltime
@@ -16,7 +16,8 @@ struct Ledger {
 
     template <class Function>
     void each_ref(Function function) {
-        for (Ref* ref : {&queue, &running, &free, &unfit, &registry, &for_files_only, &estimate, &plain_estimate}) {
+        for (Ref* ref : {&queue, &queue_book, &running, &running_book, &free, &unfit, &registry, &for_files_only,
+                         &estimate, &plain_estimate}) {
             function(*ref);
         }
     }
@@ -108,6 +109,8 @@ inline void prepare_ledger(PyObject* module) {
          METH_NOARGS, "What has happened so far is no news any more."},
         {}};
     static PyGetSetDef getset[] = {TYPED(Ledger, queue, JobQueue, "queue"), TYPED(Ledger, running, Running, "running"),
+                                   TYPED(Ledger, queue_book, QueueBook, "queue_book"),
+                                   TYPED(Ledger, running_book, RunningBook, "running_book"),
                                    TYPED(Ledger, free, FreeHosts, "free"), {}};
     static PyMemberDef members[] = {MEMBER(Ledger, unfit, "unfit", T_OBJECT_EX),
                                     MEMBER(Ledger, registry, "registry", T_OBJECT_EX),

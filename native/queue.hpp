@@ -126,6 +126,18 @@ private:
     }
 };
 
+// The one who may write in a queue.
+struct QueueBook {
+    Ref queue;
+
+    template <class Function>
+    void each_ref(Function function) {
+        function(queue);
+    }
+
+    JobQueue& book() const { return of<JobQueue>(queue.get()); }
+};
+
 // A search among candidates, each of which is looked at when its turn has come.
 class Search {
 public:
@@ -192,7 +204,7 @@ private:
 
 // The jobs that fit and meet a condition, in the queue's order or by their scores.
 inline Ref where(PyObject* self, PyObject* free, PyObject* condition, PyObject* score, bool only_new) {
-    JobQueue& queue = of<JobQueue>(self);
+    JobQueue& queue = of<QueueBook>(self).book();
     if (score == Py_None && !queue.score.is_some()) {
         Py_ssize_t end = queue.end(), begin = queue.first;
         if (only_new) begin = std::max(begin, end - queue.nb_new);
@@ -203,12 +215,12 @@ inline Ref where(PyObject* self, PyObject* free, PyObject* condition, PyObject* 
             if (queue.sizes[index] > widest) continue;
             search.candidates.push_back({Ref::to(queue.at(index)), queue.sizes[index], queue.estimates[index]});
         }
-        search.queue = Ref::to(self);
+        search.queue = of<QueueBook>(self).queue;
         search.free = Ref::to(free);
         search.condition = Ref::to(condition);
         return made;
     }
-    return call(above(Box<JobQueue>::type, self, "where").get(), free, condition, score,
+    return call(above(Box<QueueBook>::type, self, "where").get(), free, condition, score,
                 only_new ? Py_True : Py_False);
 }
 
@@ -226,25 +238,6 @@ inline void prepare_queue(PyObject* module) {
     checked(PyType_Ready(&search));
 
     static PyMethodDef methods[] = {
-        {"append",
-         [](PyObject* self, PyObject* arguments) {
-             return guarded([&] {
-                 PyObject* job;
-                 double estimate;
-                 if (!PyArg_ParseTuple(arguments, "Od", &job, &estimate)) throw PythonError();
-                 of<JobQueue>(self).append(checked_job(job), estimate);
-                 return Py_NewRef(Py_None);
-             });
-         },
-         METH_VARARGS, "A job joins; it is expected to run for so long."},
-        {"discard",
-         [](PyObject* self, PyObject* id) {
-             return guarded([&] {
-                 JobQueue& queue = of<JobQueue>(self);
-                 return PyFloat_FromDouble(queue.discard(id, queue.need(id)));
-             });
-         },
-         METH_O, "A job leaves; how long it was expected to run."},
         {"estimate",
          [](PyObject* self, PyObject* job) {
              return guarded([&] {
@@ -253,39 +246,12 @@ inline void prepare_queue(PyObject* module) {
              });
          },
          METH_O, "How long a waiting job is expected to run."},
-        {"expect",
-         [](PyObject* self, PyObject* arguments) {
-             return guarded([&] {
-                 PyObject* job;
-                 double estimate;
-                 if (!PyArg_ParseTuple(arguments, "Od", &job, &estimate)) throw PythonError();
-                 of<JobQueue>(self).expect(job_id(checked_job(job)), estimate);
-                 return Py_NewRef(Py_None);
-             });
-         },
-         METH_VARARGS, "Change how long a waiting job is expected to run."},
-        {"where",
-         reinterpret_cast<PyCFunction>(+[](PyObject* self, PyObject* arguments, PyObject* names) {
-             return guarded([&] {
-                 static const char* known[] = {"free", "condition", "score", "only_new", nullptr};
-                 PyObject *free, *condition = Py_None, *score = Py_None;
-                 int only_new = 0;
-                 if (!PyArg_ParseTupleAndKeywords(arguments, names, "O|OOp", const_cast<char**>(known), &free,
-                                                  &condition, &score, &only_new)) {
-                     throw PythonError();
-                 }
-                 return where(self, free, condition, score, only_new).release();
-             });
-         }),
-         METH_VARARGS | METH_KEYWORDS, "The jobs that fit and meet a condition, one after another."},
         {}};
     static PyMemberDef members[] = {MEMBER(JobQueue, score, "_score", T_OBJECT_EX),
                                     MEMBER(JobQueue, place, "_place", T_OBJECT_EX),
                                     MEMBER(JobQueue, jobs, "_jobs", T_OBJECT_EX),
                                     MEMBER(JobQueue, columns, "_columns", T_OBJECT_EX),
                                     MEMBER(JobQueue, first, "_first", T_PYSSIZET),
-                                    MEMBER(JobQueue, most, "_most", T_PYSSIZET),
-                                    MEMBER(JobQueue, nb_new, "nb_new", T_PYSSIZET),
                                     {}};
     static PyGetSetDef getset[] = {
         {"head",
@@ -322,4 +288,66 @@ inline void prepare_queue(PyObject* module) {
                                             getset);
     type.tp_as_sequence = &sequence;
     checked(PyModule_AddType(module, &type));
+
+    static PyMethodDef book_methods[] = {
+        {"append",
+         [](PyObject* self, PyObject* arguments) {
+             return guarded([&] {
+                 PyObject* job;
+                 double estimate;
+                 if (!PyArg_ParseTuple(arguments, "Od", &job, &estimate)) throw PythonError();
+                 of<QueueBook>(self).book().append(checked_job(job), estimate);
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_VARARGS, "A job joins; it is expected to run for so long."},
+        {"discard",
+         [](PyObject* self, PyObject* id) {
+             return guarded([&] {
+                 JobQueue& queue = of<QueueBook>(self).book();
+                 return PyFloat_FromDouble(queue.discard(id, queue.need(id)));
+             });
+         },
+         METH_O, "A job leaves; how long it was expected to run."},
+        {"expect",
+         [](PyObject* self, PyObject* arguments) {
+             return guarded([&] {
+                 PyObject* job;
+                 double estimate;
+                 if (!PyArg_ParseTuple(arguments, "Od", &job, &estimate)) throw PythonError();
+                 of<QueueBook>(self).book().expect(job_id(checked_job(job)), estimate);
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_VARARGS, "Change how long a waiting job is expected to run."},
+        {"where",
+         reinterpret_cast<PyCFunction>(+[](PyObject* self, PyObject* arguments, PyObject* names) {
+             return guarded([&] {
+                 static const char* known[] = {"free", "condition", "score", "only_new", nullptr};
+                 PyObject *free, *condition = Py_None, *score = Py_None;
+                 int only_new = 0;
+                 if (!PyArg_ParseTupleAndKeywords(arguments, names, "O|OOp", const_cast<char**>(known), &free,
+                                                  &condition, &score, &only_new)) {
+                     throw PythonError();
+                 }
+                 return where(self, free, condition, score, only_new).release();
+             });
+         }),
+         METH_VARARGS | METH_KEYWORDS, "The jobs that fit and meet a condition, one after another."},
+        {}};
+    static PyGetSetDef book_getset[] = {
+        TYPED(QueueBook, queue, JobQueue, "queue"),
+        {"nb_new",
+         [](PyObject* self, void*) { return PyLong_FromSsize_t(of<QueueBook>(self).book().nb_new); },
+         [](PyObject* self, PyObject* number, void*) {
+             return guarded<int>(-1, [&] {
+                 of<QueueBook>(self).book().nb_new = as_int(number);
+                 return 0;
+             });
+         },
+         "How many jobs have joined since this was last made 0.", nullptr},
+        {}};
+    checked(PyModule_AddType(module, &box_type<QueueBook>("batsched_py._native.QueueBook",
+                                                          "Who joins a queue and who leaves it.", book_methods,
+                                                          nullptr, book_getset)));
 }

@@ -102,6 +102,18 @@ private:
     }
 };
 
+// The one who may write among the running jobs.
+struct RunningBook {
+    Ref running;
+
+    template <class Function>
+    void each_ref(Function function) {
+        function(running);
+    }
+
+    Running& book() const { return of<Running>(running.get()); }
+};
+
 inline void prepare_running(PyObject* module) {
     Ref python(checked(PyImport_ImportModule("batsched_py.ledger.running")));
     running_job_class = attribute(python.get(), "RunningJob").release();
@@ -131,40 +143,6 @@ inline void prepare_running(PyObject* module) {
                                                            job_getset)));
 
     static PyMethodDef methods[] = {
-        {"add",
-         [](PyObject* self, PyObject* arguments) {
-             return guarded([&] {
-                 PyObject *job, *hosts;
-                 double start, run_time;
-                 long long nb_hosts;
-                 if (!PyArg_ParseTuple(arguments, "OOddL", &job, &hosts, &start, &run_time, &nb_hosts)) {
-                     throw PythonError();
-                 }
-                 Ref made = of<Running>(self).add(checked_job(job), runs_of(hosts), start, run_time, nb_hosts);
-                 of<RunningJob>(made.get()).hosts = Ref::to(hosts);
-                 return made.release();
-             });
-         },
-         METH_VARARGS, "A job was started, and is expected to run for so long."},
-        {"pop",
-         [](PyObject* self, PyObject* id) {
-             return guarded([&] {
-                 Ref running = of<Running>(self).pop(id);
-                 return running ? running.release() : Py_NewRef(Py_None);
-             });
-         },
-         METH_O, "A job has ended; it is returned if it was running."},
-        {"expect",
-         [](PyObject* self, PyObject* arguments) {
-             return guarded([&] {
-                 PyObject* id;
-                 double run_time;
-                 if (!PyArg_ParseTuple(arguments, "Od", &id, &run_time)) throw PythonError();
-                 of<Running>(self).expect(id, run_time);
-                 return Py_NewRef(Py_None);
-             });
-         },
-         METH_VARARGS, "A job is now expected to run for so long in all."},
         {"get",
          [](PyObject* self, PyObject* id) {
              return guarded([&] {
@@ -174,20 +152,6 @@ inline void prepare_running(PyObject* module) {
          },
          METH_O, "The running job of this name, if there is one."},
         {}};
-    static PyGetSetDef getset[] = {
-        {"by_end",
-         [](PyObject* self, void*) {
-             return guarded([&] {
-                 Ref list(checked(PyList_New(0)));
-                 for (const auto& [end, number, running] : of<Running>(self).by_end) {
-                     Ref entry(checked(Py_BuildValue("dLO", end, static_cast<long long>(number), running)));
-                     checked(PyList_Append(list.get(), entry.get()));
-                 }
-                 return list.release();
-             });
-         },
-         nullptr, "Expected end, number and job.", nullptr},
-        {}};
     static PySequenceMethods sequence = {};
     sequence.sq_length = [](PyObject* self) {
         return static_cast<Py_ssize_t>(of<Running>(self).by_end.size());
@@ -196,8 +160,7 @@ inline void prepare_running(PyObject* module) {
         return PyDict_Contains(of<Running>(self).jobs.get(), id);
     };
     PyTypeObject& type = box_type<Running>("batsched_py._native.Running",
-                                           "The running jobs, ordered by expected end.", methods, nullptr,
-                                           getset);
+                                           "The running jobs, ordered by expected end.", methods);
     type.tp_as_sequence = &sequence;
     type.tp_iter = [](PyObject* self) {
         return guarded([&] {
@@ -209,4 +172,59 @@ inline void prepare_running(PyObject* module) {
         });
     };
     checked(PyModule_AddType(module, &type));
+
+    static PyMethodDef book_methods[] = {
+        {"add",
+         [](PyObject* self, PyObject* arguments) {
+             return guarded([&] {
+                 PyObject *job, *hosts;
+                 double start, run_time;
+                 long long nb_hosts;
+                 if (!PyArg_ParseTuple(arguments, "OOddL", &job, &hosts, &start, &run_time, &nb_hosts)) {
+                     throw PythonError();
+                 }
+                 Ref made = of<RunningBook>(self).book().add(checked_job(job), runs_of(hosts), start, run_time, nb_hosts);
+                 of<RunningJob>(made.get()).hosts = Ref::to(hosts);
+                 return made.release();
+             });
+         },
+         METH_VARARGS, "A job was started, and is expected to run for so long."},
+        {"pop",
+         [](PyObject* self, PyObject* id) {
+             return guarded([&] {
+                 Ref running = of<RunningBook>(self).book().pop(id);
+                 return running ? running.release() : Py_NewRef(Py_None);
+             });
+         },
+         METH_O, "A job has ended; it is returned if it was running."},
+        {"expect",
+         [](PyObject* self, PyObject* arguments) {
+             return guarded([&] {
+                 PyObject* id;
+                 double run_time;
+                 if (!PyArg_ParseTuple(arguments, "Od", &id, &run_time)) throw PythonError();
+                 of<RunningBook>(self).book().expect(id, run_time);
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_VARARGS, "A job is now expected to run for so long in all."},
+        {}};
+    static PyGetSetDef book_getset[] = {
+        TYPED(RunningBook, running, Running, "_running"),
+        {"by_end",
+         [](PyObject* self, void*) {
+             return guarded([&] {
+                 Ref list(checked(PyList_New(0)));
+                 for (const auto& [end, number, running] : of<RunningBook>(self).book().by_end) {
+                     Ref entry(checked(Py_BuildValue("dLO", end, static_cast<long long>(number), running)));
+                     checked(PyList_Append(list.get(), entry.get()));
+                 }
+                 return list.release();
+             });
+         },
+         nullptr, "Expected end, number and job.", nullptr},
+        {}};
+    checked(PyModule_AddType(module, &box_type<RunningBook>("batsched_py._native.RunningBook",
+                                                            "Which jobs begin to run and which have ended.",
+                                                            book_methods, nullptr, book_getset)));
 }

@@ -263,20 +263,19 @@ inline void go_on(PyObject* self, PyObject* batsim, PyObject* process, PyObject*
 }
 
 struct Submitter {
-    Ref jobs, agenda, submit, done, to_come, run;
-    Py_ssize_t next = 0;
+    Ref jobs, next, last, agenda, submit, done, run;  // jobs is an iterator
 
     template <class Function>
     void each_ref(Function function) {
-        for (Ref* ref : {&jobs, &agenda, &submit, &done, &to_come, &run}) function(*ref);
+        for (Ref* ref : {&jobs, &next, &last, &agenda, &submit, &done, &run}) function(*ref);
     }
 };
 
 inline void plan_submission(PyObject* self, double now) {
     Submitter& submitter = of<Submitter>(self);
     Agenda& agenda = of<Agenda>(submitter.agenda.get());
-    if (submitter.next < PyList_GET_SIZE(submitter.jobs.get())) {
-        double time = job_submission(checked_job(PyList_GET_ITEM(submitter.jobs.get(), submitter.next)));
+    if (submitter.next.is_some()) {
+        double time = job_submission(checked_job(submitter.next.get()));
         if (!submitter.run) submitter.run = Ref(checked(PyObject_GetAttr(self, name_run)));
         agenda.put(std::max(time, now), 0, submitter.run.get(), Py_None);
     } else {
@@ -286,15 +285,13 @@ inline void plan_submission(PyObject* self, double now) {
 
 inline void run_submissions(PyObject* self) {
     Submitter& submitter = of<Submitter>(self);
-    PyObject* jobs = submitter.jobs.get();
-    double time = job_submission(checked_job(PyList_GET_ITEM(jobs, submitter.next)));
-    while (submitter.next < PyList_GET_SIZE(jobs)) {
-        Ref job = Ref::to(PyList_GET_ITEM(jobs, submitter.next));
-        if (job_submission(checked_job(job.get())) != time) break;
-        call(submitter.submit.get(), job.get());
-        if (submitter.to_come.is_some()) checked(PySet_Discard(submitter.to_come.get(), job_id(job.get())));
-        checked(PyList_SetItem(jobs, submitter.next, Py_NewRef(Py_None)));
-        ++submitter.next;
+    double time = job_submission(checked_job(submitter.next.get()));
+    while (submitter.next.is_some() && job_submission(checked_job(submitter.next.get())) == time) {
+        submitter.last = submitter.next;
+        call(submitter.submit.get(), submitter.last.get());
+        Ref next(PyIter_Next(submitter.jobs.get()));
+        if (!next && PyErr_Occurred()) throw PythonError();
+        submitter.next = next ? next : Ref::to(Py_None);
     }
     plan_submission(self, time);
 }
@@ -427,8 +424,8 @@ inline void prepare_world(PyObject* module) {
     static PyMemberDef submitter_members[] = {MEMBER(Submitter, jobs, "_jobs", T_OBJECT_EX),
                                               MEMBER(Submitter, submit, "_submit", T_OBJECT_EX),
                                               MEMBER(Submitter, done, "_done", T_OBJECT_EX),
-                                              MEMBER(Submitter, to_come, "_to_come", T_OBJECT_EX),
-                                              MEMBER(Submitter, next, "_next", T_PYSSIZET),
+                                              MEMBER(Submitter, next, "_next", T_OBJECT_EX),
+                                              MEMBER(Submitter, last, "_last", T_OBJECT_EX),
                                               {}};
     static PyGetSetDef submitter_getset[] = {TYPED(Submitter, agenda, Agenda, "_agenda"), {}};
     checked(PyModule_AddType(module, &box_type<Submitter>("batsched_py._native.Submitter", "Submits static jobs.",

@@ -21,6 +21,7 @@ from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.users import User
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf import LOG_SPEED
@@ -116,7 +117,7 @@ def static_replay(workload: Workload, hosts: int, scheduler: str) -> str:
 
 def _simulate(platform: Platform, workloads: list[Workload], settings: Settings, process: Any) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        simulate(Batsim(platform, workloads, settings, Outputs(f"{folder}/out")), process)
+        simulate(Batsim(Setup(platform, workloads, settings), Outputs(f"{folder}/out")), process)
         return Path(folder, "out_jobs.csv").read_text()
 
 

@@ -18,6 +18,7 @@ from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.users.base import Submission, User
 from tests.peak import peak
 
@@ -58,6 +59,6 @@ class Batches(User):
 if __name__ == "__main__":
     user = Batches()
     settings = Settings(dynamic_jobs=True, profile_reuse="--reuse" in sys.argv)
-    batsim = Batsim(Platform.homogeneous(100), [], settings, Outputs(sys.argv[1]))
+    batsim = Batsim(Setup(Platform.homogeneous(100), [], settings), Outputs(sys.argv[1]))
     simulate(batsim, DecisionProcess(Fcfs(), [user]))
     print(*user.peaks)

@@ -22,6 +22,7 @@ from batsched_py.simulator.client import RemoteProcess
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf import LOG_SPEED
@@ -63,7 +64,7 @@ def schedule_of(
     platform = Platform.homogeneous(hosts) if isinstance(hosts, int) else hosts
     with TemporaryDirectory() as folder:
         outputs = Outputs(f"{folder}/out")
-        simulate(Batsim(platform, [workload], outputs=outputs, events=[outages] if outages else []), process)
+        simulate(Batsim(Setup(platform, [workload], events=[outages] if outages else []), outputs), process)
         return read_schedule(f"{folder}/out_jobs.csv")
 
 
@@ -92,7 +93,7 @@ def starts(
 ) -> dict[str, float]:
     """When each job starts, if it does."""
     noted = Starts(scheduler)
-    simulate(Batsim(Platform.homogeneous(hosts), [workload_of(jobs, owners)]), noted)
+    simulate(Batsim(Setup(Platform.homogeneous(hosts), [workload_of(jobs, owners)])), noted)
     return noted.starts
 
 

@@ -34,6 +34,7 @@ from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
 from tests.processes import environment
@@ -113,13 +114,13 @@ class Account:
 
     def state(self) -> tuple[Any, ...]:
         """All that a policy can see."""
-        cluster, queue = self.cluster, self.ledger.queue
+        cluster, queue = self.cluster, self.cluster.queue
         return (
             [(job.id, queue.estimate(job)) for job in queue],
             queue.head.id if queue else None,
             (
                 len(queue),
-                queue.nb_new,
+                self.ledger.queue_book.nb_new,
                 cluster.quiet,
                 cluster.nb_free,
                 str(cluster.free),
@@ -129,7 +130,7 @@ class Account:
                 (job.job.id, str(job.hosts), job.start, job.expected_end, job.nb_hosts)
                 for job in cluster.running
             ],
-            [(end, number) for end, number, _ in cluster.running.by_end],
+            [(end, number) for end, number, _ in self.ledger.running_book.by_end],
         )
 
 
@@ -212,10 +213,12 @@ def test_both_cores_carry_out_whatever_a_policy_decides(
         policy = Erratic(seed)
         prefix = str(folder / f"{core.compiled}")
         batsim = Batsim(
-            Platform.homogeneous(HOSTS, random.choice((1.0, 1.7))),
-            [workload],
-            outputs=fastest(Outputs)(prefix),
-            events=[outages] if random.random() < 0.5 else [],
+            Setup(
+                Platform.homogeneous(HOSTS, random.choice((1.0, 1.7))),
+                [workload],
+                events=[outages] if random.random() < 0.5 else [],
+            ),
+            fastest(Outputs)(prefix),
         )
         simulate(batsim, DecisionProcess(policy))
         return policy.heard, [Path(f"{prefix}_{name}.csv").read_bytes() for name in ("jobs", "schedule")]
@@ -363,7 +366,7 @@ def test_both_cores_say_the_same_about_a_mistake(mistake: Callable[[Cluster], No
     def fail() -> str:
         workload = Workload("w0", [Job("w0!1", 5.0, 1, 10.0, "p")], {"p": Homogeneous(1e9)})
         with pytest.raises(PolicyError) as raised:
-            simulate(Batsim(Platform.homogeneous(2), [workload]), DecisionProcess(Fails(mistake)))
+            simulate(Batsim(Setup(Platform.homogeneous(2), [workload])), DecisionProcess(Fails(mistake)))
         return str(raised.value)
 
     pure, compiled = on_both(fail)
@@ -374,7 +377,7 @@ def test_both_cores_say_the_same_about_a_mistake(mistake: Callable[[Cluster], No
 def test_a_simulation_that_is_over_leaves_nothing_behind() -> None:
     workload = Workload("w0", [Job("w0!1", 5.0, 1, 10.0, "p")], {"p": Homogeneous(1e9)})
     process = DecisionProcess(SCHEDULERS.create("easy", {}))
-    batsim = Batsim(Platform.homogeneous(2), [workload])
+    batsim = Batsim(Setup(Platform.homogeneous(2), [workload]))
     simulate(batsim, process)
     left = [weakref.ref(batsim.ledger.registry), weakref.ref(process)]
     del batsim, process

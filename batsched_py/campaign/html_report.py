@@ -21,7 +21,7 @@ from batsched_py.campaign.comparison import compare
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.manifest import MANIFEST_FILE
 from batsched_py.campaign.processes import usable_cores
-from batsched_py.campaign.simulate import METRICS_FILE, PREFIX
+from batsched_py.campaign.results import METRICS_FILE, PREFIX
 from batsched_py.campaign.store import Campaign, FinishedRun
 from batsched_py.campaign.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat, estimate
 from batsched_py.errors import InputError
@@ -149,13 +149,13 @@ def _subject(run: FinishedRun, log: _LogFile | None, trust: bool) -> Subject | N
 def _is_population(experiment: Experiment) -> bool:
     """Whether the jobs of a run are not those of the log, but of users made of the log's."""
     users = experiment.actors.users
-    return users is not None and users.file is None and issubclass(USERS.find(users.name), Resample)
+    return users is not None and not users.code_files and issubclass(USERS.find(users.name), Resample)
 
 
 def _delimiter(experiment: Experiment, trust: bool) -> str | None:
     """How the users' sessions are cut, if they have any and may be asked."""
     users = experiment.actors.users
-    if users is None or not (trust or users.file is None):
+    if users is None or (users.files and not trust):
         return None
     behaviour = USERS.create(users.name, users.options)
     return behaviour.sessions if isinstance(behaviour, ThinkTime) else None
@@ -199,7 +199,7 @@ def _note(campaign: Campaign, finished: Sequence[FinishedRun], known: Collection
     rules = dict.fromkeys(run.manifest.experiment.scenario.workloads.walltime_rule for run in finished)
     parts.append(f"Walltimes: {'; '.join(rules)}.")
     behaviours = [run.manifest.experiment.actors.users for run in finished]
-    untrusted = sorted({each.file for each in behaviours if each is not None and each.file is not None})
+    untrusted = sorted({file for each in behaviours if each is not None for file in each.files})
     if untrusted and not trust:
-        parts.append(f"Session graphs of {', '.join(untrusted)} need --trust, for they execute that code.")
+        parts.append(f"Session graphs of {', '.join(untrusted)} need --trust, for they use these files.")
     return " ".join(parts)

@@ -7,7 +7,7 @@ schedulers and users exist and have the options that they are given.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -209,9 +209,9 @@ class Entries:
 
     def _choice(self, path: KeyPath, entry: PluginEntry) -> Choice:
         name = str(path[-1]) if entry.name is None else entry.name
-        choice = Choice(name, _as_texts(entry.options)).renamed(self._beside)
-        if choice.file is not None and not self._trusted:
-            self._plan.fail(path, f"this plan was imported; to execute {choice.file}, give --trust")
+        choice = Choice.of(name, entry.options).renamed(self._beside)
+        if choice.files and not self._trusted:
+            self._plan.fail(path, f"this plan was imported; to use {choice.files[0]}, give --trust")
         return choice
 
     def _leaves_seed_open(self, path: KeyPath, choice: Choice, registry: Registry[Any]) -> bool:
@@ -232,10 +232,3 @@ def as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
-
-
-def _as_texts(options: Mapping[str, str | int | float | bool]) -> dict[str, str]:
-    """Options as the command line would give them."""
-    return {
-        key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()
-    }

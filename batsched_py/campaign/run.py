@@ -18,7 +18,7 @@ from batsched_py.campaign.digest import digest_of_code, digest_of_file, identity
 from batsched_py.campaign.folders import is_name, publish, workspace
 from batsched_py.campaign.manifest import FileDigest, Manifest, host_facts, versions
 from batsched_py.campaign.plan import BUILT_IN
-from batsched_py.campaign.simulate import simulate_into
+from batsched_py.campaign.results import simulate_into
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.experiment import Experiment
 

@@ -30,8 +30,8 @@ from msgspec import Struct, field
 from batsched_py.campaign.folders import is_name, read_json, write_file
 from batsched_py.campaign.manifest import Manifest
 from batsched_py.campaign.plan import BUILT_IN, IMPORTED_FILE
+from batsched_py.campaign.results import METRICS_FILE, PREFIX
 from batsched_py.campaign.run import RUNS, WORK, is_finished
-from batsched_py.campaign.simulate import METRICS_FILE, PREFIX
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,8 +11,19 @@ from batsched_py.campaign.statistics import CONFIDENCE, Estimate
 from batsched_py.campaign.store import Campaign, FinishedRun
 
 #: Of these metrics more is better; of these neither is; of all others less is.
-HIGHER_IS_BETTER = frozenset({"utilization", "throughput", "nb_jobs_finished", "nb_jobs_success"})
-NEUTRAL = frozenset({"nb_jobs", "nb_jobs_put_off", "nb_jobs_on_fewer_hosts", "nb_jobs_doing_less"})
+HIGHER_IS_BETTER = frozenset(
+    {"utilization", "throughput", "nb_jobs_finished", "nb_jobs_success", "jobs_per_session"}
+)
+NEUTRAL = frozenset(
+    {
+        "nb_jobs",
+        "nb_jobs_put_off",
+        "nb_jobs_on_fewer_hosts",
+        "nb_jobs_doing_less",
+        "nb_sessions",
+        "mean_session_length",
+    }
+)
 
 #: More than so many decimals are never shown.
 MOST_DECIMALS = 4

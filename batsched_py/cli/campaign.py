@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from batsched_py.api.progress import waiting
 from batsched_py.campaign.dask_cluster import BATCH_SYSTEMS, BatchSystem, DaskCluster
 from batsched_py.campaign.plan import BUILT_IN, MissingLog, Plan
 from batsched_py.cli.options import SECONDS
-from batsched_py.cli.progress import waiting
 from batsched_py.errors import InputError
 from batsched_py.protocol.shown import harmless
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
+from batsched_py.api.progress import shown, somebody_looks
 from batsched_py.campaign.run import Done
 from batsched_py.campaign.store import Campaign
 from batsched_py.campaign.tables import ResultTable, markdown
-from batsched_py.cli.progress import shown
 
 
 def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
@@ -19,7 +19,7 @@ def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
     number = 0
     with shown("runs", lambda: (number, total)):
         for number, done in enumerate(dones, start=1):
-            if not sys.stderr.isatty():
+            if not somebody_looks():
                 fate = f"{done.seconds:.1f} s" if done.failure is None else "failed"
                 click.echo(f"[{number}/{total}] {done.run}: {fate}")
             yield done

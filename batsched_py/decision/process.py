@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from math import isnan
 
 from batsched_py.blame import culprit
@@ -30,8 +30,9 @@ class DecisionProcess:
 
     There are two ways to talk to it. In the process of a simulator, :meth:`join` makes it look at the
     simulator's own ledger; then :meth:`hear_submission` and its sisters say what has happened, and
-    :meth:`decide` gives the decisions. A simulator elsewhere sends messages, which :meth:`react` answers:
-    then the process has a ledger of its own, and nothing leaves that this one has not passed.
+    :meth:`decide` gives the decisions, or :meth:`turns` lets somebody else make them. A simulator elsewhere
+    sends messages, which :meth:`react` answers: then the process has a ledger of its own, and nothing leaves
+    that this one has not passed.
     """
 
     def __init__(
@@ -118,15 +119,51 @@ class DecisionProcess:
 
     def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened."""
-        self._now = now
-        self._cluster.now = now + self.scheduling_delay
+        if self._desk is not None:
+            turns = self.turns(now)
+            while True:
+                try:
+                    next(turns)
+                except StopIteration as over:
+                    decided: list[Effect] = over.value
+                    return decided
+                self.ask()
+        self._set_clock(now)
         try:
-            if self._desk is not None:
-                return self._decide_with_users(self._desk, now)
             self._ask(self.scheduler.schedule)
         except RuleBroken as broken:
             raise self._blame(broken) from None
         return self._take()
+
+    def turns(self, now: float) -> Generator[Cluster, None, list[Effect]]:
+        """The same, but leave each turn of the policy to whoever goes through this.
+
+        Whoever has the turn looks at the cluster and says to it what to do, or lets the policy do so by
+        :meth:`ask`. There is one turn, or with users one after another, while what is decided makes them act
+        at once. What is returned in the end is to be done.
+        """
+        self._set_clock(now)
+        try:
+            if self._desk is not None:
+                return (yield from self._turns_with_users(self._desk, now))
+            yield self._cluster
+            self._settle()
+        except RuleBroken as broken:
+            raise self._blame(broken) from None
+        return self._take()
+
+    def ask(self) -> None:
+        """It is the policy's turn."""
+        try:
+            self.scheduler.schedule(self._cluster)
+        except RuleBroken as broken:
+            raise self._blame(broken) from None
+        except (Exception, SystemExit) as error:
+            raise self._failed(error) from error
+
+    def _set_clock(self, now: float) -> None:
+        self._now = now
+        self._cluster.now = now + self.scheduling_delay
 
     def alone(self) -> Alone | None:
         """What a loop needs that asks the policy itself, in place of :meth:`decide`, and hears for it.
@@ -144,7 +181,7 @@ class DecisionProcess:
             raise self._blame(error) from None
         raise self._failed(error) from error
 
-    def _decide_with_users(self, desk: SubmissionDesk, now: float) -> list[Effect]:
+    def _turns_with_users(self, desk: SubmissionDesk, now: float) -> Generator[Cluster, None, list[Effect]]:
         """Let users act and the scheduler decide, and again while what it decides makes users act at once.
 
         A slow scheduler does not keep users from acting: what it decides comes after what they do.
@@ -157,7 +194,8 @@ class DecisionProcess:
                     decisions += action
                     self._reject_unfit()
                     decisions += self._tell_users(desk)
-            self._ask(self.scheduler.schedule)
+            yield self._cluster
+            self._settle()
             decisions += self._tell_users(desk)
             if not desk.is_due(now):
                 decisions += desk.closing(now)
@@ -180,6 +218,10 @@ class DecisionProcess:
             raise
         except (Exception, SystemExit) as error:
             raise self._failed(error) from error
+        self._settle()
+
+    def _settle(self) -> None:
+        """The policy's turn is over; what has happened before is no news any more."""
         if self._said.broken is not None:
             raise self._said.broken
         self._ledger.settle()

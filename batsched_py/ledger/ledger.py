@@ -18,9 +18,9 @@ from msgspec import Struct
 
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.free import FreeHosts
-from batsched_py.ledger.queue import JobQueue
+from batsched_py.ledger.queue import JobQueue, QueueBook
 from batsched_py.ledger.registry import Registry
-from batsched_py.ledger.running import Running, RunningJob
+from batsched_py.ledger.running import Running, RunningBook, RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, Request
@@ -45,7 +45,9 @@ class Ledger:
     Each method that takes a decision down checks it first, and raises :class:`RuleBroken` with the rule.
     """
 
-    _Queue, _Running, _FreeHosts = JobQueue, Running, FreeHosts
+    _Queue, _QueueBook = JobQueue, QueueBook
+    _Running, _RunningBook = Running, RunningBook
+    _FreeHosts = FreeHosts
 
     def __init__(
         self,
@@ -58,9 +60,11 @@ class Ledger:
         """Those that compute."""
         self.nb_hosts = len(begins.hosts)
         self.queue = self._Queue()
+        self.queue_book = self._QueueBook(self.queue)
         self.unfit: dict[str, Job] = {}
         """Jobs that wait and ask for no host, or for more than there are."""
         self.running = self._Running()
+        self.running_book = self._RunningBook(self.running)
         self.free = self._FreeHosts(self.hosts)
         self.unavailable = NOWHERE
         """The hosts that were taken away, whatever runs on them."""
@@ -108,7 +112,7 @@ class Ledger:
     def submit(self, job: Job) -> None:
         """A job waits. One that no state of the machine could ever run is in no policy's way."""
         if self.could_grant(job.request):
-            self.queue.append(job, self.estimate(job))
+            self.queue_book.append(job, self.estimate(job))
         else:
             self.unfit[job.id] = job
         if self.registry.collects:
@@ -116,7 +120,7 @@ class Ledger:
 
     def release(self, job_id: str) -> RunningJob | None:
         """A job has left its hosts, which are free again, except those that were taken away meanwhile."""
-        running = self.running.pop(job_id)
+        running = self.running_book.pop(job_id)
         if running is None:
             return None
         self.quiet = False
@@ -177,7 +181,7 @@ class Ledger:
     def settle(self) -> None:
         """What has happened so far is no news any more."""
         self.quiet = True
-        self.queue.nb_new = 0
+        self.queue_book.nb_new = 0
 
     def _free_idle(self, hosts: HostSet) -> None:
         idle = self._without_jobs(hosts)
@@ -196,9 +200,9 @@ class Ledger:
             return self._run(
                 ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
             )
-        job_id, running = job.id, self.running
+        job_id, running = job.id, self.running_book
         try:
-            expected_end = now + self.queue.discard(job_id)
+            expected_end = now + self.queue_book.discard(job_id)
         except KeyError:
             raise RuleBroken(self._why_not_waiting(job_id)) from None
         running.count = number = running.count + 1
@@ -221,7 +225,7 @@ class Ledger:
         else:
             self._check_sharing(hosts)
             self.free.take(self.free.overlap(hosts))
-        return self.running.add(job, hosts, now, self._stop_waiting(job), len(hosts))
+        return self.running_book.add(job, hosts, now, self._stop_waiting(job), len(hosts))
 
     def _check_allocation(self, decision: ev.ExecuteJob, job: Job) -> None:
         hosts, mapping, storages = decision.hosts, decision.mapping, decision.storage_mapping
@@ -353,7 +357,7 @@ class Ledger:
 
     def _stop_waiting(self, job: Job) -> float:
         """A job waits no longer; how long it is expected to run."""
-        return job.walltime if self.unfit.pop(job.id, None) else self.queue.discard(job.id)
+        return job.walltime if self.unfit.pop(job.id, None) else self.queue_book.discard(job.id)
 
     def _why_not_waiting(self, job_id: str) -> str:
         if job_id in self.running:

@@ -67,8 +67,8 @@ Score = Callable[[Waiting], Floats]
 class JobQueue:
     """Waiting jobs, in submission order or in the one that the policy has chosen.
 
-    A job that leaves in the middle leaves a gap; gaps are closed before they are more than the jobs. Where
-    many wait, or where they wait in an order, what conditions and scores are about also stands in numpy
+    This is what everybody may look at; who joins and leaves is written in the :class:`QueueBook`. Where many
+    jobs wait, or where they wait in an order, what conditions and scores are about also stands in numpy
     columns, so that ten thousand waiting jobs are searched and compared in some microseconds instead of one
     by one.
     """
@@ -81,13 +81,7 @@ class JobQueue:
         self._jobs: list[Job | None] = []
         self._estimates: list[float] = []
         self._first = 0
-        self._most = 64
-        """So many places are used before gaps are closed."""
-        self.nb_new = 0
-        """How many jobs have joined since this was last made 0."""
         self._columns: Columns | None = None
-
-    # --- what a policy asks ----------------------------------------------------------------------
 
     @property
     def head(self) -> Job:
@@ -104,51 +98,6 @@ class JobQueue:
     def estimate(self, job: Job) -> float:
         """How long a waiting job is expected to run."""
         return self._estimates[self._place[job.id]]
-
-    def where(
-        self,
-        free: FreeHosts,
-        condition: Condition | None = None,
-        score: Score | None = None,
-        only_new: bool = False,
-    ) -> Iterator[Job]:
-        """The jobs for which enough hosts are free, and that meet a condition, one after another.
-
-        The condition is a plain expression such as ``lambda size, estimate: (size <= 4) | (estimate < 60)``.
-        Both demands may become stricter while the jobs are gone through: they are made anew of each job. Jobs
-        come in the order of their scores, else in the queue's. With ``only_new``, only those are looked at
-        that have joined since :attr:`nb_new` was last made 0.
-        """
-        jobs = self._jobs
-        first = max(self._first, len(jobs) - self.nb_new) if only_new else self._first
-        score = score or self._score
-        if score is None and len(jobs) - first < FEW:
-            for job, estimate in zip(jobs[first:], self._estimates[first:], strict=True):
-                if (
-                    job is not None
-                    and job.size <= free.count
-                    and (condition is None or condition(job.size, estimate))
-                    and job.id in self._place
-                ):
-                    yield job
-            return
-        columns = self._as_columns()
-        found = columns.not_wider(first, free.count)
-        if score is not None:
-            found = found[score(Waiting(columns, found)).argsort(kind="stable")]
-        sizes, estimates = columns.sizes[found], columns.estimates[found]
-        while len(found):
-            meets = sizes <= free.count
-            if condition is not None:
-                meets &= condition(sizes, estimates)
-            next_one = int(meets.argmax())
-            if not meets[next_one]:
-                return
-            job = jobs[found[next_one]]
-            if job is not None and job.id in self._place:
-                yield job
-            rest = slice(next_one + 1, None)
-            found, sizes, estimates = found[rest], sizes[rest], estimates[rest]
 
     def __iter__(self) -> Iterator[Job]:
         """The jobs in order; those that leave before their turn are passed over."""
@@ -173,69 +122,133 @@ class JobQueue:
         place = self._place.get(job_id)
         return None if place is None else self._jobs[place]
 
-    # --- what happens to it ----------------------------------------------------------------------
-
-    def order_by(self, score: Score) -> None:
-        """Keep the jobs in the order of their scores."""
-        self._score = score
-
-    def append(self, job: Job, estimate: float) -> None:
-        """A job joins; it is expected to run for so long."""
-        if len(self._jobs) == self._most:
-            self._close_gaps()
-        self._place[job.id] = len(self._jobs)
-        self._jobs.append(job)
-        self._estimates.append(estimate)
-        self.nb_new += 1
-        if self._columns is not None:
-            self._columns.append(job, estimate)
-
-    def discard(self, job_id: str) -> float:
-        """A job leaves; how long it was expected to run."""
-        jobs, place = self._jobs, self._place.pop(job_id)
-        estimate, end = self._estimates[place], len(jobs)
-        jobs[place] = None
-        if self._columns is not None:
-            self._columns.remove(place)
-        if place == self._first:
-            while place < end and jobs[place] is None:
-                place += 1
-            self._first = place
-        elif place + 1 == end:
-            while jobs[place] is None:
-                place -= 1
-            self._shorten(place + 1)
-        elif end - self._first > 2 * len(self._place) + GAPS:
-            self._close_gaps()
-        return estimate
-
-    def expect(self, job: Job, estimate: float) -> None:
-        """Change how long a waiting job is expected to run."""
-        place = self._place[job.id]
-        self._estimates[place] = estimate
-        if self._columns is not None:
-            self._columns.estimates[place] = estimate
-
-    def _shorten(self, end: int) -> None:
-        self._jobs = self._jobs[:end]
-        self._estimates = self._estimates[:end]
-        if self._columns is not None:
-            self._columns.shorten(end)
-
-    def _close_gaps(self) -> None:
-        """Move the jobs together, and make room for as many more."""
-        places = [place for place, job in enumerate(self._jobs) if job is not None]
-        self._jobs = [self._jobs[place] for place in places]
-        self._estimates = [self._estimates[place] for place in places]
-        self._place = {job.id: place for place, job in enumerate(self._jobs) if job is not None}
-        self._first = 0
-        self._columns = None
-        while len(places) > self._most // 2:
-            self._most *= 2
-
     def _as_columns(self) -> Columns:
         if self._columns is None:
             from batsched_py.ledger.columns import Columns
 
             self._columns = Columns(self._jobs, self._estimates, self.users)
         return self._columns
+
+
+class QueueBook:
+    """Writes down who joins a queue and who leaves it, and finds the jobs that can be started.
+
+    A job that leaves in the middle leaves a gap; gaps are closed before they are more than the jobs.
+    """
+
+    def __init__(self, queue: JobQueue) -> None:
+        self.queue = queue
+        self.nb_new = 0
+        """How many jobs have joined since this was last made 0."""
+        self._most = 64
+        """So many places are used before gaps are closed."""
+
+    def where(
+        self,
+        free: FreeHosts,
+        condition: Condition | None = None,
+        score: Score | None = None,
+        only_new: bool = False,
+    ) -> Iterator[Job]:
+        """The jobs for which enough hosts are free, and that meet a condition, one after another.
+
+        The condition is a plain expression such as ``lambda size, estimate: (size <= 4) | (estimate < 60)``.
+        Both demands may become stricter while the jobs are gone through: they are made anew of each job. Jobs
+        come in the order of their scores, else in the queue's. With ``only_new``, only those are looked at
+        that have joined since :attr:`nb_new` was last made 0.
+        """
+        queue = self.queue
+        jobs, first = queue._jobs, queue._first
+        if only_new:
+            first = max(first, len(jobs) - self.nb_new)
+        score = score or queue._score
+        if score is None and len(jobs) - first < FEW:
+            for job, estimate in zip(jobs[first:], queue._estimates[first:], strict=True):
+                if (
+                    job is not None
+                    and job.size <= free.count
+                    and (condition is None or condition(job.size, estimate))
+                    and job.id in queue._place
+                ):
+                    yield job
+            return
+        columns = queue._as_columns()
+        found = columns.not_wider(first, free.count)
+        if score is not None:
+            found = found[score(Waiting(columns, found)).argsort(kind="stable")]
+        sizes, estimates = columns.sizes[found], columns.estimates[found]
+        while len(found):
+            meets = sizes <= free.count
+            if condition is not None:
+                meets &= condition(sizes, estimates)
+            next_one = int(meets.argmax())
+            if not meets[next_one]:
+                return
+            job = jobs[found[next_one]]
+            if job is not None and job.id in queue._place:
+                yield job
+            rest = slice(next_one + 1, None)
+            found, sizes, estimates = found[rest], sizes[rest], estimates[rest]
+
+    def order_by(self, score: Score) -> None:
+        """Keep the jobs in the order of their scores."""
+        self.queue._score = score
+
+    def append(self, job: Job, estimate: float) -> None:
+        """A job joins; it is expected to run for so long."""
+        queue = self.queue
+        if len(queue._jobs) == self._most:
+            self._close_gaps()
+        queue._place[job.id] = len(queue._jobs)
+        queue._jobs.append(job)
+        queue._estimates.append(estimate)
+        self.nb_new += 1
+        if queue._columns is not None:
+            queue._columns.append(job, estimate)
+
+    def discard(self, job_id: str) -> float:
+        """A job leaves; how long it was expected to run."""
+        queue = self.queue
+        jobs, place = queue._jobs, queue._place.pop(job_id)
+        estimate, end = queue._estimates[place], len(jobs)
+        jobs[place] = None
+        if queue._columns is not None:
+            queue._columns.remove(place)
+        if place == queue._first:
+            while place < end and jobs[place] is None:
+                place += 1
+            queue._first = place
+        elif place + 1 == end:
+            while jobs[place] is None:
+                place -= 1
+            self._shorten(place + 1)
+        elif end - queue._first > 2 * len(queue._place) + GAPS:
+            self._close_gaps()
+        return estimate
+
+    def expect(self, job: Job, estimate: float) -> None:
+        """Change how long a waiting job is expected to run."""
+        queue = self.queue
+        place = queue._place[job.id]
+        queue._estimates[place] = estimate
+        if queue._columns is not None:
+            queue._columns.estimates[place] = estimate
+
+    def _shorten(self, end: int) -> None:
+        queue = self.queue
+        queue._jobs = queue._jobs[:end]
+        queue._estimates = queue._estimates[:end]
+        if queue._columns is not None:
+            queue._columns.shorten(end)
+
+    def _close_gaps(self) -> None:
+        """Move the jobs together, and make room for as many more."""
+        queue = self.queue
+        places = [place for place, job in enumerate(queue._jobs) if job is not None]
+        queue._jobs = [queue._jobs[place] for place in places]
+        queue._estimates = [queue._estimates[place] for place in places]
+        queue._place = {job.id: place for place, job in enumerate(queue._jobs) if job is not None}
+        queue._first = 0
+        queue._columns = None
+        while len(places) > self._most // 2:
+            self._most *= 2

@@ -29,12 +29,33 @@ class RunningJob(Struct, gc=False, eq=False):
 
 
 class Running:
-    """The running jobs, ordered by expected end."""
+    """The running jobs, ordered by expected end, for everybody to look at."""
 
     def __init__(self) -> None:
-        self.by_end: list[tuple[float, int, RunningJob]] = []
+        self._by_end: list[tuple[float, int, RunningJob]] = []
+        self._jobs: dict[str, RunningJob] = {}
+
+    def get(self, job_id: str) -> RunningJob | None:
+        """The running job of this name, if there is one."""
+        return self._jobs.get(job_id)
+
+    def __iter__(self) -> Iterator[RunningJob]:
+        return (running for _, _, running in self._by_end)
+
+    def __len__(self) -> int:
+        return len(self._by_end)
+
+    def __contains__(self, job_id: str) -> bool:
+        return job_id in self._jobs
+
+
+class RunningBook:
+    """Writes down which jobs begin to run, which have ended, and when the others are expected to."""
+
+    def __init__(self, running: Running) -> None:
+        self.by_end = running._by_end
         """Expected end, number and job."""
-        self.jobs: dict[str, RunningJob] = {}
+        self.jobs = running._jobs
         """The same by name."""
         self.count = 0
         """How many were started so far."""
@@ -62,16 +83,3 @@ class Running:
         del by_end[bisect_left(by_end, (running.expected_end, running.number))]
         running.expected_end = running.start + run_time
         insort(by_end, (running.expected_end, running.number, running))
-
-    def get(self, job_id: str) -> RunningJob | None:
-        """The running job of this name, if there is one."""
-        return self.jobs.get(job_id)
-
-    def __iter__(self) -> Iterator[RunningJob]:
-        return (running for _, _, running in self.by_end)
-
-    def __len__(self) -> int:
-        return len(self.by_end)
-
-    def __contains__(self, job_id: str) -> bool:
-        return job_id in self.jobs

@@ -123,7 +123,7 @@ class Cluster:
         since the policy was last asked.
         """
         score = None if order is None else self._scoring(order)
-        return self.queue.where(self._ledger.free, condition, score, only_new)
+        return self._ledger.queue_book.where(self._ledger.free, condition, score, only_new)
 
     def reservation(self, job: Job) -> tuple[float, int]:
         """When the job can start at the latest, and how many hosts it will leave free then.
@@ -136,7 +136,7 @@ class Cluster:
         if free >= needed:
             return self.now, free - needed
         all_available = self._ledger.all_available
-        for end, _, running in self.running.by_end:
+        for end, _, running in self._ledger.running_book.by_end:
             free += running.nb_hosts if all_available else self._usable(running)
             if free >= needed:
                 return max(end, self.now), free - needed
@@ -148,7 +148,7 @@ class Cluster:
         One that should have ended already may end at any moment.
         """
         profile = AvailabilityProfile(self.now, self.nb_free)
-        for end, _, running in self.running.by_end:
+        for end, _, running in self._ledger.running_book.by_end:
             profile.give(max(end, self.now + TICK), inf, self._usable(running))
         return profile
 
@@ -160,7 +160,7 @@ class Cluster:
 
     def order_queue(self, order: Order) -> None:
         """Keep the queue in this order from now on, instead of in submission order."""
-        self.queue.order_by(self._scoring(order))
+        self._ledger.queue_book.order_by(self._scoring(order))
 
     def on_end(self, listener: Callable[[RunningJob], None]) -> None:
         """Call the listener with each job that ends, before the policy is asked."""
@@ -173,9 +173,9 @@ class Cluster:
             raise self._broke(f"expect {job.id}", RuleBroken("nan is no run time"))
         self._ledger.quiet = False
         if job in self.queue:
-            self.queue.expect(job, run_time)
+            self._ledger.queue_book.expect(job, run_time)
         else:
-            self.running.expect(job.id, run_time)
+            self._ledger.running_book.expect(job.id, run_time)
 
     def start(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
         """Run a waiting job now, on the given hosts or on free ones that the selection chooses."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import attrgetter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from batsched_py import _native
@@ -11,12 +10,11 @@ from batsched_py._native import Agenda
 from batsched_py.ledger.ledger import Effect
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.simulator import agenda, machines, outputs, runner, submitter, world
+from batsched_py.simulator import machines, outputs, runner, submitter, world
 from batsched_py.simulator.agenda import Action
 from batsched_py.simulator.audience import Audience
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.setup import Setup
-from batsched_py.workload.model import Workload
 
 if TYPE_CHECKING:
     from batsched_py.simulator.engine import Batsim
@@ -35,8 +33,13 @@ class Results(_native.Results, outputs.Results):
 class Outputs(_native.Outputs, outputs.Outputs):
     """Writes one simulation's files, or only counts when there is no prefix."""
 
-    def __init__(self, prefix: str | None, machine_states: bool = False) -> None:
-        super().__init__(prefix, machine_states)
+    def __init__(
+        self,
+        prefix: str | None,
+        machine_states: bool = False,
+        new_file: outputs.NewFile = outputs.OutputFile,
+    ) -> None:
+        super().__init__(prefix, machine_states, new_file)
         self._results = self._sums = Results()
         self._writes = bool(prefix)
 
@@ -49,48 +52,8 @@ class Outputs(_native.Outputs, outputs.Outputs):
             self._write_jobs(rows)
 
 
-class ListSubmitter(_native.Submitter):
-    """Submits static jobs that are all there; in the same order as the Python class."""
-
-    def __init__(
-        self,
-        workloads: Sequence[Workload],
-        agenda: agenda.Agenda,
-        submit: Callable[[Job], None],
-        done: Callable[[None], None],
-    ) -> None:
-        jobs = [job for workload in workloads for job in sorted(workload.jobs, key=attrgetter("id"))]
-        jobs.sort(key=attrgetter("submission_time"))
-        self._jobs: list[Job] = jobs
-        self._next = 0
-        self._agenda = agenda
-        self._submit = submit
-        self._done = done
-        self._to_come: set[str] | None = None
-        self._plan(0.0)
-
-    @property
-    def first(self) -> float | None:
-        """When the first job is submitted, if there is one; before that time only."""
-        return max(self._jobs[0].submission_time, 0.0) if self._jobs else None
-
-    def is_to_come(self, job_id: str) -> bool:
-        """Whether a job is yet to be submitted."""
-        if self._to_come is None:
-            self._to_come = {job.id for job in self._jobs[self._next :]}
-        return job_id in self._to_come
-
-
-def Submitter(
-    workloads: Sequence[Workload],
-    agenda: agenda.Agenda,
-    submit: Callable[[Job], None],
-    done: Callable[[None], None],
-) -> ListSubmitter | submitter.Submitter:
-    """The compiled one where all jobs are there; else the one that makes them when their time has come."""
-    if all(isinstance(workload.jobs, list) for workload in workloads):
-        return ListSubmitter(workloads, agenda, submit, done)
-    return submitter.Submitter(workloads, agenda, submit, done)
+class Submitter(_native.Submitter, submitter.Submitter):
+    """Submits static jobs; those of one instant workload by workload, in the string order of their ids."""
 
 
 class Runner(runner.Runner):

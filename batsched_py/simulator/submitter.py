@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.simulator.agenda import Agenda
+from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 
 
@@ -24,8 +25,6 @@ class Submitter:
         submit: Callable[[Job], None],
         done: Callable[[None], None],
     ) -> None:
-        from batsched_py.workload.jobs import as_jobs  # it takes numpy, which a compiled run does without
-
         every = [as_jobs(workload.jobs) for workload in workloads]
         names = [workload.name for workload in workloads]
         self._workloads = dict(zip(names, every, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -105,6 +105,16 @@ class World:
                     batsim.carry_out(effects)
                 if on_decisions is not None:
                     on_decisions()
+            else:
+                agenda.happen()
+
+    def instants(self) -> Iterator[float]:
+        """Let everything happen, but stop whenever there is something to decide: the times of these stops."""
+        agenda = self.agenda
+        while len(agenda) or self.news:
+            if self.news and self.ready and agenda.instant_is_over():
+                self.told()
+                yield agenda.now
             else:
                 agenda.happen()
 

@@ -6,15 +6,19 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import overload
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, overload
 
 from batsched_py.protocol.jobs import Job
-from batsched_py.workload.columns import Numbers
 
-Places = NDArray[np.signedinteger]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from batsched_py.workload.columns import Numbers
+
+    Places = NDArray[np.signedinteger]
+else:
+    Places = Any
 
 #: So many jobs are made at a time by whoever goes through all of them.
 BATCH = 1024
@@ -42,11 +46,15 @@ class Jobs(Sequence[Job]):
 
     def by_time(self) -> Places | None:
         """The places in the order of submission, those of one instant in order; None if that is their own."""
+        import numpy as np
+
         times = self.submission_times
         return np.argsort(times, kind="stable") if (times[1:] < times[:-1]).any() else None
 
     def in_submission_order(self) -> Iterator[Job]:
         """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
+        import numpy as np
+
         order = self.by_time()
         times = self.submission_times if order is None else self.submission_times[order]
         start = 0
@@ -79,10 +87,14 @@ class ListedJobs(Jobs):
     @cached_property
     def submission_times(self) -> Numbers:
         """For each job, when it is submitted."""
+        import numpy as np
+
         return np.array([job.submission_time for job in self._jobs], dtype=np.float64)
 
     def users(self) -> tuple[list[str | None], Numbers]:
         """The names of the users, and for each job the place of its user's name among them."""
+        import numpy as np
+
         places: dict[str | None, int] = {}
         users = [places.setdefault(job.user, len(places)) for job in self._jobs]
         return list(places), np.array(users, dtype=np.int32)
@@ -90,6 +102,12 @@ class ListedJobs(Jobs):
     def take(self, places: Places) -> list[Job]:
         """The jobs in these places."""
         return [self._jobs[place] for place in places.tolist()]
+
+    def in_submission_order(self) -> Iterator[Job]:
+        """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
+        jobs = sorted(self._jobs, key=attrgetter("id"))
+        jobs.sort(key=attrgetter("submission_time"))
+        return iter(jobs)
 
     def find(self, job_id: str) -> Job | None:
         """The job with this identifier, if it is one of these."""

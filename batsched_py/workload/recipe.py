@@ -24,7 +24,8 @@ def log_from_recipe(recipe: Mapping[str, Any], folder: str | Path = "") -> SwfLo
     """The log that a recipe describes; its files are relative to ``folder``.
 
     A recipe has either a ``file``, which may need a ``kind``, or a ``model`` with its options, ``jobs``, a
-    ``seed`` (0 by default), and ``like`` or ``fitted`` if it learns. ``changes`` are done at last.
+    ``seed`` (0 by default), and if it learns ``like``, which may be a log itself, or ``fitted``. ``changes``
+    are done at last.
     """
     rest = dict(recipe)
     changes = rest.pop("changes", [])
@@ -52,12 +53,17 @@ def _generated(recipe: dict[str, Any], folder: Path) -> SwfLog:
     return _model(name, recipe, folder, like, fitted).generate(jobs, seed)
 
 
-def _model(name: str, options: dict[str, Any], folder: Path, like: str | None, fitted: str | None) -> Model:
+def _model(
+    name: str, options: dict[str, Any], folder: Path, like: str | SwfLog | None, fitted: str | None
+) -> Model:
     model = MODELS.create(name, options)
     if not isinstance(model, LearningModel):
-        if like or fitted:
-            raise InputError(f"model {name!r} learns from no log; leave out {'like' if like else 'fitted'}")
+        if like is not None or fitted:
+            needless = "fitted" if like is None else "like"
+            raise InputError(f"model {name!r} learns from no log; leave out {needless}")
         return model
     if (like is None) == (fitted is None):
         raise InputError(f"model {name!r} learns from a log: give either like = LOG or fitted = FILE")
-    return load_model(folder / fitted, options) if fitted else model.fit(read_log(folder / str(like)))
+    if fitted:
+        return load_model(folder / fitted, options)
+    return model.fit(like if isinstance(like, SwfLog) else read_log(folder / str(like)))

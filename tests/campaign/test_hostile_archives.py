@@ -127,7 +127,7 @@ def test_code_that_an_imported_plan_names_is_not_executed_until_it_is_trusted(
     for command in ("plan", "status", "run"):
         result = invoke("campaign", command, tmp_path / "again" / "plan.toml")
         assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
-        assert "this plan was imported; to execute" in result.stderr
+        assert "this plan was imported; to use" in result.stderr
     assert not (tmp_path / "executed").exists()
     invoke("campaign", "plan", tmp_path / "again" / "plan.toml", "--trust")
     assert (tmp_path / "executed").exists()

@@ -15,6 +15,7 @@ from batsched_py.protocol.dialects import BATSIM5
 from batsched_py.protocol.events import Message
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.setup import Setup
 from tests.drive import platform, workload
 
 nonsense = st.recursive(
@@ -29,7 +30,7 @@ def process() -> DecisionProcess:
 
 
 def batsim() -> Batsim:
-    return Batsim(platform(), [workload(*({"id": str(n), "subtime": n} for n in range(4)))])
+    return Batsim(Setup(platform(), [workload(*({"id": str(n), "subtime": n} for n in range(4)))]))
 
 
 @cache

@@ -14,6 +14,7 @@ from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
 from tests.reference_schedulers import RefJob
 from tests.scheduling import workload_of
 
@@ -42,7 +43,8 @@ class Traced(Scheduler):
 def test_a_start_passes_at_most_six_functions() -> None:
     traced = Traced()
     simulate(
-        Batsim(Platform.homogeneous(4), [workload_of([RefJob("a", 5, 2, 10, 20)])]), DecisionProcess(traced)
+        Batsim(Setup(Platform.homogeneous(4), [workload_of([RefJob("a", 5, 2, 10, 20)])])),
+        DecisionProcess(traced),
     )
     between = {
         "Ledger.settle",
@@ -81,6 +83,29 @@ def test_both_sides_look_at_the_same_ledger() -> None:
             for job in cluster.queue:
                 cluster.start(job)
 
-    batsim = Batsim(Platform.homogeneous(4), [workload_of([RefJob("a", 5, 2, 10, 20)])])
+    batsim = Batsim(Setup(Platform.homogeneous(4), [workload_of([RefJob("a", 5, 2, 10, 20)])]))
     simulate(batsim, DecisionProcess(Nosy()))
     assert all(queue is batsim.ledger.queue for queue in seen)
+
+
+def test_a_policy_sees_the_queue_and_the_running_jobs_and_not_how_they_are_kept() -> None:
+    seen: list[tuple[list[str], list[str]]] = []
+
+    class Nosy(Scheduler):
+        """Looks at what can be done with what it sees."""
+
+        name = "nosy"
+
+        def schedule(self, cluster: Cluster) -> None:
+            seen.append((public(cluster.queue), public(cluster.running)))
+            for job in cluster.queue:
+                cluster.start(job)
+
+    def public(shown: object) -> list[str]:
+        return [name for name in dir(shown) if not name.startswith("_")]
+
+    simulate(
+        Batsim(Setup(Platform.homogeneous(4), [workload_of([RefJob("a", 5, 2, 10, 20)])])),
+        DecisionProcess(Nosy()),
+    )
+    assert seen[0] == (["estimate", "get", "head", "users"], ["get"])

@@ -19,6 +19,7 @@ from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulation import simulate
 from batsched_py.simulator.client import RemoteProcess
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.setup import Setup
 from batsched_py.wire.conversation import ConversationFile, read_conversation
 from batsched_py.wire.recorder import record
 from batsched_py.wire.replay import replay_to_batsim, replay_to_decision
@@ -69,7 +70,7 @@ COUNTING = msgspec.structs.replace(BATSIM4, name="counting", codec=CountingCodec
 
 
 def batsim() -> Batsim:
-    return Batsim(platform(), [workload(*({"id": str(n), "subtime": n} for n in range(20)))])
+    return Batsim(Setup(platform(), [workload(*({"id": str(n), "subtime": n} for n in range(20)))]))
 
 
 def process() -> DecisionProcess:

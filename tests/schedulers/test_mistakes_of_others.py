@@ -10,6 +10,7 @@ import pytest
 from batsched_py.errors import InputError
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.workload.batsim_json import read_batsim_json
 from batsched_py.workload.swf import read_swf
 from tests.reference_schedulers import RefJob
@@ -59,7 +60,7 @@ def test_jobs_are_killed_at_their_walltime(name: str) -> None:
 
 def test_a_negative_run_time_is_refused() -> None:
     with pytest.raises(InputError, match=r"run_-5"):
-        Batsim(Platform.homogeneous(4), [workload_of([RefJob("1", 0, 1, -5)])])
+        Batsim(Setup(Platform.homogeneous(4), [workload_of([RefJob("1", 0, 1, -5)])]))
 
 
 def test_a_negative_delay_in_a_workload_file_is_refused(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_a_negative_delay_in_a_workload_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "negative.json"
     path.write_text(json.dumps(content))
     with pytest.raises(InputError, match="delay"):
-        Batsim(Platform.homogeneous(4), [read_batsim_json(path, "w0")])
+        Batsim(Setup(Platform.homogeneous(4), [read_batsim_json(path, "w0")]))
 
 
 def test_a_negative_run_time_in_a_log_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.platform import SleepState, read_platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.workload.read import read_workload
 from tests.drive import platform, workload
 
@@ -28,7 +29,7 @@ def run(batsim: Batsim, scheduler: str = "sleeper", **options: str) -> Results:
 
 
 def power60(file: Path) -> Batsim:
-    return Batsim(read_platform(file), [read_workload(POWER60 / "power60.json", "w0")], energy=True)
+    return Batsim(Setup(read_platform(file), [read_workload(POWER60 / "power60.json", "w0")], energy=True))
 
 
 @pytest.mark.parametrize("file", PLATFORMS, ids=lambda file: file.name)
@@ -42,7 +43,7 @@ def test_sleeping_saves_energy_and_runs_every_job(file: Path) -> None:
 def test_hosts_sleep_after_the_idle_time_and_wake_for_a_job(tmp_path: Path) -> None:
     jobs = workload({"id": "a"}, {"id": "b", "subtime": 500, "res": 2})
     outputs = Outputs(str(tmp_path / "out"))
-    results = run(Batsim(platform(3), [jobs], outputs=outputs, energy=True), idle_time="60")
+    results = run(Batsim(Setup(platform(3), [jobs], energy=True), outputs), idle_time="60")
     assert (tmp_path / "out_pstate_changes.csv").read_text().splitlines() == [
         "time,machine_id,new_pstate",
         "0,0-2,0",
@@ -60,7 +61,7 @@ def test_hosts_sleep_after_the_idle_time_and_wake_for_a_job(tmp_path: Path) -> N
 
 def test_hosts_wake_for_all_jobs_that_wait() -> None:
     jobs = workload({"id": "a", "subtime": 100}, {"id": "b", "subtime": 100}, {"id": "c", "subtime": 105})
-    results = run(Batsim(platform(4), [jobs], energy=True), idle_time="10")
+    results = run(Batsim(Setup(platform(4), [jobs], energy=True)), idle_time="10")
     assert results.makespan == 105 + 20 + 10
 
 
@@ -78,7 +79,9 @@ def test_hosts_sleep_in_the_state_that_is_asked_for() -> None:
             changes.extend(e.pstate for e in cluster.events if isinstance(e, ev.HostsStateChanged))
             super().schedule(cluster)
 
-    simulate(Batsim(machine, [jobs], energy=True), DecisionProcess(Spy(sleep_pstate=2, idle_time=20.0)))
+    simulate(
+        Batsim(Setup(machine, [jobs], energy=True)), DecisionProcess(Spy(sleep_pstate=2, idle_time=20.0))
+    )
     assert changes == [2, 0, 2]
 
 
@@ -86,10 +89,10 @@ def test_hosts_that_cannot_sleep_stay_awake() -> None:
     machine = platform(2)
     for host in machine.hosts:
         host.sleep_states.clear()
-    results = run(Batsim(machine, [workload({"id": "a", "subtime": 900})], energy=True))
+    results = run(Batsim(Setup(machine, [workload({"id": "a", "subtime": 900})], energy=True)))
     assert (results.nb_success, results.nb_grouped_switches) == (1, 0)
 
 
 def test_without_energy_hosts_cannot_sleep() -> None:
     with pytest.raises(PolicyError, match="power states can be changed with --energy only"):
-        run(Batsim(platform(2), [workload({"id": "a", "subtime": 900})]))
+        run(Batsim(Setup(platform(2), [workload({"id": "a", "subtime": 900})])))

@@ -19,6 +19,7 @@ from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.external_events import read_events
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform, read_platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.workload.read import read_workload
 from tests.conftest import SHARED
 from tests.golden import RecordedProcess, Recording, rows, same_trace
@@ -85,12 +86,14 @@ def batsim_of(recording: Recording, prefix: Path) -> tuple[Batsim, Platform]:
     )
     platform = read_platform(files("-p")[0])
     return Batsim(
-        platform,
-        [read_workload(file, f"w{number}") for number, file in enumerate(files("-w"))],
-        settings,
+        Setup(
+            platform,
+            [read_workload(file, f"w{number}") for number, file in enumerate(files("-w"))],
+            settings,
+            energy="--energy" in options,
+            events=[read_events(file, settings.forward_unknown_events) for file in files("--events")],
+        ),
         Outputs(str(prefix), machine_states=True),
-        energy="--energy" in options,
-        events=[read_events(file, settings.forward_unknown_events) for file in files("--events")],
     ), platform
 
 

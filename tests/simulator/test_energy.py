@@ -11,6 +11,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.setup import Setup
 from tests.drive import GIGA, Drive, computing, execute, platform, workload
 
 
@@ -19,7 +20,7 @@ def drive_one(
 ) -> Drive:
     """A machine on which a single job waits."""
     jobs = workload({"id": "a", "res": size, "profile": "p", "walltime": walltime}, profiles={"p": profile})
-    drive = Drive(Batsim(platform(hosts, cores=cores), [jobs], energy=True))
+    drive = Drive(Batsim(Setup(platform(hosts, cores=cores), [jobs], energy=True)))
     drive.reply()
     return drive
 
@@ -130,7 +131,7 @@ def test_the_tasks_of_a_composed_profile_draw_one_by_one() -> None:
         "work": computing(2 * GIGA),
     }
     drive = Drive(
-        Batsim(platform(1), [workload({"id": "a", "profile": "p"}, profiles=profiles)], energy=True)
+        Batsim(Setup(platform(1), [workload({"id": "a", "profile": "p"}, profiles=profiles)], energy=True))
     )
     drive.reply()
     drive.until(ev.JobCompleted, execute("a", "0"))
@@ -142,7 +143,7 @@ def test_requests_are_answered_when_their_last_host_is_done() -> None:
     hosts = platform(2)
     hosts.hosts[1].pstates = [*hosts.hosts[1].pstates]
     hosts.hosts[1].pstates[3] = hosts.hosts[1].pstates[4]
-    drive = Drive(Batsim(hosts, [workload({"id": "a"})], energy=True))
+    drive = Drive(Batsim(Setup(hosts, [workload({"id": "a"})], energy=True)))
     drive.reply()
     changed = drive.until(ev.HostsStateChanged, ev.SetHostsState(HostSet.parse("0-1"), 2))
     assert (changed.time, str(changed.hosts)) == (20.0, "0-1")
@@ -150,7 +151,7 @@ def test_requests_are_answered_when_their_last_host_is_done() -> None:
 
 def test_the_energy_of_a_job_is_that_of_its_hosts(tmp_path: Path) -> None:
     jobs = workload({"id": "a", "res": 2, "profile": "p"}, profiles={"p": computing(10 * GIGA)})
-    batsim = Batsim(platform(3), [jobs], outputs=Outputs(str(tmp_path / "out")), energy=True)
+    batsim = Batsim(Setup(platform(3), [jobs], energy=True), Outputs(str(tmp_path / "out")))
     drive = Drive(batsim)
     drive.reply()
     drive.reply(execute("a", "0-1"))
@@ -160,7 +161,7 @@ def test_the_energy_of_a_job_is_that_of_its_hosts(tmp_path: Path) -> None:
 
 def test_consumed_joules_count_from_the_first_submission_to_the_last_end(tmp_path: Path) -> None:
     jobs = workload({"id": "a", "subtime": 100})
-    batsim = Batsim(platform(1), [jobs], outputs=Outputs(str(tmp_path / "out")), energy=True)
+    batsim = Batsim(Setup(platform(1), [jobs], energy=True), Outputs(str(tmp_path / "out")))
     drive = Drive(batsim)
     drive.until(ev.JobSubmitted)
     drive.reply(execute("a", "0"), ev.CallMeLater(500.0))
@@ -170,7 +171,7 @@ def test_consumed_joules_count_from_the_first_submission_to_the_last_end(tmp_pat
 
 def test_a_row_that_follows_at_once_has_no_mean_power(tmp_path: Path) -> None:
     jobs = workload({"id": "a"}, {"id": "b"})
-    drive = Drive(Batsim(platform(2), [jobs], outputs=Outputs(str(tmp_path / "out")), energy=True))
+    drive = Drive(Batsim(Setup(platform(2), [jobs], energy=True), Outputs(str(tmp_path / "out"))))
     drive.reply()
     drive.reply(execute("a", "0"), execute("b", "1"))
     drive.finish()

@@ -16,6 +16,7 @@ from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.external_events import read_events
 from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.setup import Setup
 from tests.drive import Drive, execute, platform, workload
 
 
@@ -46,7 +47,9 @@ def test_a_file_is_sorted_by_time_and_type(tmp_path: Path) -> None:
 
 def test_other_events_are_forwarded_as_they_are(tmp_path: Path) -> None:
     path = events_file(tmp_path, '{"type": "heat", "timestamp": 3, "celsius": 41.5}')
-    batsim = Batsim(platform(), [workload({"id": "a"})], events=[read_events(path, forward_unknown=True)])
+    batsim = Batsim(
+        Setup(platform(), [workload({"id": "a"})], events=[read_events(path, forward_unknown=True)])
+    )
     drive = Drive(batsim)
     drive.reply()
     drive.reply(ev.RejectJob("w0!a"))
@@ -80,12 +83,12 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_hosts_that_do_not_exist_are_refused() -> None:
     with pytest.raises(InputError, match="the external event at 5 names unknown hosts 4-6"):
-        Drive(Batsim(platform(4), [workload({"id": "a"})], events=[[gone("3-6", 5.0)]]))
+        Drive(Batsim(Setup(platform(4), [workload({"id": "a"})], events=[[gone("3-6", 5.0)]])))
 
 
 def test_the_end_of_all_lists_is_told_after_the_last_event() -> None:
     lists = [[gone("0", 5.0)], [back("0", 20.0)]]
-    drive = Drive(Batsim(platform(), [workload({"id": "a"})], events=lists))
+    drive = Drive(Batsim(Setup(platform(), [workload({"id": "a"})], events=lists)))
     drive.reply()
     drive.reply(ev.RejectJob("w0!a"))
     drive.finish()
@@ -94,7 +97,7 @@ def test_the_end_of_all_lists_is_told_after_the_last_event() -> None:
 
 
 def test_no_end_is_told_where_there_is_no_list() -> None:
-    drive = Drive(Batsim(platform(), [workload({"id": "a"})]))
+    drive = Drive(Batsim(Setup(platform(), [workload({"id": "a"})])))
     drive.reply()
     drive.reply(ev.RejectJob("w0!a"))
     drive.finish()
@@ -102,14 +105,14 @@ def test_no_end_is_told_where_there_is_no_list() -> None:
 
 
 def test_events_keep_the_simulation_alive() -> None:
-    drive = Drive(Batsim(platform(), [workload({"id": "a"})], events=[[gone("0", 500.0)]]))
+    drive = Drive(Batsim(Setup(platform(), [workload({"id": "a"})], events=[[gone("0", 500.0)]])))
     drive.reply()
     drive.reply(ev.RejectJob("w0!a"))
     assert drive.finish()[-1].time == 500.0
 
 
 def test_a_job_on_a_host_that_goes_runs_on() -> None:
-    batsim = Batsim(platform(2), [workload({"id": "a"})], events=[[gone("0", 3.0), back("0", 50.0)]])
+    batsim = Batsim(Setup(platform(2), [workload({"id": "a"})], events=[[gone("0", 3.0), back("0", 50.0)]]))
     drive = Drive(batsim)
     drive.reply()
     assert drive.until(ev.JobCompleted, execute("a", "0")).time == 10.0
@@ -119,7 +122,9 @@ def test_a_job_on_a_host_that_goes_runs_on() -> None:
 
 
 def test_a_host_that_comes_back_with_its_job_computes() -> None:
-    batsim = Batsim(platform(2), [workload({"id": "a"})], events=[[gone("0-1", 3.0), back("0-1", 5.0)]])
+    batsim = Batsim(
+        Setup(platform(2), [workload({"id": "a"})], events=[[gone("0-1", 3.0), back("0-1", 5.0)]])
+    )
     drive = Drive(batsim)
     drive.reply()
     drive.until(ev.HostsAvailable, execute("a", "0"))
@@ -128,20 +133,24 @@ def test_a_host_that_comes_back_with_its_job_computes() -> None:
 
 
 def test_a_job_cannot_start_on_a_host_that_is_gone() -> None:
-    drive = Drive(Batsim(platform(2), [workload({"id": "a", "subtime": 5})], events=[[gone("0", 3.0)]]))
+    drive = Drive(
+        Batsim(Setup(platform(2), [workload({"id": "a", "subtime": 5})], events=[[gone("0", 3.0)]]))
+    )
     drive.until(ev.JobSubmitted)
     with pytest.raises(RuleBroken, match="hosts 0 are unavailable"):
         drive.reply(execute("a", "0"))
 
 
 def test_a_host_cannot_go_twice() -> None:
-    drive = Drive(Batsim(platform(2), [workload({"id": "a"})], events=[[gone("0", 3.0), gone("0-1", 4.0)]]))
+    drive = Drive(
+        Batsim(Setup(platform(2), [workload({"id": "a"})], events=[[gone("0", 3.0), gone("0-1", 4.0)]]))
+    )
     with pytest.raises(RuleBroken, match=r"machine_unavailable at 4\.0+: hosts 0 are unavailable already"):
         drive.finish()
 
 
 def test_a_host_that_is_there_cannot_come_back() -> None:
-    drive = Drive(Batsim(platform(2), [workload({"id": "a"})], events=[[back("1", 4.0)]]))
+    drive = Drive(Batsim(Setup(platform(2), [workload({"id": "a"})], events=[[back("1", 4.0)]])))
     with pytest.raises(RuleBroken, match=r"machine_available at 4\.0+: hosts 1 are not unavailable"):
         drive.finish()
 
@@ -151,7 +160,7 @@ def test_policies_keep_off_hosts_that_are_gone(scheduler: str, tmp_path: Path) -
     jobs = [{"id": f"j{n:02}", "subtime": n, "res": 1 + n % 3, "walltime": 20} for n in range(30)]
     events = [[gone("1-2", 5.0), back("1", 60.0), gone("0", 70.0), back("2", 90.0), back("0", 95.0)]]
     outputs = Outputs(str(tmp_path / "out"))
-    batsim = Batsim(platform(4), [workload(*jobs)], outputs=outputs, events=events)
+    batsim = Batsim(Setup(platform(4), [workload(*jobs)], events=events), outputs)
     results = simulate(batsim, DecisionProcess(SCHEDULERS.create(scheduler, {})))
     assert results.nb_success == 30
 
@@ -159,6 +168,6 @@ def test_policies_keep_off_hosts_that_are_gone(scheduler: str, tmp_path: Path) -
 @pytest.mark.parametrize("scheduler", ["fcfs", "easy"])
 def test_a_job_that_needs_all_hosts_waits_until_they_are_back(scheduler: str) -> None:
     jobs = workload({"id": "a", "subtime": 5, "res": 4, "walltime": 20})
-    batsim = Batsim(platform(4), [jobs], events=[[gone("3", 1.0), back("3", 40.0)]])
+    batsim = Batsim(Setup(platform(4), [jobs], events=[[gone("3", 1.0), back("3", 40.0)]]))
     results = simulate(batsim, DecisionProcess(SCHEDULERS.create(scheduler, {})))
     assert results.makespan == 50.0

@@ -10,6 +10,7 @@ from batsched_py.errors import Deadlock, InputError
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import JobState
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.setup import Setup
 from tests.drive import Drive, execute, platform, workload
 
 PROFILES: dict[str, dict[str, Any]] = {
@@ -28,7 +29,7 @@ PROFILES: dict[str, dict[str, Any]] = {
 def running(profile: str, walltime: float = -1) -> Drive:
     """A job of this profile that runs since 0."""
     jobs = workload({"id": "a", "profile": profile, "walltime": walltime}, profiles=PROFILES)
-    drive = Drive(Batsim(platform(1), [jobs]))
+    drive = Drive(Batsim(Setup(platform(1), [jobs])))
     drive.reply()
     drive.reply(execute("a", "0"), ev.CallMeLater(2.25))
     return drive
@@ -71,7 +72,7 @@ def test_a_pattern_must_match_the_whole_message() -> None:
 
 def test_a_message_that_came_before_is_found_at_once() -> None:
     jobs = workload({"id": "a", "profile": "hear"}, profiles=PROFILES)
-    drive = Drive(Batsim(platform(1), [jobs]))
+    drive = Drive(Batsim(Setup(platform(1), [jobs])))
     drive.reply()
     drive.reply(ev.TellJob("w0!a", "go"), execute("a", "0"))
     assert end(drive).time == 1.0
@@ -130,7 +131,7 @@ def test_the_return_code_of_a_composed_profile_counts_at_its_end() -> None:
     profiles = {"c": {"type": "composed", "seq": ["s"], "ret": 5}, "s": {"type": "delay", "delay": 1}}
     profiles["outer"] = {"type": "composed", "seq": ["c", "s"]}
     jobs = workload({"id": "a", "profile": "outer"}, profiles=profiles)
-    drive = Drive(Batsim(platform(1), [jobs]))
+    drive = Drive(Batsim(Setup(platform(1), [jobs])))
     drive.reply()
     drive.reply(execute("a", "0"))
     completed = end(drive)
@@ -139,7 +140,7 @@ def test_the_return_code_of_a_composed_profile_counts_at_its_end() -> None:
 
 def test_what_may_follow_a_message_must_exist() -> None:
     with pytest.raises(InputError, match="profile 'r' uses 'nothing', which does not exist"):
-        Batsim(platform(), [workload(profiles={"r": {"type": "recv", "success": "nothing"}})])
+        Batsim(Setup(platform(), [workload(profiles={"r": {"type": "recv", "success": "nothing"}})]))
 
 
 @pytest.mark.parametrize(
@@ -156,4 +157,4 @@ def test_a_profile_of_messages_that_cannot_be_understood_is_refused(
     profile: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        Batsim(platform(), [workload(profiles={"p": profile})])
+        Batsim(Setup(platform(), [workload(profiles={"p": profile})]))

@@ -11,6 +11,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.profiles import Delay
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.setup import Setup
 from tests.drive import GIGA, Drive, execute, platform, workload
 
 COMMUNICATING: dict[str, dict[str, Any]] = {
@@ -31,7 +32,7 @@ def job(profile: dict[str, Any], size: int = 2) -> Any:
 def test_what_sends_bytes_is_refused_by_name(kind: str) -> None:
     message = rf"workload 'w0': profile 'p' \(type {kind}\) sends bytes, .* --ignore-communication"
     with pytest.raises(InputError, match=message):
-        Batsim(platform(), [job(COMMUNICATING[kind])])
+        Batsim(Setup(platform(), [job(COMMUNICATING[kind])]))
 
 
 @pytest.mark.parametrize("kind", ["smpi", "usage_trace"])
@@ -39,30 +40,30 @@ def test_what_replays_a_trace_is_refused_even_without_communication(kind: str) -
     with pytest.raises(
         InputError, match=rf"profile 'p' replays a trace \(type {kind}\), which needs SimGrid"
     ):
-        Batsim(platform(), [job({"type": kind, "trace": "t"})], ignore_communication=True)
+        Batsim(Setup(platform(), [job({"type": kind, "trace": "t"})], ignore_communication=True))
 
 
 def test_an_unknown_type_is_refused_with_those_that_are_known() -> None:
     with pytest.raises(InputError, match="profile 'p' has the type 'flight'; known are delay, parallel"):
-        Batsim(platform(), [job({"type": "flight"})])
+        Batsim(Setup(platform(), [job({"type": "flight"})]))
 
 
 @pytest.mark.parametrize("kind", ["parallel", "parallel_homogeneous", "parallel_homogeneous_total"])
 def test_without_communication_only_the_computation_takes_time(kind: str) -> None:
-    drive = Drive(Batsim(platform(), [job(COMMUNICATING[kind])], ignore_communication=True))
+    drive = Drive(Batsim(Setup(platform(), [job(COMMUNICATING[kind])], ignore_communication=True)))
     drive.reply()
     assert drive.until(ev.JobCompleted, execute("a", "0-1")).time == 1.0
 
 
 def test_without_communication_reading_takes_no_time() -> None:
     profile = COMMUNICATING["parallel_homogeneous_pfs"]
-    drive = Drive(Batsim(platform(2, storages=1), [job(profile)], ignore_communication=True))
+    drive = Drive(Batsim(Setup(platform(2, storages=1), [job(profile)], ignore_communication=True)))
     drive.reply()
     assert drive.until(ev.JobCompleted, execute("a", "0-1")).time == 0.0
 
 
 def test_without_communication_an_io_job_is_left_out() -> None:
-    drive = Drive(Batsim(platform(), [job({"type": "delay", "delay": 7})], ignore_communication=True))
+    drive = Drive(Batsim(Setup(platform(), [job({"type": "delay", "delay": 7})], ignore_communication=True)))
     drive.reply()
     completed = drive.until(
         ev.JobCompleted, ev.ExecuteJob("w0!a", STAGING, io_job=ev.IoJob("io", HostSet.parse("2")))
@@ -72,7 +73,9 @@ def test_without_communication_an_io_job_is_left_out() -> None:
 
 def test_staging_needs_to_know_its_storages() -> None:
     drive = Drive(
-        Batsim(platform(2, storages=2), [job(COMMUNICATING["data_staging"])], ignore_communication=True)
+        Batsim(
+            Setup(platform(2, storages=2), [job(COMMUNICATING["data_staging"])], ignore_communication=True)
+        )
     )
     drive.reply()
     with pytest.raises(RuleBroken, match="job w0!a needs a `storage_mapping` to a storage host for 'there'"):
@@ -81,7 +84,9 @@ def test_staging_needs_to_know_its_storages() -> None:
 
 def test_staging_between_storages_takes_no_time_without_communication() -> None:
     drive = Drive(
-        Batsim(platform(2, storages=2), [job(COMMUNICATING["data_staging"])], ignore_communication=True)
+        Batsim(
+            Setup(platform(2, storages=2), [job(COMMUNICATING["data_staging"])], ignore_communication=True)
+        )
     )
     drive.reply()
     decision = ev.ExecuteJob("w0!a", STAGING, storage_mapping={"here": 2, "there": 3})
@@ -90,7 +95,7 @@ def test_staging_between_storages_takes_no_time_without_communication() -> None:
 
 def test_a_file_system_must_be_named_when_there_are_several() -> None:
     profile = COMMUNICATING["parallel_homogeneous_pfs"]
-    drive = Drive(Batsim(platform(2, storages=2), [job(profile)], ignore_communication=True))
+    drive = Drive(Batsim(Setup(platform(2, storages=2), [job(profile)], ignore_communication=True)))
     drive.reply()
     with pytest.raises(RuleBroken, match="needs a `storage_mapping` to a storage host for 'pfs'"):
         drive.reply(execute("a", "0-1"))
@@ -98,7 +103,7 @@ def test_a_file_system_must_be_named_when_there_are_several() -> None:
 
 def test_work_that_is_given_in_total_may_run_on_any_number_of_hosts() -> None:
     profile = {"type": "parallel_homogeneous_total", "cpu": 12 * GIGA, "com": 0}
-    drive = Drive(Batsim(platform(4), [job(profile)]))
+    drive = Drive(Batsim(Setup(platform(4), [job(profile)])))
     drive.reply()
     assert drive.until(ev.JobCompleted, execute("a", "0-3")).time == 3.0
 
@@ -109,20 +114,20 @@ def test_a_sequence_of_such_work_may_too() -> None:
         "t": {"type": "parallel_homogeneous_total", "cpu": 12 * GIGA, "com": 0},
     }
     jobs = workload({"id": "a", "res": 2, "profile": "p"}, profiles=profiles)
-    drive = Drive(Batsim(platform(4), [jobs]))
+    drive = Drive(Batsim(Setup(platform(4), [jobs])))
     drive.reply()
     assert drive.until(ev.JobCompleted, execute("a", "0-3")).time == 6.0
 
 
 def test_work_in_total_may_be_mapped_as_one_likes() -> None:
     profile = {"type": "parallel_homogeneous_total", "cpu": 12 * GIGA, "com": 0}
-    drive = Drive(Batsim(platform(4), [job(profile)]))
+    drive = Drive(Batsim(Setup(platform(4), [job(profile)])))
     drive.reply()
     assert drive.until(ev.JobCompleted, execute("a", "0-1", mapping=[0, 1, 1])).time == 8.0
 
 
 def test_registered_numbers_are_read_with_six_decimals() -> None:
-    drive = Drive(Batsim(platform(1), [], ev.Settings(dynamic_jobs=True)))
+    drive = Drive(Batsim(Setup(platform(1), [], ev.Settings(dynamic_jobs=True))))
     job = workload({"id": "a", "profile": "p"}).jobs[0]
     drive.until(
         ev.JobCompleted,

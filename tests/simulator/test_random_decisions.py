@@ -17,6 +17,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.setup import Setup
 from tests.drive import platform, workload
 from tests.simulator.player import PROFILES, QUARTER, Player
 
@@ -45,12 +46,14 @@ class Scenario:
     def batsim(self, prefix: Path | None = None) -> Batsim:
         """The Batsim that simulates it."""
         return Batsim(
-            platform(HOSTS),
-            [workload(*self.jobs, profiles=PROFILES)],
-            ev.Settings(dynamic_jobs=self.dynamic),
+            Setup(
+                platform(HOSTS),
+                [workload(*self.jobs, profiles=PROFILES)],
+                ev.Settings(dynamic_jobs=self.dynamic),
+                energy=True,
+                events=[self._outages()] if self.outages else (),
+            ),
             Outputs(None if prefix is None else str(prefix), machine_states=True),
-            energy=True,
-            events=[self._outages()] if self.outages else (),
         )
 
     def _outages(self) -> list[ev.Event]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.sharing import fair_rates
 from tests.drive import GIGA, Drive, computing, execute, platform, workload
 
@@ -19,7 +20,9 @@ WORK = {"ten": computing(10 * GIGA), "twenty": computing(20 * GIGA), "nap": {"ty
 def drive(*jobs: tuple[str, int, str], cores: int = 1, energy: bool = False) -> Drive:
     """Four hosts that may be shared, on which jobs wait; each is given as its name, size and profile."""
     described = [{"id": name, "res": size, "profile": profile} for name, size, profile in jobs]
-    batsim = Batsim(platform(cores=cores), [workload(*described, profiles=WORK)], SHARED, energy=energy)
+    batsim = Batsim(
+        Setup(platform(cores=cores), [workload(*described, profiles=WORK)], SHARED, energy=energy)
+    )
     conversation = Drive(batsim)
     conversation.reply()
     return conversation
@@ -85,7 +88,7 @@ def test_jobs_on_different_cores_do_not_feel_each_other() -> None:
 
 def test_a_walltime_that_is_reached_through_sharing_ends_the_job() -> None:
     described = [{"id": name, "profile": "ten", "walltime": 15} for name in "ab"]
-    conversation = Drive(Batsim(platform(), [workload(*described, profiles=WORK)], SHARED))
+    conversation = Drive(Batsim(Setup(platform(), [workload(*described, profiles=WORK)], SHARED)))
     conversation.reply()
     conversation.reply(execute("a", "0"), execute("b", "0"))
     assert ends(conversation) == {"a": 15.0, "b": 15.0}
@@ -110,7 +113,7 @@ def test_a_host_is_idle_when_its_last_job_has_left() -> None:
 
 def test_without_sharing_a_second_job_is_refused() -> None:
     jobs = workload({"id": "a"}, {"id": "b"})
-    conversation = Drive(Batsim(platform(), [jobs]))
+    conversation = Drive(Batsim(Setup(platform(), [jobs])))
     conversation.reply()
     with pytest.raises(RuleBroken, match="hosts 0 are busy and may not be shared"):
         conversation.reply(execute("a", "0"), execute("b", "0"))
@@ -118,7 +121,7 @@ def test_without_sharing_a_second_job_is_refused() -> None:
 
 def test_storage_hosts_are_shared_unless_that_is_disabled() -> None:
     jobs = workload({"id": "a"}, {"id": "b"})
-    conversation = Drive(Batsim(platform(1, storages=1), [jobs]))
+    conversation = Drive(Batsim(Setup(platform(1, storages=1), [jobs])))
     conversation.reply()
     conversation.reply(execute("a", "1"), execute("b", "1"))
     assert ends(conversation) == {"a": 10.0, "b": 10.0}

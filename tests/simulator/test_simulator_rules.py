@@ -17,6 +17,7 @@ from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
 from tests.drive import Drive, computing, execute, platform, workload
 
 DYNAMIC = ev.Settings(dynamic_jobs=True)
@@ -48,7 +49,7 @@ def started(settings: ev.Settings = ev.Settings(), energy: bool = False) -> Driv
         {"id": "too", "res": 2},
         {"id": "later", "subtime": 50},
     ]
-    drive = Drive(Batsim(platform(4, storages=1), [workload(*jobs)], settings, energy=energy))
+    drive = Drive(Batsim(Setup(platform(4, storages=1), [workload(*jobs)], settings, energy=energy)))
     drive.reply()
     drive.reply(execute("runs", "0"), ev.CallMeLater(1.0))
     assert drive.now <= 1.0
@@ -260,14 +261,14 @@ def test_a_storage_host_is_for_one_job_when_sharing_is_disabled() -> None:
 
 def test_a_storage_host_cannot_compute() -> None:
     jobs = workload({"id": "a", "res": 2, "profile": "work"}, profiles={"work": computing(1e9)})
-    drive = Drive(Batsim(platform(2, storages=1), [jobs]))
+    drive = Drive(Batsim(Setup(platform(2, storages=1), [jobs])))
     drive.reply()
     with pytest.raises(RuleBroken, match=r"ExecuteJob at 0\.000000: job w0!a computes on host 2"):
         drive.reply(execute("a", "1-2"))
 
 
 def test_a_dropped_profile_is_dead_for_good() -> None:
-    drive = Drive(Batsim(platform(), [], DYNAMIC))
+    drive = Drive(Batsim(Setup(platform(), [], DYNAMIC)))
     drive.reply(register_profile(), register_job(), ev.ExecuteJob("dyn!a", HostSet.parse("0")))
     with pytest.raises(RuleBroken, match=r"RegisterJob at 0\.000000: profile 'p' was dropped"):
         drive.reply(register_job("b"))
@@ -275,7 +276,9 @@ def test_a_dropped_profile_is_dead_for_good() -> None:
 
 def test_the_parts_of_a_dropped_profile_are_dead_too() -> None:
     profiles = {"part": DELAY, "all": {"type": "composed", "seq": ["part"]}}
-    drive = Drive(Batsim(platform(), [workload({"id": "a", "profile": "all"}, profiles=profiles)], DYNAMIC))
+    drive = Drive(
+        Batsim(Setup(platform(), [workload({"id": "a", "profile": "all"}, profiles=profiles)], DYNAMIC))
+    )
     drive.reply()
     drive.until(ev.JobCompleted, execute("a", "0"))
     with pytest.raises(RuleBroken, match="profile 'part' was dropped"):
@@ -283,7 +286,7 @@ def test_the_parts_of_a_dropped_profile_are_dead_too() -> None:
 
 
 def test_deciding_in_reply_to_the_end_is_too_late() -> None:
-    drive = Drive(Batsim(platform(), [workload({"id": "a"})]))
+    drive = Drive(Batsim(Setup(platform(), [workload({"id": "a"})])))
     drive.reply()
     drive.until(ev.SimulationEnds, ev.RejectJob("w0!a"))
     with pytest.raises(RuleBroken, match="CallMeLater came in the reply to SIMULATION_ENDS"):
@@ -293,7 +296,7 @@ def test_deciding_in_reply_to_the_end_is_too_late() -> None:
 def test_a_parallel_job_must_fit_its_profile() -> None:
     profiles = {"two": {"type": "parallel", "cpu": [1, 1], "com": [0] * 4}}
     with pytest.raises(InputError, match="job w0!a asks for 3 hosts, its profile 'two' is made for 2"):
-        Batsim(platform(), [workload({"id": "a", "res": 3, "profile": "two"}, profiles=profiles)])
+        Batsim(Setup(platform(), [workload({"id": "a", "res": 3, "profile": "two"}, profiles=profiles)]))
 
 
 def test_a_parallel_part_must_fit_the_job() -> None:
@@ -301,7 +304,9 @@ def test_a_parallel_part_must_fit_the_job() -> None:
         "two": {"type": "parallel", "cpu": [1, 1], "com": [0] * 4},
         "all": {"type": "composed", "seq": ["two"]},
     }
-    drive = Drive(Batsim(platform(), [workload({"id": "a", "res": 3, "profile": "all"}, profiles=profiles)]))
+    drive = Drive(
+        Batsim(Setup(platform(), [workload({"id": "a", "res": 3, "profile": "all"}, profiles=profiles)]))
+    )
     drive.reply()
     with pytest.raises(RuleBroken, match="job w0!a has 3 executors, its profile 'two' is made for 2"):
         drive.reply(execute("a", "0-2"))
@@ -315,12 +320,12 @@ def test_jobs_that_are_never_started_are_a_deadlock() -> None:
 
 def test_registration_that_is_never_finished_is_a_deadlock() -> None:
     with pytest.raises(Deadlock, match="registration was never finished"):
-        Drive(Batsim(platform(), [], DYNAMIC)).finish()
+        Drive(Batsim(Setup(platform(), [], DYNAMIC))).finish()
 
 
 def test_energy_needs_hosts_that_say_what_they_draw() -> None:
     with pytest.raises(InputError, match="host 'host0' does not say what power it draws"):
-        Batsim(Platform.homogeneous(2), [workload({"id": "a"})], energy=True)
+        Batsim(Setup(Platform.homogeneous(2), [workload({"id": "a"})], energy=True))
 
 
 def test_what_was_written_before_a_breach_stays(tmp_path: Path) -> None:
@@ -337,7 +342,7 @@ def test_what_was_written_before_a_breach_stays(tmp_path: Path) -> None:
                     return ev.Message(request.now, [])
 
     outputs = Outputs(str(tmp_path / "out"), machine_states=True)
-    batsim = Batsim(platform(1), [workload({"id": "a"}, {"id": "b"})], outputs=outputs, energy=True)
+    batsim = Batsim(Setup(platform(1), [workload({"id": "a"}, {"id": "b"})], energy=True), outputs)
     with pytest.raises(RuleBroken):
         simulate(batsim, Breaker())
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -351,7 +356,7 @@ def test_what_was_written_before_a_breach_stays(tmp_path: Path) -> None:
 
 def test_a_job_that_ends_while_one_thinks_can_still_be_named() -> None:
     jobs = workload({"id": "a"}, {"id": "b"})
-    drive = Drive(Batsim(platform(), [jobs]))
+    drive = Drive(Batsim(Setup(platform(), [jobs])))
     drive.reply()
     decisions: list[ev.Event] = [
         execute("a", "0"),
@@ -375,7 +380,7 @@ def test_two_kills_of_a_job_are_acknowledged_once() -> None:
 
 def test_a_job_of_a_file_can_be_annotated_before_it_is_submitted(tmp_path: Path) -> None:
     jobs = workload({"id": "a", "subtime": 50})
-    drive = Drive(Batsim(platform(), [jobs], outputs=Outputs(str(tmp_path / "out"))))
+    drive = Drive(Batsim(Setup(platform(), [jobs]), Outputs(str(tmp_path / "out"))))
     drive.until(ev.JobSubmitted, ev.SetJobMetadata("w0!a", "early"))
     drive.reply(ev.RejectJob("w0!a"))
     drive.finish()

@@ -52,8 +52,11 @@ def write_log(
 
 
 def _by_ending(path: str | Path) -> str | None:
+    """The kind with the longest ending that fits."""
     name = Path(path).name.lower()
-    return next((kind for kind, cls in SOURCES.all().items() if name.endswith(cls.endings)), None)
+    endings = {ending: kind for kind, cls in SOURCES.all().items() for ending in cls.endings}
+    fitting = [ending for ending in endings if name.endswith(ending)]
+    return endings[max(fitting, key=len)] if fitting else None
 
 
 def _by_beginning(path: Path) -> str | None:

@@ -38,3 +38,11 @@ def two_columns(rows: Sequence[tuple[str, str]]) -> str:
     left = max(len(label) for label, _ in rows)
     right = max(len(text) for _, text in rows)
     return "\n".join(["", *(f"  {label:<{left}}   {text:>{right}}" for label, text in rows), ""])
+
+
+def as_html(rows: Sequence[tuple[str, str]]) -> str:
+    """Two columns for a notebook."""
+    from html import escape
+
+    cells = (f"<tr><th>{escape(label.strip())}</th><td>{escape(text)}</td></tr>" for label, text in rows)
+    return f"<table>{''.join(cells)}</table>"

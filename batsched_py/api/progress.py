@@ -1,4 +1,4 @@
-"""How far something is, for people who wait: a bar on a terminal, elsewhere a line now and then.
+"""How far something is, for people who wait: a bar on a terminal or in a notebook, else a line now and then.
 
 A thread looks how far it is, so that whatever is being done need not tell.
 """
@@ -13,7 +13,7 @@ from threading import Event, Thread
 
 import click
 
-from batsched_py.cli.figures import duration
+from batsched_py.api.quantities import duration
 
 SECONDS_BEFORE_BAR = 1.0
 SECONDS_BETWEEN_UPDATES = 0.2
@@ -30,7 +30,7 @@ HowFar = Callable[[], tuple[int, int]]
 def shown(what: str, how_far: HowFar) -> Iterator[None]:
     """Show on the standard error how far something is, from the moment when it has become long."""
     over = Event()
-    show = _bar if sys.stderr.isatty() else _lines
+    show = _bar if somebody_looks() else _lines
     thread = Thread(target=show, args=(over, what, how_far), daemon=True)
     thread.start()
     try:
@@ -38,6 +38,11 @@ def shown(what: str, how_far: HowFar) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+
+
+def somebody_looks() -> bool:
+    """Whether the standard error is a terminal, or this is a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 def _bar(over: Event, what: str, how_far: HowFar) -> None:

@@ -14,8 +14,8 @@ from threading import Event
 
 import pytest
 
+from batsched_py.api import progress
 from batsched_py.campaign.run import Done
-from batsched_py.cli import progress
 from batsched_py.cli.campaign_view import with_progress
 from tests.campaigns import wait_until
 from tests.processes import PATIENCE, PROGRESS, environment
@@ -26,7 +26,7 @@ ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 SCRIPT = """
 from threading import Event
 from batsched_py.campaign.run import Done
-from batsched_py.cli import progress
+from batsched_py.api import progress
 from batsched_py.cli.campaign_view import with_progress
 
 progress.SECONDS_BEFORE_BAR = progress.SECONDS_BETWEEN_UPDATES = 0.0
