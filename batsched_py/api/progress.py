@@ -58,7 +58,7 @@ def _bar(over: Event, what: str, how_far: HowFar) -> None:
         task = bar.add_task("")
         while not over.wait(SECONDS_BETWEEN_UPDATES):
             done, total = how_far()
-            bar.update(task, completed=done, total=total if done <= total else None)
+            bar.update(task, completed=done, total=total if 0 < total >= done else None)
 
 
 def _lines(over: Event, what: str, how_far: HowFar) -> None:
