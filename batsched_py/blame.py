@@ -17,11 +17,14 @@ def culprit(error: BaseException) -> str:
 
     What a policy hands over fails in our code; what is at fault is the policy. An order or a condition that
     has other parameters than it is called with never gets to a line of its own: it is named itself. One of
-    our own policies has no such line, then it is the last one.
+    our own policies has no such line, then it is the last one; what compiled code could not even call has
+    none at all.
     """
     if (function := _called_wrongly(error)) is not None:
         return f"{function.co_filename}:{function.co_firstlineno}"
     frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return "before its first line"
     theirs = [frame for frame in frames if not _is_ours_or_installed(frame.filename)]
     where = (theirs or frames)[-1]
     return f"{where.filename}:{where.lineno}"

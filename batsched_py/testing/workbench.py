@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from batsched_py.core import fastest
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.ledger.ledger import Ledger, RejectedJob
+from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
@@ -24,7 +24,7 @@ class Decisions:
     killed: list[str] = field(default_factory=list)
     calls: list[float] = field(default_factory=list)
     """When it wants to be asked again."""
-    others: list[ev.Event] = field(default_factory=list)
+    others: list[Effect] = field(default_factory=list)
     """Such as switches of power states."""
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 from math import inf
 
 from batsched_py.api.quantities import duration
-from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob, describe
+from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob, describe
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job
@@ -55,6 +55,8 @@ def decision(effect: Effect) -> str:
             return f"start {job_id} on {hosts}"
         case RejectedJob(job=job):
             return f"reject {job.id}"
+        case RegisteredJob(job=job):
+            return f"a user submits {job.id} ({asked(job)})"
         case ev.CallMeLater(at=at):
             return f"be called at {at:.10g}"
         case _:
