@@ -116,10 +116,10 @@ def simulate(
             machine_states=enable_machine_state_tracing,
         ),
         actors=Actors(scheduler=chosen, users=who, scheduling_delay=scheduling_delay),
+        remarks=remarks,
     )
     return simulate_experiment(
         experiment,
-        remarks=remarks,
         export=None if export is None else os.fspath(export),
         progress=somebody_looks() if progress is None else progress,
         logs=logs,
@@ -130,7 +130,6 @@ def simulate(
 def simulate_experiment(
     experiment: Experiment,
     *,
-    remarks: bool = False,
     export: str | None = None,
     progress: bool = False,
     logs: Mapping[int, SwfLog] | None = None,
@@ -147,8 +146,6 @@ def simulate_experiment(
     batsim, process = sides(
         experiment, workloads, export or PREFIX, OutputFile if kept is None else kept.new_file, cast
     )
-    if remarks:
-        _keep_remarks(batsim, process)
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
     results = batsim.outputs.results
     with _spared_from_search(), _progress(progress, lambda: (results.nb_jobs, nb_jobs)):
@@ -156,15 +153,6 @@ def simulate_experiment(
     files = batsim.outputs.files if kept is None else []
     overview = Overview.of(experiment, batsim, files, time.perf_counter() - began)
     return Result(experiment, overview, workloads, kept or str(export), logs or {})
-
-
-def _keep_remarks(batsim: Batsim, process: DecisionProcess | PyBatsimProcess) -> None:
-    """Write down what the policy remarks on jobs."""
-    from batsched_py.analysis.remarks import HEADER, writer
-
-    if not isinstance(process, DecisionProcess):
-        raise InputError("a scheduler of PyBatsim cannot leave remarks; leave out --remarks")
-    process.heed(writer(batsim.outputs.open("remarks", HEADER)))
 
 
 def _progress(wanted: bool, how_far: Any) -> AbstractContextManager[None]:

@@ -19,16 +19,12 @@ from batsched_py.experiment import Experiment
 @click.option(
     "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
 )
-@click.option(
-    "--remarks", is_flag=True, help="Write what the scheduler remarks on jobs to PREFIX_remarks.csv."
-)
 @step_option
 @live_option
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 def command(
     experiment: Experiment,
     prefix: str,
-    remarks: bool,
     step: str | None,
     live: Pace | None,
     as_json: bool,
@@ -62,6 +58,6 @@ def command(
     elif live is not None:
         go_through = partial(show_live, live, experiment.actors.scheduler.name)
     overview = simulate_experiment(
-        experiment, remarks=remarks, export=prefix, progress=go_through is simulate, go_through=go_through
+        experiment, export=prefix, progress=go_through is simulate, go_through=go_through
     ).overview
     click.echo(msgspec.json.encode(overview) if as_json else two_columns(overview.rows()))
