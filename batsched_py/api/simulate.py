@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Plugin = TypeVar("Plugin")
 
 #: Goes through a simulation of so many jobs, or of 0 where nobody knows how many.
-Watched: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int], None]"
+GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int], None]"
 
 #: Options of a scheduler or of users, as texts or as what they are.
 Options = Mapping[str, Any]
@@ -137,7 +137,7 @@ def simulate_experiment(
     progress: bool = False,
     logs: Mapping[int, SwfLog] | None = None,
     cast: Cast = BY_NAME,
-    watched: Watched | None = None,
+    watched: GoThrough | None = None,
 ) -> Result:
     """Simulate an experiment; some of its logs may be in memory, and some of its actors objects.
 

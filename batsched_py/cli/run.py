@@ -47,9 +47,9 @@ def command(
       batsched-py run -w KTH-SP2.swf.gz -s easy --step 'when queue > 10'
       batsched-py run -w KTH-SP2.swf.gz -s easy --live 86400
     """
-    from batsched_py.api.simulate import Watched, simulate_experiment
+    from batsched_py.api.simulate import GoThrough, simulate_experiment
 
-    watched: Watched | None = None
+    watched: GoThrough | None = None
     if step is not None and live is not None:
         raise InputError("both --step and --live are given; give one of them")
     if step is not None:
