@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from itertools import product
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,7 @@ class Entries:
         """The file of a log that a recipe describes."""
         key = msgspec.json.encode([{**recipe, "made_of": made_of}, __version__], order="deterministic")
         file = (self._made / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}.swf.gz").resolve()
-        if not file.is_file():
+        if not isfile(file):
             self.unmade[file] = UnmadeLog(file, recipe)
         return str(file)
 
@@ -202,7 +203,7 @@ class Entries:
 
     def _log_file(self, path: KeyPath, file: str, entry: LogEntry) -> Path:
         places = [self._folder / file, *(folder / Path(file).name for folder in self._log_folders)]
-        found = next((place for place in places if place.is_file()), None)
+        found = next((place for place in places if isfile(place)), None)
         if found is None:
             if entry.url is None:
                 self._plan.fail((*path, "file"), f"there is no file {places[0]}")

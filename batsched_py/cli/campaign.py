@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -322,7 +323,7 @@ def _open(place: Path, trust: bool = False) -> Campaign:
     from batsched_py.campaign.plan_file import read_plan
     from batsched_py.campaign.store import Campaign
 
-    if place.suffix == ".toml" and place.is_file():
+    if place.suffix == ".toml" and isfile(place):
         return Campaign.open(Path("out") / read_plan(place, trust=trust).name)
     return Campaign.open(place)
 

@@ -123,6 +123,15 @@ def test_every_figure_of_runs_is_a_method(
     assert recorded.hosts == 64
 
 
+def test_power_is_drawn_where_energy_is_accounted_for(log: bp.Log, root: Path) -> None:
+    result = bp.simulate(log, "easy", platform=root / "platforms" / "power64.xml", energy=True)
+    drawn = result.plot.power(width="column")
+    edges = drawn.axes[0].patches[0].get_data()
+    hours = np.diff(edges.edges) * 24
+    assert edges.values @ hours == pytest.approx(result.overview.consumed_joules / 3.6e6, rel=1e-3)
+    assert drawn.get_size_inches()[0] == 3.5
+
+
 def test_a_figure_is_the_one_of_the_command(feedback: bp.Result, tmp_path: Path) -> None:
     feedback.save(tmp_path / "think-time")
     feedback.plot.gantt(colour="user").save(tmp_path / "ours.svg")

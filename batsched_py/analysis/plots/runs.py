@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +24,15 @@ class Run:
 
     label: str
     jobs: pd.DataFrame
-    """The columns of ``jobs.csv``, how many hosts each job ``held``, and what else :attr:`replayed` has."""
+    """The columns of ``jobs.csv``, which ``hosts`` each job had, how many it ``held``, and what else
+    :attr:`replayed` has; of a log, the hosts are not known."""
     hosts: int
     log: SwfLog | None = None
     """The log that it replays, or is; it tells the time on the wall clock."""
     energy: pd.Series | None = None
     """The joules that all hosts have drawn by each time, where that was accounted for."""
 
-    @property
+    @cached_property
     def executed(self) -> pd.DataFrame:
         """The jobs that were not rejected."""
         return started(self.jobs)
@@ -44,7 +46,7 @@ class Run:
             )
         return self.jobs
 
-    @property
+    @cached_property
     def end(self) -> float:
         """When the last job had finished."""
         return float(self.executed["finish_time"].max())
@@ -102,8 +104,9 @@ def run_of(jobs: pd.DataFrame, label: str, hosts: int = 0) -> Run:
     if not len(started(jobs)):
         raise InputError("no job was executed, so there is nothing to show")
     allocations = host_sets(jobs)
-    used = max(each.mask.bit_length() for each in allocations)
-    return Run(label, jobs.assign(held=[len(each) for each in allocations]), max(used, hosts))
+    highest = max(each.runs()[-1][1] for each in allocations if each.runs())
+    placed = jobs.assign(hosts=allocations, held=[len(each) for each in allocations])
+    return Run(label, placed, max(1 + highest, hosts))
 
 
 def _read_energy(jobs_file: Path) -> pd.Series | None:

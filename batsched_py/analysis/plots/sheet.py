@@ -113,9 +113,12 @@ class Sheet(Figure):
         axes = list(grid.flat)
         for panel in axes[len(titles) :]:
             panel.remove()
-        for panel, title in zip(axes, titles, strict=False):
+        shown = axes[: len(titles)]
+        for panel, title in zip(shown, titles, strict=True):
             panel.set_title(title)
-        return axes[: len(titles)]
+        for panel in shown[-columns:]:
+            panel.xaxis.set_tick_params(labelbottom=True)
+        return shown
 
     def colours(self, count: int) -> list[str]:
         """A colour for each of ``count`` runs; they begin again when there are more runs than colours."""

@@ -19,7 +19,7 @@ from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import TELLS_USERS, RunsKind
 from batsched_py.analysis.plots.raster import paint
 from batsched_py.analysis.plots.runs import Run
-from batsched_py.analysis.schedule import host_sets, started
+from batsched_py.analysis.schedule import started
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def rectangles(schedule: pd.DataFrame) -> pd.DataFrame:
     the last two are such that host *h* lies between *h* and *h* + 1.
     """
     executed = started(schedule)
-    runs = [hosts.runs() for hosts in host_sets(executed)]
+    runs = [hosts.runs() for hosts in executed["hosts"]]
     row = np.repeat(np.arange(len(executed)), [len(intervals) for intervals in runs])
     bounds = np.array([bound for intervals in runs for bound in intervals], dtype=np.float64).reshape(-1, 2)
     return pd.DataFrame(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import pandas as pd
 
-from batsched_py.analysis.lateness import additional_lateness, mean_lateness
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import TELLS_LATENESS, RunsKind
 from batsched_py.analysis.plots.runs import Run
@@ -24,12 +23,9 @@ def user_lateness(run: Run) -> pd.DataFrame:
 
     The additional lateness of a user with a single job is NaN.
     """
-    rows = {
-        user: (len(jobs), mean_lateness(jobs), additional_lateness(jobs))
-        for user, jobs in run.replayed.groupby("user")
-    }
-    columns = ["jobs", "mean_lateness", "additional_lateness"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("user")
+    users = run.replayed.groupby("user")["lateness"].agg(jobs="size", mean_lateness="mean")
+    further = (users["jobs"] - 1).where(users["jobs"] > 1)
+    return users.assign(additional_lateness=2 * users["mean_lateness"] / further)
 
 
 @dataclass(frozen=True)
