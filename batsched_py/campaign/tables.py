@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import floor, isnan, log10
+from statistics import median_high
 
 from msgspec import Struct
 
@@ -25,6 +26,9 @@ NEUTRAL = frozenset(
         "mean_session_length",
     }
 )
+
+#: How negative figures begin.
+MINUS = "\N{MINUS SIGN}"
 
 #: More than so many decimals are never shown.
 MOST_DECIMALS = 4
@@ -60,13 +64,13 @@ class ColumnFormat(Struct, frozen=True):
         unit, scale = next((each.unit for each in METRICS if each.name == metric), ""), 1.0
         if unit in _UNITS and sizes:
             units = _UNITS[unit]
-            unit, scale = next((each for each in units if max(sizes) >= each[1]), units[-1])
+            unit, scale = next((each for each in units if median_high(sizes) >= each[1]), units[-1])
         exact = not any(estimate.half_width for estimate in estimates)
         return cls(unit, scale, _decimals([size / scale for size in sizes], exact))
 
     def number(self, value: float) -> str:
         """A figure of the column."""
-        return f"{value / self.scale:.{self.decimals}f}".replace("-", "\N{MINUS SIGN}")
+        return f"{value / self.scale:.{self.decimals}f}".replace("-", MINUS)
 
 
 class ResultTable(Struct, frozen=True):
@@ -227,7 +231,7 @@ def _difference(measured: Measured, form: ColumnFormat) -> str:
 
 def _effect(measured: Measured) -> str:
     size = None if measured.paired is None else measured.paired.effect_size
-    return "" if size is None or isnan(size) else f"{size:.2f}"
+    return "" if size is None or isnan(size) else f"{size:.2f}".replace("-", MINUS)
 
 
 def markdown(tables: Sequence[ResultTable]) -> str:
@@ -293,4 +297,4 @@ def _latex_rows(table: ResultTable, named: bool) -> Iterator[list[str]]:
 def _escape(text: str) -> str:
     for character in "&%$#_{}":
         text = text.replace(character, f"\\{character}")
-    return text.replace("±", r"$\pm$").replace("<", "$<$").replace("\N{MINUS SIGN}", "$-$")
+    return text.replace("±", r"$\pm$").replace("<", "$<$").replace(MINUS, "$-$")

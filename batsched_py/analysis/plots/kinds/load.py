@@ -57,11 +57,13 @@ class Load(TableKind):
         means = means_by_load(table, self.metric)
         logs, lines = (list(dict.fromkeys(means[column])) for column in ("log", "line"))
         panels = sheet.panels(logs, columns=2, height=2.4)
+        loads = sorted(set(means["load"]))
+        apart = 0.01 * (loads[-1] - loads[0])
         for log, panel in zip(logs, panels, strict=True):
-            for line, look in zip(lines, sheet.line_looks(len(lines)), strict=True):
+            for number, (line, look) in enumerate(zip(lines, sheet.line_looks(len(lines)), strict=True)):
                 points = means[(means["log"] == log) & (means["line"] == line)].sort_values("load")
                 panel.errorbar(
-                    points["load"],
+                    points["load"] + (number - (len(lines) - 1) / 2) * apart,
                     points["mean"],
                     points["half_width"].fillna(0.0),
                     **look,
@@ -71,7 +73,7 @@ class Load(TableKind):
                     elinewidth=0.8,
                     label=line if log == logs[0] else None,
                 )
-            panel.set_xticks(sorted(set(means["load"])))
+            panel.set_xticks(loads)
             style.plain_numbers(panel.xaxis)
         if means["mean"].min() > 0 and means["mean"].max() / means["mean"].min() > WIDE:
             panels[0].set_yscale("log")
