@@ -25,6 +25,7 @@ ROOMS_BELOW = {
     "experiment": {"simulator", "decision", *_DECIDING},
     "campaign": {"analysis", "experiment", "simulator", "decision", *_DECIDING},
     "api": {"campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
+    "gym": {"api", "experiment", "simulator", "decision", *_DECIDING},
     "cli": {"api", "campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
 }
 

@@ -43,20 +43,23 @@ class EasyBackfilling(Scheduler):
         queue = cluster.queue
         while queue and cluster.fits(head := queue.head):
             cluster.start(head)
-        if len(queue) < 2 or not cluster.nb_free:
-            return
+        if len(queue) > 1 and cluster.nb_free:
+            # Where nothing but submissions has happened, what would have done harm before does so still.
+            only_new = cluster.quiet and head is self._head
+            self._head = head
+            backfill(cluster, head, self._backfill_order, only_new)
 
-        shadow_time, extra = cluster.reservation(head)
 
-        def harmless(size: Any, estimate: Any) -> Any:
-            return (cluster.now + estimate <= shadow_time) | (size <= extra)
+def backfill(cluster: Cluster, head: Job, order: Order | None = None, only_new: bool = False) -> None:
+    """Start the jobs that do not delay the head, for which too few hosts are free now."""
+    shadow_time, extra = cluster.reservation(head)
 
-        # Where nothing but submissions has happened, a job that would have done harm before does so still.
-        only_new = cluster.quiet and head is self._head
-        self._head = head
-        for job in cluster.fitting(harmless, self._backfill_order, only_new):
-            if cluster.start(job).expected_end > shadow_time:
-                extra -= job.size
+    def harmless(size: Any, estimate: Any) -> Any:
+        return (cluster.now + estimate <= shadow_time) | (size <= extra)
+
+    for job in cluster.fitting(harmless, order, only_new):
+        if cluster.start(job).expected_end > shadow_time:
+            extra -= job.size
 
 
 @dataclass
