@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from batsched_py.api.log import Log, generate, read_log
+    from batsched_py.api.plan import Campaign, Plan
     from batsched_py.api.result import Result
     from batsched_py.api.simulate import simulate
     from batsched_py.errors import BatschedError
@@ -27,8 +28,10 @@ __version__ = "0.1.0"
 __all__ = [
     "BatschedError",
     "Behaviour",
+    "Campaign",
     "Cluster",
     "Log",
+    "Plan",
     "Result",
     "Scheduler",
     "User",
@@ -42,8 +45,10 @@ __all__ = [
 _HOMES = {
     "BatschedError": "errors",
     "Behaviour": "users",
+    "Campaign": "api.plan",
     "Cluster": "schedulers",
     "Log": "api.log",
+    "Plan": "api.plan",
     "Result": "api.result",
     "Scheduler": "schedulers",
     "User": "users",

@@ -126,7 +126,7 @@ class Registry(Generic[Plugin]):
     def _from_file(self, name: str) -> type[Plugin]:
         file, _, class_name = name.rpartition(":")
         path = Path(file)
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise InputError(f"{self.kind} {name!r}: there is no file {file}")
         try:
             module = _execute(path)

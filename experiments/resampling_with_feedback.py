@@ -32,7 +32,9 @@ from rich.progress import track
 
 from batsched_py.analysis.metrics import DAY, measure
 from batsched_py.analysis.outcome import Outcome
-from batsched_py.analysis.plots.style import PALETTE, WIDTH, write_figure
+from batsched_py.analysis.plots.figures import blank
+from batsched_py.analysis.plots.look import PAGE
+from batsched_py.analysis.plots.style import PALETTE
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.campaign.statistics import Estimate, Paired
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
@@ -139,7 +141,10 @@ def main(log_file: str, seeds: int, weeks: int, processes: int, output: Path, pl
     known = [f for f in known if f.seed <= seeds]
     click.echo("\n".join(findings(known)))
     if plot:
-        write_figure(plot, lambda figure: draw(figure, known))
+        sheet = blank(PAGE)
+        with sheet.styled():
+            draw(sheet, known)
+        sheet.save(plot)
 
 
 def _name(log_file: str) -> str:
@@ -326,7 +331,7 @@ def _row(title: str, load: float, name: str, first: Sequence[float], second: Seq
 
 def draw(figure: Figure, figures: list[Figures]) -> None:
     """Figures 17, 15, 20, 19 and 21 of the paper, from these simulations."""
-    figure.set_size_inches(WIDTH, 9.6)
+    figure.set_size_inches(PAGE.inches, 9.6)
     axes = figure.subplots(4, 2)
     _histograms(axes[0, 0], figures, "open", "submitted_per_day", "jobs submitted a day, no feedback")
     _histograms(axes[0, 1], figures, "feedback", "submitted_per_day", "jobs submitted a day, feedback")

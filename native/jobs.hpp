@@ -4,7 +4,7 @@
 
 struct JobSlots {
     PyTypeObject* type;
-    Py_ssize_t id, submission, size, walltime, profile;
+    Py_ssize_t id, submission, size, walltime, profile, extra;
 };
 
 inline JobSlots job_slots;
@@ -28,5 +28,6 @@ inline void prepare_jobs() {
     PyObject* type = attribute(jobs.get(), "Job").release();
     job_slots = {reinterpret_cast<PyTypeObject*>(type), slot_offset(type, "id"),
                  slot_offset(type, "submission_time"),  slot_offset(type, "size"),
-                 slot_offset(type, "walltime"),         slot_offset(type, "profile")};
+                 slot_offset(type, "walltime"),         slot_offset(type, "profile"),
+                 slot_offset(type, "extra")};
 }

@@ -18,6 +18,8 @@ PyMODINIT_FUNC PyInit__native() {
         prepare_ledger(module.get());
         prepare_cluster(module.get());
         prepare_agenda(module.get());
+        prepare_broker(module.get());
+        prepare_desk(module.get());
         prepare_machines(module.get());
         prepare_outputs(module.get());
         prepare_world(module.get());

@@ -8,10 +8,13 @@
 
 #include "agenda.hpp"
 #include "cluster.hpp"
+#include "desk.hpp"
 #include "machines.hpp"
 #include "outputs.hpp"
 
 inline PyObject *name_hear_end, *name_decide, *name_carry_out, *name_start, *name_fail, *name_hand_over, *name_run;
+inline PyObject *name_tell_users, *name_next_reply, *name_reject_unfit;
+constexpr double kLeastCall = 1e-5;  // Batsim stretches shorter waits for a call to this
 inline PyObject *state_success, *state_walltime, *zero, *minus_one;
 
 struct HomogeneousSlots {
@@ -23,14 +26,15 @@ inline HomogeneousSlots homogeneous;
 
 inline bool is_whole(double time) { return std::isfinite(time) && time == std::floor(time); }
 
-// A decision process in which only a policy takes part, so that its turns can be done without it.
+// A decision process of which all parts are known, so that its turns can be done without it.
 struct Policy {
     Ref process, schedule, cluster, said, heard, listeners;
+    Ref desk;  // if there may be users
 
     explicit operator bool() const { return static_cast<bool>(process); }
 };
 
-// A submission, or with a state the end of a running job, which the policy has heard of.
+// What the policy has heard of: a submission, with a state the end of a running job, or else a call.
 struct Told {
     Ref what;
     PyObject *state, *return_code;
@@ -42,6 +46,7 @@ struct World {
     Ref runner, listener, metadata, acknowledged;
     Ref exact, profiles, mail;  // the runner's dictionaries
     Ref end_action;             // of jobs that run here
+    Ref make_call;              // the action
     bool news = false, ready = true;
     double speed = 0;  // of all hosts; 0 where no job can run here
     Policy policy;
@@ -54,7 +59,7 @@ struct World {
     void each_ref(Function function) {
         for (Ref* ref : {&agenda, &ledger, &machines, &outputs, &runner, &listener, &metadata, &acknowledged, &exact,
                          &profiles, &mail, &end_action, &policy.process, &policy.schedule, &policy.cluster, &policy.said,
-                         &policy.heard, &policy.listeners}) {
+                         &policy.heard, &policy.listeners, &policy.desk, &make_call}) {
             function(*ref);
         }
     }
@@ -82,6 +87,10 @@ struct World {
         for (Py_ssize_t place = 0; place < PyList_GET_SIZE(policy.listeners.get()); ++place) {
             call(PyList_GET_ITEM(policy.listeners.get(), place), ended.get());
         }
+        if (policy.desk) {
+            PyObject* job = of<RunningJob>(running).job.get();
+            job_ended(of<Desk>(policy.desk.get()).broker.get(), job_id(job), state, now);
+        }
         return true;
     }
 
@@ -89,11 +98,20 @@ struct World {
     void write_down() {
         for (const Told& one : told) {
             Ref now = from_double(one.now);
-            Ref heard(one.state ? PyTuple_Pack(4, one.what.get(), one.state, one.return_code, now.get())
+            Ref heard(!one.what ? called(now.get()).release() :
+                      one.state ? PyTuple_Pack(4, one.what.get(), one.state, one.return_code, now.get())
                                 : PyTuple_Pack(2, one.what.get(), now.get()));
             checked(PyList_Append(policy.heard.get(), checked(heard.get())));
         }
         told.clear();
+    }
+
+    // What is told when a call that was asked for has come.
+    Ref called(PyObject* now) {
+        Ref module(checked(PyImport_ImportModule("batsched_py.protocol.events")));
+        Ref event = call(attribute(module.get(), "RequestedCall").get());
+        checked(PyObject_SetAttrString(event.get(), "time", now));
+        return event;
     }
 
     // What a job does, or nothing if that is for Python to find out.
@@ -198,33 +216,89 @@ inline void hand_over(PyObject* self) {
     });
 }
 
-// The policy's turn; what it has decided.
-inline Ref ask(World& world) {
+// What the policy, or a user who breaks a rule, has raised.
+inline void fail(World& world) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (traceback) PyException_SetTraceback(error, traceback);
+    Ref owned[] = {Ref(type), Ref(error), Ref(traceback)};
+    call_method(world.policy.process.get(), name_fail, error, from_double(world.calendar().now).get());
+}
+
+// The policy is asked.
+inline void ask(World& world) {
     Policy& policy = world.policy;
-    double now = world.calendar().now;
-    of<Cluster>(policy.cluster.get()).now = now;
     Ref answer(PyObject_CallOneArg(policy.schedule.get(), policy.cluster.get()));
     if (answer) {
         PyObject* broken = slot(policy.said.get(), said_slots.broken);
         if (broken != Py_None) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(broken)), broken);
     }
-    if (PyErr_Occurred()) {
-        if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
-        PyObject *type, *error, *traceback;
-        PyErr_Fetch(&type, &error, &traceback);
-        PyErr_NormalizeException(&type, &error, &traceback);
-        if (traceback) PyException_SetTraceback(error, traceback);
-        Ref owned[] = {Ref(type), Ref(error), Ref(traceback)};
-        call_method(policy.process.get(), name_fail, error, from_double(now).get());
-    }
+    if (PyErr_Occurred()) fail(world);
     world.account().settle();
     world.told.clear();
     if (PyList_GET_SIZE(policy.heard.get())) {
         checked(PyList_SetSlice(policy.heard.get(), 0, PY_SSIZE_T_MAX, nullptr));
     }
-    PyObject*& decisions = slot(policy.said.get(), said_slots.decisions);
+}
+
+// What the policy has decided; nothing of it is left.
+inline Ref take_decisions(World& world) {
+    PyObject*& decisions = slot(world.policy.said.get(), said_slots.decisions);
     if (!PyList_GET_SIZE(decisions)) return Ref::to(decisions);
     return Ref(std::exchange(decisions, checked(PyList_New(0))));
+}
+
+inline void extend(PyObject* list, PyObject* more) {
+    checked(PyList_SetSlice(list, PY_SSIZE_T_MAX, PY_SSIZE_T_MAX, more));
+}
+
+// What the policy has decided, after users have heard of it what concerns them.
+inline void tell_users(World& world, PyObject* effects) {
+    Policy& policy = world.policy;
+    PyObject* decisions = slot(policy.said.get(), said_slots.decisions);
+    bool all_started = !of<Desk>(policy.desk.get()).users().hears_starts;
+    for (Py_ssize_t place = 0; all_started && place < PyList_GET_SIZE(decisions); ++place) {
+        all_started = is_a<RunningJob>(PyList_GET_ITEM(decisions, place));
+    }
+    Ref told = all_started ? take_decisions(world)
+                           : call_method(policy.process.get(), name_tell_users, policy.desk.get());
+    extend(effects, told.get());
+}
+
+// Users act and the policy decides, and again while what it decides makes users act at once. Whether anything
+// was decided that is not among the effects, because it is done.
+inline bool ask_with_users(World& world, PyObject* effects, double now) {
+    Policy& policy = world.policy;
+    PyObject* desk = policy.desk.get();
+    Broker& users = of<Desk>(desk).users();
+    bool registered = false;
+    call_method(of<Desk>(desk).registry.get(), name_next_reply);
+    extend(effects, take_decisions(world).get());
+    while (true) {
+        while (users.next_time <= now) {
+            Ref acts = actions(of<Desk>(desk).broker.get(), now);
+            for (Py_ssize_t place = 0; place < PyList_GET_SIZE(acts.get()); ++place) {
+                PyObject* action = PyList_GET_ITEM(acts.get(), place);
+                Ref job = is_submission(action) ? register_job(desk, action, now) : Ref();
+                if (!job) {
+                    extend(effects, call_method(desk, name_take, action, from_double(now).get()).get());
+                } else {
+                    registered = true;
+                    PyObject* note = slot(action, submission_slots.note);
+                    if (PyUnicode_GET_LENGTH(note)) checked(PyDict_SetItem(world.metadata.get(), job_id(job.get()), note));
+                }
+                if (PyDict_GET_SIZE(world.account().unfit.get())) {
+                    call_method(policy.process.get(), name_reject_unfit);
+                    tell_users(world, effects);
+                }
+            }
+        }
+        ask(world);
+        if (PyList_GET_SIZE(slot(policy.said.get(), said_slots.decisions))) tell_users(world, effects);
+        if (users.next_time > now) return registered;
+    }
 }
 
 inline void carry_out(PyObject* self, PyObject* batsim, PyObject* effects) {
@@ -245,6 +319,51 @@ inline void carry_out(PyObject* self, PyObject* batsim, PyObject* effects) {
     }
 }
 
+// The turn of a decision process with users, and what comes of it.
+inline void take_turn_with_users(PyObject* self, PyObject* batsim) {
+    World& world = of<World>(self);
+    Agenda& agenda = world.calendar();
+    PyObject* desk = world.policy.desk.get();
+    double now = agenda.now;
+    of<Cluster>(world.policy.cluster.get()).now = now;
+    Ref effects(checked(PyList_New(0)));
+    bool registered = false;
+    try {
+        registered = ask_with_users(world, effects.get(), now);
+    } catch (const PythonError&) {
+        if (PyErr_ExceptionMatches(of<Desk>(desk).rule_broken.get())) fail(world);
+        throw;
+    }
+    Broker& users = of<Desk>(desk).users();
+    double call_at = NAN;
+    if (users.done() || agenda.now > agenda.clock) {
+        extend(effects.get(), call_method(desk, name_closing, from_double(now).get()).get());
+    } else {
+        call_at = users.call_to_ask(now);
+    }
+    if (PyList_GET_SIZE(effects.get()) || registered || !std::isnan(call_at) || agenda.now > agenda.clock) {
+        carry_out(self, batsim, effects.get());
+    }
+    if (!std::isnan(call_at)) {
+        agenda.put(std::max(call_at, agenda.clock + kLeastCall), 0, world.make_call.get(), Py_None);
+    }
+}
+
+// The turn of a decision process that nobody else takes part in, or that is not known.
+inline void take_turn(PyObject* self, PyObject* batsim, PyObject* process) {
+    World& world = of<World>(self);
+    Agenda& agenda = world.calendar();
+    Ref effects;
+    if (world.policy) {
+        of<Cluster>(world.policy.cluster.get()).now = agenda.now;
+        ask(world);
+        effects = take_decisions(world);
+    } else {
+        effects = call_method(process, name_decide, from_double(agenda.now).get());
+    }
+    if (PyList_GET_SIZE(effects.get()) || agenda.now > agenda.clock) carry_out(self, batsim, effects.get());
+}
+
 // Goes through a simulation that has begun, until nothing else will happen.
 inline void go_on(PyObject* self, PyObject* batsim, PyObject* process, PyObject* on_decisions) {
     World& world = of<World>(self);
@@ -256,8 +375,11 @@ inline void go_on(PyObject* self, PyObject* batsim, PyObject* process, PyObject*
         }
         world.news = false;
         if (PySet_GET_SIZE(world.acknowledged.get())) checked(PySet_Clear(world.acknowledged.get()));
-        Ref effects = world.policy ? ask(world) : call_method(process, name_decide, from_double(agenda.now).get());
-        if (PyList_GET_SIZE(effects.get()) || agenda.now > agenda.clock) carry_out(self, batsim, effects.get());
+        if (world.policy.desk) {
+            take_turn_with_users(self, batsim);
+        } else {
+            take_turn(self, batsim, process);
+        }
         if (on_decisions != Py_None) call(on_decisions);
     }
 }
@@ -305,6 +427,9 @@ inline void prepare_world(PyObject* module) {
     name_fail = name("fail");
     name_hand_over = name("take_over");
     name_run = name("_run");
+    name_tell_users = name("_tell_users");
+    name_next_reply = name("next_reply");
+    name_reject_unfit = name("_reject_unfit");
     zero = checked(PyLong_FromLong(0));
     minus_one = checked(PyLong_FromLong(-1));
     Ref jobs(checked(PyImport_ImportModule("batsched_py.protocol.jobs")));
@@ -360,20 +485,34 @@ inline void prepare_world(PyObject* module) {
         {"_listen_to",
          [](PyObject* self, PyObject* arguments) {
              return guarded([&] {
-                 PyObject *process, *schedule, *cluster, *said, *heard, *listeners;
-                 if (!PyArg_ParseTuple(arguments, "OOOOO!O!", &process, &schedule, &cluster, &said, &PyList_Type,
-                                       &heard, &PyList_Type, &listeners)) {
+                 PyObject *process, *schedule, *cluster, *said, *heard, *listeners, *desk;
+                 if (!PyArg_ParseTuple(arguments, "OOOOO!O!O", &process, &schedule, &cluster, &said, &PyList_Type,
+                                       &heard, &PyList_Type, &listeners, &desk)) {
                      throw PythonError();
                  }
                  checked_of<Cluster>(cluster);
                  checked_said(said);
-                 of<World>(self).policy = {Ref::to(process), Ref::to(schedule), Ref::to(cluster),
-                                           Ref::to(said),    Ref::to(heard),    Ref::to(listeners)};
+                 if (desk != Py_None) checked_of<Desk>(desk);
+                 of<World>(self).policy = {Ref::to(process), Ref::to(schedule),  Ref::to(cluster),
+                                           Ref::to(said),    Ref::to(heard),     Ref::to(listeners),
+                                           desk == Py_None ? Ref() : Ref::to(desk)};
+                 of<World>(self).make_call = attribute(self, "_make_call");
                  of<Cluster>(cluster).write_down = attribute(self, "write_down");
                  return Py_NewRef(Py_None);
              });
          },
-         METH_VARARGS, "Only a policy decides: do its process's turns here."},
+         METH_VARARGS, "All that take part in deciding: do their process's turns here."},
+        {"_make_call",
+         [](PyObject* self, PyObject* nothing) {
+             return guarded([&] {
+                 World& world = of<World>(self);
+                 if (!world.policy) return call(above(Box<World>::type, self, "_make_call").get(), nothing).release();
+                 world.told.push_back({Ref(), nullptr, nullptr, world.calendar().now});
+                 world.news = true;
+                 return Py_NewRef(Py_None);
+             });
+         },
+         METH_O, "A call that was asked for has come."},
         {"_go_on",
          [](PyObject* self, PyObject* arguments) {
              return guarded([&] {

@@ -26,7 +26,7 @@ from batsched_py.errors import BatschedError, PolicyError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Host, Job
+from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.cluster import Said
@@ -35,6 +35,7 @@ from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
+from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
 from tests.processes import environment
@@ -224,6 +225,132 @@ def test_both_cores_carry_out_whatever_a_policy_decides(
         return policy.heard, [Path(f"{prefix}_{name}.csv").read_bytes() for name in ("jobs", "schedule")]
 
     pure, compiled = on_both(outcome)
+    assert compiled == pure
+
+
+class ErraticUser(User):
+    """Submits, withdraws, remarks and sleeps as it likes; notes what it hears."""
+
+    def __init__(self, name: str, seed: int, jobs: list[Job], profiles: dict[str, Profile]) -> None:
+        self.name = name
+        self.heard: list[str] = []
+        self._random = Random(seed)
+        self._jobs = jobs
+        self._profiles = profiles
+        self._mine: list[str] = []
+        self._next = self._random.choice((0.0, 1.0, 2.5))
+
+    def next_time(self) -> float:
+        return self._next
+
+    def submit(self, now: float) -> list[Action]:
+        random, actions = self._random, list[Action]()
+        self.heard.append(f"{now}")
+        for job in self._jobs[: random.randint(0, 3)]:
+            note = random.choice(("", f"note {now}"))
+            actions.append(Submission(job, self._profiles[job.profile], note, random.choice((0.0, now))))
+        for job_id in [job_id for job_id in self._mine if random.random() < 0.1]:
+            actions.append(random.choice((Withdrawal(job_id, "gone"), Remark(job_id, "still here"))))
+        submitted = [action.job for action in actions if isinstance(action, Submission)]
+        self._jobs = self._jobs[len(submitted) :]
+        self._mine += [job.id for job in submitted]
+        self._next = now + random.choice((0.25, 1.0, 1 / 3, 20.0)) if self._jobs else float("inf")
+        return actions
+
+    def job_ended(self, job: Job, state: JobState, now: float) -> None:
+        self._mine.remove(job.id)
+        self.heard.append(f"{job.id} {state} {now}")
+        if self._jobs and self._random.random() < 0.5:
+            self._next = now + self._random.choice((0.0, 0.5))
+
+
+class Listener(ErraticUser):
+    """One who also hears of starts."""
+
+    def job_started(self, job: Job, now: float) -> None:
+        self.heard.append(f"{job.id} starts {now}")
+
+
+@compiled_only
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**9))
+def test_both_cores_do_whatever_users_do(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    folder = tmp_path_factory.mktemp("out")
+
+    def outcome() -> tuple[list[list[str]], list[bytes]]:
+        random = Random(seed)
+        workload = random_workload(random)
+        profiles = dict(workload.profiles)
+        kind = random.choice((ErraticUser, Listener))
+        users = [kind(f"u{n}", seed + n, list(workload.jobs[n::3]), profiles) for n in range(3)]
+        policy: Scheduler = Erratic(seed) if random.random() < 0.5 else SCHEDULERS.create("easy", {})
+        prefix = str(folder / f"{core.compiled}")
+        process = DecisionProcess(policy, users)
+        reuse = random.random() < 0.8
+        allowed = ev.Settings(dynamic_jobs=True, profile_reuse=reuse)
+        batsim = Batsim(Setup(Platform.homogeneous(HOSTS), (), allowed), fastest(Outputs)(prefix))
+        simulate(batsim, process)
+        heard = [user.heard for user in users] + ([policy.heard] if isinstance(policy, Erratic) else [])
+        return heard, [Path(f"{prefix}_{name}.csv").read_bytes() for name in ("jobs", "schedule")]
+
+    pure, compiled = on_both(outcome)
+    assert compiled == pure
+
+
+class Troublemaker(ErraticUser):
+    """Makes one mistake."""
+
+    def __init__(self, mistake: str) -> None:
+        job = Job("dyn!1", 0.0, 1, -5.0 if mistake == "walltime" else 10.0, "p")
+        note = 'a "quote"' if mistake == "note" else "a note"
+        super().__init__("u1", 1, [job], {"p": Homogeneous(1e9)})
+        self._mistake = mistake
+        self._submissions: list[Action] = [Submission(job, Homogeneous(1e9), note)]
+        self._next = 3.0
+
+    def next_time(self) -> float:
+        match self._mistake:
+            case "never":
+                return float("nan")
+            case "no time" if self._next == 4.0:
+                return "soon"  # type: ignore[return-value]
+        return self._next
+
+    def submit(self, now: float) -> list[Action]:
+        self._next = now if self._mistake == "idle" else 4.0
+        match self._mistake:
+            case "raises":
+                raise ValueError("no idea")
+            case "idle":
+                return []
+            case "another's":
+                return [Withdrawal("dyn!7")]
+        return self._submissions
+
+    def job_ended(self, job: Job, state: JobState, now: float) -> None:
+        raise LookupError("what was that?")
+
+
+@compiled_only
+@pytest.mark.parametrize(
+    "mistake", ["walltime", "note", "never", "no time", "raises", "idle", "another's", "twice", "deaf"]
+)
+def test_both_cores_say_the_same_about_a_users_mistake(mistake: str) -> None:
+    def fail() -> str:
+        user = Troublemaker(mistake)
+        if mistake == "deaf":
+            user._next, user.submit = 3.0, lambda now: _once(user)  # type: ignore[method-assign]
+        allowed = ev.Settings(dynamic_jobs=True, profile_reuse=True)
+        batsim = Batsim(Setup(Platform.homogeneous(2), (), allowed))
+        with pytest.raises(PolicyError) as raised:
+            simulate(batsim, DecisionProcess(SCHEDULERS.create("easy", {}), [user]))
+        return str(raised.value)
+
+    def _once(user: Troublemaker) -> list[Action]:
+        user._next = float("inf")
+        return user._submissions
+
+    pure, compiled = on_both(fail)
     assert compiled == pure
 
 

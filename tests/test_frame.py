@@ -24,6 +24,7 @@ ROOMS_BELOW = {
     "analysis": _DECIDING - {"wire"},
     "experiment": {"simulator", "decision", *_DECIDING},
     "campaign": {"analysis", "experiment", "simulator", "decision", *_DECIDING},
+    "testing": {"analysis", "simulator", "decision", *_DECIDING},
     "api": {"campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
     "gym": {"api", "experiment", "simulator", "decision", *_DECIDING},
     "cli": {"api", "campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},

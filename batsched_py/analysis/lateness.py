@@ -6,7 +6,9 @@ user submission behavior?", Future Generation Computer Systems, 2024.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 from urllib.parse import unquote
 
 import numpy as np
@@ -17,6 +19,9 @@ from batsched_py.errors import InputError
 from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf import SwfLog
+
+_RECORDED: Final = re.compile(r"(?:^| )recorded=(\S+)")
+_USER: Final = re.compile(r"(?:^| )user=(\S+)")
 
 
 def recorded_submissions(log: SwfLog) -> pd.DataFrame:
@@ -37,13 +42,19 @@ def noted_submissions(schedule: pd.DataFrame) -> pd.DataFrame | None:
 
     A note is ``user=12 session=3 recorded=3600``. None unless every job has one, under a number of its own.
     """
-    notes = schedule["metadata"].str
-    recorded = pd.to_numeric(notes.extract(r"(?:^| )recorded=(\S+)", expand=False), errors="coerce")
-    users = notes.extract(r"(?:^| )user=(\S+)", expand=False)
-    if schedule.empty or recorded.isna().any() or users.isna().any() or schedule["job_id"].duplicated().any():
+    recorded, users = [], []
+    for note in schedule["metadata"].tolist():
+        time, user = _RECORDED.search(note), _USER.search(note)
+        if time is None or user is None:
+            return None
+        recorded.append(time[1])
+        users.append(user[1])
+    times = pd.to_numeric(pd.Series(recorded, dtype=object), errors="coerce")
+    if schedule.empty or times.isna().any() or schedule["job_id"].duplicated().any():
         return None
+    names = {user: unquote(user) for user in set(users)}
     return pd.DataFrame(
-        {"submission_time": recorded.to_numpy(float), "user": users.map(unquote).to_numpy()},
+        {"submission_time": times.to_numpy(float), "user": [names[user] for user in users]},
         index=pd.Index(schedule["job_id"], name="job_id"),
     )
 

@@ -143,7 +143,7 @@ def host_sets(schedule: pd.DataFrame) -> list[HostSet]:
     """The hosts of each row; each distinct text is parsed once."""
     codes, texts = pd.factorize(schedule["allocated_resources"])
     parsed = []
-    for code, text in enumerate(texts):
+    for code, text in enumerate(texts.tolist()):
         try:
             parsed.append(HostSet.parse(text))
         except ValueError as error:

@@ -1,99 +1,96 @@
-"""The figures of ``batsched-py plot`` as methods of a result."""
+"""The figures of ``batsched-py plot`` as methods, of a result and of a campaign."""
 
 from __future__ import annotations
 
-import inspect
-import pkgutil
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from batsched_py.analysis import plots
-from batsched_py.analysis.plots.runs import Run, recorded_run, run_of
-from batsched_py.analysis.plots.style import render, write_figure
+from batsched_py.analysis.plots.figures import KINDS, draw
+from batsched_py.analysis.plots.kind import Kind, RunsKind, TableKind
+from batsched_py.analysis.plots.look import Look
+from batsched_py.analysis.plots.runs import Run, energy_by_time, recorded_run, run_of
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawn
-
-    from batsched_py.api.log import FileName, Log
+    from batsched_py.analysis.plots.sheet import Sheet
+    from batsched_py.api.log import Log
     from batsched_py.api.result import Result
-
-#: Fills an empty figure.
-Draw = Callable[["Drawn"], None]
-
-
-class Figure:
-    """A figure that is drawn when it is saved, or shown by a notebook."""
-
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-
-    def save(self, path: FileName) -> None:
-        """Write it as PNG, SVG or PDF, whichever the name ends in."""
-        write_figure(str(path), self._draw)
-
-    def _repr_png_(self) -> bytes:
-        return render(self._draw, ".png")
+    from batsched_py.campaign.store import Campaign
 
 
 class Figures:
-    """The figures of one result, alone or compared with others: ``easy.plot.cumulative(fcfs, recorded=log)``.
+    """Kinds of figures as methods.
 
-    A kind is the name of a module of :mod:`batsched_py.analysis.plots` that draws runs. Its other parameters
-    are keywords; ``recorded`` is the log that was simulated, for the kinds that show it or need it.
+    They take the options of their kind and those of a look: ``width``, ``font``, ``ink``. What they give is a
+    matplotlib figure, which notebooks show and whose ``save`` writes a file.
     """
+
+    _of: ClassVar[type[Kind]]
+    """What the kinds have in common."""
+
+    def __getattr__(self, kind: str) -> Callable[..., Sheet]:
+        known = self._kinds()
+        if kind not in known:
+            raise AttributeError(f"there is no figure {kind!r}; known are {', '.join(known)}")
+        return partial(self._draw, known[kind])
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._kinds()]
+
+    def _kinds(self) -> dict[str, type[Kind]]:
+        return {
+            name.replace("-", "_"): kind for name, kind in KINDS.all().items() if issubclass(kind, self._of)
+        }
+
+    @abstractmethod
+    def _draw(self, kind: Any, *others: Any, **options: Any) -> Sheet:
+        """The figure of a kind."""
+
+
+class ResultFigures(Figures):
+    """Figures of a result, alone or beside others: ``easy.plot.cumulative(fcfs, recorded=log)``."""
+
+    _of = RunsKind
 
     def __init__(self, result: Result) -> None:
         self._result = result
 
-    def __getattr__(self, kind: str) -> Callable[..., Figure]:
-        if kind.startswith("_"):
-            raise AttributeError(kind)
-        known = kinds()
-        if kind not in known:
-            raise AttributeError(f"there is no figure {kind!r}; known are {', '.join(known)}")
-        return partial(self._figure, known[kind])
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *kinds()]
-
-    def _figure(
-        self, draw: Callable[..., None], *others: Result, recorded: Log | None = None, **options: Any
-    ) -> Figure:
-        asked = inspect.signature(draw).parameters
-        runs = _runs([self._result, *others])
-        if "recorded" in asked:
-            options["recorded"] = None if recorded is None else recorded_run(recorded.columns)
-        if "log" in asked:
-            options["log"] = (recorded or self._result.recorded).columns
-        if "reference" in asked:
-            options["reference"] = runs.pop(0) if recorded is None else recorded_run(recorded.columns)
-            if not runs:
-                raise InputError("there is nothing to compare the result with; give another, or recorded=LOG")
-        return Figure(partial(draw, runs=runs, **options))
+    def _draw(
+        self, kind: type[RunsKind], *others: Result, recorded: Log | None = None, **options: Any
+    ) -> Sheet:
+        runs = _runs([self._result, *others], kind.labels_are_distinct)
+        look = _look(options)
+        known = None if recorded is None else recorded_run(recorded.columns)
+        return draw(kind.name, runs, known, look, **options)
 
 
-def kinds() -> dict[str, Callable[..., None]]:
-    """What draws each kind of figure that shows runs, by its name.
+class CampaignFigures(Figures):
+    """Figures of the table of a campaign."""
 
-    It is the function ``draw`` of the module of that name; a function ``draw_THIS`` beside it draws another
-    kind, called THIS_MODULE.
-    """
-    found: dict[str, Callable[..., None]] = {}
-    for info in pkgutil.iter_modules(plots.__path__):
-        module = import_module(f"{plots.__name__}.{info.name}")
-        for name, function in vars(module).items():
-            if name.split("_")[0] == "draw" and "runs" in inspect.signature(function).parameters:
-                found["_".join([*name.split("_")[1:], info.name])] = function
-    return found
+    _of = TableKind
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+
+    def _draw(self, kind: type[TableKind], *others: Any, **options: Any) -> Sheet:
+        look = _look(options)
+        return draw(kind.name, self._campaign.table(), None, look, **options)
 
 
-def _runs(results: Sequence[Result]) -> list[Run]:
+def _look(options: dict[str, Any]) -> Look:
+    """The look that is among the options, taken out of them."""
+    return Look(**{field.name: options.pop(field.name) for field in fields(Look) if field.name in options})
+
+
+def _runs(results: Sequence[Result], distinct: bool) -> list[Run]:
     runs: list[Run] = []
     for result in results:
-        if result.label in ("recorded", *(run.label for run in runs)):
+        if distinct and result.label in ("recorded", *(run.label for run in runs)):
             raise InputError(f"the label {result.label!r} is taken; give one of the results another .label")
-        runs.append(run_of(result.jobs, result.label, result.overview.hosts))
+        run = run_of(result.jobs, result.label, result.overview.hosts)
+        energy = energy_by_time(result.energy) if result.experiment.scenario.energy else None
+        runs.append(replace(run, log=result.simulated_log, energy=energy))
     return runs

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from batsched_py.analysis.validator import Policy, Violation
-    from batsched_py.api.figures import Figures
+    from batsched_py.api.figures import ResultFigures
     from batsched_py.api.log import FileName, Log
     from batsched_py.workload.swf_log import SwfLog
 
@@ -87,11 +87,15 @@ class Result:
     # --- figures ---------------------------------------------------------------------------------
 
     @property
-    def plot(self) -> Figures:
-        """The figures of `batsched-py plot`, as methods: ``result.plot.gantt().save("gantt.pdf")``."""
-        from batsched_py.api.figures import Figures
+    def plot(self) -> ResultFigures:
+        """The figures of `batsched-py plot`, as methods: ``result.plot.gantt().save("gantt.pdf")``.
 
-        return Figures(self)
+        They show other results beside this one, and the log that was simulated where it is given:
+        ``easy.plot.cumulative(fcfs, recorded=log)``.
+        """
+        from batsched_py.api.figures import ResultFigures
+
+        return ResultFigures(self)
 
     @property
     def log(self) -> Log:
@@ -99,17 +103,12 @@ class Result:
         from batsched_py.analysis.schedule_log import schedule_log
         from batsched_py.api.log import Log
 
-        simulated = self._logs.get(0) if len(self.workloads) == 1 else None
-        return Log(schedule_log(self.jobs, self.workloads, self.overview.hosts, simulated))
+        return Log(schedule_log(self.jobs, self.workloads, self.overview.hosts, self.simulated_log))
 
-    @cached_property
-    def recorded(self) -> Log:
-        """The log that was simulated."""
-        from batsched_py.api.log import Log, read_log
-
-        if len(self.workloads) > 1:
-            raise InputError("several workloads were played together; say which one, by recorded=LOG")
-        return Log(self._logs[0]) if self._logs else read_log(self.workloads[0].path)
+    @property
+    def simulated_log(self) -> SwfLog | None:
+        """The log that was simulated, if it was one and is in memory."""
+        return self._logs.get(0) if len(self.workloads) == 1 else None
 
     # --- files -----------------------------------------------------------------------------------
 

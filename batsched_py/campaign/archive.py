@@ -94,7 +94,7 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 def import_campaign(path: Path, folder: Path) -> Campaign:
     """Check an archive and unpack it into a folder that is not there yet."""
-    if folder.exists():
+    if os.path.exists(folder):
         raise InputError(f"{folder}: is there already; import into a new folder")
     try:
         with zipfile.ZipFile(path) as archive, workspace(folder.absolute().parent, folder.name) as work:

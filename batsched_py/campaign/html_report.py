@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
 from math import isnan
+from os.path import isfile
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 import pandas as pd
 
 from batsched_py.analysis.metrics import METRICS
-from batsched_py.analysis.plots.graphs import graph_statistics
+from batsched_py.analysis.plots.kinds.graphs import graph_statistics
 from batsched_py.analysis.plots.runs import read_run, recorded_run
 from batsched_py.analysis.report import Column, ListedRun, RecordedLog, Report, Row, Subject, write_report
 from batsched_py.campaign.comparison import compare
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.manifest import MANIFEST_FILE
+from batsched_py.campaign.processes import usable_cores
 from batsched_py.campaign.results import METRICS_FILE, PREFIX
 from batsched_py.campaign.store import Campaign, FinishedRun
 from batsched_py.campaign.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat, estimate
@@ -29,6 +33,9 @@ from batsched_py.users.think_time import ThinkTime
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sessions import Delimiter
 from batsched_py.workload.swf import SwfLog, read_swf, swf_to_workload
+
+#: From so many bytes of jobs on it is worth the while to start processes.
+WORTH_PROCESSES = 20_000_000
 
 
 def write_html(
@@ -66,13 +73,13 @@ def write_html(
         plan=campaign.plan_text,
         columns=[_column(name, groups) for name in names],
         rows=rows,
-        recorded=[
-            RecordedLog(name, Subject(recorded_run(each.log), each.log)) for name, each in logs.items()
-        ],
+        recorded=[RecordedLog(name, partial(_recorded_subject, file)) for name, file in logs.items()],
         runs=[*(_listed(path, run) for run in finished), *_failed(campaign)],
         note=_note(campaign, finished, logs, trust),
+        findings=[str(each) for each in compare(finished, campaign.wanted.metrics)],
     )
-    write_report(path, report, on_row)
+    size = sum(runs[0].jobs_file.stat().st_size for runs in groups)
+    write_report(path, report, on_row, usable_cores() if size > WORTH_PROCESSES else 1)
 
 
 class _Recorded:
@@ -93,8 +100,25 @@ class _Recorded:
         return swf_to_workload(self.log)
 
 
-def _recorded_logs(runs: Sequence[FinishedRun]) -> dict[str, _Recorded]:
-    """The logs that runs replay, by their names, as far as they are still what and where they were.
+class _LogFile(NamedTuple):
+    """Where a recorded log is, and what must be in it."""
+
+    path: Path
+    sha256: str
+
+
+@lru_cache(maxsize=2)
+def _recorded(file: _LogFile) -> _Recorded:
+    """What was recorded; rows come log by log, so it is mostly the one that was asked for last."""
+    return _Recorded(read_swf(file.path))
+
+
+def _recorded_subject(file: _LogFile) -> Subject:
+    return Subject(recorded_run(_recorded(file).log))
+
+
+def _recorded_logs(runs: Sequence[FinishedRun]) -> dict[str, _LogFile]:
+    """The files of the logs that runs replay, by name, as far as they are still what and where they were.
 
     Where several are played together, none of them is what was recorded.
     """
@@ -106,20 +130,21 @@ def _recorded_logs(runs: Sequence[FinishedRun]) -> dict[str, _Recorded]:
         path = Path(files[0])
         digests = {file.path: file.sha256 for file in run.manifest.inputs}
         is_swf = path.name.lower().endswith((".swf", ".swf.gz"))
-        if is_swf and path.is_file() and digest_of_file(path) == digests.get(str(path)):
-            logs[name] = _Recorded(read_swf(path))
+        if is_swf and isfile(path) and (digest := digest_of_file(path)) == digests.get(str(path)):
+            logs[name] = _LogFile(path, digest)
     return logs
 
 
-def _subject(run: FinishedRun, recorded: _Recorded | None, trust: bool) -> Subject | None:
+def _subject(run: FinishedRun, log: _LogFile | None, trust: bool) -> Subject | None:
     """What is drawn of a run; nothing when all its jobs were rejected."""
     if run.metrics.get("nb_jobs_finished") == 0:
         return None
     schedule = read_run(run.jobs_file, run.name)
-    if recorded is None or _is_population(run.manifest.experiment):
+    if log is None or _is_population(run.manifest.experiment):
         return Subject(schedule)
-    rule = _delimiter(run.manifest.experiment, trust)
-    return Subject(schedule, recorded.log, None if rule is None else recorded.session_graphs(rule))
+    recorded, rule = _recorded(log), _delimiter(run.manifest.experiment, trust)
+    graphs = None if rule is None else recorded.session_graphs(rule)
+    return Subject(replace(schedule, log=recorded.log), graphs)
 
 
 def _is_population(experiment: Experiment) -> bool:
@@ -172,7 +197,6 @@ def _note(campaign: Campaign, finished: Sequence[FinishedRun], known: Collection
             f"Not drawn, for want of the log {', '.join(unknown)}: what was recorded, submissions by "
             "week and hour, session graphs."
         )
-    parts += map(str, compare(finished, campaign.wanted.metrics))
     rules = dict.fromkeys(run.manifest.experiment.scenario.workloads.walltime_rule for run in finished)
     parts.append(f"Walltimes: {'; '.join(rules)}.")
     behaviours = [run.manifest.experiment.actors.users for run in finished]

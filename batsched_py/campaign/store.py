@@ -162,7 +162,7 @@ class Campaign:
             return State.DONE
         if run.name in self.failures:
             return State.FAILED
-        return State.STALE if folder.exists() else State.MISSING
+        return State.STALE if os.path.exists(folder) else State.MISSING
 
     @cached_property
     def failures(self) -> dict[str, Failure]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +13,13 @@ import click
 import msgspec
 
 from batsched_py.api.progress import waiting
-from batsched_py.campaign.dask_cluster import BATCH_SYSTEMS, BatchSystem, DaskCluster
+from batsched_py.campaign.executors import EXECUTORS, executor_of
 from batsched_py.campaign.plan import BUILT_IN, MissingLog, Plan
 from batsched_py.cli.options import SECONDS
 from batsched_py.errors import InputError
 from batsched_py.protocol.shown import harmless
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.conduct import Executor
     from batsched_py.campaign.store import Campaign
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -87,8 +87,9 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
         click.echo(run.name)
     for log in plan.missing:
         click.echo(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
-    for unmade in plan.unmade:
-        click.echo(f"{unmade.path.name} is not made yet; `campaign run` makes it", err=True)
+    if plan.unmade:
+        names = ", ".join(log.path.name for log in plan.unmade[:3]) + ", ..." * (len(plan.unmade) > 3)
+        click.echo(f"not made yet: {names} ({len(plan.unmade)}); `campaign run` makes them", err=True)
 
 
 @command.command("run")
@@ -98,7 +99,7 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
 @click.option("-y", "--yes", is_flag=True, help="Download missing logs without asking.")
 @click.option(
     "--executor",
-    type=click.Choice(["processes", "dask", *BATCH_SYSTEMS]),
+    type=click.Choice(EXECUTORS),
     default="processes",
     show_default=True,
     help="Where runs are executed: here, on a Dask cluster, or by Dask workers that a batch system starts.",
@@ -154,7 +155,7 @@ def run_command(
     from batsched_py.campaign.tables import result_tables
     from batsched_py.cli.campaign_view import print_tables, with_progress
 
-    where = _executor(executor, address, workers)
+    where = executor_of(executor, address, workers)
     plan = _complete(plan_file, log_folders, yes, trust)
     conductor = Conductor(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
     campaign = conductor.campaign()
@@ -295,37 +296,16 @@ def import_command(archive: Path, folder: Path) -> None:
     click.echo(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
 
 
-def _executor(kind: str, address: str | None, workers: int | None) -> Executor:
-    from batsched_py.campaign.processes import Processes, usable_cores
-
-    if kind == "dask":
-        if address is None:
-            raise InputError(
-                "--executor dask needs the --address of a Dask scheduler, such as tcp://host:8786"
-            )
-        return DaskCluster(address)
-    if address is not None:
-        raise InputError("--address is for --executor dask")
-    return Processes(workers) if kind == "processes" else BatchSystem(kind, workers or usable_cores())
-
-
 def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool, trust: bool) -> Plan:
     """The plan, after missing logs were downloaded if the user agrees, and others were made."""
-    from batsched_py.campaign.fetch import fetch
-    from batsched_py.campaign.make import make
     from batsched_py.campaign.plan_file import read_plan
+    from batsched_py.campaign.prepare import prepared
 
-    plan = read_plan(plan_file, log_folders, trust)
-    for log in plan.missing:
-        if not (yes or _agrees(log)):
-            raise InputError(
-                f"{log.path.name} is not here; say where it is by --logs DIR, or download it by --yes"
-            )
-        fetch(log)
-    for unmade in plan.unmade:
-        with waiting(f"making {unmade.path.name}"):
-            make(unmade.path, unmade.recipe)
-    return read_plan(plan_file, log_folders, trust) if plan.missing or plan.unmade else plan
+    return prepared(
+        lambda: read_plan(plan_file, log_folders, trust),
+        lambda log: yes or _agrees(log),
+        lambda: waiting("making logs"),
+    )
 
 
 def _agrees(log: MissingLog) -> bool:
@@ -343,7 +323,7 @@ def _open(place: Path, trust: bool = False) -> Campaign:
     from batsched_py.campaign.plan_file import read_plan
     from batsched_py.campaign.store import Campaign
 
-    if place.suffix == ".toml" and place.is_file():
+    if place.suffix == ".toml" and isfile(place):
         return Campaign.open(Path("out") / read_plan(place, trust=trust).name)
     return Campaign.open(place)
 

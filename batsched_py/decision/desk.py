@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from math import inf
 
-from msgspec import structs
-
+from batsched_py.core import fastest
 from batsched_py.errors import ProtocolError, RuleBroken
-from batsched_py.ledger.ledger import Effect, Ledger, describe
+from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, describe
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
-from batsched_py.protocol.jobs import JobState
-from batsched_py.users.base import Remark, Submission, User, Withdrawal
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import Profile
+from batsched_py.users.base import Action, Submission, User, Withdrawal
 from batsched_py.users.broker import Broker
 
 
@@ -27,7 +29,7 @@ class SubmissionDesk:
     """
 
     def __init__(self, users: Iterable[User], begins: ev.SimulationBegins, ledger: Ledger) -> None:
-        self._broker = Broker(users)
+        self._broker = fastest(Broker)(users)
         if not (begins.settings.dynamic_jobs or self._broker.done):
             raise ProtocolError(
                 "users submit jobs while the simulation runs, and this simulator does not accept that; "
@@ -36,7 +38,7 @@ class SubmissionDesk:
         self._ledger = ledger
         self._settings = begins.settings
         self._static_workloads = begins.workloads
-        self._known_profiles: set[tuple[str, str]] = set()
+        self._known_profiles: defaultdict[str, set[str]] = defaultdict(set)
         self._unacknowledged: set[str] = set()
         self._open = begins.settings.dynamic_jobs
 
@@ -52,6 +54,11 @@ class SubmissionDesk:
             return True
         return False
 
+    @property
+    def hears_starts(self) -> bool:
+        """Whether any user wants to know when jobs start."""
+        return self._broker.hears_starts
+
     def job_started(self, running: RunningJob) -> None:
         """Tell the user whose job it is."""
         self._broker.job_started(running.job.id, running.start)
@@ -62,21 +69,24 @@ class SubmissionDesk:
 
     def is_due(self, now: float) -> bool:
         """Whether somebody wants to act now."""
-        return self._broker.is_due(now)
+        return self._broker.next_time <= now
 
-    def actions(self, now: float) -> Iterator[list[Effect]]:
-        """What makes the simulator know each of the things that users do now.
+    def actions(self, now: float) -> list[Action]:
+        """What users do now."""
+        return self._broker.actions(now)
+
+    def take(self, action: Action, now: float) -> list[Effect]:
+        """What makes the simulator know something that a user does.
 
         A job that is rejected as soon as it is submitted needs no withdrawal any more.
         """
-        for action in self._broker.actions(now):
-            match action:
-                case Submission():
-                    yield self._register(action, now)
-                case Withdrawal(job_id=job_id) if self._broker.awaits(job_id):
-                    yield self._withdraw(action, now)
-                case Remark(job_id=job_id, note=note) if self._broker.awaits(job_id):
-                    yield self._decide([ev.SetJobMetadata(job_id, note, time=now)], now)
+        if isinstance(action, Submission):
+            return [self._register(action, now)]
+        if not self._broker.awaits(action.job_id):
+            return []
+        if isinstance(action, Withdrawal):
+            return self._withdraw(action, now)
+        return self._decide([ev.SetJobMetadata(action.job_id, action.note, time=now)], now)
 
     def _withdraw(self, withdrawal: Withdrawal, now: float) -> list[Effect]:
         """Take a job back. Its user hears of a rejection at once, and of a kill when it has happened.
@@ -94,30 +104,44 @@ class SubmissionDesk:
         self._broker.job_ended(job_id, JobState.REJECTED, now)
         return effects
 
-    def _register(self, submission: Submission, now: float) -> list[Effect]:
-        job = submission.job
-        if job.workload in self._static_workloads:
+    def _register(self, submission: Submission, now: float) -> RegisteredJob:
+        """Make a job known, its profile before it if that is new, and what is noted about it."""
+        job, ledger, settings = submission.job, self._ledger, self._settings
+        workload, _, name = job.id.partition("!")
+        if workload in self._static_workloads:
             raise ProtocolError(
-                f"the simulator plays workload {job.workload!r} itself; start it without -w, users submit"
+                f"the simulator plays workload {workload!r} itself; start it without -w, users submit"
             )
-        decisions: list[ev.Event] = []
-        name = job.profile if self._settings.profile_reuse else f"job_{job.name}"
-        key = (job.workload, name)
-        if key not in self._known_profiles:
-            decisions.append(ev.RegisterProfile(job.workload, name, submission.profile, time=now))
-            if self._settings.profile_reuse:
-                self._known_profiles.add(key)
+        profile_name = job.profile if settings.profile_reuse else f"job_{name}"
         walltime = float(job.walltime)
         if not walltime > 0:
             raise RuleBroken(f"RegisterJob {job.id}: a walltime of {walltime:g} s makes no sense")
-        walltime = to_tick(walltime) if job.has_walltime else walltime
-        job = structs.replace(job, submission_time=now, walltime=walltime, profile=name)
-        decisions.append(ev.RegisterJob(job, time=now))
-        if submission.note:
-            decisions.append(ev.SetJobMetadata(job.id, submission.note, time=now))
-        if self._settings.acknowledge_dynamic_jobs:
+        if walltime != inf:
+            walltime = to_tick(walltime)
+        job = Job(job.id, now, job.size, walltime, profile_name, job.extra)
+        is_new = profile_name not in self._known_profiles[workload]
+        if is_new:
+            self._meet_profile(job, submission.profile)
+        step: type[ev.Event] = ev.RegisterJob
+        try:
+            ledger.register(job)
+            step = ev.SetJobMetadata
+            ledger.check_note(submission.note)
+        except RuleBroken as broken:
+            raise RuleBroken(f"{step.__name__} {job.id}: {broken}") from None
+        if settings.acknowledge_dynamic_jobs:
             self._unacknowledged.add(job.id)
-        return self._decide(decisions, now)
+        return RegisteredJob(job, now, submission.profile if is_new else None, submission.note)
+
+    def _meet_profile(self, job: Job, profile: Profile) -> None:
+        """Make known what a job does, and others like it may do."""
+        workload = job.workload
+        try:
+            self._ledger.registry.add_profile(workload, job.profile, profile)
+        except RuleBroken as broken:
+            raise RuleBroken(f"RegisterProfile: {broken}") from None
+        if self._settings.profile_reuse:
+            self._known_profiles[workload].add(job.profile)
 
     def closing(self, now: float) -> list[Effect]:
         """What to say after all that: when to be called next, or that nobody will ever submit again."""

@@ -9,7 +9,7 @@ from batsched_py.blame import culprit
 from batsched_py.core import fastest
 from batsched_py.decision.desk import SubmissionDesk
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
-from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
+from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job, JobState
@@ -21,8 +21,15 @@ from batsched_py.users.base import User
 #: A submission or an end with its time, or any other event as it is.
 Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
 
-#: The policy's method, its view, what it has said, what it has heard, and who is to hear of ends.
-Alone = tuple[Callable[[Cluster], None], Cluster, Said, list[Heard], list[Callable[[RunningJob], None]]]
+#: The policy's method, its view, what it has said and heard, who is to hear of ends, and the users' desk.
+Parts = tuple[
+    Callable[[Cluster], None],
+    Cluster,
+    Said,
+    list[Heard],
+    list[Callable[[RunningJob], None]],
+    SubmissionDesk | None,
+]
 
 
 class DecisionProcess:
@@ -60,7 +67,7 @@ class DecisionProcess:
         """Take part in a simulation that is about to begin, of which this is the ledger."""
         scheduler = self.scheduler
         self._ledger = ledger
-        self._cluster = fastest(Cluster)(
+        self.cluster = fastest(Cluster)(
             ledger,
             self._said,
             begins.hosts,
@@ -71,7 +78,7 @@ class DecisionProcess:
         if type(scheduler).estimate is not Scheduler.estimate:
             ledger.estimate = self._estimate
         if self.users or begins.settings.dynamic_jobs:
-            self._desk = SubmissionDesk(self.users, begins, ledger)
+            self._desk = fastest(SubmissionDesk)(self.users, begins, ledger)
         self._begun = True
         try:
             self._ask(scheduler.begin)
@@ -80,7 +87,7 @@ class DecisionProcess:
 
     def hear_submission(self, job: Job, now: float) -> None:
         """A job was submitted."""
-        self._cluster.now = now + self.scheduling_delay
+        self.cluster.now = now + self.scheduling_delay
         self._heard.append((job, now))
         self._ledger.submit(job)
         if self._ledger.unfit:
@@ -88,7 +95,7 @@ class DecisionProcess:
 
     def hear_end(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
         """A job has left its hosts."""
-        self._cluster.now = now + self.scheduling_delay
+        self.cluster.now = now + self.scheduling_delay
         ended = self._ledger.release(job_id)
         if ended is None:
             return
@@ -103,6 +110,9 @@ class DecisionProcess:
 
     def hear(self, event: ev.Event) -> None:
         """Anything else has happened."""
+        if type(event) is ev.RequestedCall:
+            self._heard.append(event)
+            return
         if isinstance(event, ev.SimulationBegins):
             raise ProtocolError("SIMULATION_BEGINS came in the middle of a simulation")
         hosts = getattr(event, "hosts", None)
@@ -115,7 +125,7 @@ class DecisionProcess:
     def _reject_unfit(self) -> None:
         """Reject what no state of the machine could ever run, without asking the scheduler."""
         for job in list(self._ledger.unfit.values()):
-            self._cluster.reject(job)
+            self.cluster.reject(job)
 
     def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened."""
@@ -128,7 +138,8 @@ class DecisionProcess:
                     decided: list[Effect] = over.value
                     return decided
                 self.ask()
-        self._set_clock(now)
+        self._now = now
+        self.cluster.now = now + self.scheduling_delay
         try:
             self._ask(self.scheduler.schedule)
         except RuleBroken as broken:
@@ -142,11 +153,12 @@ class DecisionProcess:
         :meth:`ask`. There is one turn, or with users one after another, while what is decided makes them act
         at once. What is returned in the end is to be done.
         """
-        self._set_clock(now)
+        self._now = now
+        self.cluster.now = now + self.scheduling_delay
         try:
             if self._desk is not None:
                 return (yield from self._turns_with_users(self._desk, now))
-            yield self._cluster
+            yield self.cluster
             self._settle()
         except RuleBroken as broken:
             raise self._blame(broken) from None
@@ -155,24 +167,27 @@ class DecisionProcess:
     def ask(self) -> None:
         """It is the policy's turn."""
         try:
-            self.scheduler.schedule(self._cluster)
+            self.scheduler.schedule(self.cluster)
         except RuleBroken as broken:
             raise self._blame(broken) from None
         except (Exception, SystemExit) as error:
             raise self._failed(error) from error
 
-    def _set_clock(self, now: float) -> None:
-        self._now = now
-        self._cluster.now = now + self.scheduling_delay
+    def parts(self) -> Parts | None:
+        """What a loop needs that does what :meth:`decide` does itself, and hears for all who take part.
 
-    def alone(self) -> Alone | None:
-        """What a loop needs that asks the policy itself, in place of :meth:`decide`, and hears for it.
-
-        Nothing where anybody else takes part in what is decided.
+        Nothing where decisions take time, or where this is not all there is to them.
         """
-        if self._desk is not None or self.scheduling_delay or type(self) is not DecisionProcess:
+        if self.scheduling_delay or type(self) is not DecisionProcess:
             return None
-        return self.scheduler.schedule, self._cluster, self._said, self._heard, self._said.listeners
+        return (
+            self.scheduler.schedule,
+            self.cluster,
+            self._said,
+            self._heard,
+            self._said.listeners,
+            self._desk,
+        )
 
     def fail(self, error: Exception, now: float) -> None:
         """The policy was asked and has raised this."""
@@ -186,34 +201,37 @@ class DecisionProcess:
 
         A slow scheduler does not keep users from acting: what it decides comes after what they do.
         """
-        self._ledger.registry.next_reply()
+        ledger = self._ledger
+        ledger.registry.next_reply()
         decisions = self._take()
         while True:
             while desk.is_due(now):
                 for action in desk.actions(now):
-                    decisions += action
-                    self._reject_unfit()
-                    decisions += self._tell_users(desk)
-            yield self._cluster
+                    decisions += desk.take(action, now)
+                    if ledger.unfit:
+                        self._reject_unfit()
+                        decisions += self._tell_users(desk)
+            yield self.cluster
             self._settle()
-            decisions += self._tell_users(desk)
+            if self._said.decisions:
+                decisions += self._tell_users(desk)
             if not desk.is_due(now):
                 decisions += desk.closing(now)
                 return decisions
 
     def _tell_users(self, desk: SubmissionDesk) -> list[Effect]:
         """What was decided, after users have heard which of their jobs are started and rejected by it."""
-        decisions = self._take()
+        decisions, hears_starts = self._take(), desk.hears_starts
         for decision in decisions:
-            if isinstance(decision, RunningJob):
-                desk.job_started(decision)
-            elif isinstance(decision, RejectedJob):
+            if isinstance(decision, RejectedJob):
                 desk.job_ended(decision.job.id, JobState.REJECTED, decision.time)
+            elif hears_starts and isinstance(decision, RunningJob):
+                desk.job_started(decision)
         return decisions
 
     def _ask(self, question: Callable[[Cluster], None]) -> None:
         try:
-            question(self._cluster)
+            question(self.cluster)
         except RuleBroken:
             raise
         except (Exception, SystemExit) as error:
@@ -241,7 +259,7 @@ class DecisionProcess:
 
     def _failed(self, error: BaseException) -> PolicyError:
         return PolicyError(
-            f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
+            f"scheduler {self.scheduler.name!r} failed at time {self.cluster.now:g}: "
             f"{type(error).__name__}: {error} ({culprit(error)})"
         )
 
@@ -266,7 +284,7 @@ class DecisionProcess:
         if now < self._now:
             raise ProtocolError(f"time runs backwards: {now:g} comes after {self._now:g}")
         self._now = now
-        self._cluster.now = now + self.scheduling_delay
+        self.cluster.now = now + self.scheduling_delay
         if self._desk is not None:
             news = self._desk.news(events)
             if events and not news:
@@ -283,10 +301,10 @@ class DecisionProcess:
                     self.hear(event)
         if self.finished:
             return ev.Message(now, [])
-        decisions = [_as_decision(decision) for decision in self.decide(now)]
+        decisions = [said for decision in self.decide(now) for said in _as_decisions(decision)]
         if self.scheduling_delay:
             decisions.sort(key=lambda decision: decision.time)
-        return ev.Message(self._cluster.now, decisions)
+        return ev.Message(self.cluster.now, decisions)
 
     def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
         if not events or not isinstance(events[0], ev.SimulationBegins):
@@ -305,14 +323,21 @@ def _as_event(heard: Heard) -> ev.Event:
             return heard
 
 
-def _as_decision(decision: Effect) -> ev.Event:
+def _as_decisions(decision: Effect) -> list[ev.Event]:
     match decision:
         case RunningJob(decision=None):
-            return ev.ExecuteJob(decision.job.id, decision.hosts, time=decision.start)
-        case RunningJob(decision=said):
-            assert said is not None
-            return said
+            return [ev.ExecuteJob(decision.job.id, decision.hosts, time=decision.start)]
+        case RunningJob(decision=executed):
+            assert executed is not None
+            return [executed]
         case RejectedJob(job=job, time=time):
-            return ev.RejectJob(job.id, time=time)
+            return [ev.RejectJob(job.id, time=time)]
+        case RegisteredJob(job=job, time=time, profile=profile, note=note):
+            said: list[ev.Event] = [ev.RegisterJob(job, time=time)]
+            if profile is not None:
+                said.insert(0, ev.RegisterProfile(job.workload, job.profile, profile, time=time))
+            if note:
+                said.append(ev.SetJobMetadata(job.id, note, time=time))
+            return said
         case _:
-            return decision
+            return [decision]

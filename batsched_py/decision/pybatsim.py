@@ -15,7 +15,7 @@ import json
 import logging
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from os.path import isfile
 from types import ModuleType
 from typing import Any
 
@@ -147,7 +147,7 @@ def load_scheduler(name: str, options: Mapping[str, Any]) -> Any:
     """
     _import("batsim.batsim")
     place = name.removeprefix(PYBATSIM)
-    if place.endswith(".py") and not Path(place).is_file():
+    if place.endswith(".py") and not isfile(place):
         raise InputError(f"scheduler {name!r}: there is no file {place}")
     complaint = io.StringIO()
     try:

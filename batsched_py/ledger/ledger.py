@@ -24,6 +24,7 @@ from batsched_py.ledger.running import Running, RunningBook, RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, Request
+from batsched_py.protocol.profiles import Profile
 
 NOWHERE = HostSet()
 
@@ -35,8 +36,19 @@ class RejectedJob(Struct, gc=False, eq=False):
     time: float
 
 
-#: What is to be carried out: a start, a rejection, or any other decision.
-Effect = RunningJob | RejectedJob | ev.Event
+class RegisteredJob(Struct, gc=False, eq=False):
+    """A job that was made known while the simulation runs, and waits."""
+
+    job: Job
+    time: float
+    profile: Profile | None = None
+    """What it does, where that was not known before."""
+    note: str = ""
+    """What was noted about it."""
+
+
+#: What is to be carried out: a start, a rejection, a registration, or any other decision.
+Effect = RunningJob | RejectedJob | RegisteredJob | ev.Event
 
 
 class Ledger:
@@ -317,9 +329,13 @@ class Ledger:
 
     def note(self, job_id: str, text: str) -> None:
         """A note is left on a job."""
+        self.check_note(text)
+        self.tell(job_id)
+
+    def check_note(self, text: str) -> None:
+        """A note is to be left on a job that there is."""
         if '"' in text:
             raise RuleBroken('metadata may not contain the character "')
-        self.tell(job_id)
 
     def tell(self, job_id: str) -> None:
         """A job is told something."""

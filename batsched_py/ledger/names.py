@@ -13,7 +13,8 @@ class Names:
     So the names ``w0!1000`` to ``w0!1999`` take some 300 bytes together, where a set takes 100 for each.
 
     >>> names = Names()
-    >>> names.add("w0!1234")
+    >>> names.take("w0!1234"), names.take("w0!1234")
+    (True, False)
     >>> "w0!1234" in names, "w0!1235" in names, "w0!01234" in names
     (True, False, False)
     """
@@ -22,14 +23,17 @@ class Names:
         self._pages: dict[str, int] = {}
         self._others: set[str] = set()
 
-    def add(self, name: str) -> None:
-        """Take a name."""
+    def take(self, name: str) -> bool:
+        """Take a name; whether it was free."""
         bit = _BIT.get(name[-3:])
         if bit is None:
+            free = name not in self._others
             self._others.add(name)
-        else:
-            page = name[:-3]
-            self._pages[page] = self._pages.get(page, 0) | bit
+            return free
+        page = name[:-3]
+        taken = self._pages.get(page, 0)
+        self._pages[page] = taken | bit
+        return not taken & bit
 
     def __contains__(self, name: str) -> bool:
         bit = _BIT.get(name[-3:])

@@ -45,34 +45,37 @@ class Registry:
         """These names are taken; kept where jobs can be registered."""
         if self._dynamic:
             for job_id in job_ids:
-                self._met.add(job_id)
+                self._met.take(job_id)
 
     def add_profile(self, workload: str, name: str, profile: Profile) -> None:
         """Make a profile known."""
         self._check_open()
-        if name in self.profiles.get(workload, {}) or name in self._dead[workload]:
+        known = self.profiles.setdefault(workload, {})
+        if name in known or (self.collects and name in self._dead[workload]):
             raise RuleBroken(f"profile {name!r} exists already in workload {workload!r}")
-        self.profiles.setdefault(workload, {})[name] = profile
-        self._registered[workload].add(name)
+        known[name] = profile
+        if self.collects:
+            self._registered[workload].add(name)
         if isinstance(profile, Composed | Trace):
             self.for_files_only.add((workload, name))
 
-    def add_job(self, job: Job) -> None:
-        """Make a job known."""
+    def add_job(self, job: Job) -> Profile:
+        """Make a job known; what it does."""
         self._check_open()
-        if job.id in self._met:
+        if not self._met.take(job.id):
             raise RuleBroken(f"job {job.id} exists already")
-        workload, name = job.workload, job.profile
-        if workload not in self.profiles:
+        workload, name = job.id.partition("!")[0], job.profile
+        profiles = self.profiles.get(workload)
+        if profiles is None:
             raise RuleBroken(f"workload {workload!r} does not exist; register a profile in it first")
         if self.collects and name in self._dead[workload]:
             raise RuleBroken(
                 f"profile {name!r} was dropped when the first job that used it was over "
                 "(--enable-profile-reuse keeps it)"
             )
-        if name not in self.profiles[workload]:
+        if name not in profiles:
             raise RuleBroken(f"profile {name!r} does not exist in workload {workload!r}")
-        self._met.add(job.id)
+        return profiles[name]
 
     def finish(self) -> None:
         """No more will be registered."""
@@ -108,7 +111,7 @@ class Registry:
         profiles = self.profiles.get(workload, {})
         if name in self._dead[workload] or name not in profiles:
             return
-        self._dead[workload].add(name)
+        self._dead[workload].take(name)
         profile = profiles[name]
         if isinstance(profile, Composed):
             for part in profile.parts:
@@ -118,9 +121,10 @@ class Registry:
             del profiles[name]
 
     def _check_open(self) -> None:
+        if self._open:
+            return
         if not self._dynamic:
             raise RuleBroken(
                 "the simulator does not accept dynamic jobs (start it with --enable-dynamic-jobs)"
             )
-        if not self._open:
-            raise RuleBroken("registration was declared finished")
+        raise RuleBroken("registration was declared finished")

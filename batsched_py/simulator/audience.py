@@ -29,8 +29,8 @@ class Audience(Listener, Protocol):
     def join(self, begins: ev.SimulationBegins, ledger: Ledger) -> None:
         """A simulation is about to begin, of which this is the ledger."""
 
-    def alone(self) -> tuple[Any, ...] | None:
-        """What a compiled loop needs to ask the policy itself; nothing where it must not."""
+    def parts(self) -> tuple[Any, ...] | None:
+        """What a compiled loop needs to do without :meth:`decide`; nothing where it must not."""
 
     def fail(self, error: Exception, now: float) -> None:
         """The policy, which was asked by a compiled loop, has raised this."""

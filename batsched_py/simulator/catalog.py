@@ -38,8 +38,9 @@ class Catalog(Registry):
         for name in workload.profiles:
             self._measure(workload.name, name, (), sizes)
         if any(isinstance(profile, Parallel) for profile in workload.profiles.values()):
+            profiles = self.profiles[workload.name]
             for job in workload.jobs:
-                if (fault := self._misfit(job)) is not None:
+                if (fault := _misfit(job, profiles[job.profile])) is not None:
                     raise InputError(f"workload {workload.name!r}: {fault}")
 
     def _fault(self, workload: str, name: str, profile: Profile) -> str | None:
@@ -69,16 +70,6 @@ class Catalog(Registry):
         if fault is not None:
             raise InputError(f"workload {workload!r}: profile {name!r} {fault}")
 
-    def _misfit(self, job: Job) -> str | None:
-        """What is wrong between a job and its profile, if anything is."""
-        profile = self.profiles[job.workload][job.profile]
-        if isinstance(profile, Parallel) and len(profile.work) != job.size:
-            return (
-                f"job {job.id} asks for {job.size} hosts, its profile {job.profile!r} is made for "
-                f"{len(profile.work)}"
-            )
-        return None
-
     def add_profile(self, workload: str, name: str, profile: Profile) -> None:
         """Make a profile known."""
         profile = as_registered(profile)
@@ -86,11 +77,12 @@ class Catalog(Registry):
         if (fault := self._fault(workload, name, profile)) is not None:
             raise RuleBroken(fault)
 
-    def add_job(self, job: Job) -> None:
-        """Make a job known."""
-        super().add_job(job)
-        if (fault := self._misfit(job)) is not None:
+    def add_job(self, job: Job) -> Profile:
+        """Make a job known; what it does."""
+        profile = super().add_job(job)
+        if isinstance(profile, Parallel) and (fault := _misfit(job, profile)) is not None:
             raise RuleBroken(fault)
+        return profile
 
     def check_bytes(self, sender: str) -> None:
         """Something sends bytes that is no profile."""
@@ -99,3 +91,13 @@ class Catalog(Registry):
                 f"{sender} sends bytes, and the built-in Batsim has no network model; "
                 "use --ignore-communication to leave it out, or a real Batsim"
             )
+
+
+def _misfit(job: Job, profile: Profile) -> str | None:
+    """What is wrong between a job and its profile, if anything is."""
+    if isinstance(profile, Parallel) and len(profile.work) != job.size:
+        return (
+            f"job {job.id} asks for {job.size} hosts, its profile {job.profile!r} is made for "
+            f"{len(profile.work)}"
+        )
+    return None

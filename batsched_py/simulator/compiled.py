@@ -117,7 +117,7 @@ class World(_native.World, world.World):
 
     def go_on(self, batsim: Batsim, audience: Audience, on_decisions: Callable[[], None] | None) -> None:
         """Go through a simulation that has begun, until nothing else will happen."""
-        alone = audience.alone()
-        if alone is not None:
-            self._listen_to(audience, *alone)
+        parts = audience.parts()
+        if parts is not None:
+            self._listen_to(audience, *parts)
         self._go_on(batsim, audience, on_decisions)

@@ -79,16 +79,18 @@ def _misshapen(profile: Parallel) -> str | None:
 
 def as_registered(profile: Profile) -> Profile:
     """What Batsim makes of a profile that it is sent: it writes it down with six decimals first."""
-    rounded = {
-        name: ticks for name, value in structs.asdict(profile).items() if (ticks := _to_ticks(value)) != value
-    }
+    rounded = {}
+    for name in profile.__struct_fields__:
+        value = getattr(profile, name)
+        if value and (ticks := _to_ticks(value)) != value:
+            rounded[name] = ticks
     return structs.replace(profile, **rounded) if rounded else profile
 
 
 def _to_ticks(value: Any) -> Any:
+    if isinstance(value, float):
+        return to_tick(value)
     match value:
-        case float():
-            return to_tick(value)
         case tuple() | list():
             return type(value)(map(_to_ticks, value))
         case dict():

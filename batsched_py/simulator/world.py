@@ -9,7 +9,7 @@ from msgspec import structs
 
 from batsched_py.core import fastest
 from batsched_py.errors import RuleBroken
-from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
+from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
@@ -207,6 +207,10 @@ class World:
         job = self.runner.exact.pop(rejected.job.id, rejected.job)
         self.outputs.rejected(job, self._metadata.pop(job.id, ""))
 
+    def _register(self, registered: RegisteredJob) -> None:
+        if registered.note:
+            self._metadata[registered.job.id] = registered.note
+
     def _kill(self, decision: ev.KillJobs) -> None:
         """Kill jobs; one that ended by itself, which was not told yet, is acknowledged without progress."""
         runner = self.runner
@@ -259,6 +263,7 @@ def as_told(job: Job) -> Job:
 _CARRY_OUT: dict[type[Effect], Callable[[World, Any], None]] = {
     RunningJob: World._start,
     RejectedJob: World._reject,
+    RegisteredJob: World._register,
     ev.KillJobs: World._kill,
     ev.CallMeLater: World._call,
     ev.SetHostsState: World._switch,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf, isnan
+from operator import attrgetter
 from typing import NoReturn
 
 from msgspec import Struct
@@ -19,11 +20,22 @@ from batsched_py.users.base import Action, Submission, User
 class _Client(Struct, gc=False, eq=False):
     """A user who may still act."""
 
+    number: int
     user: User
+    hears_starts: bool
+    """Whether it wants to know when its jobs start."""
+    wish: float = inf
+    """When it wants to act."""
     wanted: float = inf
-    """The time of the wish that is valid."""
+    """The same on the scale of simulators; the wish in the plan that is valid."""
     nb_outstanding: int = 0
     """How many jobs it has that may still end."""
+
+
+#: What stands for a job that is no user's.
+_NOBODY: tuple[None, None] = (None, None)
+
+_DECIDED = attrgetter("decided")
 
 
 class Broker:
@@ -41,34 +53,33 @@ class Broker:
         """How many users there have been."""
         self._plan: list[tuple[float, int]] = []
         """When which user wants to act, as a heap; wishes that a user has thought better of stay in it."""
-        self._outstanding: dict[str, tuple[int, Job]] = {}
-        """The jobs that may still end, with the number of their user."""
+        self._outstanding: dict[str, tuple[_Client, Job]] = {}
+        """The jobs that may still end, with their user."""
         self._withdrawn: set[str] = set()
         """Those of them that their users have withdrawn."""
         self._calls: list[float] = []
         """When calls will come that were asked for, as a heap."""
-        self._next_time = inf
+        self.next_time = inf
+        """When somebody wants to act next; infinite for nobody."""
+        self.hears_starts = False
+        """Whether anybody wants to know when jobs start."""
         for user in users:
             self.add(user)
 
     def add(self, user: User, now: float = 0.0) -> None:
         """One more user from now on."""
-        self._clients[self._count] = _Client(user)
+        self._add(user, type(user).job_started is not User.job_started, now)
+
+    def _add(self, user: User, hears_starts: bool, now: float) -> None:
+        self.hears_starts = self.hears_starts or hears_starts
+        self._clients[self._count] = client = _Client(self._count, user, hears_starts)
         self._count += 1
-        self._ask(self._count - 1, now)
+        self._ask(client, now)
 
     @property
     def done(self) -> bool:
         """Whether nobody will ever act again."""
-        return not self._outstanding and self._next_time == inf
-
-    def is_due(self, now: float) -> bool:
-        """Whether somebody wants to act now."""
-        return self._next_time <= now
-
-    def next_time(self) -> float:
-        """When somebody wants to act next; infinite for nobody."""
-        return self._next_time
+        return not self._outstanding and self.next_time == inf
 
     def actions(self, now: float) -> list[Action]:
         """What all users do now: what they submit, then what they withdraw and remark.
@@ -77,30 +88,30 @@ class Broker:
         """
         others: list[Action] = []
         submissions: list[Submission] = []
-        while self._next_time <= now:
-            _, number = heappop(self._plan)
-            client = self._clients[number]
+        while self.next_time <= now:
+            client = self._clients[heappop(self._plan)[1]]
             try:
-                done = client.user.submit(max(now, client.user.next_time()))
+                done = client.user.submit(max(now, client.wish))
             except (Exception, SystemExit) as error:
-                _blame(client.user, error, now)
+                blame(client.user, error, now)
             for action in done:
                 if isinstance(action, Submission):
-                    self._outstanding[action.job.id] = (number, action.job)
+                    self._outstanding[action.job.id] = (client, action.job)
                     client.nb_outstanding += 1
                     submissions.append(action)
                 else:
-                    self._check_own(number, action, now)
+                    self._check_own(client, action, now)
                     others.append(action)
-            client.wanted = inf
-            self._drop_stale_wishes()
-            self._ask(number, now)
+            client.wanted = -inf
+            self._ask(client, now)
             if not done and client.wanted <= now:
-                raise PolicyError(
-                    f"user {client.user.name} wants to submit at time {now:g}, yet submits nothing"
-                )
-        submissions.sort(key=lambda submission: submission.decided)
+                self._refuse_idle(client, now)
+        if len(submissions) > 1:
+            submissions.sort(key=_DECIDED)
         return [*submissions, *others]
+
+    def _refuse_idle(self, client: _Client, now: float) -> NoReturn:
+        raise PolicyError(f"user {client.user.name} wants to submit at time {now:g}, yet submits nothing")
 
     def awaits(self, job_id: str) -> bool:
         """Whether a job is a user's, and may still end."""
@@ -108,31 +119,27 @@ class Broker:
 
     def job_started(self, job_id: str, now: float) -> None:
         """Tell the user whose job it is, if it is a user's and the user wants to know."""
-        number, job = self._outstanding.get(job_id, (None, None))
-        if number is None or job is None:
-            return
-        user = self._clients[number].user
-        if type(user).job_started is User.job_started:
+        client, job = self._outstanding.get(job_id, _NOBODY)
+        if client is None or job is None or not client.hears_starts:
             return
         try:
-            user.job_started(job, now)
+            client.user.job_started(job, now)
         except (Exception, SystemExit) as error:
-            _blame(user, error, now)
-        self._ask(number, now)
+            blame(client.user, error, now)
+        self._ask(client, now)
 
     def job_ended(self, job_id: str, state: JobState, now: float) -> None:
         """Tell the user whose job it was, if it was a user's."""
-        number, job = self._outstanding.pop(job_id, (None, None))
-        if number is None or job is None:
+        client, job = self._outstanding.pop(job_id, _NOBODY)
+        if client is None or job is None:
             return
         self._withdrawn.discard(job_id)
-        client = self._clients[number]
         client.nb_outstanding -= 1
         try:
             client.user.job_ended(job, state, now)
         except (Exception, SystemExit) as error:
-            _blame(client.user, error, now)
-        self._ask(number, now)
+            blame(client.user, error, now)
+        self._ask(client, now)
 
     def call_to_ask(self, now: float) -> float | None:
         """When a call is needed that none was asked for yet; exactly one that matters is ever pending.
@@ -141,39 +148,39 @@ class Broker:
         """
         while self._calls and self._calls[0] <= now:
             heappop(self._calls)
-        time = self._next_time
+        time = self.next_time
         if time == inf or (self._calls and self._calls[0] <= time):
             return None
         heappush(self._calls, time)
         return time
 
-    def _ask(self, number: int, now: float) -> None:
+    def _ask(self, client: _Client, now: float) -> None:
         """Ask a user for its next time, and put that down if it is new."""
-        client = self._clients[number]
         try:
             time = float(client.user.next_time())
         except (Exception, SystemExit) as error:
-            _blame(client.user, error, now)
+            blame(client.user, error, now)
         if isnan(time) or time == -inf:
             raise PolicyError(f"user {client.user.name} wants to submit at time {time:g}, which never comes")
+        client.wish = time
         if time != inf:
             time = to_tick(time)
         if time != client.wanted:
             client.wanted = time
             if time != inf:
-                heappush(self._plan, (time, number))
+                heappush(self._plan, (time, client.number))
             self._drop_stale_wishes()
         if time == inf and not client.nb_outstanding:
-            del self._clients[number]
+            del self._clients[client.number]
             if self._on_leave is not None:
                 self._on_leave(client.user)
 
-    def _check_own(self, number: int, action: Action, now: float) -> None:
+    def _check_own(self, client: _Client, action: Action, now: float) -> None:
         """A user can only withdraw and remark on jobs of its own that are not over."""
         assert not isinstance(action, Submission)
         deed, job_id = type(action).__name__.lower(), action.job_id
-        name = self._clients[number].user.name
-        if self._outstanding.get(job_id, (None, None))[0] != number:
+        name = client.user.name
+        if self._outstanding.get(job_id, _NOBODY)[0] is not client:
             raise PolicyError(
                 f"user {name} at time {now:g}: {deed} of job {job_id}, which is not one of its own that "
                 "waits or runs"
@@ -188,10 +195,10 @@ class Broker:
         plan, clients = self._plan, self._clients
         while plan and ((client := clients.get(plan[0][1])) is None or client.wanted != plan[0][0]):
             heappop(plan)
-        self._next_time = plan[0][0] if plan else inf
+        self.next_time = plan[0][0] if plan else inf
 
 
-def _blame(user: User, error: BaseException, now: float) -> NoReturn:
+def blame(user: User, error: BaseException, now: float) -> NoReturn:
     """Tell what a user raised as its fault."""
     raise PolicyError(
         f"user {user.name} failed at time {now:g}: {type(error).__name__}: {error} ({culprit(error)})"

@@ -14,18 +14,12 @@ def recorded_note(job: Job, session: int | None = None) -> str:
     >>> recorded_note(Job("w0!7", 3600.0, 4, 60.0, "run_30", {"user": 12}), session=3)
     'user=12 session=3 recorded=3600'
     """
-    user = job.user
-    facts = [] if user is None else [f"user={_quoted(user)}"]
-    if session is not None:
-        facts.append(f"session={session}")
-    facts.append(f"recorded={_number(job.submission_time)}")
-    return " ".join(facts)
+    user, time = job.user, job.submission_time
+    who = "" if user is None else f"user={_quoted(user)} "
+    which = "" if session is None else f"session={session} "
+    return f"{who}{which}recorded={int(time) if time.is_integer() else time!r}"
 
 
 @lru_cache(maxsize=1024)
 def _quoted(user: str) -> str:
     return quote(user, safe="")
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value.is_integer() else repr(value)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from batsched_py.users.base import Behaviour, User
 from batsched_py.users.wrapping import Wrapper
+from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 
 _log = logging.getLogger(__name__)
@@ -28,10 +29,14 @@ class OfNamedUsers(Behaviour):
 
     def users(self, workload: Workload) -> list[User]:
         """Those of :meth:`named_users`, and one for all jobs without a user, if these are kept."""
-        named = [place for place, job in enumerate(workload.jobs) if job.user is not None]
-        if len(named) == len(workload.jobs) or not (named or self.nameless == "rigid"):
+        names, user_of = as_jobs(workload.jobs).users()
+        if None not in names:
             return self.named_users(workload)
-        nameless = [place for place, job in enumerate(workload.jobs) if job.user is None]
+        nobody = names.index(None)
+        named = [place for place, user in enumerate(user_of.tolist()) if user != nobody]
+        nameless = [place for place, user in enumerate(user_of.tolist()) if user == nobody]
+        if not nameless or not (named or self.nameless == "rigid"):
+            return self.named_users(workload)
         if self.nameless == "rigid":
             from batsched_py.users.rigid import Rigid
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 from msgspec.structs import replace
 
+from batsched_py.core import fastest
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.users.base import Action, Behaviour, Submission, User
@@ -115,12 +116,12 @@ class PopulationUser(User):
         """Who is there and has jobs to come."""
         self._nb_to_come: dict[str, int] = {}
         """How many."""
-        self._present = Broker(on_leave=self._leave)
+        self._present = fastest(Broker)(on_leave=self._leave)
 
     def next_time(self) -> float:
         """When somebody acts, or another week begins."""
         end = self._nb_weeks * WEEK
-        time = min(self._present.next_time(), self._next_week * WEEK)
+        time = min(self._present.next_time, self._next_week * WEEK)
         return time if time < end else inf
 
     def submit(self, now: float) -> Sequence[Action]:

@@ -6,7 +6,7 @@ user submission behavior?", Future Generation Computer Systems 155, 2024.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from math import inf
@@ -75,10 +75,7 @@ class ThinkTimeUser(User):
         """All jobs whose time has come."""
         if self._replay is None:
             self._replay = SessionReplay(self._sessions, self._reduced)
-        submissions = [
-            Submission(job, self._profiles[job.profile], recorded_note(job, index), decided)
-            for job, index, decided in self._replay.submit(now)
-        ]
+        submissions = self._replay.submit(now, self._profiles)
         self._next_time = self._replay.next_time
         return submissions
 
@@ -129,17 +126,18 @@ class SessionReplay:
         """Whether all sessions are over."""
         return not self._nb_unfinished
 
-    def submit(self, now: float) -> Iterator[tuple[Job, int, float]]:
-        """The jobs whose time has come, each with its session and the time at which that was decided on."""
-        plan = self._plan
+    def submit(self, now: float, profiles: Mapping[str, Profile]) -> list[Submission]:
+        """The jobs whose time has come."""
+        plan, submissions = self._plan, []
         while plan and plan[0][0] <= now:
             _, index, place = plan[0]
             session = self._under_way[index]
             if not place:
                 session.jobs = self._sessions.jobs_of(index)
-            job, place = session.jobs[place], place + 1
-            if place < len(session.jobs):
-                distance = session.jobs[place].submission_time - session.jobs[0].submission_time
+            jobs = session.jobs
+            job, place = jobs[place], place + 1
+            if place < len(jobs):
+                distance = jobs[place].submission_time - jobs[0].submission_time
                 heapreplace(plan, (session.start + distance, index, place))
             else:
                 heappop(plan)
@@ -147,7 +145,9 @@ class SessionReplay:
             if place == 1 and session.is_root:
                 self._begin_next_root()
             self._session_of[job.id] = index
-            yield job, index, session.decided
+            note = recorded_note(job, index)
+            submissions.append(Submission(job, profiles[job.profile], note, session.decided))
+        return submissions
 
     def job_ended(self, job_id: str, now: float) -> None:
         """Go on with what depends on the session that is over with this job."""

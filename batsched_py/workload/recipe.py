@@ -24,8 +24,8 @@ def log_from_recipe(recipe: Mapping[str, Any], folder: str | Path = "") -> SwfLo
     """The log that a recipe describes; its files are relative to ``folder``.
 
     A recipe has either a ``file``, which may need a ``kind``, or a ``model`` with its options, ``jobs``, a
-    ``seed`` (0 by default), and if it learns ``like``, which may be a log itself, or ``fitted``. ``changes``
-    are done at last.
+    ``seed`` (0 by default), and ``like`` or ``fitted`` if it learns; ``file`` and ``like`` may be logs that
+    are read already. ``changes`` are done at last.
     """
     rest = dict(recipe)
     changes = rest.pop("changes", [])
@@ -39,6 +39,8 @@ def log_from_recipe(recipe: Mapping[str, Any], folder: str | Path = "") -> SwfLo
 
 def _read(recipe: dict[str, Any], folder: Path) -> SwfLog:
     file, kind = recipe.pop("file"), recipe.pop("kind", None)
+    if isinstance(file, SwfLog):
+        return file
     if recipe:
         raise InputError(f"{file}: a file has no option {next(iter(recipe))!r}; it knows kind and changes")
     return read_log(folder / file, kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -64,6 +65,7 @@ def on_clock(moments: Floats, zone: tzinfo) -> Floats:
     return moments + np.array(offsets)[step_of]
 
 
+@lru_cache(maxsize=1 << 16)
 def _offset(moment: float, zone: tzinfo) -> float:
     offset = datetime.fromtimestamp(moment, zone).utcoffset()
     assert offset is not None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from batsched_py.analysis.plots.graphs import graph_statistics
+from batsched_py.analysis.plots.kinds.graphs import graph_statistics
 from batsched_py.analysis.report import Subject
 from batsched_py.analysis.report.gantt import COLUMNS, ROWS, gantt
 from batsched_py.analysis.report.series import FIGURES, PERIODS, curves
@@ -99,7 +100,7 @@ def test_the_log_tells_the_hour_of_the_week(tmp_path: Path) -> None:
     log = read_swf(write_log(tmp_path / "log.swf", jobs, "; UnixStartTime: 345600\n"))  # 1970-01-05, a Monday
     run = run_of(tmp_path, [Row(1, 0, 0, 60, "0"), Row(2, 3600, 3600, 3660, "0")])
     assert "Submissions by week and hour" not in curves(Subject(run))
-    counts = points(*curves(Subject(run, log))["Submissions by week and hour"])
+    counts = points(*curves(Subject(replace(run, log=log)))["Submissions by week and hour"])
     assert [hour for hour, count in counts if count] == [0.5, 1.5]
     assert len(counts) == 168
 
@@ -109,7 +110,7 @@ def test_session_graphs_are_drawn_by_the_share_of_users(tmp_path: Path) -> None:
     log = read_swf(write_log(tmp_path / "log.swf", jobs))
     graphs = graph_statistics(swf_to_workload(log), [Delimiter.parse("arrival:60")])
     run = run_of(tmp_path, [Row(1, 0, 0, 60, "0")])
-    assert points(*curves(Subject(run, log, graphs))["Longest paths"]) == [(1, 50), (2, 100)]
+    assert points(*curves(Subject(run, graphs))["Longest paths"]) == [(1, 50), (2, 100)]
 
 
 def test_titles_tell_figures_apart() -> None:

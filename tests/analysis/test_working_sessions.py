@@ -10,7 +10,8 @@ import pytest
 from batsched_py.analysis.metrics import measure
 from batsched_py.analysis.outcome import Outcome
 from batsched_py.analysis.schedule import read_schedule
-from tests.reference_schedulers import RefJob, jobs_csv
+from batsched_py.testing import JobSpec
+from tests.reference_schedulers import jobs_csv
 
 MINUTE = 60
 
@@ -18,7 +19,7 @@ MINUTE = 60
 def schedule_of(tmp_path: Path, jobs: list[tuple[int, int]], notes: list[str]) -> pd.DataFrame:
     """Jobs, by submission and run time, that start at once on hosts of their own; notes as they end."""
     path = tmp_path / "jobs.csv"
-    ref = [RefJob(str(n), submit, 1, run, 10**6) for n, (submit, run) in enumerate(jobs, 1)]
+    ref = [JobSpec(str(n), submit, 1, run, 10**6) for n, (submit, run) in enumerate(jobs, 1)]
     path.write_text(jobs_csv(ref, {job.id: job.submission for job in ref}, hosts=8))
     return read_schedule(path).assign(metadata=notes)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import Cluster
 from batsched_py.schedulers.orders import HALF_LIFE, OrderName, order
-from tests.workbench import Workbench
+from batsched_py.testing import Workbench
 
 NOW = 1000.0
 

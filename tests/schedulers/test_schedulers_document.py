@@ -11,8 +11,7 @@ import pytest
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.orders import OrderName
 from batsched_py.schedulers.selection import SelectionName
-from tests.reference_schedulers import RefJob
-from tests.scheduling import starts
+from batsched_py.testing import JobSpec, starts
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "schedulers.md").read_text()
 
@@ -28,10 +27,10 @@ def patient(tmp_path: Path) -> Scheduler:
 
 def test_its_policy_does_what_it_says(patient: Scheduler) -> None:
     jobs = [
-        RefJob("a", 0, 3, 100, 100),
-        RefJob("head", 1, 4, 5, 5),
-        RefJob("overtakes", 2, 1, 10, 10),
-        RefJob("waits", 7, 1, 10, 10),
+        JobSpec("a", 0, 3, 100, 100),
+        JobSpec("head", 1, 4, 5, 5),
+        JobSpec("overtakes", 2, 1, 10, 10),
+        JobSpec("waits", 7, 1, 10, 10),
     ]
     assert starts(patient, jobs, 4) == {"a": 0, "overtakes": 2, "head": 100, "waits": 105}
 

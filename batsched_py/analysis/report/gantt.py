@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.analysis.plots.gantt import rectangles
+from batsched_py.analysis.plots.kinds.gantt import rectangles
 from batsched_py.analysis.plots.raster import paint
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.report.series import end_of

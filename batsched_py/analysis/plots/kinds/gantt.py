@@ -7,22 +7,24 @@ by the share of each pixel that they cover, so that dense parts stay true: a pal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 import numpy as np
 import pandas as pd
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
+from batsched_py.analysis.plots.kind import TELLS_USERS, RunsKind
 from batsched_py.analysis.plots.raster import paint
 from batsched_py.analysis.plots.runs import Run
-from batsched_py.analysis.schedule import host_sets, started
+from batsched_py.analysis.schedule import started
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-ColourBy = Literal["job", "user"]
+    from batsched_py.analysis.plots.sheet import Sheet
 
 #: The most rectangles that are drawn one by one.
 OUTLINED: Final = 3000
@@ -47,7 +49,7 @@ def rectangles(schedule: pd.DataFrame) -> pd.DataFrame:
     the last two are such that host *h* lies between *h* and *h* + 1.
     """
     executed = started(schedule)
-    runs = [hosts.runs() for hosts in host_sets(executed)]
+    runs = [hosts.runs() for hosts in executed["hosts"]]
     row = np.repeat(np.arange(len(executed)), [len(intervals) for intervals in runs])
     bounds = np.array([bound for intervals in runs for bound in intervals], dtype=np.float64).reshape(-1, 2)
     return pd.DataFrame(
@@ -68,26 +70,40 @@ def busiest_users(run: Run) -> list[str]:
     return work.sort_values(ascending=False, kind="stable").index[:COLOURED_USERS].to_list()
 
 
-def draw(figure: Figure, runs: Sequence[Run], colour_by: ColourBy = "job") -> None:
-    """A chart of each run above the utilization of its hosts, all on the same scale of time."""
-    end = max(run.end for run in runs)
-    unit, name = style.time_unit(end)
-    users = busiest_users(runs[0]) if colour_by == "user" else []
-    figure.set_size_inches(style.WIDTH, 0.6 + 3.0 * len(runs))
-    axes = figure.subplots(2 * len(runs), 1, sharex=True, height_ratios=[4, 1] * len(runs))
-    for run, chart, strip in zip(runs, axes[::2], axes[1::2], strict=True):
-        chart.set_title(run.label)
-        _draw_jobs(chart, run, users, end, unit)
-        _draw_utilization(strip, run, end, unit)
-    axes[-1].set_xlabel(f"time ({name})")
-    axes[-1].set_xlim(0, end / unit)
-    if users:
-        _draw_legend(figure, users)
+@dataclass(frozen=True)
+class Gantt(RunsKind):
+    """A Gantt chart of each run, above the utilization of its hosts, all on the same scale of time.
+
+    Some thousand jobs are drawn one by one. Where there are more, each pixel has the mean colour of the jobs
+    in it; the paler it is, the longer its hosts were idle.
+    """
+
+    name = "gantt"
+    use_of_log: ClassVar[str] = TELLS_USERS
+
+    colour: Annotated[Literal["job", "user"], Meta(description="What a colour stands for.")] = "job"
+
+    def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
+        """Draw it."""
+        end = max(run.end for run in runs)
+        unit, name = style.time_unit(end)
+        users = busiest_users(runs[0]) if self.colour == "user" else []
+        palette = sheet.colours(len(users) if users else 6)
+        sheet.resize(0.6 + 3.0 * len(runs))
+        axes = sheet.subplots(2 * len(runs), 1, sharex=True, height_ratios=[4, 1] * len(runs))
+        for run, chart, strip in zip(runs, axes[::2], axes[1::2], strict=True):
+            chart.set_title(run.label)
+            _draw_jobs(chart, run, _colours(run.jobs, users, palette), end, unit)
+            _draw_utilization(strip, run, end, unit)
+        axes[-1].set_xlabel(f"time ({name})")
+        axes[-1].set_xlim(0, end / unit)
+        if users:
+            _draw_legend(sheet, users, palette)
 
 
-def _draw_jobs(chart: Axes, run: Run, users: Sequence[str], end: float, unit: float) -> None:
+def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, unit: float) -> None:
     areas = rectangles(run.jobs)
-    colours = _colours(run.jobs, users)[run.jobs.index.get_indexer(areas["job"])]
+    colours = of_jobs[run.jobs.index.get_indexer(areas["job"])]
     chart.grid(False)
     chart.set_ylim(0, run.hosts)
     chart.set_ylabel("host")
@@ -132,14 +148,14 @@ def _draw_names(chart: Axes, areas: pd.DataFrame, run: Run, end: float, unit: fl
             chart.annotate(name, middle, ha="center", va="center_baseline", fontsize=6)
 
 
-def _colours(jobs: pd.DataFrame, users: Sequence[str]) -> NDArray[np.float64]:
+def _colours(jobs: pd.DataFrame, users: Sequence[str], palette: Sequence[str]) -> NDArray[np.float64]:
     """Red, green and blue for each row of a schedule: by its user, or else different from those beside it."""
     from matplotlib.colors import to_rgb
 
     if users:
-        table = np.array([to_rgb(colour) for colour in (*style.colours(len(users)), style.LIGHT_GREY)])
+        table = np.array([to_rgb(colour) for colour in (*palette, style.LIGHT_GREY)])
         return table[pd.Index(users).get_indexer(jobs["user"])]
-    table = 0.45 + 0.55 * np.array([to_rgb(colour) for colour in style.PALETTE[:6]])
+    table = 0.45 + 0.55 * np.array([to_rgb(colour) for colour in palette])
     turn = np.empty(len(jobs), dtype=np.int64)
     turn[np.argsort(jobs["starting_time"].to_numpy(), kind="stable")] = np.arange(len(jobs))
     return table[turn % len(table)]
@@ -154,12 +170,9 @@ def _draw_utilization(strip: Axes, run: Run, end: float, unit: float) -> None:
     strip.set_ylabel("busy (%)")
 
 
-def _draw_legend(figure: Figure, users: Sequence[str]) -> None:
+def _draw_legend(sheet: Sheet, users: Sequence[str], palette: Sequence[str]) -> None:
     from matplotlib.patches import Patch
 
-    patches = [
-        Patch(color=colour, label=f"user {user}")
-        for user, colour in zip(users, style.colours(len(users)), strict=True)
-    ]
+    patches = [Patch(color=colour, label=f"user {user}") for user, colour in zip(users, palette, strict=True)]
     patches.append(Patch(color=style.LIGHT_GREY, label="others"))
-    figure.legend(handles=patches, loc="outside lower center", ncols=len(patches))
+    sheet.legend(handles=patches, loc="outside lower center", ncols=4 if sheet.look.width == "column" else 8)
