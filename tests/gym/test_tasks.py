@@ -14,9 +14,9 @@ from batsched_py.errors import InputError
 from batsched_py.gym import Backfill, ChoosePolicy, PickJob, QueueObservation, SchedulingEnv
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import SCHEDULERS
+from batsched_py.testing import Workbench
 from batsched_py.workload.model import Workload
 from tests.gym.agents import Trained, play
-from tests.workbench import Workbench
 
 
 def job(number: int, size: int, walltime: float, submission: float = 0.0) -> Job:
