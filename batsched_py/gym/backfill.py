@@ -34,22 +34,23 @@ class Backfill(Task):
         queue = cluster.queue
         while queue and cluster.fits(queue.head):
             cluster.start(queue.head)
-        if len(queue) < 2:
+        if len(queue) < 2 or not cluster.nb_free:
             return
         shadow_time, extra = cluster.reservation(queue.head)
-        while cluster.nb_free and (mask := self._offer(cluster, shadow_time, extra)).sum() > 1:
-            action = yield self.show(cluster, mask)
+
+        def harmless(size: Any, estimate: Any) -> Any:
+            return (cluster.now + estimate <= shadow_time) | (size <= extra)
+
+        while next(cluster.fitting(harmless), None) is not None:
+            waiting = queue.first(self.slots)
+            size, mask = waiting.size, np.zeros(self.nb_actions, np.int8)
+            mask[: len(waiting)] = harmless(size, waiting.estimate) & (size <= cluster.nb_free)
+            if not np.count_nonzero(mask):
+                return  # whoever could be backfilled is too far behind to be seen
+            mask[-1] = 1
+            action = yield self.show(cluster, waiting, mask)
             if not (0 <= action < self.slots and mask[action]):
                 return
             started = cluster.start(waiting_at(cluster, action))
             if started.expected_end > shadow_time:
                 extra -= started.nb_hosts
-
-    def _offer(self, cluster: Cluster, shadow_time: float, extra: int) -> Any:
-        waiting = cluster.queue.first(self.slots)
-        size = waiting.size
-        harmless = (cluster.now + waiting.estimate <= shadow_time) | (size <= extra)
-        mask = np.zeros(self.nb_actions, np.int8)
-        mask[: len(waiting)] = harmless & (size <= cluster.nb_free)
-        mask[-1] = 1
-        return mask

@@ -67,7 +67,8 @@ class ChoosePolicy(Task):
     def turn(self, cluster: Cluster) -> Questions:
         """Ask if a period is over, then ask whom the agent has chosen."""
         if cluster.now >= self._until:
-            action = yield self.show(cluster, np.ones(self.nb_actions, np.int8))
+            waiting = cluster.queue.first(self.slots)
+            action = yield self.show(cluster, waiting, np.ones(self.nb_actions, np.int8))
             self._until = cluster.now + self.period
             if action != self._chosen:
                 self._chosen = action

@@ -93,7 +93,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             observation = self._questions.send(int(action))
         except StopIteration:
             self._questions = None
-            end = self.task.show(self._cluster)
+            end = self.task.show_end(self._cluster)
             return end, self._reward.take(), True, False, _figures(self._batsim.outputs.results)
         return observation, self._reward.take(), False, False, {}
 

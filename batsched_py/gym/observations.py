@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import Space, spaces
 
 from batsched_py.gym.features import JOB, MACHINE, JobFeature, MachineFeature
+from batsched_py.ledger.queue import Waiting
 from batsched_py.schedulers.cluster import Cluster
 
 #: Numpy takes longer to look at a number of Python than to compare five hundred of its own.
@@ -24,8 +25,11 @@ class Observation(ABC):
         """What it shows of the first so many waiting jobs, when the agent has so many actions."""
 
     @abstractmethod
-    def show(self, cluster: Cluster, slots: int, mask: Any) -> Any:
-        """The cluster as it is now; the mask has a 1 for each action that makes sense."""
+    def show(self, cluster: Cluster, waiting: Waiting, slots: int, mask: Any) -> Any:
+        """The cluster as it is now, with the jobs that are seen; they are fewer than slots where few wait.
+
+        The mask has a 1 for each action that makes sense.
+        """
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,8 @@ class QueueObservation(Observation):
             }
         )
 
-    def show(self, cluster: Cluster, slots: int, mask: Any) -> dict[str, Any]:
+    def show(self, cluster: Cluster, waiting: Waiting, slots: int, mask: Any) -> dict[str, Any]:
         """The rows in the order of submissions."""
-        waiting = cluster.queue.first(slots)
         jobs = np.zeros((slots, len(self.job)), np.float32)
         rows = jobs[: len(waiting)]
         for column, feature in enumerate(self.job):

@@ -57,8 +57,8 @@ class PickJob(Task):
             cluster.start(job)
 
     def _ask(self, cluster: Cluster) -> Generator[Any, int, Job]:
-        seen = min(len(cluster.queue), self.slots)
+        waiting = cluster.queue.first(self.slots)
         mask = np.zeros(self.slots, np.int8)
-        mask[:seen] = 1
-        action = yield self.show(cluster, mask)
-        return waiting_at(cluster, action if 0 <= action < seen else 0)
+        mask[: len(waiting)] = 1
+        action = yield self.show(cluster, waiting, mask)
+        return waiting_at(cluster, action if 0 <= action < len(waiting) else 0)

@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium import Space, spaces
 
 from batsched_py.gym.observations import Observation
+from batsched_py.ledger.queue import Waiting
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.cluster import Cluster
 
@@ -53,11 +54,13 @@ class Task(ABC):
         """What the agent sees."""
         return self.observation.space(self.slots, self.nb_actions)
 
-    def show(self, cluster: Cluster, mask: Any = None) -> Any:
-        """The cluster as the agent sees it; without a mask, there is nothing to be done."""
-        if mask is None:
-            mask = np.zeros(self.nb_actions, np.int8)
-        return self.observation.show(cluster, self.slots, mask)
+    def show(self, cluster: Cluster, waiting: Waiting, mask: Any) -> Any:
+        """The cluster as the agent sees it, with what it can do."""
+        return self.observation.show(cluster, waiting, self.slots, mask)
+
+    def show_end(self, cluster: Cluster) -> Any:
+        """The cluster when all is over, and there is nothing to be done."""
+        return self.show(cluster, cluster.queue.first(self.slots), np.zeros(self.nb_actions, np.int8))
 
 
 def waiting_at(cluster: Cluster, place: int) -> Job:

@@ -30,12 +30,10 @@ def bench(*jobs: Job, now: float = 100.0) -> Workbench:
 
 
 def test_jobs_are_rows_of_features_and_the_rest_is_zero() -> None:
-    cluster = bench(job(1, 4, 3600.0, 40.0), job(2, 8, inf, 100.0)).cluster
-    cluster.start(cluster.queue.head)
     cluster = bench(job(1, 2, 60.0), job(2, 4, 3600.0, 40.0), job(3, 8, inf, 100.0)).cluster
     cluster.start(cluster.queue.head)
     month = np.log1p(28 * 24 * 3600.0)
-    shown = QueueObservation().show(cluster, 3, None)
+    shown = QueueObservation().show(cluster, cluster.queue.first(3), 3, None)
     assert_allclose(
         shown["jobs"],
         [[np.log1p(60.0) / month, np.log1p(3600.0) / month, 0.5, 1], [0, 1, 1, 0], [0, 0, 0, 0]],
@@ -46,7 +44,7 @@ def test_jobs_are_rows_of_features_and_the_rest_is_zero() -> None:
 
 def test_only_the_first_of_a_long_queue_are_seen() -> None:
     cluster = bench(*(job(number, 1 + number % 8, 60.0) for number in range(300))).cluster
-    shown = QueueObservation().show(cluster, 5, None)
+    shown = QueueObservation().show(cluster, cluster.queue.first(5), 5, None)
     assert_allclose(shown["jobs"][:, 2] * 8, [1, 2, 3, 4, 5])
 
 
