@@ -8,7 +8,7 @@ from math import isnan
 
 from msgspec import Struct
 
-from batsched_py.campaign.statistics import Paired
+from batsched_py.analysis.statistics import Paired
 from batsched_py.campaign.store import FinishedRun
 from batsched_py.campaign.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat
 

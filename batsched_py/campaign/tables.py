@@ -7,7 +7,7 @@ from math import floor, isnan, log10
 
 from msgspec import Struct
 
-from batsched_py.campaign.statistics import CONFIDENCE, Estimate
+from batsched_py.analysis.statistics import CONFIDENCE, Estimate
 from batsched_py.campaign.store import Campaign, FinishedRun
 
 #: Of these metrics more is better; of these neither is; of all others less is.
