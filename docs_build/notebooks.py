@@ -58,6 +58,6 @@ def as_page(notebook: Any, name: str) -> tuple[str, dict[str, bytes]]:
 
 
 def _on_one_line(html: str) -> str:
-    """Tables without the styles that notebooks bring, in a block that Markdown leaves alone."""
+    """Tables in the style of the site, in a block that Markdown leaves alone."""
     bare = re.sub(r"<style.*?</style>", "", html, flags=re.DOTALL)
-    return " ".join(bare.split())
+    return " ".join(re.sub(r"<table[^>]*>", "<table>", bare).split())
