@@ -27,6 +27,7 @@ ROOMS_BELOW = {
     "testing": {"analysis", "simulator", "decision", *_DECIDING},
     "api": {"campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
     "watch": {"api", "simulator", "decision", *_DECIDING},
+    "gym": {"api", "experiment", "simulator", "decision", *_DECIDING},
     "cli": {"watch", "api", "campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
 }
 

@@ -67,6 +67,8 @@ class Cluster:
         self.hosts = ledger.hosts
         self.nb_hosts = len(ledger.hosts)
         self.queue = ledger.queue
+        self.order: Order | None = None
+        """The order of the queue, if it is not submission order."""
         self.running = ledger.running
         self._ledger = ledger
         self._said = said
@@ -167,9 +169,11 @@ class Cluster:
 
     # --- what a policy says ----------------------------------------------------------------------
 
-    def order_queue(self, order: Order) -> None:
-        """Keep the queue in this order from now on, instead of in submission order."""
-        self._ledger.queue_book.order_by(self._scoring(order))
+    def order_queue(self, order: Order | None) -> None:
+        """Keep the queue in this order from now on; without one, in submission order."""
+        self.order = order
+        self._ledger.quiet = False
+        self._ledger.queue_book.order_by(None if order is None else self._scoring(order))
 
     def on_end(self, listener: Callable[[RunningJob], None]) -> None:
         """Call the listener with each job that ends, before the policy is asked."""
