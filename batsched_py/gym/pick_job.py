@@ -61,4 +61,4 @@ class PickJob(Task):
         mask = np.zeros(self.slots, np.int8)
         mask[: len(waiting)] = 1
         action = yield self.show(cluster, waiting, mask)
-        return waiting_at(cluster, action if 0 <= action < len(waiting) else 0)
+        return waiting_at(cluster, action if action < len(waiting) else 0)
