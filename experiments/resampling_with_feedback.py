@@ -36,7 +36,7 @@ from batsched_py.analysis.plots.figures import blank
 from batsched_py.analysis.plots.look import PAGE
 from batsched_py.analysis.plots.style import PALETTE
 from batsched_py.analysis.schedule import read_schedule
-from batsched_py.campaign.statistics import Estimate, Paired
+from batsched_py.analysis.statistics import Estimate, Paired
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
 from batsched_py.experiment.sides import sides
 from batsched_py.protocol.jobs import Job

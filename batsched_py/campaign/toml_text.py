@@ -44,7 +44,11 @@ def _line(key: str, value: object) -> str:
 
 
 def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else json.dumps(key)
+    return key if _BARE.fullmatch(key) else _text(key)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _value(value: object) -> str:
@@ -54,7 +58,7 @@ def _value(value: object) -> str:
         case int() | float():
             return repr(value)
         case str():
-            return json.dumps(value)
+            return _text(value)
         case Mapping():
             inside = ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items())
             return f"{{ {inside} }}" if inside else "{}"

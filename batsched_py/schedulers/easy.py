@@ -37,17 +37,27 @@ class EasyBackfilling(Scheduler):
         if queue_order is not None:
             cluster.order_queue(queue_order)
         self._head: Job | None = None
+        self._remarked: tuple[Job, float] | None = None
 
     def schedule(self, cluster: Cluster) -> None:
         """Start from the head while it fits, reserve for the head, then backfill."""
         queue = cluster.queue
         while queue and cluster.fits(head := queue.head):
             cluster.start(head)
+        if cluster.heeded and queue:
+            self._remark_on(cluster, queue.head)
         if len(queue) > 1 and cluster.nb_free:
             # Where nothing but submissions has happened, what would have done harm before does so still.
             only_new = cluster.quiet and head is self._head
             self._head = head
             backfill(cluster, head, self._backfill_order, only_new)
+
+    def _remark_on(self, cluster: Cluster, head: Job) -> None:
+        """Say which reservation the head has, when it has a new one."""
+        shadow_time, extra = cluster.reservation(head)
+        if self._remarked != (head, shadow_time):
+            self._remarked = head, shadow_time
+            cluster.remark(head, f"heads the queue, {extra} hosts are extra when it starts", shadow_time)
 
 
 def backfill(cluster: Cluster, head: Job, order: Order | None = None, only_new: bool = False) -> None:
