@@ -41,7 +41,7 @@ def happening(event: ev.Event) -> str:
         case ev.HostsAvailable(hosts=hosts):
             return f"hosts {hosts} are back"
         case ev.RequestedCall():
-            return "the policy wanted to be called"
+            return "a call that was asked for"
         case _:
             return _words(type(event).__name__)
 
