@@ -20,6 +20,9 @@ from batsched_py.protocol.jobs import HostState
 if TYPE_CHECKING:
     from batsched_py.simulator.engine import Batsim
 
+#: So many objects are made before garbage is searched for; a simulation leaves hardly any that has to be.
+MANY = 50_000
+
 
 @click.command("run")
 @experiment_options
@@ -53,6 +56,7 @@ def command(experiment: Experiment, prefix: str, as_json: bool) -> None:
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
     results = batsim.outputs.results
     gc.freeze()  # what was read lives until the end, no search for garbage need look at it
+    gc.set_threshold(MANY)
     with shown("jobs", lambda: (results.nb_jobs, nb_jobs)):
         simulate(batsim, process)
     overview = Overview.of(experiment, batsim, time.perf_counter() - began)
