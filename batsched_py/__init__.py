@@ -1,9 +1,70 @@
 """A workbench for research on HPC job scheduling, compatible with Batsim.
 
+``import batsched_py as bp`` has the names below, in the words of the command line::
+
+    log = bp.read_log("workloads/sample.swf")
+    result = bp.simulate(log, "easy", hosts=64)
+    result.metrics["mean_waiting_time"]
+
 Both sides of the conversation are plain objects: a simulator says what happened, a decision process
 answers what to do. The rooms of the package are ``protocol``, ``decision``, ``schedulers``, ``users``,
-``simulator``, ``workload``, ``experiment``, ``analysis``, ``campaign`` and ``cli``; dependencies between them
-point one way.
+``simulator``, ``workload``, ``experiment``, ``analysis``, ``campaign``, ``api`` and ``cli``; dependencies
+between them point one way.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from batsched_py.api.log import Log, generate, read_log
+    from batsched_py.api.plan import Campaign, Plan
+    from batsched_py.api.result import Result
+    from batsched_py.api.simulate import simulate
+    from batsched_py.errors import BatschedError
+    from batsched_py.schedulers import Cluster, Scheduler
+    from batsched_py.users import Behaviour, User
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "BatschedError",
+    "Behaviour",
+    "Campaign",
+    "Cluster",
+    "Log",
+    "Plan",
+    "Result",
+    "Scheduler",
+    "User",
+    "__version__",
+    "generate",
+    "read_log",
+    "simulate",
+]
+
+#: Where each public name comes from; it is imported when it is asked for, so that commands start quickly.
+_HOMES = {
+    "BatschedError": "errors",
+    "Behaviour": "users",
+    "Campaign": "api.plan",
+    "Cluster": "schedulers",
+    "Log": "api.log",
+    "Plan": "api.plan",
+    "Result": "api.result",
+    "Scheduler": "schedulers",
+    "User": "users",
+    "generate": "api.log",
+    "read_log": "api.log",
+    "simulate": "api.simulate",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import sysconfig
 import traceback
+from functools import cache
 from pathlib import Path
+from types import CodeType, FunctionType
 
 _OURS = Path(__file__).resolve().parent
 
@@ -11,10 +15,13 @@ _OURS = Path(__file__).resolve().parent
 def culprit(error: BaseException) -> str:
     """The file and line of an error: the last one that is neither ours nor of an installed library.
 
-    What a policy hands over, such as an order with other parameters than it will be called with, fails in our
-    code; what is at fault is the policy. One of our own policies has no such line, then it is the last one.
-    What is called from compiled code with parameters that it does not take has not even begun.
+    What a policy hands over fails in our code; what is at fault is the policy. An order or a condition that
+    has other parameters than it is called with never gets to a line of its own: it is named itself. One of
+    our own policies has no such line, then it is the last one; what compiled code could not even call has
+    none at all.
     """
+    if (function := _called_wrongly(error)) is not None:
+        return f"{function.co_filename}:{function.co_firstlineno}"
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return "before its first line"
@@ -23,8 +30,29 @@ def culprit(error: BaseException) -> str:
     return f"{where.filename}:{where.lineno}"
 
 
-def _is_ours_or_installed(file: str) -> bool:
+@cache
+def is_installed(file: str) -> bool:
+    """Whether a file is of an installed library or of Python itself, and none of what we or a user wrote."""
     path = Path(file)
-    if "site-packages" in path.parts or file.startswith("<"):
-        return True
-    return path.resolve().is_relative_to(_OURS)
+    if file.startswith("<") or "site-packages" in path.parts:
+        return not path.resolve().is_relative_to(_OURS)
+    return path.is_relative_to(sysconfig.get_path("stdlib"))
+
+
+def _is_ours_or_installed(file: str) -> bool:
+    return is_installed(file) or Path(file).resolve().is_relative_to(_OURS)
+
+
+def _called_wrongly(error: BaseException) -> CodeType | None:
+    """The function that others wrote and that cannot be called with the arguments it was given."""
+    last = error.__traceback__
+    told = re.match(r"([\w.<>]+)\(\) (?:takes|missing|got) ", str(error))
+    if not isinstance(error, TypeError) or last is None or told is None:
+        return None
+    while last.tb_next is not None:
+        last = last.tb_next
+    for value in last.tb_frame.f_locals.values():
+        if isinstance(value, FunctionType) and value.__qualname__ == told[1]:
+            code = value.__code__
+            return None if _is_ours_or_installed(code.co_filename) else code
+    return None

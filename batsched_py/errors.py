@@ -35,3 +35,7 @@ class PeerFailed(BatschedError):
 
 class PeerVanished(BatschedError):
     """The other side of the conversation stopped answering."""
+
+
+class RunsFailed(BatschedError):
+    """Some runs of a campaign failed; the others are done."""

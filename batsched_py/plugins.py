@@ -37,7 +37,7 @@ class Registry(Generic[Plugin]):
 
     def __init__(self, kind: str, base: type[Plugin], package: str, group: str) -> None:
         self.kind = kind
-        self._base = base
+        self.base = base
         self._package = package
         self._group = group
 
@@ -57,9 +57,16 @@ class Registry(Generic[Plugin]):
             )
         return found
 
+    def knows(self, cls: type[Plugin]) -> bool:
+        """Whether a class is found by its name."""
+        return cls in self._shipped().values()
+
     def create(self, name: str, options: Mapping[str, str]) -> Plugin:
         """An instance of the class called ``name``, its options converted to their declared types."""
-        cls = self.find(name)
+        return self.make(self.find(name), name, options)
+
+    def make(self, cls: type[Plugin], name: str, options: Mapping[str, object]) -> Plugin:
+        """An instance of a class, under whatever name it is known."""
         fields = _options(cls)
         for key in options:
             if key not in fields:
@@ -77,6 +84,10 @@ class Registry(Generic[Plugin]):
     def options(self, name: str) -> list[str]:
         """The names of the options that the class called ``name`` has."""
         return _options(self.find(name))
+
+    def layers(self, name: str) -> list[str]:
+        """The names of all classes that take part when this one is named."""
+        return [name]
 
     def _in_its_module(self, name: str) -> type[Plugin] | None:
         """The class of this name in the module of this name, if there are such."""
@@ -107,7 +118,7 @@ class Registry(Generic[Plugin]):
             str(getattr(cls, "name", cls.__name__.lower())): cls
             for cls in vars(module).values()
             if inspect.isclass(cls)
-            and issubclass(cls, self._base)
+            and issubclass(cls, self.base)
             and not inspect.isabstract(cls)
             and cls.__module__ == module.__name__
         }
@@ -115,14 +126,14 @@ class Registry(Generic[Plugin]):
     def _from_file(self, name: str) -> type[Plugin]:
         file, _, class_name = name.rpartition(":")
         path = Path(file)
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise InputError(f"{self.kind} {name!r}: there is no file {file}")
         try:
             module = _execute(path)
         except (Exception, SystemExit) as error:
             raise InputError(f"{self.kind} {name!r}: {file} cannot be loaded: {error!r}") from error
         cls = getattr(module, class_name, None)
-        if not (inspect.isclass(cls) and issubclass(cls, self._base)):
+        if not (inspect.isclass(cls) and issubclass(cls, self.base)):
             defined = ", ".join(cls.__name__ for cls in self._defined_in(module).values()) or "none"
             raise InputError(
                 f"{self.kind} {name!r}: {file} defines no {self.kind} {class_name!r} (it defines {defined})"

@@ -1,6 +1,6 @@
 """The findings of "Resampling with Feedback", looked for on a log by one command.
 
-    python experiments/resampling_with_feedback.py LOG.swf.gz --seeds 30 --weeks 12 -o figures.jsonl
+    python experiments/resampling_with_feedback.py LOG.swf.gz --seeds 30 -o figures.jsonl --plot findings.svg
 
 D. Feitelson, "Resampling with Feedback: A New Paradigm of Using Workload Data for Performance Evaluation",
 JSSPP 2021, shows what can be seen when populations are made of the users of a log and these react. For each
@@ -14,26 +14,42 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator
-from math import sqrt
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 import numpy as np
 import pandas as pd
 from msgspec import Struct
+from msgspec.structs import replace
+from rich.console import Console
+from rich.progress import track
 
 from batsched_py.analysis.metrics import DAY, measure
 from batsched_py.analysis.outcome import Outcome
-from batsched_py.analysis.schedule import read_schedule, started
-from batsched_py.campaign.statistics import Estimate, t_distribution
+from batsched_py.analysis.plots.figures import blank
+from batsched_py.analysis.plots.look import PAGE
+from batsched_py.analysis.plots.style import PALETTE
+from batsched_py.analysis.schedule import read_schedule
+from batsched_py.analysis.statistics import Estimate, Paired
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
 from batsched_py.experiment.sides import sides
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Homogeneous
 from batsched_py.simulation import simulate
 from batsched_py.workload.model import Workload
-from batsched_py.workload.swf import read_swf, swf_to_workload
+from batsched_py.workload.swf import LOG_SPEED, read_swf, swf_to_workload
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HOUR, WEEK = 3600.0, 7 * DAY
 
 #: Behaviour of the users and options of the population, by the name of the setting.
 SETTINGS: dict[str, tuple[str, dict[str, str]]] = {
@@ -43,17 +59,24 @@ SETTINGS: dict[str, tuple[str, dict[str, str]]] = {
     "no cycle": ("resample(patience(fluid))", {"cycles": "false"}),
 }
 
-#: Which schedulers are simulated in which setting.
-RUNS = {
-    "open": ("easy", "fcfs"),
-    "feedback": ("easy", "fcfs"),
-    "cycle": ("easy", "user-aware"),
-    "no cycle": ("easy", "user-aware"),
+#: Schedulers by name; the more weight on responsiveness, the higher is alpha. EASY is alpha = 0.
+SCHEDULERS = {
+    "fcfs": Choice("fcfs"),
+    "easy": Choice("easy"),
+    "user-aware": Choice("user-aware"),
+    "user-aware, alpha=1": Choice("user-aware", {"alpha": "1"}),
 }
 
-#: A user who thinks for longer than this, in seconds, has ended the session.
-SESSION_BREAK = 20 * 60.0
-WEEK = 7 * DAY
+#: Which schedulers are simulated in which setting, and with how many times the users of the log.
+RUNS = {
+    "open": (("easy", "fcfs"), (1.0,)),
+    "feedback": (("easy", "fcfs"), (1.0,)),
+    "cycle": (("easy", "user-aware", "user-aware, alpha=1"), (1.0, 1.5, 2.0)),
+    "no cycle": (("easy", "user-aware", "user-aware, alpha=1"), (1.0, 1.5, 2.0)),
+}
+
+#: Jobs that run for longer than so many seconds are of the next class: short, medium, long.
+CLASSES = (60.0, 600.0)
 
 
 class Figures(Struct, frozen=True):
@@ -74,28 +97,58 @@ class Figures(Struct, frozen=True):
     """While users submitted."""
     jobs_per_session: float
     sessions_per_day: float
+    session_length: float
+    response: list[float]
+    """The mean response time of short, medium and long jobs."""
+    queue_by_hour: list[float]
+    """The mean number of waiting jobs in each hour of the day, while users submitted."""
+
+
+class Task(Struct, frozen=True):
+    """One simulation, and perhaps another one of what was submitted in it."""
+
+    setting: str
+    scheduler: str
+    seed: int
+    load: float
+
+    @property
+    def crossing(self) -> str | None:
+        """The scheduler under which the recorded submissions are replayed."""
+        return {"easy": "fcfs", "fcfs": "easy"}[self.scheduler] if self.setting == "feedback" else None
 
 
 @click.command()
 @click.argument("log_file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--seeds", default=30, show_default=True)
-@click.option("--weeks", default=12, show_default=True)
-@click.option("--load", default=1.0, show_default=True)
+@click.option("--weeks", default=8, show_default=True)
+@click.option("--processes", default=1, show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), default="figures.jsonl", show_default=True)
-def main(log_file: str, seeds: int, weeks: int, load: float, output: Path) -> None:
+@click.option("--plot", type=click.Path(), help="Draw what is to be seen into this file, .svg or .png.")
+def main(log_file: str, seeds: int, weeks: int, processes: int, output: Path, plot: str | None) -> None:
     """Simulate what is not in the output yet, then print the findings."""
-    logging.getLogger("batsched_py").setLevel(logging.ERROR)
-    workload = swf_to_workload(read_swf(log_file))
-    name = Path(log_file).name.split("-")[0]
-    known = list(_read(output))
-    done = {(f.log, f.weeks, f.load, f.seed, f.setting, f.scheduler) for f in known}
-    with output.open("ab") as file:
-        for figures in _simulate_all(name, workload, seeds, weeks, load, done):
-            known.append(figures)
-            file.write(msgspec.json.encode(figures) + b"\n")
+    name = _name(log_file)
+    known = [f for f in _read(output) if (f.log, f.weeks) == (name, weeks)]
+    done = {Task(f.setting, f.scheduler, f.seed, f.load) for f in known}
+    tasks = [Task("log", "easy", 0, 1.0), *_tasks(seeds)]
+    todo = [task for task in tasks if task not in done]
+    with output.open("ab") as file, ProcessPoolExecutor(processes) as pool:
+        running = [pool.submit(_figures_of, log_file, task, weeks) for task in todo]
+        for future in track(as_completed(running), total=len(running), console=Console(stderr=True)):
+            known.extend(future.result())
+            file.writelines(msgspec.json.encode(figures) + b"\n" for figures in future.result())
             file.flush()
-    mine = [f for f in known if (f.log, f.weeks, f.load) == (name, weeks, load)]
-    click.echo("\n".join(findings(mine)))
+    known = [f for f in known if f.seed <= seeds]
+    click.echo("\n".join(findings(known)))
+    if plot:
+        sheet = blank(PAGE)
+        with sheet.styled():
+            draw(sheet, known)
+        sheet.save(plot)
+
+
+def _name(log_file: str) -> str:
+    return Path(log_file).name.split("-")[0]
 
 
 def _read(path: Path) -> Iterator[Figures]:
@@ -104,39 +157,43 @@ def _read(path: Path) -> Iterator[Figures]:
             yield msgspec.json.decode(line, type=Figures)
 
 
-def _simulate_all(
-    name: str, workload: Workload, seeds: int, weeks: int, load: float, done: set[tuple[object, ...]]
-) -> Iterator[Figures]:
-    if (name, weeks, load, 0, "log", "easy") not in done:
-        yield _figures(_replay(workload, "easy"), name, workload, (weeks, 0, "log", "easy", load), weeks=None)
+def _tasks(seeds: int) -> Iterator[Task]:
     for seed in range(1, seeds + 1):
-        for setting, schedulers in RUNS.items():
-            for scheduler in schedulers:
-                other = {"easy": "fcfs", "fcfs": "easy"}.get(scheduler)
-                crossed = f"recorded from {scheduler}"
-                wanted = (name, weeks, load, seed, setting, scheduler) not in done
-                crossing = (
-                    setting == "feedback"
-                    and other is not None
-                    and (name, weeks, load, seed, crossed, other) not in done
-                )
-                if not (wanted or crossing):
-                    continue
-                behaviour, options = SETTINGS[setting]
-                options = options | {"seed": str(seed), "weeks": str(weeks), "load": str(load)}
-                schedule = _simulate(workload, scheduler, Choice(behaviour, options))
-                if wanted:
-                    yield _figures(schedule, name, workload, (weeks, seed, setting, scheduler, load), weeks)
-                if crossing and other is not None:
-                    again = _replay(_recorded(schedule, workload), other)
-                    yield _figures(again, name, workload, (weeks, seed, crossed, other, load), weeks)
+        for setting, (schedulers, loads) in RUNS.items():
+            for load in loads:
+                for scheduler in schedulers:
+                    yield Task(setting, scheduler, seed, load)
 
 
-def _simulate(workload: Workload, scheduler: str, users: Choice | None) -> pd.DataFrame:
-    hosts = workload.nb_hosts
+@cache
+def _workload(log_file: str) -> Workload:
+    """The log, read once in each process, with jobs that are made once and not each time."""
+    logging.getLogger("batsched_py").setLevel(logging.ERROR)
+    workload = swf_to_workload(read_swf(log_file))
+    return replace(workload, jobs=list(workload.jobs))
+
+
+def _figures_of(log_file: str, task: Task, weeks: int) -> list[Figures]:
+    """What comes out of a simulation, and of its recording under the other scheduler."""
+    workload, name = _workload(log_file), _name(log_file)
+    if task.setting == "log":
+        span = max(job.submission_time for job in workload.jobs)
+        return [_figures(_replay(workload, "easy"), name, workload, task, weeks, span)]
+    behaviour, options = SETTINGS[task.setting]
+    options = options | {"seed": str(task.seed), "weeks": str(weeks), "load": str(task.load)}
+    schedule = _simulate(workload, SCHEDULERS[task.scheduler], Choice(behaviour, options))
+    figures = [_figures(schedule, name, workload, task, weeks, weeks * WEEK)]
+    if task.crossing is not None:
+        again = _replay(_recorded(schedule, workload), task.crossing)
+        crossed = replace(task, setting=f"recorded from {task.scheduler}", scheduler=task.crossing)
+        figures.append(_figures(again, name, workload, crossed, weeks, weeks * WEEK))
+    return figures
+
+
+def _simulate(workload: Workload, scheduler: Choice, users: Choice) -> pd.DataFrame:
     experiment = Experiment(
-        scenario=Scenario(machine=Machine(hosts=hosts)),
-        actors=Actors(scheduler=Choice(scheduler), users=users),
+        scenario=Scenario(machine=Machine(hosts=workload.nb_hosts)),
+        actors=Actors(scheduler=scheduler, users=users),
     )
     with tempfile.TemporaryDirectory() as folder:
         simulate(*sides(experiment, [workload], f"{folder}/out"))
@@ -145,15 +202,11 @@ def _simulate(workload: Workload, scheduler: str, users: Choice | None) -> pd.Da
 
 def _replay(workload: Workload, scheduler: str) -> pd.DataFrame:
     """A simulation of jobs that are submitted at their times, whoever notes who they were of."""
-    return _simulate(workload, scheduler, Choice("rigid"))
+    return _simulate(workload, SCHEDULERS[scheduler], Choice("rigid"))
 
 
 def _recorded(schedule: pd.DataFrame, workload: Workload) -> Workload:
     """The jobs of a simulation as a log would have recorded them."""
-    from batsched_py.protocol.jobs import Job
-    from batsched_py.protocol.profiles import Homogeneous
-    from batsched_py.workload.swf import LOG_SPEED
-
     jobs, profiles = [], {}
     users = schedule["metadata"].str.extract(r"user=(\S+)", expand=False)
     for number, submit, size, walltime, run_time, user in zip(
@@ -172,106 +225,183 @@ def _recorded(schedule: pd.DataFrame, workload: Workload) -> Workload:
 
 
 def _figures(
-    schedule: pd.DataFrame,
-    name: str,
-    workload: Workload,
-    about: tuple[int, int, str, str, float],
-    weeks: int | None,
+    schedule: pd.DataFrame, name: str, workload: Workload, task: Task, weeks: int, end: float
 ) -> Figures:
-    assert workload.nb_hosts is not None
-    end = float(schedule["submission_time"].max()) if weeks is None else weeks * WEEK
+    """What is measured of a schedule; users submitted until ``end``."""
     days = end / DAY
-    metrics = measure(Outcome(schedule, workload.nb_hosts))
-    executed = started(schedule)
+    outcome = Outcome(schedule, workload.nb_hosts)
+    metrics = measure(outcome)
+    executed = outcome.executed
     overlap = executed["finish_time"].clip(upper=end) - executed["starting_time"].clip(upper=end)
     busy = float((overlap * executed["requested_number_of_resources"]).sum())
-    sessions = _sessions(executed)
+    classes = np.searchsorted(CLASSES, executed["execution_time"])
+    response = executed["turnaround_time"].groupby(classes).mean()
     return Figures(
         name,
-        *about,
-        len(schedule) / days,
-        int((executed["finish_time"] <= end).sum()) / days,
-        metrics["mean_waiting_time"],
-        metrics["mean_bounded_slowdown"],
-        busy / (workload.nb_hosts * end),
-        len(executed) / sessions,
-        sessions / days,
+        weeks,
+        task.seed,
+        task.setting,
+        task.scheduler,
+        task.load,
+        submitted_per_day=len(schedule) / days,
+        done_per_day=int((executed["finish_time"] <= end).sum()) / days,
+        mean_wait=metrics["mean_waiting_time"],
+        mean_bounded_slowdown=metrics["mean_bounded_slowdown"],
+        utilization=busy / (outcome.machine_size * end),
+        jobs_per_session=metrics["jobs_per_session"],
+        sessions_per_day=metrics["nb_sessions"] / days,
+        session_length=metrics["mean_session_length"],
+        response=[float(response.get(number, np.nan)) for number in range(len(CLASSES) + 1)],
+        queue_by_hour=_queue_by_hour(executed, end),
     )
 
 
-def _sessions(executed: pd.DataFrame) -> int:
-    """How many sessions users had: a job opens one that comes 20 minutes after the end of all before it."""
-    users = executed["metadata"].str.extract(r"user=(\S+)", expand=False)
-    count = 0
-    for _, jobs in executed.groupby(users, sort=True):
-        jobs = jobs.sort_values("submission_time", kind="stable")
-        ends = np.maximum.accumulate(jobs["finish_time"].to_numpy())
-        thought = jobs["submission_time"].to_numpy()[1:] - ends[:-1]
-        count += 1 + int((thought > SESSION_BREAK).sum())
-    return count
+def _queue_by_hour(executed: pd.DataFrame, end: float) -> list[float]:
+    """How many jobs wait on average in each hour of the day: job-seconds of waiting by seconds."""
+    edges = np.arange(0, end + 1, HOUR)
+    waited = np.zeros(len(edges))
+    for times, sign in ((executed["submission_time"], 1), (executed["starting_time"], -1)):
+        since = np.sort(times.to_numpy())
+        sums = np.concatenate([[0.0], np.cumsum(since)])
+        nb_before = np.searchsorted(since, edges)
+        waited += sign * (nb_before * edges - sums[nb_before])
+    by_hour = np.diff(waited)[: int(end // DAY) * 24].reshape(-1, 24)
+    return [float(mean) for mean in by_hour.mean(axis=0) / HOUR]
 
 
 # --- findings ------------------------------------------------------------------------------------
 
+#: What is compared: a title, two times setting and scheduler, and which figures.
+_THROUGHPUT = ("submitted_per_day", "done_per_day", "utilization", "mean_wait")
+_SESSIONS = ("submitted_per_day", "jobs_per_session", "sessions_per_day", "session_length", "mean_wait")
+_WAIT = ("mean_wait", "mean_bounded_slowdown", "utilization")
+COMPARISONS = (
+    ("without feedback, EASY and FCFS", ("open", "easy"), ("open", "fcfs"), _THROUGHPUT),
+    ("with feedback, EASY and FCFS", ("feedback", "easy"), ("feedback", "fcfs"), _THROUGHPUT),
+    *(
+        (f"{setting}, {scheduler} and EASY", (setting, scheduler), (setting, "easy"), _SESSIONS)
+        for setting in ("cycle", "no cycle")
+        for scheduler in ("user-aware", "user-aware, alpha=1")
+    ),
+    ("EASY's workload, under FCFS and EASY", ("recorded from easy", "fcfs"), ("feedback", "easy"), _WAIT),
+    ("FCFS's workload, under EASY and FCFS", ("recorded from fcfs", "easy"), ("feedback", "fcfs"), _WAIT),
+    ("under EASY, FCFS's workload and its own", ("recorded from fcfs", "easy"), ("feedback", "easy"), _WAIT),
+)
+
 
 def findings(figures: list[Figures]) -> Iterator[str]:
     """What is to be seen, in Markdown."""
-    value = {(f.setting, f.scheduler, f.seed): f for f in figures}
-    seeds = sorted({f.seed for f in figures if f.seed})
-    yield f"{figures[0].log}: {figures[0].weeks} weeks, load {figures[0].load:g}, up to {len(seeds)} seeds."
+    yield f"{figures[0].log}: {figures[0].weeks} weeks."
     yield ""
-    yield "| comparison | figure | first | second | difference, 95% | confidence that it is not 0 | seeds |"
-    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
-    for title, (one, two), names in (
-        ("without feedback, EASY and FCFS", (("open", "easy"), ("open", "fcfs")), _THROUGHPUT),
-        ("with feedback, EASY and FCFS", (("feedback", "easy"), ("feedback", "fcfs")), _THROUGHPUT),
-        ("cycle, user-aware and EASY", (("cycle", "user-aware"), ("cycle", "easy")), _SESSIONS),
-        ("no cycle, user-aware and EASY", (("no cycle", "user-aware"), ("no cycle", "easy")), _SESSIONS),
-        (
-            "EASY's workload, under FCFS and EASY",
-            (("recorded from easy", "fcfs"), ("feedback", "easy")),
-            _WAIT,
-        ),
-        (
-            "FCFS's workload, under EASY and FCFS",
-            (("recorded from fcfs", "easy"), ("feedback", "fcfs")),
-            _WAIT,
-        ),
-        (
-            "under EASY, FCFS's workload and its own",
-            (("recorded from fcfs", "easy"), ("feedback", "easy")),
-            _WAIT,
-        ),
-    ):
-        both = [seed for seed in seeds if (*one, seed) in value and (*two, seed) in value]
-        for name in names if len(both) > 1 else ():
-            pairs = [(getattr(value[*one, s], name), getattr(value[*two, s], name)) for s in both]
-            yield _row(title, name, pairs)
-    waits = [f.mean_wait for f in figures if (f.setting, f.scheduler) == ("feedback", "easy")]
-    own = [f.mean_wait for f in figures if f.setting == "log"]
-    if waits and own:
-        below = sum(wait < own[0] for wait in waits)
+    yield "| comparison | users | figure | first | second | difference, 95% | confidence in sign | seeds |"
+    yield "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |"
+    for title, one, two, names in COMPARISONS:
+        for load in sorted({f.load for f in figures}):
+            first, second = _by_seed(figures, *one, load), _by_seed(figures, *two, load)
+            both = [(first[seed], second[seed]) for seed in sorted(first.keys() & second.keys())]
+            for name in names if len(both) > 1 else ():
+                pairs = [(getattr(a, name), getattr(b, name)) for a, b in both]
+                yield _row(title, load, name, *zip(*pairs, strict=True))
+    waits = [f.mean_wait / HOUR for f in figures if (f.setting, f.scheduler) == ("feedback", "easy")]
+    for own in (f.mean_wait / HOUR for f in figures if f.setting == "log"):
         yield ""
         yield (
-            f"Mean wait of the log itself under EASY: {own[0] / 3600:.2f} h; of resampled populations with "
-            f"feedback: {min(waits) / 3600:.2f} to {max(waits) / 3600:.2f} h, {below} of {len(waits)} below."
+            f"Mean wait of the log itself under EASY: {own:.2f} h; of resampled populations with "
+            f"feedback: {min(waits):.2f} to {max(waits):.2f} h, {sum(wait < own for wait in waits)} of "
+            f"{len(waits)} below."
         )
 
 
-_THROUGHPUT = ("submitted_per_day", "done_per_day", "utilization", "mean_wait")
-_SESSIONS = ("submitted_per_day", "jobs_per_session", "sessions_per_day", "mean_wait")
-_WAIT = ("mean_wait", "mean_bounded_slowdown", "utilization")
+def _by_seed(figures: list[Figures], setting: str, scheduler: str, load: float) -> dict[int, Figures]:
+    wanted = (setting, scheduler, load)
+    return {f.seed: f for f in figures if (f.setting, f.scheduler, f.load) == wanted}
 
 
-def _row(title: str, name: str, pairs: list[tuple[float, float]]) -> str:
-    differences = [one - two for one, two in pairs]
-    estimate = Estimate.of(differences)
-    spread = stdev(differences)
-    t = abs(estimate.mean) / (spread / sqrt(len(pairs))) if spread else 0.0
-    confidence = 2 * t_distribution(t, len(pairs) - 1) - 1
-    first, second = (fmean(column) for column in zip(*pairs, strict=True))
-    interval = f"{estimate.mean:+.4g} ± {estimate.half_width or 0:.2g}"
-    return f"| {title} | {name} | {first:.4g} | {second:.4g} | {interval} | {confidence:.1%} | {len(pairs)} |"
+def _row(title: str, load: float, name: str, first: Sequence[float], second: Sequence[float]) -> str:
+    paired = Paired.of(first, second)
+    interval = f"{paired.difference.mean:+.4g} ± {paired.difference.half_width or 0:.2g}"
+    return (
+        f"| {title} | x {load:g} | {name} | {fmean(first):.4g} | {fmean(second):.4g} | {interval} "
+        f"| {paired.confidence:.1%} | {paired.nb_pairs} |"
+    )
+
+
+# --- figures -------------------------------------------------------------------------------------
+
+
+def draw(figure: Figure, figures: list[Figures]) -> None:
+    """Figures 17, 15, 20, 19 and 21 of the paper, from these simulations."""
+    figure.set_size_inches(PAGE.inches, 9.6)
+    axes = figure.subplots(4, 2)
+    _histograms(axes[0, 0], figures, "open", "submitted_per_day", "jobs submitted a day, no feedback")
+    _histograms(axes[0, 1], figures, "feedback", "submitted_per_day", "jobs submitted a day, feedback")
+    _histograms(axes[1, 0], figures, "feedback", "mean_wait", "mean wait [s], feedback", only="easy")
+    _classes(axes[1, 1], figures)
+    for column, setting in enumerate(("cycle", "no cycle")):
+        _against_load(axes[2, column], figures, setting, "submitted_per_day")
+        _queues(axes[3, column], figures, setting)
+
+
+def _histograms(
+    axes: Axes, figures: list[Figures], setting: str, name: str, label: str, only: str | None = None
+) -> None:
+    """How often which value came out, over the seeds; the log itself as a line."""
+    values = {
+        scheduler: [
+            getattr(f, name) for f in figures if (f.setting, f.scheduler, f.load) == (setting, scheduler, 1)
+        ]
+        for scheduler in ("easy", "fcfs")
+        if only in (None, scheduler)
+    }
+    bins = np.histogram_bin_edges(np.concatenate(list(values.values())), bins=12)
+    for (scheduler, each), colour in zip(values.items(), PALETTE, strict=False):
+        axes.hist(each, bins=bins, histtype="stepfilled", alpha=0.5, color=colour, label=scheduler)
+        axes.hist(each, bins=bins, histtype="step", color=colour)
+    for f in figures:
+        if f.setting == "log":
+            axes.axvline(getattr(f, name), color="black", linestyle="--", label="the log itself, easy")
+    axes.set(xlabel=label, ylabel="populations")
+    axes.legend()
+
+
+def _against_load(axes: Axes, figures: list[Figures], setting: str, name: str) -> None:
+    """The mean over seeds with its interval of 95%, against the number of users."""
+    schedulers, loads = RUNS[setting]
+    for scheduler, colour in zip(schedulers, PALETTE, strict=False):
+        estimates = [
+            Estimate.of([getattr(f, name) for f in _by_seed(figures, setting, scheduler, load).values()])
+            for load in loads
+        ]
+        means, widths = [e.mean for e in estimates], [e.half_width or 0 for e in estimates]
+        axes.errorbar(loads, means, widths, color=colour, marker="o", capsize=3, label=scheduler)
+    axes.set(xlabel=f"users, as a multiple of the log's, {setting}", ylabel="jobs submitted a day")
+    axes.legend()
+
+
+def _classes(axes: Axes, figures: list[Figures]) -> None:
+    """Mean response times of short, medium and long jobs."""
+    schedulers, loads = RUNS["cycle"]
+    places = np.arange(len(CLASSES) + 1)
+    for number, (scheduler, colour) in enumerate(zip(schedulers, PALETTE, strict=False)):
+        rows = [f.response for f in _by_seed(figures, "cycle", scheduler, loads[-1]).values()]
+        axes.bar(places + 0.27 * number, np.nanmean(rows, axis=0), 0.25, color=colour, label=scheduler)
+    axes.set_xticks(places + 0.27, ["up to 1 min", "1 to 10 min", "over 10 min"])
+    axes.set(yscale="log", ylabel="mean response [s]", xlabel=f"run time, cycle, users x {loads[-1]:g}")
+    axes.legend()
+
+
+def _queues(axes: Axes, figures: list[Figures], setting: str) -> None:
+    """How many jobs wait in each hour of the day."""
+    schedulers, loads = RUNS[setting]
+    for scheduler, colour in zip(schedulers, PALETTE, strict=False):
+        rows = [f.queue_by_hour for f in _by_seed(figures, setting, scheduler, loads[-1]).values()]
+        axes.plot(np.arange(24) + 0.5, np.mean(rows, axis=0), color=colour, label=scheduler)
+    axes.set(
+        xlabel=f"hours after the time of day at which the log begins, {setting}",
+        ylabel="waiting jobs",
+        xlim=(0, 24),
+    )
+    axes.legend()
 
 
 if __name__ == "__main__":

@@ -12,30 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from hypothesis import strategies as st
-
-
-@dataclass(frozen=True)
-class RefJob:
-    """A job: what it asks for, and how long it would run if it were never killed."""
-
-    id: str
-    submission: float
-    size: int
-    run_time: float
-    walltime: float = inf
-
-    @property
-    def duration(self) -> float:
-        """How long it runs: until it ends by itself or is killed at its walltime."""
-        return min(self.run_time, self.walltime)
+from batsched_py.testing import JobSpec
 
 
 @dataclass(frozen=True)
 class Running:
     """A job on its hosts."""
 
-    job: RefJob
+    job: JobSpec
     start: float
 
     @property
@@ -55,8 +39,8 @@ class FCFS:
         self.hosts = hosts
 
     def choose(
-        self, now: float, queue: Sequence[RefJob], running: Sequence[Running], ended: bool
-    ) -> list[RefJob]:
+        self, now: float, queue: Sequence[JobSpec], running: Sequence[Running], ended: bool
+    ) -> list[JobSpec]:
         """The jobs of the queue to start now."""
         free = self.hosts - sum(r.job.size for r in running)
         chosen = []
@@ -75,8 +59,8 @@ class EASY:
         self.hosts = hosts
 
     def choose(
-        self, now: float, queue: Sequence[RefJob], running: Sequence[Running], ended: bool
-    ) -> list[RefJob]:
+        self, now: float, queue: Sequence[JobSpec], running: Sequence[Running], ended: bool
+    ) -> list[JobSpec]:
         chosen = FCFS(self.hosts).choose(now, queue, running, ended)
         waiting = [job for job in queue if job not in chosen]
         if not waiting:
@@ -97,7 +81,7 @@ class EASY:
                 extra -= job.size
         return chosen
 
-    def reservation(self, head: RefJob, busy: Sequence[Running]) -> tuple[float, int]:
+    def reservation(self, head: JobSpec, busy: Sequence[Running]) -> tuple[float, int]:
         """The shadow time of the head, and how many hosts are left over then.
 
         Hosts are collected job by job, in the order of expected ends and then of starts, until they suffice.
@@ -122,8 +106,8 @@ class Conservative:
         self.reserved: dict[str, float] = {}
 
     def choose(
-        self, now: float, queue: Sequence[RefJob], running: Sequence[Running], ended: bool
-    ) -> list[RefJob]:
+        self, now: float, queue: Sequence[JobSpec], running: Sequence[Running], ended: bool
+    ) -> list[JobSpec]:
         for job in queue:
             if ended or job.id not in self.reserved:
                 self.reserved.pop(job.id, None)
@@ -138,7 +122,7 @@ class Conservative:
             del self.reserved[job.id]
         return chosen
 
-    def earliest(self, now: float, job: RefJob, plan: list[tuple[float, float, int]]) -> float:
+    def earliest(self, now: float, job: JobSpec, plan: list[tuple[float, float, int]]) -> float:
         """The earliest time from which the job fits beside all that is planned, to its walltime's end."""
         for start in sorted({now, *(end for _, end, _ in plan if end > now)}):
             end = start + job.walltime
@@ -155,15 +139,15 @@ POLICIES = {"fcfs": FCFS, "easy": EASY, "conservative": Conservative}
 Scheduler = FCFS | EASY | Conservative
 
 
-def simulate(jobs: Sequence[RefJob], hosts: int, policy: str) -> dict[str, float]:
+def simulate(jobs: Sequence[JobSpec], hosts: int, policy: str) -> dict[str, float]:
     """When each job starts. Jobs of equal submission queue in the order given; too wide ones never start."""
     return simulate_with(POLICIES[policy](hosts), jobs, hosts)
 
 
-def simulate_with(scheduler: Scheduler, jobs: Sequence[RefJob], hosts: int) -> dict[str, float]:
+def simulate_with(scheduler: Scheduler, jobs: Sequence[JobSpec], hosts: int) -> dict[str, float]:
     """The same with a scheduler of one's own."""
     coming = sorted((job for job in jobs if job.size <= hosts), key=lambda job: job.submission)
-    queue: list[RefJob] = []
+    queue: list[JobSpec] = []
     running: list[Running] = []
     starts: dict[str, float] = {}
     while coming or running:
@@ -180,23 +164,7 @@ def simulate_with(scheduler: Scheduler, jobs: Sequence[RefJob], hosts: int) -> d
     return starts
 
 
-@st.composite
-def ref_jobs(draw: st.DrawFn, hosts: int, max_jobs: int = 15) -> list[RefJob]:
-    """Workloads with queues: ties, jobs of no length, killed ones, ones without walltime, too wide ones.
-
-    Times are halves of seconds, and identifiers sort as text in the order of submission.
-    """
-    jobs = []
-    submission = 0.0
-    for number in range(draw(st.integers(1, max_jobs))):
-        submission += draw(st.integers(0, 6)) / 2
-        run_time = draw(st.integers(0, 20)) / 2
-        walltime = draw(st.one_of(st.just(inf), st.integers(1, 40).map(lambda halves: halves / 2)))
-        jobs.append(RefJob(f"{number:03}", submission, draw(st.integers(1, hosts + 1)), run_time, walltime))
-    return jobs
-
-
-def jobs_csv(jobs: Sequence[RefJob], starts: dict[str, float], hosts: int) -> str:
+def jobs_csv(jobs: Sequence[JobSpec], starts: dict[str, float], hosts: int) -> str:
     """The schedule as Batsim would have written it; each job gets the lowest-numbered free hosts."""
     free = set(range(hosts))
     running: list[tuple[float, list[int]]] = []

@@ -24,18 +24,22 @@ ROOMS_BELOW = {
     "analysis": _DECIDING - {"wire"},
     "experiment": {"simulator", "decision", *_DECIDING},
     "campaign": {"analysis", "experiment", "simulator", "decision", *_DECIDING},
-    "cli": {"campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
+    "testing": {"analysis", "simulator", "decision", *_DECIDING},
+    "api": {"campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
+    "watch": {"api", "simulator", "decision", *_DECIDING},
+    "gym": {"api", "experiment", "simulator", "decision", *_DECIDING},
+    "cli": {"watch", "api", "campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
 }
 
 #: What stands in no room: for each module the rooms that it may use, and why it is where it is.
 WITHOUT_A_ROOM = {
-    "__init__": set(),
+    "__init__": {"api", "campaign", "schedulers", "users"},  # the public names, imported when asked for
     "__main__": {"cli"},
     "blame": set(),  # whoever calls what others wrote names their line by it
     "core": set(),  # every room may have compiled classes
     "errors": set(),  # every room raises them
     "plugins": set(),  # schedulers and users are both found by it
-    "simulation": {"simulator", "decision", "protocol"},  # where the two sides meet
+    "simulation": {"simulator", "decision", "schedulers", "ledger", "protocol"},  # where the two sides meet
 }
 
 

@@ -25,7 +25,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     desk = tmp_path_factory.mktemp("readme")
     for folder in ("workloads", "platforms", "plans"):
         (desk / folder).symlink_to(ROOT / folder)
-    (policy,) = blocks("python")
+    quick_start, policy = blocks("python")
+    (desk / "quick_start.py").write_text(quick_start)
     (desk / "largest_first.py").write_text(policy)
     return desk
 
@@ -57,6 +58,14 @@ def test_every_example_shows_what_comes_out(desk: Path) -> None:
             assert lines(run(command, desk)) == lines(shown), command
             examples += 1
     assert examples >= 7
+
+
+def test_the_quick_start_in_python_is_five_lines_and_gives_the_same_figures(desk: Path) -> None:
+    assert len(lines((desk / "quick_start.py").read_text())) == 5
+    shown = [line for block in blocks("console") for line in lines(block)]
+    for line in lines(run("python quick_start.py", desk)):
+        figure = line.replace("mean lateness", "mean_lateness").split()
+        assert any(set(figure) <= set(other.split()) for other in shown), line
 
 
 def test_the_two_commands_are_targets_of_the_makefile() -> None:

@@ -6,12 +6,22 @@ user submission behavior?", Future Generation Computer Systems, 2024.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from typing import Final
 from urllib.parse import unquote
 
+import numpy as np
 import pandas as pd
 
+from batsched_py.analysis.schedule import full_ids
 from batsched_py.errors import InputError
+from batsched_py.workload.jobs import as_jobs
+from batsched_py.workload.model import Workload
 from batsched_py.workload.swf import SwfLog
+
+_RECORDED: Final = re.compile(r"(?:^| )recorded=(\S+)")
+_USER: Final = re.compile(r"(?:^| )user=(\S+)")
 
 
 def recorded_submissions(log: SwfLog) -> pd.DataFrame:
@@ -32,14 +42,54 @@ def noted_submissions(schedule: pd.DataFrame) -> pd.DataFrame | None:
 
     A note is ``user=12 session=3 recorded=3600``. None unless every job has one, under a number of its own.
     """
-    notes = schedule["metadata"].str
-    recorded = pd.to_numeric(notes.extract(r"(?:^| )recorded=(\S+)", expand=False), errors="coerce")
-    users = notes.extract(r"(?:^| )user=(\S+)", expand=False)
-    if schedule.empty or recorded.isna().any() or users.isna().any() or schedule["job_id"].duplicated().any():
+    recorded, users = [], []
+    for note in schedule["metadata"].tolist():
+        time, user = _RECORDED.search(note), _USER.search(note)
+        if time is None or user is None:
+            return None
+        recorded.append(time[1])
+        users.append(user[1])
+    times = pd.to_numeric(pd.Series(recorded, dtype=object), errors="coerce")
+    if schedule.empty or times.isna().any() or schedule["job_id"].duplicated().any():
         return None
+    names = {user: unquote(user) for user in set(users)}
     return pd.DataFrame(
-        {"submission_time": recorded.to_numpy(float), "user": users.map(unquote).to_numpy()},
+        {"submission_time": times.to_numpy(float), "user": [names[user] for user in users]},
         index=pd.Index(schedule["job_id"], name="job_id"),
+    )
+
+
+def described_submissions(workloads: Sequence[Workload]) -> pd.DataFrame:
+    """When and by whom each job of some workloads was submitted, by its identifier ``WORKLOAD!JOB``."""
+    tables = []
+    for workload in workloads:
+        jobs = as_jobs(workload.jobs)
+        names, places = jobs.users()
+        tables.append(
+            pd.DataFrame(
+                {
+                    "submission_time": np.asarray(jobs.submission_times, dtype=float),
+                    "user": pd.Series(names, dtype=object).to_numpy()[places],
+                },
+                index=[job.id for job in workload.jobs],
+            )
+        )
+    return pd.concat(tables)
+
+
+def with_recorded(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> pd.DataFrame:
+    """A schedule with each job's ``user``, ``recorded`` submission and ``lateness``.
+
+    They are what feedback users noted, or what the workloads say; where neither tells, they are missing.
+    """
+    recorded = noted_submissions(schedule)
+    if recorded is not None:
+        known = recorded.reindex(schedule["job_id"])
+    else:
+        known = described_submissions(workloads).reindex(full_ids(schedule))
+    times = known["submission_time"].to_numpy()
+    return schedule.assign(
+        user=known["user"].to_numpy(), recorded=times, lateness=schedule["submission_time"].to_numpy() - times
     )
 
 

@@ -45,7 +45,15 @@ class Metric:
     per_user: bool = True
     """Whether it makes sense for the jobs of one user."""
     needs: (
-        Literal["recorded", "consumed_joules", "patient_jobs", "sober_jobs", "joules_around_windows"] | None
+        Literal[
+            "recorded",
+            "consumed_joules",
+            "working_sessions",
+            "patient_jobs",
+            "sober_jobs",
+            "joules_around_windows",
+        ]
+        | None
     ) = None
     """What of an outcome may be missing, and then it is left out."""
 
@@ -75,6 +83,11 @@ def _joules(place: int) -> Callable[[Outcome], float]:
     return lambda outcome: (outcome.joules_around_windows or (0.0, 0.0))[place]
 
 
+def _sessions(outcome: Outcome) -> pd.DataFrame:
+    assert outcome.working_sessions is not None
+    return outcome.working_sessions
+
+
 def _waiting(jobs: pd.DataFrame) -> pd.Series[float]:
     return jobs["waiting_time"]
 
@@ -102,6 +115,7 @@ _DRAWN: Final = (
     "Rejected jobs draw nothing. What idle hosts draw does not count. Only where energy is accounted for."
 )
 _NOTED: Final = "Rejected and killed jobs count."
+_WORKED: Final = "Rejected jobs are left out. Only where jobs tell their users."
 
 METRICS: Final[tuple[Metric, ...]] = (
     Metric(
@@ -237,6 +251,33 @@ METRICS: Final[tuple[Metric, ...]] = (
         lambda outcome: lateness.additional_lateness(outcome.lateness),
         _SUBMITTED,
         needs="recorded",
+    ),
+    Metric(
+        "nb_sessions",
+        "",
+        "number of jobs with a > 20 min + the last f before of the same user, and of the first job of each",
+        lambda outcome: len(_sessions(outcome)),
+        _WORKED,
+        per_user=False,
+        needs="working_sessions",
+    ),
+    Metric(
+        "jobs_per_session",
+        "jobs",
+        "number of jobs that were executed / nb_sessions",
+        lambda outcome: _ratio(len(outcome.executed), len(_sessions(outcome))),
+        _WORKED,
+        per_user=False,
+        needs="working_sessions",
+    ),
+    Metric(
+        "mean_session_length",
+        "s",
+        "sum over sessions of (last f - first a) / nb_sessions",
+        lambda outcome: float((_sessions(outcome)["end"] - _sessions(outcome)["begin"]).mean()),
+        _WORKED,
+        per_user=False,
+        needs="working_sessions",
     ),
     Metric(
         "nb_departures",

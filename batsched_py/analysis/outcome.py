@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.analysis import reactions
-from batsched_py.analysis.lateness import job_lateness
+from batsched_py.analysis.lateness import job_lateness, noted_submissions
 from batsched_py.analysis.schedule import INSTANT, host_sets, started
+from batsched_py.analysis.summary import Summary
+from batsched_py.analysis.working_sessions import working_sessions
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
 
@@ -26,6 +28,11 @@ class Outcome:
     """The recorded submissions, where the schedule is a replay of a log."""
     consumed_joules: float | None = None
     """What all hosts drew, where that was accounted for."""
+
+    @classmethod
+    def of(cls, schedule: pd.DataFrame, summary: Summary) -> Outcome:
+        """What a simulation left behind, with what its users noted of the log that they replayed."""
+        return cls(schedule, summary.nb_hosts, noted_submissions(schedule), summary.consumed_joules)
 
     @cached_property
     def executed(self) -> pd.DataFrame:
@@ -61,6 +68,11 @@ class Outcome:
     def lateness(self) -> pd.DataFrame:
         """The lateness of each job, as :func:`~batsched_py.analysis.lateness.job_lateness` has it."""
         return job_lateness(self.schedule, self._recorded)
+
+    @cached_property
+    def working_sessions(self) -> pd.DataFrame | None:
+        """The sessions that users had, where jobs tell their users."""
+        return working_sessions(self.schedule)
 
     @cached_property
     def patient_jobs(self) -> pd.DataFrame | None:

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import numpy as np
 import pandas as pd
@@ -55,19 +55,24 @@ def read_schedule(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            header = next(csv.reader(file), [])
-            missing = [column for column in _TYPES if column not in header]
-            if missing:
-                raise InputError(f"{path}:1: no column `{missing[0]}`; this is not the jobs.csv of a Batsim")
-            file.seek(0)
-            schedule = _read_rows(file)
-            if schedule is None:
-                file.seek(0)
-                raise InputError(f"{path}:{_first_fault(file)}")
+            return schedule_in(file, str(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not text in UTF-8") from None
+
+
+def schedule_in(file: TextIO, name: str) -> pd.DataFrame:
+    """The same of a text wherever it is; mistakes in it are told under its name."""
+    header = next(csv.reader(file), [])
+    missing = [column for column in _TYPES if column not in header]
+    if missing:
+        raise InputError(f"{name}:1: no column `{missing[0]}`; this is not the jobs.csv of a Batsim")
+    file.seek(0)
+    schedule = _read_rows(file)
+    if schedule is None:
+        file.seek(0)
+        raise InputError(f"{name}:{_first_fault(file)}")
     return schedule
 
 
@@ -138,7 +143,7 @@ def host_sets(schedule: pd.DataFrame) -> list[HostSet]:
     """The hosts of each row; each distinct text is parsed once."""
     codes, texts = pd.factorize(schedule["allocated_resources"])
     parsed = []
-    for code, text in enumerate(texts):
+    for code, text in enumerate(texts.tolist()):
         try:
             parsed.append(HostSet.parse(text))
         except ValueError as error:

@@ -6,11 +6,14 @@ It is Batsim 4's ``PREFIX_schedule.csv``, or Batsim 5's ``schedule.json``.
 from __future__ import annotations
 
 import csv
+import re
 from math import isfinite
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+
+from batsched_py.errors import InputError
 
 
 class Summary(Struct, frozen=True):
@@ -27,27 +30,30 @@ def read_summary(jobs_file: str | Path) -> Summary:
     """
     jobs_file = Path(jobs_file)
     path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "schedule.csv")
-    if path.is_file():
-        with path.open(encoding="utf-8", newline="") as file:
-            row = next(csv.DictReader(file), {})
-    elif (path := path.with_suffix(".json")).is_file():
-        row = _texts(path.read_bytes())
-    else:
-        return Summary()
-    return Summary(_size(row.get("nb_computing_machines", "")), _joules(row.get("consumed_joules", "")))
+    try:
+        if path.is_file():
+            with path.open(encoding="utf-8", newline="") as file:
+                row = next(csv.DictReader(file), {})
+        elif (path := path.with_suffix(".json")).is_file():
+            row = _texts(path.read_bytes())
+        else:
+            return Summary()
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    return Summary(_size(row.get("nb_computing_machines") or ""), _joules(row.get("consumed_joules") or ""))
 
 
 def _texts(content: bytes) -> dict[str, str]:
     """The members of a JSON object, as a table would spell them."""
     try:
         fields = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return {name: str(value) for name, value in fields.items()} if isinstance(fields, dict) else {}
 
 
 def _size(text: str) -> int | None:
-    return int(text) if text.isdigit() else None
+    return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
 
 def _joules(text: str) -> float | None:

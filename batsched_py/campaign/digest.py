@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -74,12 +74,15 @@ def digest_of_code(experiment: Experiment) -> str:
     return _digest_of_modules(tuple(modules))
 
 
-def _plugin_modules(registry: Registry[Any], choice: Choice) -> tuple[str, ...]:
-    """Where the code of a scheduler or behaviour begins: its own module, or what its file builds on."""
-    if choice.file is None:
-        return (_module_of(registry, choice.name),)
-    bases = [cls.__module__ for cls in registry.find(choice.name).__mro__]
-    return (*filter(_is_ours, bases), *_imports(Path(choice.file), digest_of_file(choice.file)))
+def _plugin_modules(registry: Registry[Any], choice: Choice) -> Iterator[str]:
+    """Where the code of a scheduler or behaviour begins: in modules, or with what its files build on."""
+    for name in registry.layers(choice.name):
+        files = Choice(name).code_files
+        if not files:
+            yield _module_of(registry, name)
+        for file in files:
+            yield from (cls.__module__ for cls in registry.find(name).__mro__ if _is_ours(cls.__module__))
+            yield from _imports(Path(file), digest_of_file(file))
 
 
 @lru_cache(maxsize=256)
@@ -119,14 +122,23 @@ def _source(module: str) -> Path | None:
 
 @lru_cache(maxsize=512)
 def _imports(path: Path, digest: str) -> tuple[str, ...]:
-    """The modules of this package that a file imports, wherever in it."""
+    """The modules of this package that a file imports, wherever in it, but for those that only types need."""
     names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in _executed(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     return tuple(filter(_is_ours, names))
+
+
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """A tree and all below it, without what stands below ``if TYPE_CHECKING``."""
+    yield tree
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        yield from _executed(node)
 
 
 def _is_ours(module: str) -> bool:

@@ -10,8 +10,14 @@ from msgspec import Meta, Struct, field
 from batsched_py.experiment import Experiment, Machine, Workloads
 from batsched_py.workload.model import WalltimeRule
 
-#: The axes of a plan in the order in which they make the name of a run, with the table of each.
-AXES = {"log": "logs", "platform": "platforms", "scheduler": "schedulers", "users": "users"}
+#: The axes of a plan that have tables, with the table of each.
+TABLES = {"log": "logs", "platform": "platforms", "scheduler": "schedulers", "users": "users"}
+
+#: The axes whose values are numbers: the repetitions of an experiment, and the load.
+NUMBERED = ("part", "load", "seed")
+
+#: The axes on which an experiment is repeated: of its results, the mean is of interest.
+REPETITIONS = ("part", "seed")
 
 #: What table columns show when the plan does not say.
 DEFAULT_METRICS = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_slowdown", "utilization")
@@ -75,6 +81,8 @@ class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
     platform: str | list[str] | None = None
     scheduler: str | list[str] | None = None
     users: str | list[str] | None = None
+    part: int | list[int] | None = None
+    load: float | list[float] | None = None
     seed: int | list[int] | None = None
 
 
@@ -83,7 +91,7 @@ class PlannedRun(Struct, frozen=True):
 
     name: str
     axes: dict[str, str]
-    """The name chosen on each axis that the plan has; ``seed`` too, where it matters."""
+    """The name chosen on each axis that the plan has; part, load and seed too, where there are some."""
     experiment: Experiment
     """With absolute paths."""
 
@@ -113,6 +121,8 @@ class Plan(Struct, frozen=True):
     title: str
     metrics: list[str]
     """What the columns of its tables show."""
+    baseline: str
+    """The scheduler that the others are compared with in its tables; empty for none."""
     runs: list[PlannedRun]
     missing: list[MissingLog]
     unmade: list[UnmadeLog]

@@ -7,7 +7,9 @@ schedulers and users exist and have the options that they are given.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import product
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from msgspec.structs import replace
 
 from batsched_py import __version__
 from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.made_logs import nb_parts
 from batsched_py.campaign.plan import (
     IMPORTED_FILE,
     LogEntry,
@@ -39,6 +42,9 @@ from batsched_py.users import USERS
 
 #: A log with one of these keys is described by a recipe.
 RECIPE = {"model", "changes", "kind"}
+
+#: How walltimes are made, which is no part of a recipe.
+RULE = ("walltime", "walltime_factor")
 
 
 class Players(Struct, frozen=True):
@@ -101,15 +107,20 @@ def _machine(platform: PlatformEntry) -> Machine:
 class Entries:
     """Reads the entries of one plan; what they name is looked for beside it."""
 
-    def __init__(self, plan: PlanText, log_folders: Sequence[Path], trust: bool = False) -> None:
+    def __init__(
+        self, plan: PlanText, log_folders: Sequence[Path], trust: bool = False, made: Path | None = None
+    ) -> None:
         self._plan = plan
         self._folder = plan.file.resolve().parent
+        self._made = made or (log_folders[0] if log_folders else self._folder) / "made"
         self._trusted = trust or not (self._folder / IMPORTED_FILE).exists()
         self._log_folders = log_folders
         self.missing: dict[Path, MissingLog] = {}
         """Logs that are not there, but can be had."""
         self.unmade: dict[Path, UnmadeLog] = {}
         """Logs that were not made yet."""
+        self.all_here = True
+        """Whether every log is here of which the parts must be known."""
 
     def log(self, name: str, content: Any) -> Workloads:
         """Logs that are played together, or one that a recipe describes."""
@@ -129,7 +140,7 @@ class Entries:
     def _made_log(self, path: KeyPath, content: dict[str, Any]) -> Workloads:
         """A changed or generated log: a file whose name depends on all that it is made of."""
         recipe = dict(content)
-        rule = {key: recipe.pop(key) for key in ("walltime", "walltime_factor") if key in recipe}
+        rule = {key: recipe.pop(key) for key in RULE if key in recipe}
         entry = self._plan.convert(rule | {"file": ""}, LogEntry, path)
         made_of = []
         for key in ("file", "like", "fitted"):
@@ -137,23 +148,67 @@ class Entries:
                 source = self._log_file(path, str(recipe[key]), entry)
                 recipe[key] = str(source)
                 made_of.append(digest_of_file(source))
-        name = msgspec.json.encode([{**recipe, "made_of": made_of}, __version__], order="deterministic")
-        folder = self._log_folders[0] if self._log_folders else self._folder
-        file = folder / "made" / f"{path[-1]}-{hashlib.sha256(name).hexdigest()[:12]}.swf.gz"
-        if not file.is_file():
+        made = self._to_be_made(str(path[-1]), recipe, made_of)
+        return Workloads(files=(made,), walltime=entry.walltime, walltime_factor=entry.walltime_factor)
+
+    def _to_be_made(self, name: str, recipe: dict[str, Any], made_of: Sequence[object]) -> str:
+        """The file of a log that a recipe describes."""
+        key = msgspec.json.encode([{**recipe, "made_of": made_of}, __version__], order="deterministic")
+        file = (self._made / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}.swf.gz").resolve()
+        if not isfile(file):
             self.unmade[file] = UnmadeLog(file, recipe)
-        return Workloads(
-            files=(str(file.resolve()),), walltime=entry.walltime, walltime_factor=entry.walltime_factor
-        )
+        return str(file)
+
+    def cut(
+        self, name: str, whole: Workloads, every: str | None, loads: Sequence[float]
+    ) -> list[tuple[dict[str, str], Workloads]]:
+        """A log in parts and with other loads, each with its place on these axes.
+
+        The parts of a log that is not here yet are unknown: it has none for now.
+        """
+        if every is None and not loads:
+            return [({}, whole)]
+        if len(whole.files) > 1:
+            self._plan.fail(("logs", name, "file"), "files that are played together have no parts and loads")
+        source = Path(whole.files[0])
+        if source in self.missing or source in self.unmade:
+            self.all_here = False
+            return []
+        variants = []
+        factors: Sequence[float | None] = loads or [None]
+        for part, load in product(self._parts(source, every), factors):
+            axes: dict[str, str] = {}
+            changes: list[str] = []
+            if part is not None:
+                axes["part"] = str(part)
+                changes.append(f"part number={part} every={every}")
+            if load is not None:
+                axes["load"] = f"{load:g}"
+                changes += [] if load == 1 else [f"load factor={load!r}"]
+            label = "-".join([name, *(axis + place for axis, place in axes.items())])
+            recipe = {"file": str(source), "changes": changes}
+            file = self._to_be_made(label, recipe, [digest_of_file(source)]) if changes else str(source)
+            variants.append((axes, replace(whole, files=(file,))))
+        return variants
+
+    def _parts(self, source: Path, every: str | None) -> Sequence[int | None]:
+        """The numbers of the parts of a log, or one that stands for all of it."""
+        if every is None:
+            return [None]
+        with self._plan.blaming("parts"):
+            count = nb_parts(source, digest_of_file(source), every)
+        if not count:
+            self._plan.fail(("parts",), f"{source} covers no whole part of {every}")
+        return range(1, count + 1)
 
     def _log_file(self, path: KeyPath, file: str, entry: LogEntry) -> Path:
         places = [self._folder / file, *(folder / Path(file).name for folder in self._log_folders)]
-        found = next((place for place in places if place.is_file()), None)
+        found = next((place for place in places if isfile(place)), None)
         if found is None:
             if entry.url is None:
                 self._plan.fail((*path, "file"), f"there is no file {places[0]}")
             found = (self._log_folders[0] if self._log_folders else self._folder) / Path(file).name
-            self.missing[found] = MissingLog(found, entry.url, entry.sha256)
+            self.missing[found.resolve()] = MissingLog(found, entry.url, entry.sha256)
         elif entry.sha256 is not None and digest_of_file(found) != entry.sha256:
             self._plan.fail(
                 (*path, "sha256"), f"{found} is another file: its checksum is {digest_of_file(found)}"
@@ -209,9 +264,9 @@ class Entries:
 
     def _choice(self, path: KeyPath, entry: PluginEntry) -> Choice:
         name = str(path[-1]) if entry.name is None else entry.name
-        choice = Choice(name, _as_texts(entry.options)).renamed(self._beside)
-        if choice.file is not None and not self._trusted:
-            self._plan.fail(path, f"this plan was imported; to execute {choice.file}, give --trust")
+        choice = Choice.of(name, entry.options).renamed(self._beside)
+        if choice.files and not self._trusted:
+            self._plan.fail(path, f"this plan was imported; to use {choice.files[0]}, give --trust")
         return choice
 
     def _leaves_seed_open(self, path: KeyPath, choice: Choice, registry: Registry[Any]) -> bool:
@@ -232,10 +287,3 @@ def as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
-
-
-def _as_texts(options: Mapping[str, str | int | float | bool]) -> dict[str, str]:
-    """Options as the command line would give them."""
-    return {
-        key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()
-    }

@@ -38,11 +38,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
-from batsched_py.campaign.plan import AXES, DEFAULT_METRICS, Exclusion, Plan, PlannedRun
+from batsched_py.campaign.plan import DEFAULT_METRICS, NUMBERED, TABLES, Exclusion, Plan, PlannedRun
 from batsched_py.campaign.plan_entries import Entries, as_list, compose
 from batsched_py.campaign.plan_text import PlanText
 
@@ -63,8 +63,11 @@ class _File(Struct, forbid_unknown_fields=True):
     name: str | None = None
     title: str = ""
     metrics: list[str] = field(default_factory=lambda: list(DEFAULT_METRICS))
+    baseline: str = ""
     seeds: list[int] | None = None
     repetitions: int | None = None
+    parts: str | None = None
+    loads: list[Annotated[float, Meta(gt=0)]] = field(default_factory=list)
 
 
 def read_plan(file: str | Path, log_folders: Sequence[Path] = (), trust: bool = False) -> Plan:
@@ -72,22 +75,31 @@ def read_plan(file: str | Path, log_folders: Sequence[Path] = (), trust: bool = 
 
     Code that a plan names is loaded; that of an imported plan, with ``trust`` only.
     """
-    return _Reader(PlanText(Path(file)), log_folders, trust).plan()
+    return plan_of(PlanText.read(Path(file)), log_folders, trust)
+
+
+def plan_of(
+    text: PlanText, log_folders: Sequence[Path] = (), trust: bool = False, made: Path | None = None
+) -> Plan:
+    """The plan that a text says; logs that it describes by recipes go to the folder ``made``."""
+    return _Reader(text, Entries(text, log_folders, trust, made)).plan()
 
 
 class _Reader:
     """Reads one plan."""
 
-    def __init__(self, text: PlanText, log_folders: Sequence[Path], trust: bool) -> None:
+    def __init__(self, text: PlanText, entries: Entries) -> None:
         self._text = text
         self._fail = text.fail
-        self._entries = Entries(text, log_folders, trust)
+        self._entries = entries
 
     def plan(self) -> Plan:
         """The plan, or the first mistake in it."""
         content = self._text.convert(self._text.content, _File, ())
         if "metrics" in self._text.content:
             self._check_metrics(content.metrics)
+        if content.baseline and content.baseline not in content.schedulers:
+            self._fail(("baseline",), f"there is no scheduler {content.baseline!r} in this plan")
         runs = self._without_excluded(list(self._cross(content)), content)
         return Plan(
             self._text.file,
@@ -95,6 +107,7 @@ class _Reader:
             content.name or self._text.file.stem,
             content.title,
             content.metrics,
+            content.baseline,
             runs,
             list(self._entries.missing.values()),
             list(self._entries.unmade.values()),
@@ -110,9 +123,14 @@ class _Reader:
 
     def _cross(self, content: _File) -> Iterator[PlannedRun]:
         """All runs, before any is excluded."""
-        for table in AXES.values():
+        for table in TABLES.values():
             self._check_names(table, getattr(content, table))
-        logs = {name: self._entries.log(name, entry) for name, entry in content.logs.items()}
+        if len(set(content.loads)) != len(content.loads):
+            self._fail(("loads",), "a load is given twice")
+        logs = {
+            name: self._entries.cut(name, self._entries.log(name, entry), content.parts, content.loads)
+            for name, entry in content.logs.items()
+        }
         platforms = {name: self._entries.platform(name, entry) for name, entry in content.platforms.items()}
         schedulers = {
             name: self._entries.scheduler(name, entry) for name, entry in content.schedulers.items()
@@ -122,24 +140,28 @@ class _Reader:
             if users and players.are_of_pybatsim:
                 self._fail(("schedulers", name), "a scheduler of PyBatsim decides without [users]")
         seeds = self._seeds(content)
-        size = len(logs) * len(platforms) * len(schedulers) * max(1, len(users)) * max(1, len(seeds))
+        variants = [({"log": name} | axes, log) for name, cut in logs.items() for axes, log in cut]
+        size = len(variants) * len(platforms) * len(schedulers) * max(1, len(users)) * max(1, len(seeds))
         if size > MOST_RUNS:
             self._fail((), f"asks for {size} runs; {MOST_RUNS} are the most")
         seeded = False
-        for log, platform, scheduler, who in product(logs, platforms, schedulers, users or [None]):
-            axes = {"log": log, "platform": platform, "scheduler": scheduler}
+        for (place, log), platform, scheduler, who in product(
+            variants, platforms, schedulers, users or [None]
+        ):
+            axes = {**place, "platform": platform, "scheduler": scheduler}
             if who is not None:
                 axes["users"] = who
             actors = schedulers[scheduler], None if who is None else users[who]
             random = any(each is not None and each.random for each in actors)
             seeded |= random
             for seed in seeds if seeds and random else [None]:
+                chosen = axes | ({} if seed is None else {"seed": str(seed)})
                 yield PlannedRun(
-                    name="_".join([*axes.values(), *([] if seed is None else [f"seed{seed}"])]),
-                    axes=axes | ({} if seed is None else {"seed": str(seed)}),
-                    experiment=compose(logs[log], platforms[platform], *actors, seed),
+                    name="_".join(axis * (axis in NUMBERED) + name for axis, name in chosen.items()),
+                    axes=chosen,
+                    experiment=compose(log, platforms[platform], *actors, seed),
                 )
-        if seeds and not seeded:
+        if seeds and not seeded and self._entries.all_here:
             key = "seeds" if content.seeds is not None else "repetitions"
             self._fail(
                 (key,), "no option `seed` is left open in this plan, so all repetitions would be the same"
@@ -175,17 +197,23 @@ class _Reader:
         kept = runs
         for number, rule in enumerate(rules):
             wanted = {axis: _names(getattr(rule, axis)) for axis in Exclusion.__struct_fields__}
-            for axis, values in wanted.items():
-                for value in values:
-                    if not any(run.axes.get(axis) == value for run in runs):
-                        self._fail(("exclude", number, axis), f"no run has the {axis} {value!r}")
             excluded = {run.name for run in runs if _matches(run, wanted)}
-            if not excluded:
-                self._fail(("exclude", number), "excludes nothing")
+            if self._entries.all_here:
+                self._check_exclusion(number, wanted, runs, excluded)
             kept = [run for run in kept if run.name not in excluded]
-        if not kept:
+        if not kept and self._entries.all_here:
             self._fail(("exclude",), "excludes every run")
         return kept
+
+    def _check_exclusion(
+        self, number: int, wanted: Mapping[str, Sequence[str]], runs: Sequence[PlannedRun], excluded: set[str]
+    ) -> None:
+        for axis, values in wanted.items():
+            for value in values:
+                if not any(run.axes.get(axis) == value for run in runs):
+                    self._fail(("exclude", number, axis), f"no run has the {axis} {value!r}")
+        if not excluded:
+            self._fail(("exclude", number), "excludes nothing")
 
 
 def _matches(run: PlannedRun, wanted: Mapping[str, Sequence[str]]) -> bool:
@@ -194,4 +222,4 @@ def _matches(run: PlannedRun, wanted: Mapping[str, Sequence[str]]) -> bool:
 
 def _names(value: Any) -> list[str]:
     """What an exclusion says about an axis; nothing when it does not mention it."""
-    return [str(name) for name in as_list(value)]
+    return [f"{name:g}" if isinstance(name, float) else str(name) for name in as_list(value)]

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from batsched_py.campaign.toml_lines import Path as KeyPath
 from batsched_py.campaign.toml_lines import line_of
+from batsched_py.campaign.toml_text import to_toml
 from batsched_py.errors import InputError
 
 _AT = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<place>.*)`)?$", re.DOTALL)
@@ -25,29 +26,38 @@ Entry = TypeVar("Entry", bound=Struct)
 
 
 class PlanText:
-    """A TOML file and what it says."""
+    """The text of a plan and what it says."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, text: str, content: dict[str, Any]) -> None:
         self.file = file
+        """Where it stands, or would; what it names is looked for beside it."""
+        self.text = text
+        self.content = content
+
+    @classmethod
+    def read(cls, file: Path) -> PlanText:
+        """The plan in a TOML file."""
         try:
             with file.open(encoding="utf-8") as stream:
-                self.text = stream.read(LONGEST + 1)
+                text = stream.read(LONGEST + 1)
         except OSError as error:
             raise InputError(f"{file}: cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
             raise InputError(f"{file}: is not text in UTF-8") from None
-        if len(self.text) > LONGEST:
+        if len(text) > LONGEST:
             raise InputError(f"{file}: is longer than the {LONGEST} characters that a plan may have")
         try:
-            self.content = tomllib.loads(self.text)
+            return cls(file, text, tomllib.loads(text))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{file}: is not TOML: {error}") from None
 
     def fail(self, path: KeyPath, message: str) -> NoReturn:
         """Say what is wrong with the value at ``path``."""
         key = ".".join(str(part) for part in path)
-        where = f"{self.file}:{line_of(self.text, path)}: {key}: " if path else f"{self.file}: "
-        raise InputError(where + message)
+        raise InputError(f"{self._place(path)}: {key}: {message}" if path else f"{self.file}: {message}")
+
+    def _place(self, path: KeyPath) -> str:
+        return f"{self.file}:{line_of(self.text, path)}"
 
     @contextmanager
     def blaming(self, *path: str | int) -> Iterator[None]:
@@ -72,3 +82,13 @@ class PlanText:
                 place.append(unknown[1])
                 message = f"there is no such key; known are {', '.join(kind.__struct_fields__)}"
             self.fail((*path, *place), message)
+
+
+class PlanWords(PlanText):
+    """A plan that was made in Python, whose mistakes stand on no line."""
+
+    def __init__(self, words: dict[str, Any], name: str) -> None:
+        super().__init__(Path(f"{name}.toml"), to_toml(words), words)
+
+    def _place(self, path: KeyPath) -> str:
+        return "plan"

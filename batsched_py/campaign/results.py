@@ -70,15 +70,12 @@ def _read(workloads: Workloads, digests: tuple[str, ...]) -> list[Workload]:
 
 def _metrics(jobs_file: str) -> bytes:
     """All metrics of a schedule, as JSON."""
-    from batsched_py.analysis.lateness import noted_submissions
     from batsched_py.analysis.metrics import measure
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.summary import read_summary
 
-    schedule, summary = read_schedule(jobs_file), read_summary(jobs_file)
-    recorded = noted_submissions(schedule)
-    metrics = measure(Outcome(schedule, summary.nb_hosts, recorded, summary.consumed_joules))
+    metrics = measure(Outcome.of(read_schedule(jobs_file), read_summary(jobs_file)))
     return msgspec.json.format(msgspec.json.encode(metrics))
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from batsched_py.campaign.dask_cluster import BATCH_SYSTEMS, BatchSystem, DaskCluster
+from batsched_py.api.progress import waiting
+from batsched_py.campaign.executors import EXECUTORS, executor_of
 from batsched_py.campaign.plan import BUILT_IN, MissingLog, Plan
 from batsched_py.cli.options import SECONDS
-from batsched_py.cli.progress import waiting
 from batsched_py.errors import InputError
 from batsched_py.protocol.shown import harmless
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.conduct import Executor
     from batsched_py.campaign.store import Campaign
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -87,8 +87,9 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
         click.echo(run.name)
     for log in plan.missing:
         click.echo(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
-    for unmade in plan.unmade:
-        click.echo(f"{unmade.path.name} is not made yet; `campaign run` makes it", err=True)
+    if plan.unmade:
+        names = ", ".join(log.path.name for log in plan.unmade[:3]) + ", ..." * (len(plan.unmade) > 3)
+        click.echo(f"not made yet: {names} ({len(plan.unmade)}); `campaign run` makes them", err=True)
 
 
 @command.command("run")
@@ -98,7 +99,7 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
 @click.option("-y", "--yes", is_flag=True, help="Download missing logs without asking.")
 @click.option(
     "--executor",
-    type=click.Choice(["processes", "dask", *BATCH_SYSTEMS]),
+    type=click.Choice(EXECUTORS),
     default="processes",
     show_default=True,
     help="Where runs are executed: here, on a Dask cluster, or by Dask workers that a batch system starts.",
@@ -121,6 +122,9 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
     help="Give a run up after S seconds.  [default: never; with another simulator, one hour]",
 )
 @click.option("--only", metavar="RUN", multiple=True, help="Do this run only; may be given several times.")
+@click.option(
+    "--live", is_flag=True, help="Show on the terminal how far all is, and each run that is done here."
+)
 @trust_option
 @click.pass_context
 def run_command(
@@ -135,6 +139,7 @@ def run_command(
     simulator: str,
     time_limit: float | None,
     only: Sequence[str],
+    live: bool,
     trust: bool,
 ) -> None:
     """Do the runs of a plan that are not done yet.
@@ -144,7 +149,7 @@ def run_command(
 
     \b
     Examples:
-      batsched-py campaign run plans/sample.toml -j 2
+      batsched-py campaign run plans/sample.toml -j 2 --live
       batsched-py campaign run plans/sample.toml --simulator batsim
       batsched-py campaign run plans/replay-with-feedback.toml --logs ~/logs
       batsched-py campaign run plans/sample.toml --executor dask --address tcp://head:8786
@@ -152,19 +157,17 @@ def run_command(
     """
     from batsched_py.campaign.conduct import Conductor, conduct
     from batsched_py.campaign.tables import result_tables
-    from batsched_py.cli.campaign_view import print_tables, with_progress
+    from batsched_py.cli.campaign_view import print_tables, with_live_view, with_progress
 
-    where = _executor(executor, address, workers)
+    where = executor_of(executor, address, workers)
     plan = _complete(plan_file, log_folders, yes, trust)
     conductor = Conductor(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
     campaign = conductor.campaign()
     tasks = conductor.tasks(campaign, only)
     click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(tasks)} to do")
-    failed = [
-        done
-        for done in with_progress(conduct(campaign, tasks, where), len(tasks))
-        if done.failure is not None
-    ]
+    dones = conduct(campaign, tasks, where)
+    shown = with_live_view(dones, campaign, tasks, where) if live else with_progress(dones, len(tasks))
+    failed = [done for done in shown if done.failure is not None]
     for done in failed:
         click.echo(f"batsched-py: {done.run} failed: {harmless(str(done.failure))}", err=True)
     if failed:
@@ -248,7 +251,8 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
 
     campaign = _open(place, trust)
     tables = result_tables(campaign)
-    compared = comparisons_markdown(list(compare(campaign.finished(), campaign.wanted.metrics)))
+    wanted = campaign.wanted
+    compared = comparisons_markdown(list(compare(campaign.finished(), wanted.metrics, wanted.baseline)))
     for file in files:
         match file.suffix:
             case ".html":
@@ -264,6 +268,78 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     if not files:
         print_tables(tables)
         click.echo(compared, nl=False)
+
+
+@command.command("table")
+@campaign_argument
+@click.option(
+    "--by",
+    metavar="AXIS",
+    multiple=True,
+    help="What tells rows apart: log, part, load, platform, scheduler, users or seed; may be given several "
+    "times.  [default: all that differ, but for parts and seeds]",
+)
+@click.option(
+    "--baseline",
+    metavar="[AXIS=]NAME",
+    default="",
+    help="The scheduler, or the choice on another axis, that the others are compared with in pairs.  "
+    "[default: the plan's]",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="NAME",
+    multiple=True,
+    help="What columns show; may be given several times.  [default: the metrics of the plan]",
+)
+@click.option(
+    "-o",
+    "--output",
+    "files",
+    metavar="FILE",
+    type=FILE,
+    multiple=True,
+    help="Write the table as Markdown (.md), as one table in LaTeX (.tex), or as data (.csv or .parquet); "
+    "may be given several times.",
+)
+def table_command(
+    place: Path, by: Sequence[str], baseline: str, metrics: Sequence[str], files: Sequence[Path]
+) -> None:
+    """Aggregate the results of a campaign over parts of logs and seeds.
+
+    For each combination of choices there is the mean of each metric with its 95 % confidence interval, and if
+    there is a baseline, the mean difference to it over pairs of runs that have all else in common, with its
+    interval, Student's t-test for pairs and Cohen's d. Data files have a row for each combination and metric.
+
+    \b
+    Examples:
+      batsched-py campaign table out/newcomer -o table.tex -o table.parquet
+      batsched-py campaign table out/newcomer --by scheduler --metric mean_bounded_slowdown
+      batsched-py campaign table out/sample --baseline users=rigid
+    """
+    from batsched_py.campaign.aggregate import Baseline
+    from batsched_py.campaign.store import write_frame
+    from batsched_py.campaign.tables import aggregate_campaign, latex, markdown, tables_of
+    from batsched_py.cli.campaign_view import print_tables
+
+    campaign = _open(place)
+    if not campaign.finished():
+        raise InputError(f"{place}: no run is finished, so there is nothing to show")
+    results = aggregate_campaign(campaign, by, Baseline.parse(baseline), metrics)
+    tables = tables_of(results)
+    for file in files:
+        match file.suffix:
+            case ".md":
+                _write(file, markdown(tables))
+            case ".tex":
+                _write(file, latex(tables))
+            case ".csv" | ".parquet":
+                write_frame(file, results.frame())
+            case _:
+                raise InputError(f"{file}: a table is written as .md, .tex, .csv or .parquet")
+    if not files:
+        print_tables(tables)
 
 
 @command.command("export")
@@ -295,37 +371,16 @@ def import_command(archive: Path, folder: Path) -> None:
     click.echo(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
 
 
-def _executor(kind: str, address: str | None, workers: int | None) -> Executor:
-    from batsched_py.campaign.processes import Processes, usable_cores
-
-    if kind == "dask":
-        if address is None:
-            raise InputError(
-                "--executor dask needs the --address of a Dask scheduler, such as tcp://host:8786"
-            )
-        return DaskCluster(address)
-    if address is not None:
-        raise InputError("--address is for --executor dask")
-    return Processes(workers) if kind == "processes" else BatchSystem(kind, workers or usable_cores())
-
-
 def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool, trust: bool) -> Plan:
     """The plan, after missing logs were downloaded if the user agrees, and others were made."""
-    from batsched_py.campaign.fetch import fetch
-    from batsched_py.campaign.make import make
     from batsched_py.campaign.plan_file import read_plan
+    from batsched_py.campaign.prepare import prepared
 
-    plan = read_plan(plan_file, log_folders, trust)
-    for log in plan.missing:
-        if not (yes or _agrees(log)):
-            raise InputError(
-                f"{log.path.name} is not here; say where it is by --logs DIR, or download it by --yes"
-            )
-        fetch(log)
-    for unmade in plan.unmade:
-        with waiting(f"making {unmade.path.name}"):
-            make(unmade.path, unmade.recipe)
-    return read_plan(plan_file, log_folders, trust) if plan.missing or plan.unmade else plan
+    return prepared(
+        lambda: read_plan(plan_file, log_folders, trust),
+        lambda log: yes or _agrees(log),
+        lambda: waiting("making logs"),
+    )
 
 
 def _agrees(log: MissingLog) -> bool:
@@ -343,7 +398,7 @@ def _open(place: Path, trust: bool = False) -> Campaign:
     from batsched_py.campaign.plan_file import read_plan
     from batsched_py.campaign.store import Campaign
 
-    if place.suffix == ".toml" and place.is_file():
+    if place.suffix == ".toml" and isfile(place):
         return Campaign.open(Path("out") / read_plan(place, trust=trust).name)
     return Campaign.open(place)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from batsched_py.cli.progress import waiting
+from batsched_py.api.progress import waiting
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:

@@ -35,7 +35,8 @@ def command(
     \b
     Kinds of logs, and how their names end:
       swf      .swf, .swf.gz   the Standard Workload Format
-      batsim   .json           a workload of Batsim
+      batsim   .json           a workload of Batsim 4, or when it is read of 5
+      batsim5  .batsim5.json   a workload of Batsim 5
       sacct    .sacct, .psv    Slurm: sacct --parsable2 --allusers --duplicates --format=...
       pbs      .pbs, .acct     accounting logs of PBS and Torque
       csv      .csv            a table with named columns, like submit, run_time, user
@@ -50,10 +51,22 @@ def command(
       batsched-py convert jobs.sacct jobs.swf.gz -i zone=Europe/Paris --anonymise 7
       batsched-py convert 20230501 jobs.swf --from pbs
       batsched-py convert jobs.csv jobs.json -i columns=submit:SubmittedAt,run_time:Seconds
-    """
-    from batsched_py.workload.changes.anonymise import Anonymise
-    from batsched_py.workload.sources import read_log, write_log
+      batsched-py convert workload.json workload.batsim5.json
 
+    \b
+    From a workload of Batsim to another, profiles and all other fields are kept; what the other version
+    of Batsim has no words for is refused by name.
+    """
+    from batsched_py.workload.batsim_json import translate_batsim_json
+    from batsched_py.workload.changes.anonymise import Anonymise
+    from batsched_py.workload.sources import read_log, source_of, write_log
+    from batsched_py.workload.sources.batsim import Batsim
+
+    kinds = source_of(source, source_kind, input_options), source_of(target, target_kind)
+    if seed is None and isinstance(kinds[0], Batsim) and isinstance(kinds[1], Batsim):
+        jobs = translate_batsim_json(source, target, kinds[1].dialect)
+        click.echo(f"{target}: {jobs:,} jobs")
+        return
     log = read_log(source, source_kind, input_options)
     changed = log if seed is None else Anonymise(seed).apply(log)
     lost = write_log(target, changed, target_kind)

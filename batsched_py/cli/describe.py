@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from batsched_py.cli.figures import duration
-from batsched_py.cli.progress import waiting
+from batsched_py.api.progress import waiting
+from batsched_py.api.quantities import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

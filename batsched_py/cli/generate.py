@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from batsched_py.api.progress import waiting
 from batsched_py.cli.pairs import pairs_option
-from batsched_py.cli.progress import waiting
 from batsched_py.errors import InputError
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from batsched_py.cli.figures import duration, energy
+from batsched_py.api.quantities import duration, energy
 
 if TYPE_CHECKING:
     from rich.table import Table

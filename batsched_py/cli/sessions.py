@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from batsched_py.cli.progress import shown
+from batsched_py.api.progress import shown
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Generator, Sequence
 from math import isnan
 
 from batsched_py.blame import culprit
@@ -15,8 +16,11 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Said
+from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import selection
 from batsched_py.users.base import User
+
+_log = logging.getLogger(__name__)
 
 #: A submission or an end with its time, or any other event as it is.
 Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
@@ -37,8 +41,9 @@ class DecisionProcess:
 
     There are two ways to talk to it. In the process of a simulator, :meth:`join` makes it look at the
     simulator's own ledger; then :meth:`hear_submission` and its sisters say what has happened, and
-    :meth:`decide` gives the decisions. A simulator elsewhere sends messages, which :meth:`react` answers:
-    then the process has a ledger of its own, and nothing leaves that this one has not passed.
+    :meth:`decide` gives the decisions, or :meth:`turns` lets somebody else make them. A simulator elsewhere
+    sends messages, which :meth:`react` answers: then the process has a ledger of its own, and nothing leaves
+    that this one has not passed.
     """
 
     def __init__(
@@ -54,11 +59,27 @@ class DecisionProcess:
         """What happened since the scheduler was last asked, in whatever form it was told."""
         self._desk: SubmissionDesk | None = None
         self._said = Said()
+        self._heeding: list[Callable[[Remark], None]] = []
 
     @property
     def needs(self) -> ev.Settings:
         """What a simulator must allow: jobs that are registered, and their profiles used again, for users."""
         return ev.Settings(dynamic_jobs=bool(self.users), profile_reuse=bool(self.users))
+
+    @property
+    def ledger(self) -> Ledger:
+        """The account of the machine and its jobs, of the simulation that has begun."""
+        return self._ledger
+
+    def heed(self, listener: Callable[[Remark], None]) -> None:
+        """Tell a listener what the scheduler remarks on jobs, from the beginning of the simulation."""
+        self._heeding.append(listener)
+
+    def _remarked(self, remark: Remark) -> None:
+        start = "" if remark.start is None else f", to start by {remark.start:.10g}"
+        _log.debug("at %.10g, job %s: %s%s", remark.time, remark.job_id, remark.text, start)
+        for listener in self._heeding:
+            listener(remark)
 
     # --- beside a simulator ----------------------------------------------------------------------
 
@@ -66,7 +87,7 @@ class DecisionProcess:
         """Take part in a simulation that is about to begin, of which this is the ledger."""
         scheduler = self.scheduler
         self._ledger = ledger
-        self._cluster = fastest(Cluster)(
+        self.cluster = fastest(Cluster)(
             ledger,
             self._said,
             begins.hosts,
@@ -74,6 +95,8 @@ class DecisionProcess:
             selection(scheduler.selection, begins, scheduler.selection_seed),
             self._events,
         )
+        if self._heeding or _log.isEnabledFor(logging.DEBUG):
+            self.cluster.heed(self._remarked)
         if type(scheduler).estimate is not Scheduler.estimate:
             ledger.estimate = self._estimate
         if self.users or begins.settings.dynamic_jobs:
@@ -86,7 +109,7 @@ class DecisionProcess:
 
     def hear_submission(self, job: Job, now: float) -> None:
         """A job was submitted."""
-        self._cluster.now = now + self.scheduling_delay
+        self.cluster.now = now + self.scheduling_delay
         self._heard.append((job, now))
         self._ledger.submit(job)
         if self._ledger.unfit:
@@ -94,7 +117,7 @@ class DecisionProcess:
 
     def hear_end(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
         """A job has left its hosts."""
-        self._cluster.now = now + self.scheduling_delay
+        self.cluster.now = now + self.scheduling_delay
         ended = self._ledger.release(job_id)
         if ended is None:
             return
@@ -124,19 +147,53 @@ class DecisionProcess:
     def _reject_unfit(self) -> None:
         """Reject what no state of the machine could ever run, without asking the scheduler."""
         for job in list(self._ledger.unfit.values()):
-            self._cluster.reject(job)
+            self.cluster.reject(job)
 
     def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened."""
+        if self._desk is not None:
+            turns = self.turns(now)
+            while True:
+                try:
+                    next(turns)
+                except StopIteration as over:
+                    decided: list[Effect] = over.value
+                    return decided
+                self.ask()
         self._now = now
-        self._cluster.now = now + self.scheduling_delay
+        self.cluster.now = now + self.scheduling_delay
         try:
-            if self._desk is not None:
-                return self._decide_with_users(self._desk, now)
             self._ask(self.scheduler.schedule)
         except RuleBroken as broken:
             raise self._blame(broken) from None
         return self._take()
+
+    def turns(self, now: float) -> Generator[Cluster, None, list[Effect]]:
+        """The same, but leave each turn of the policy to whoever goes through this.
+
+        Whoever has the turn looks at the cluster and says to it what to do, or lets the policy do so by
+        :meth:`ask`. There is one turn, or with users one after another, while what is decided makes them act
+        at once. What is returned in the end is to be done.
+        """
+        self._now = now
+        self.cluster.now = now + self.scheduling_delay
+        try:
+            if self._desk is not None:
+                return (yield from self._turns_with_users(self._desk, now))
+            yield self.cluster
+            self._settle()
+        except RuleBroken as broken:
+            raise self._blame(broken) from None
+        return self._take()
+
+    def ask(self) -> None:
+        """It is the policy's turn."""
+        try:
+            self.scheduler.schedule(self.cluster)
+        except RuleBroken as broken:
+            raise self._blame(broken) from None
+        except (Exception, SystemExit) as error:
+            raise self._failed(error) from error
 
     def parts(self) -> Parts | None:
         """What a loop needs that does what :meth:`decide` does itself, and hears for all who take part.
@@ -147,7 +204,7 @@ class DecisionProcess:
             return None
         return (
             self.scheduler.schedule,
-            self._cluster,
+            self.cluster,
             self._said,
             self._heard,
             self._said.listeners,
@@ -161,7 +218,7 @@ class DecisionProcess:
             raise self._blame(error) from None
         raise self._failed(error) from error
 
-    def _decide_with_users(self, desk: SubmissionDesk, now: float) -> list[Effect]:
+    def _turns_with_users(self, desk: SubmissionDesk, now: float) -> Generator[Cluster, None, list[Effect]]:
         """Let users act and the scheduler decide, and again while what it decides makes users act at once.
 
         A slow scheduler does not keep users from acting: what it decides comes after what they do.
@@ -176,7 +233,8 @@ class DecisionProcess:
                     if ledger.unfit:
                         self._reject_unfit()
                         decisions += self._tell_users(desk)
-            self._ask(self.scheduler.schedule)
+            yield self.cluster
+            self._settle()
             if self._said.decisions:
                 decisions += self._tell_users(desk)
             if not desk.is_due(now):
@@ -195,11 +253,15 @@ class DecisionProcess:
 
     def _ask(self, question: Callable[[Cluster], None]) -> None:
         try:
-            question(self._cluster)
+            question(self.cluster)
         except RuleBroken:
             raise
         except (Exception, SystemExit) as error:
             raise self._failed(error) from error
+        self._settle()
+
+    def _settle(self) -> None:
+        """The policy's turn is over; what has happened before is no news any more."""
         if self._said.broken is not None:
             raise self._said.broken
         self._ledger.settle()
@@ -219,7 +281,7 @@ class DecisionProcess:
 
     def _failed(self, error: BaseException) -> PolicyError:
         return PolicyError(
-            f"scheduler {self.scheduler.name!r} failed at time {self._cluster.now:g}: "
+            f"scheduler {self.scheduler.name!r} failed at time {self.cluster.now:g}: "
             f"{type(error).__name__}: {error} ({culprit(error)})"
         )
 
@@ -244,7 +306,7 @@ class DecisionProcess:
         if now < self._now:
             raise ProtocolError(f"time runs backwards: {now:g} comes after {self._now:g}")
         self._now = now
-        self._cluster.now = now + self.scheduling_delay
+        self.cluster.now = now + self.scheduling_delay
         if self._desk is not None:
             news = self._desk.news(events)
             if events and not news:
@@ -264,7 +326,7 @@ class DecisionProcess:
         decisions = [said for decision in self.decide(now) for said in _as_decisions(decision)]
         if self.scheduling_delay:
             decisions.sort(key=lambda decision: decision.time)
-        return ev.Message(self._cluster.now, decisions)
+        return ev.Message(self.cluster.now, decisions)
 
     def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
         if not events or not isinstance(events[0], ev.SimulationBegins):

@@ -15,7 +15,7 @@ import json
 import logging
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from os.path import isfile
 from types import ModuleType
 from typing import Any
 
@@ -100,6 +100,12 @@ class PyBatsimProcess:
             ) from None
         return reply
 
+    @property
+    def ledger(self) -> Ledger:
+        """The account of the machine and its jobs, of the simulation that has begun."""
+        assert self._ledger is not None
+        return self._ledger
+
     def _begin(self, begins: ev.SimulationBegins) -> None:
         self._ledger = fastest(Ledger)(begins)
 
@@ -147,7 +153,7 @@ def load_scheduler(name: str, options: Mapping[str, Any]) -> Any:
     """
     _import("batsim.batsim")
     place = name.removeprefix(PYBATSIM)
-    if place.endswith(".py") and not Path(place).is_file():
+    if place.endswith(".py") and not isfile(place):
         raise InputError(f"scheduler {name!r}: there is no file {place}")
     complaint = io.StringIO()
     try:

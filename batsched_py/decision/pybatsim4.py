@@ -11,6 +11,7 @@ import importlib.util
 import inspect
 import json
 from collections.abc import Mapping
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def _load(name: str) -> Any:
         if place not in known:
             raise InputError(f"scheduler {name!r}: No such scheduler; PyBatsim 4 knows {', '.join(known)}")
         return known[place]
-    if not Path(place).is_file():
+    if not isfile(place):
         raise InputError(f"scheduler {name!r}: there is no file {place}")
     spec = importlib.util.spec_from_file_location(f"pybatsim_component_{Path(place).stem}", place)
     assert spec is not None and spec.loader is not None

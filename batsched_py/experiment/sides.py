@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from batsched_py.core import fastest
@@ -14,29 +15,45 @@ from batsched_py.errors import InputError
 from batsched_py.experiment.value import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol.events import Settings
-from batsched_py.schedulers import SCHEDULERS
+from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.external_events import read_events
-from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.simulator.platform import Platform, parse_roles, read_platform
 from batsched_py.simulator.setup import Setup
-from batsched_py.users import USERS
+from batsched_py.users import USERS, Behaviour
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
 
 if TYPE_CHECKING:
     from batsched_py.decision.pybatsim import PyBatsimProcess
+    from batsched_py.workload.swf_log import SwfLog
+
+
+class Cast(Struct, frozen=True):
+    """Who plays the actors of an experiment, where that is somebody who cannot be found by a name."""
+
+    policy: Scheduler | None = None
+    behaviour: Behaviour | None = None
+
+
+#: All of them are found by their names.
+BY_NAME = Cast()
 
 
 def sides(
-    experiment: Experiment, workloads: Sequence[Workload], prefix: str
+    experiment: Experiment,
+    workloads: Sequence[Workload],
+    prefix: str,
+    new_file: NewFile = OutputFile,
+    cast: Cast = BY_NAME,
 ) -> tuple[Batsim, DecisionProcess | PyBatsimProcess]:
     """Both sides, about to begin; the files will be ``PREFIX_jobs.csv`` and so on."""
     platform = read_machine(experiment.scenario.machine, workloads)
-    process = new_process(experiment.actors, workloads)
+    process = new_process(experiment.actors, workloads, cast)
     static = workloads if experiment.actors.users is None else ()
     scenario = _with_needs(experiment.simulated, process.needs)
-    return new_batsim(scenario, platform, static, prefix), process
+    return new_batsim(scenario, platform, static, prefix, new_file=new_file), process
 
 
 def _with_needs(scenario: Scenario, needs: Settings) -> Scenario:
@@ -45,17 +62,19 @@ def _with_needs(scenario: Scenario, needs: Settings) -> Scenario:
     return replace(scenario, settings=replace(scenario.settings, **wanted))
 
 
-def new_process(actors: Actors, workloads: Sequence[Workload] = ()) -> DecisionProcess | PyBatsimProcess:
+def new_process(
+    actors: Actors, workloads: Sequence[Workload] = (), cast: Cast = BY_NAME
+) -> DecisionProcess | PyBatsimProcess:
     """The side that decides; if there are users, they submit the jobs of the workloads."""
     scheduler = actors.scheduler
-    if scheduler.name.startswith(PYBATSIM):
+    if cast.policy is None and scheduler.name.startswith(PYBATSIM):
         if actors.users is not None or actors.scheduling_delay:
             raise InputError("a scheduler of PyBatsim decides without users and without a scheduling delay")
         return _new_pybatsim(scheduler)
-    policy = SCHEDULERS.create(scheduler.name, scheduler.options)
+    policy = cast.policy or SCHEDULERS.create(scheduler.name, scheduler.options)
     if actors.users is None:
         return DecisionProcess(policy, scheduling_delay=actors.scheduling_delay)
-    behaviour = USERS.create(actors.users.name, actors.users.options)
+    behaviour = cast.behaviour or USERS.create(actors.users.name, actors.users.options)
     users = [user for workload in workloads for user in behaviour.users(workload)]
     return DecisionProcess(policy, users, actors.scheduling_delay)
 
@@ -77,10 +96,12 @@ def new_batsim(
     workloads: Sequence[Workload],
     prefix: str | None,
     outputs: type[Outputs] = Outputs,
+    new_file: NewFile = OutputFile,
 ) -> Batsim:
     """The side that simulates, and submits the jobs of the workloads; without a prefix it writes no files."""
     if scenario.settings.profile_reuse and not scenario.settings.dynamic_jobs:
         raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
+    kind = fastest(Outputs) if outputs is Outputs else outputs
     return Batsim(
         Setup(
             platform,
@@ -90,18 +111,27 @@ def new_batsim(
             energy=scenario.energy,
             events=[read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events],
         ),
-        (fastest(Outputs) if outputs is Outputs else outputs)(prefix, scenario.traces_machine_states),
+        kind(prefix, scenario.traces_machine_states, new_file),
     )
 
 
-def read_workloads(workloads: Workloads) -> list[Workload]:
-    """The workloads in the files, named ``w0``, ``w1``, ... as Batsim does."""
+def read_workloads(workloads: Workloads, logs: Mapping[int, SwfLog] | None = None) -> list[Workload]:
+    """The workloads in the files, named ``w0``, ``w1``, ... as Batsim does.
+
+    Of the files, some may be ``logs`` that are in memory already, by their places among all.
+    """
     if workloads.walltime != "max" and workloads.walltime_factor != Workloads().walltime_factor:
         raise InputError("--walltime-factor is for --walltime max; give both, or none of them")
-    return [
-        read_workload(file, f"w{number}", workloads.walltime_factor, workloads.walltime)
-        for number, file in enumerate(workloads.files)
-    ]
+    rule = workloads.walltime_factor, workloads.walltime
+    read = []
+    for number, file in enumerate(workloads.files):
+        if logs and number in logs:
+            from batsched_py.workload.swf import swf_to_workload
+
+            read.append(swf_to_workload(logs[number], f"w{number}", *rule))
+        else:
+            read.append(read_workload(file, f"w{number}", *rule))
+    return read
 
 
 def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:

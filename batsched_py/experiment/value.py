@@ -7,7 +7,7 @@ plain data that can be compared, sent to another process and written as JSON. Fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -81,35 +81,76 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
 
 class Choice(Struct, frozen=True):
-    """A scheduler or a behaviour of users: its name, and its options as the command line gives them."""
+    """A scheduler or a behaviour of users: its name, and its options as the command line gives them.
+
+    An option whose name ends in ``file`` names a file.
+    """
 
     name: str
     options: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def file(self) -> str | None:
-        """The file with its code, if that is installed nowhere.
+    @classmethod
+    def of(cls, name: str, options: Mapping[str, object]) -> Choice:
+        """A choice whose options are not yet texts.
 
-        >>> Choice("policies/mine.py:Mine").file, Choice("pybatsim:mySched.py").file, Choice("easy").file
-        ('policies/mine.py', 'mySched.py', None)
+        >>> Choice.of("sleeper", {"idle_time": 600, "eager": True}).options
+        {'idle_time': '600', 'eager': 'true'}
         """
-        return self._parts[1]
+        return cls(name, {key: _text(value) for key, value in options.items()})
+
+    @property
+    def code_files(self) -> list[str]:
+        """The files with its code, as far as that is installed nowhere.
+
+        >>> Choice("mine/easy.py:Easy").code_files, Choice("pybatsim:sched.py").code_files
+        (['mine/easy.py'], ['sched.py'])
+        >>> Choice("calm.py:Calm(patience(own.py:Own))").code_files
+        ['calm.py', 'own.py']
+        """
+        return [file for _, file, _ in map(_parts, _layers(self.name)) if file is not None]
+
+    @property
+    def files(self) -> list[str]:
+        """All files that it reads: its code, and what its options name."""
+        return self.code_files + [value for key, value in self.options.items() if _names_a_file(key, value)]
 
     def renamed(self, rename: Rename) -> Choice:
-        """The same choice with its file, if there is one, called otherwise."""
-        before, file, after = self._parts
-        return self if file is None else Choice(f"{before}{rename(file)}{after}", self.options)
+        """The same choice with its files called otherwise."""
+        layers = [
+            before if file is None else f"{before}{rename(file)}{after}"
+            for before, file, after in map(_parts, _layers(self.name))
+        ]
+        options = {
+            key: rename(value) if _names_a_file(key, value) else value for key, value in self.options.items()
+        }
+        return Choice("(".join(layers) + ")" * (len(layers) - 1), options)
 
-    @property
-    def _parts(self) -> tuple[str, str | None, str]:
-        """What stands in front of the file in the name, the file, and what stands behind it."""
-        outer, bracket, name = self.name.rpartition("(") if self.name.endswith(")") else ("", "", self.name)
-        head, colon, tail = name.rpartition(":")
-        if head.endswith(".py"):
-            return outer + bracket, head, f":{tail}"
-        if colon and tail.endswith(".py"):
-            return f"{outer}{bracket}{head}:", tail, ""
-        return self.name, None, ""
+
+def _layers(name: str) -> list[str]:
+    """The names in ``outer(inner)``, from the outermost to the innermost."""
+    layers = []
+    while name.endswith(")") and "(" in name:
+        outer, _, name = name[:-1].partition("(")
+        layers.append(outer)
+    return [*layers, name]
+
+
+def _parts(layer: str) -> tuple[str, str | None, str]:
+    """What stands in front of the file in a name, the file, and what stands behind it."""
+    head, colon, tail = layer.rpartition(":")
+    if head.endswith(".py"):
+        return "", head, f":{tail}"
+    if colon and tail.endswith(".py"):
+        return f"{head}:", tail, ""
+    return layer, None, ""
+
+
+def _names_a_file(option: str, value: str) -> bool:
+    return option.endswith("file") and bool(value)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Actors(Struct, frozen=True, kw_only=True):
@@ -138,9 +179,10 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def files(self) -> list[str]:
-        """The files that are read, code of the user's own included."""
+        """The files that are read, code of one's own included."""
         scenario, actors = self.scenario, self.actors
-        plugins = [choice.file for choice in (actors.scheduler, actors.users) if choice is not None]
+        chosen = [choice for choice in (actors.scheduler, actors.users) if choice is not None]
+        plugins = [file for choice in chosen for file in choice.files]
         named = (*scenario.workloads.files, scenario.machine.file, *scenario.events, *plugins)
         return [file for file in named if file is not None]
 

@@ -27,10 +27,11 @@ _log = logging.getLogger(__name__)
 #: A peer that invents names for ever shall not fill the log with them, nor the memory.
 MOST_LOGGED = 100
 
-#: A message longer than this is counted before it is read, and has no more events than that: those of a
-#: small one take ten times its room in memory.
+#: A message longer than this is counted before it is read, and has no more events and values than that: each
+#: takes up to a hundred bytes of memory, however short it is.
 LONG_MESSAGE = 8 << 20
 MOST_EVENTS = 500_000
+MOST_VALUES = 5_000_000
 
 _logged: set[str] = set()
 
@@ -77,6 +78,7 @@ class OpenShape(Shape):
 
 
 AnyShape = TypeVar("AnyShape", bound=type[Shape])
+T = TypeVar("T")
 
 
 class _Envelope(Struct):
@@ -84,7 +86,17 @@ class _Envelope(Struct):
     events: list[Raw]
 
 
+class _Something(Struct, gc=False):
+    """An event of which nothing is read."""
+
+
+class _Counted(Struct):
+    now: float
+    events: list[_Something]
+
+
 _envelope = msgspec.json.Decoder(_Envelope)
+_counted = msgspec.json.Decoder(_Counted)
 
 
 class EventTable:
@@ -163,7 +175,7 @@ class EventTable:
         return msgspec.json.Decoder(msgspec.defstruct("message", [("now", float), ("events", events)]))
 
     def _decode_with_care(self, text: bytes | str) -> Message:
-        envelope = _open(text)
+        envelope = _open(text, _envelope)
         return Message(envelope.now, [self._read(raw, index) for index, raw in enumerate(envelope.events)])
 
     def _read(self, raw: Raw, index: int) -> Event:
@@ -216,15 +228,20 @@ class EventTable:
         raise ProtocolError(f"field `{field}`: expected {' or '.join(map(str, shapes))}, got {shown(tag)}")
 
 
-def _open(text: bytes | str) -> _Envelope:
+def _open(text: bytes | str, decoder: msgspec.json.Decoder[T]) -> T:
     try:
-        return _envelope.decode(text)
+        return decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(f"not a message of Batsim's protocol: {_reason(error)}") from None
 
 
 def _check_length(text: bytes | str) -> None:
-    if (count := len(_open(text).events)) > MOST_EVENTS:
+    """Refuse what takes too much memory to be read."""
+    content = text.encode() if isinstance(text, str) else text
+    values = sum(map(content.count, (b",", b"[", b"{")))
+    if values > MOST_VALUES:
+        raise ProtocolError(f"a message has some {values} values; {MOST_VALUES} are the most")
+    if (count := len(_open(content, _counted).events)) > MOST_EVENTS:
         raise ProtocolError(f"a message has {count} events; {MOST_EVENTS} are the most")
 
 

@@ -33,8 +33,13 @@ class Results(_native.Results, outputs.Results):
 class Outputs(_native.Outputs, outputs.Outputs):
     """Writes one simulation's files, or only counts when there is no prefix."""
 
-    def __init__(self, prefix: str | None, machine_states: bool = False) -> None:
-        super().__init__(prefix, machine_states)
+    def __init__(
+        self,
+        prefix: str | None,
+        machine_states: bool = False,
+        new_file: outputs.NewFile = outputs.OutputFile,
+    ) -> None:
+        super().__init__(prefix, machine_states, new_file)
         self._results = self._sums = Results()
         self._writes = bool(prefix)
 

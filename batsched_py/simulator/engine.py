@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from batsched_py.core import fastest
 from batsched_py.errors import Deadlock, RuleBroken
@@ -33,9 +33,10 @@ _EXACT = (
 class Batsim:
     """One simulation, seen from the side that knows what happens.
 
-    There are two ways to go through it. With a decision process in this process, :meth:`play` does all.
-    Otherwise :meth:`begin` gives the first request, and :meth:`advance` takes the reply to it and gives the
-    next, until there is none; decisions that would make Batsim abort raise :class:`RuleBroken`.
+    There are two ways to go through it. With a decision process in this process, :meth:`play` does all, or
+    :meth:`instants` stops whenever something is to be decided. Otherwise :meth:`begin` gives the first
+    request, and :meth:`advance` takes the reply to it and gives the next, until there is none; decisions that
+    would make Batsim abort raise :class:`RuleBroken`.
     """
 
     def __init__(self, setup: Setup, outputs: Outputs | None = None) -> None:
@@ -49,6 +50,11 @@ class Batsim:
         self._reply_now = 0.0
         self._ended = False
 
+    @property
+    def drawn_joules(self) -> float:
+        """What all hosts have drawn so far; nothing where energy is not accounted for."""
+        return self._world.drawn_joules
+
     # --- in one process --------------------------------------------------------------------------
 
     def play(self, audience: Audience, on_decisions: Callable[[], None] | None = None) -> None:
@@ -56,18 +62,49 @@ class Batsim:
 
         What it decides is in the ledger at once, and carried out when it has decided all.
         """
-        world, agenda = self._world, self._agenda
+        effects = audience.decide(self._join(audience))
+        self._set_out(effects)
+        self._world.go_on(self, audience, on_decisions)
+        self._finish(audience)
+
+    def instants(self, audience: Audience) -> Generator[float, list[Effect], None]:
+        """The same, but stop at each instant at which something is to be decided, and be sent what.
+
+        All of the instant has happened and was heard by then, as :meth:`play` lets it be heard. The loop
+        belongs to whoever goes through this, who may do between two instants whatever they like::
+
+            instants = batsim.instants(process)
+            now = next(instants)
+            while True:  # StopIteration says that all is over
+                now = instants.send(process.decide(now))
+        """
+        self._set_out((yield self._join(audience)))
+        agenda = self._agenda
+        for now in self._world.instants():
+            effects = yield now
+            if effects or agenda.now > agenda.clock:
+                self.carry_out(effects)
+        self._finish(audience)
+
+    def _join(self, audience: Audience) -> float:
+        """Let the decision process take part; when it is asked first."""
+        world = self._world
         world.listener = audience
         world.begin()
         audience.join(world.begins, world.ledger)
-        effects = audience.decide(0.0)
+        return 0.0
+
+    def _set_out(self, effects: list[Effect]) -> None:
+        """What was decided first is carried out when all that begins with the simulation has happened."""
+        agenda = self._agenda
         while not agenda.instant_is_over():
             agenda.happen()
         self.carry_out(effects)
-        world.go_on(self, audience, on_decisions)
+
+    def _finish(self, audience: Audience) -> None:
         self._check_end()
-        audience.hear(ev.SimulationEnds(time=agenda.now))
-        world.end()
+        audience.hear(ev.SimulationEnds(time=self._agenda.now))
+        self._world.end()
 
     def carry_out(self, effects: list[Effect]) -> None:
         """Carry decisions out, now or when the time has come that was told as now."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from batsched_py import __version__
 from batsched_py.errors import InputError
@@ -54,6 +54,21 @@ End = tuple[Job, JobState, HostSet | None, float, float, float, str]
 Write = Callable[[str], object]
 
 
+class File(Protocol):
+    """Where the lines of one kind of output go."""
+
+    path: Path
+
+    def write(self, text: str) -> None:
+        """Add some lines."""
+
+    def complete(self) -> None:
+        """The simulation ended well."""
+
+    def abandon(self) -> None:
+        """The simulation did not end well."""
+
+
 class OutputFile:
     """A file that gets its name only when it is complete; until then it is called ``NAME.part``."""
 
@@ -89,6 +104,10 @@ class OutputFile:
 
     def _blame(self, error: OSError) -> InputError:
         return InputError(f"cannot write {self.path}: {error.strerror}")
+
+
+#: Begins a file of this name with this header, wherever it is kept.
+NewFile = Callable[[Path, str], File]
 
 
 class Results:
@@ -181,12 +200,15 @@ class Outputs:
     Jobs are counted and written many at a time, which takes half as long as one by one.
     """
 
-    def __init__(self, prefix: str | None, machine_states: bool = False) -> None:
+    def __init__(
+        self, prefix: str | None, machine_states: bool = False, new_file: NewFile = OutputFile
+    ) -> None:
         self.machine_states = machine_states and bool(prefix)
         """Whether the states of the machines are to be traced."""
+        self._new_file = new_file
         self._results = Results()
         self._prefix = prefix
-        self._files: list[OutputFile] = []
+        self._files: list[File] = []
         self._write_jobs = self.open("jobs", JOBS_HEADER)
         self._ends: list[End] = []
 
@@ -203,7 +225,7 @@ class Outputs:
         return self._begin_file(f"{self._prefix}_{name}.csv", header)
 
     def _begin_file(self, path: str, header: str) -> Write:
-        file = OutputFile(Path(path), header)
+        file = self._new_file(Path(path), header)
         self._files.append(file)
         return file.write
 

@@ -9,7 +9,7 @@ import msgspec
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.simulator.machines import Machines
-from batsched_py.simulator.outputs import UNMEASURED, Outputs, Write, write_nowhere
+from batsched_py.simulator.outputs import UNMEASURED, NewFile, OutputFile, Outputs, Write, write_nowhere
 
 
 class Batsim5Outputs(Outputs):
@@ -19,8 +19,10 @@ class Batsim5Outputs(Outputs):
     nothing but seconds of its own clock; the same simulation must give the same bytes, so we do not.
     """
 
-    def __init__(self, prefix: str | None, machine_states: bool = False) -> None:
-        super().__init__(prefix, machine_states)
+    def __init__(
+        self, prefix: str | None, machine_states: bool = False, new_file: NewFile = OutputFile
+    ) -> None:
+        super().__init__(prefix, machine_states, new_file)
         self._first_submission = inf
 
     def open(self, name: str, header: str) -> Write:

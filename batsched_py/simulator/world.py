@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -107,6 +107,21 @@ class World:
                     on_decisions()
             else:
                 agenda.happen()
+
+    def instants(self) -> Iterator[float]:
+        """Let everything happen, but stop whenever there is something to decide: the times of these stops."""
+        agenda = self.agenda
+        while len(agenda) or self.news:
+            if self.news and self.ready and agenda.instant_is_over():
+                self.told()
+                yield agenda.now
+            else:
+                agenda.happen()
+
+    @property
+    def drawn_joules(self) -> float:
+        """What all hosts have drawn so far; nothing where energy is not accounted for."""
+        return 0.0 if self._energy is None else self._energy.meter.total()
 
     def end(self) -> None:
         """All is over: complete the output files."""

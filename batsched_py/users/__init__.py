@@ -6,7 +6,8 @@ To write a behaviour, subclass :class:`Behaviour` and :class:`User` in a file of
 
 from batsched_py.users.base import Action, Behaviour, Remark, Submission, User, Withdrawal
 from batsched_py.users.broker import Broker
-from batsched_py.users.wrapping import Behaviours, Wrapper
+from batsched_py.users.of_one import EachUser
+from batsched_py.users.wrapping import Behaviours, WrappedUser, Wrapper
 
 #: The known behaviours.
 USERS = Behaviours(
@@ -16,4 +17,16 @@ USERS = Behaviours(
     group="batsched_py.users",
 )
 
-__all__ = ["USERS", "Action", "Behaviour", "Broker", "Remark", "Submission", "User", "Withdrawal", "Wrapper"]
+__all__ = [
+    "USERS",
+    "Action",
+    "Behaviour",
+    "Broker",
+    "EachUser",
+    "Remark",
+    "Submission",
+    "User",
+    "Withdrawal",
+    "WrappedUser",
+    "Wrapper",
+]

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
+from batsched_py.users.base import Action, Remark, Submission, User
 from batsched_py.users.of_one import EachUser, one_by_one
+from batsched_py.users.wrapping import WrappedUser
 from batsched_py.workload.model import Workload
 
 #: Into how many classes of about equal size response times are divided, at most; equal ones are in one class.
@@ -150,7 +151,7 @@ def _never_growing(values: Sequence[float], weights: Sequence[int]) -> NDArray[n
     return np.repeat([pool[0] for pool in pools], [pool[2] for pool in pools])
 
 
-class PatientUser(User):
+class PatientUser(WrappedUser):
     """Hands on what another user does while it is there."""
 
     def __init__(
@@ -162,8 +163,7 @@ class PatientUser(User):
         nb_jobs: int,
         random: np.random.Generator,
     ) -> None:
-        self.name = user.name
-        self._user = user
+        super().__init__(user)
         self._rules = rules
         self._breaks = breaks
         self._responses = responses
@@ -176,12 +176,10 @@ class PatientUser(User):
         """What stands at each job that may still end."""
         self._too_long: dict[str, float] = {}
         """When each of the jobs that it waits for will have taken too long."""
-        self._waiting: dict[str, None] = {}
-        """The jobs that have not started."""
 
     def next_time(self) -> float:
         """When it leaves, or submits unless it is away."""
-        submits = inf if self._back == inf else max(self._user.next_time(), self._back)
+        submits = inf if self._back == inf else max(self.user.next_time(), self._back)
         return min(submits, min(self._too_long.values(), default=inf))
 
     def submit(self, now: float) -> Sequence[Action]:
@@ -190,8 +188,8 @@ class PatientUser(User):
         late = [job_id for job_id, time in self._too_long.items() if time <= now]
         if late:
             actions += self._leave(late[0], now)
-        if self._back <= now and self._user.next_time() <= now:
-            actions += self._user.submit(now)
+        if self._back <= now and self.user.next_time() <= now:
+            actions += super().submit(now)
             self._begin_to_wait([action for action in actions if isinstance(action, Submission)], now)
         return actions
 
@@ -204,7 +202,6 @@ class PatientUser(User):
             submission.note = f"{submission.note} patience={patience:g}".strip()
             self._nb_to_come -= 1
             self._notes[job_id] = submission.note
-            self._waiting[job_id] = None
             self._too_long[job_id] = now + patience
 
     def _leave(self, job_id: str, now: float) -> list[Action]:
@@ -217,26 +214,21 @@ class PatientUser(User):
             length = float(self._random.choice(self._breaks.lengths)) if len(self._breaks.lengths) else 0.0
             self._back = now + length
             left = f"left={length:g}"
-        withdrawn = dict.fromkeys(self._waiting) if self._rules.withdraw else {}
+        withdrawn = dict.fromkeys(self.waiting) if self._rules.withdraw else {}
         actions: list[Action] = [
-            Withdrawal(waiting, " ".join(filter(None, (self._notes[waiting], "withdrawn=waiting"))))
+            self.withdraw(waiting, " ".join(filter(None, (self._notes[waiting], "withdrawn=waiting"))))
             for waiting in withdrawn
             if waiting != job_id
         ]
         note = " ".join(filter(None, (self._notes[job_id], left)))
         if job_id in withdrawn:
-            actions.append(Withdrawal(job_id, f"{note} withdrawn=waiting"))
+            actions.append(self.withdraw(job_id, f"{note} withdrawn=waiting"))
         else:
             actions.append(Remark(job_id, note))
         return actions
 
-    def job_started(self, job: Job, now: float) -> None:
-        """Remember that it cannot be withdrawn as one that waits; the wait for its end goes on."""
-        self._waiting.pop(job.id, None)
-        self._user.job_started(job, now)
-
     def job_ended(self, job: Job, state: JobState, now: float) -> None:
         """Wait no longer for this one."""
-        for known in (self._waiting, self._too_long, self._notes):
+        for known in (self._too_long, self._notes):
             known.pop(job.id, None)
-        self._user.job_ended(job, state, now)
+        super().job_ended(job, state, now)

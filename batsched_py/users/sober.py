@@ -20,10 +20,11 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Homogeneous, HomogeneousTotal, Profile
 from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
 from batsched_py.users.of_one import EachUser, one_by_one
+from batsched_py.users.wrapping import WrappedUser
 from batsched_py.workload.model import Workload
 
 #: A window of time, in seconds since the beginning.
@@ -45,7 +46,7 @@ class Sober(EachUser):
     windows: Annotated[
         str, Meta(description="START-END in seconds since the first submission; several with commas.")
     ] = ""
-    signal: Annotated[
+    signal_file: Annotated[
         str, Meta(description="A file with lines TIME,VALUE; windows are where the value is high.")
     ] = ""
     high: Annotated[float, Meta(description="From which value on the signal is high.")] = 1.0
@@ -70,7 +71,7 @@ class Sober(EachUser):
     def __post_init__(self) -> None:
         if sum(self.chances) > 1:
             raise InputError(f"the chances of sober users sum up to {sum(self.chances):g}, which is above 1")
-        self.times = sorted(_read_windows(self.windows) + _read_signal(self.signal, self.high))
+        self.times = sorted(_read_windows(self.windows) + _read_signal(self.signal_file, self.high))
         for before, after in zip(self.times, self.times[1:], strict=False):
             if after[0] < before[1]:
                 raise InputError(f"the windows of sober users overlap at {after[0]:g} s")
@@ -124,12 +125,11 @@ def _read_signal(file: str, high: float) -> list[Window]:
     return windows
 
 
-class SoberUser(User):
+class SoberUser(WrappedUser):
     """Hands on what another user does, and changes what it does inside windows."""
 
     def __init__(self, user: User, rules: Sober, random: np.random.Generator) -> None:
-        self.name = user.name
-        self._user = user
+        super().__init__(user)
         self._rules = rules
         self._random = random
         self._starts = [start for start, _ in rules.times]
@@ -142,7 +142,7 @@ class SoberUser(User):
         """When the user acts, or comes back."""
         while self._plan and self._plan[0][1] not in self._held:
             heappop(self._plan)
-        return min(self._user.next_time(), self._plan[0][0] if self._plan else inf)
+        return min(self.user.next_time(), self._plan[0][0] if self._plan else inf)
 
     def submit(self, now: float) -> Sequence[Action]:
         """What the user does, changed."""
@@ -150,8 +150,8 @@ class SoberUser(User):
         while self._plan and self._plan[0][0] <= now:
             held = self._held.pop(heappop(self._plan)[1], None)
             actions += [] if held is None else [held]
-        if self._user.next_time() <= now:
-            for action in self._user.submit(now):
+        if self.user.next_time() <= now:
+            for action in self.user.submit(now):
                 actions += self._changed(action, now)
         return actions
 
@@ -206,11 +206,3 @@ class SoberUser(User):
         if isinstance(profile, HomogeneousTotal):
             name = f"{job.profile}_{size}_of_{job.size}_{'same' if same_work else 'less'}"
         return replace(job, size=size, walltime=job.walltime * longer, profile=name), smaller
-
-    def job_started(self, job: Job, now: float) -> None:
-        """Hand it on."""
-        self._user.job_started(job, now)
-
-    def job_ended(self, job: Job, state: JobState, now: float) -> None:
-        """Hand it on."""
-        self._user.job_ended(job, state, now)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
-from batsched_py.users.base import Behaviour
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.users.base import Action, Behaviour, Submission, User, Withdrawal
 
 
 class Wrapper(Behaviour):
@@ -25,6 +26,41 @@ class Wrapper(Behaviour):
     """What it is around; each instance has its own."""
 
 
+class WrappedUser(User):
+    """Hands on what another user does and hears; a subclass changes some of it."""
+
+    def __init__(self, user: User) -> None:
+        self.name = user.name
+        self.user = user
+        self.waiting: dict[str, float] = {}
+        """The jobs that were submitted and did not start, and since when they wait."""
+
+    def next_time(self) -> float:
+        """When the user acts."""
+        return self.user.next_time()
+
+    def submit(self, now: float) -> Sequence[Action]:
+        """What the user does, if its time has come."""
+        actions = self.user.submit(now) if self.user.next_time() <= now else ()
+        self.waiting |= {action.job.id: now for action in actions if isinstance(action, Submission)}
+        return actions
+
+    def withdraw(self, job_id: str, note: str = "") -> Withdrawal:
+        """Take back a job, which waits no longer."""
+        self.waiting.pop(job_id, None)
+        return Withdrawal(job_id, note)
+
+    def job_started(self, job: Job, now: float) -> None:
+        """It waits no longer."""
+        self.waiting.pop(job.id, None)
+        self.user.job_started(job, now)
+
+    def job_ended(self, job: Job, state: JobState, now: float) -> None:
+        """It waits no longer, whether it had started or not."""
+        self.waiting.pop(job.id, None)
+        self.user.job_ended(job, state, now)
+
+
 class Behaviours(Registry[Behaviour]):
     """The known behaviours, which may be named one around the other, as in ``outer(inner)``.
 
@@ -37,14 +73,12 @@ class Behaviours(Registry[Behaviour]):
 
     def options(self, name: str) -> list[str]:
         """The names of the options that one of the behaviours has."""
-        found = (
-            option for layer in self._all_layers(name) for option in super(Behaviours, self).options(layer)
-        )
+        found = (option for layer in self.layers(name) for option in super(Behaviours, self).options(layer))
         return list(dict.fromkeys(found))
 
     def create(self, name: str, options: Mapping[str, str]) -> Behaviour:
         """The outermost behaviour, around all others."""
-        layers = self._all_layers(name)
+        layers = self.layers(name)
         if len(layers) == 1:
             return super().create(name, options)
         given = self._shared_out(name, layers, options)
@@ -56,7 +90,7 @@ class Behaviours(Registry[Behaviour]):
             outer.inner = inner  # type: ignore[misc]
         return created[0]
 
-    def _all_layers(self, name: str) -> list[str]:
+    def layers(self, name: str) -> list[str]:
         """The names from the outermost behaviour to the innermost, which wraps nothing."""
         layers = _layers(name)
         while issubclass(last := super().find(layers[-1]), Wrapper):

@@ -5,9 +5,9 @@ What a profile means is the simulator's business; here it only has to exist wher
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,8 +16,10 @@ from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5, DIALECTS
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.profiles import Profile
+from batsched_py.protocol.profiles import Profile, Unintelligible
 from batsched_py.workload.model import Workload
+
+T = TypeVar("T")
 
 
 class _File(Struct):
@@ -32,15 +34,10 @@ def read_batsim_json(path: str | Path, name: str, dialect: Dialect | None = None
     As in Batsim, profiles that no job needs are left out. Where no dialect is given, the types of the
     profiles tell which it is.
     """
-    try:
-        content = msgspec.json.decode(Path(path).read_bytes(), type=_File)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: not a Batsim workload: {error}") from None
+    content = decode_workload(path, _File)
     if content.nb_res < 1:
         raise InputError(f"{path}: field `nb_res`: must be positive, got {content.nb_res}")
-    dialect = dialect or _dialect(content)
+    dialect = dialect or dialect_of(content.profiles.values())
     jobs = [_read_job(path, index, fields, name, dialect) for index, fields in enumerate(content.jobs)]
     seen: dict[str, int] = {}
     for index, job in enumerate(jobs):
@@ -57,9 +54,19 @@ def read_batsim_json(path: str | Path, name: str, dialect: Dialect | None = None
     )
 
 
-def _dialect(content: _File) -> Dialect:
+def decode_workload(path: str | Path, kind: type[T]) -> T:
+    """What is in a workload file, if it is of this kind."""
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=kind)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not a Batsim workload: {error}") from None
+
+
+def dialect_of(profiles: Iterable[dict[str, Any]]) -> Dialect:
     """The dialect that knows most of the profiles; Batsim 4's if several do."""
-    types = [kind for profile in content.profiles.values() if isinstance(kind := profile.get("type"), str)]
+    types = [kind for profile in profiles if isinstance(kind := profile.get("type"), str)]
     known = {
         dialect.name: sum(kind in dialect.profile_types for kind in types) for dialect in DIALECTS.values()
     }
@@ -101,16 +108,67 @@ def write_batsim5_json(path: str | Path, workload: Workload) -> None:
 def write_batsim_json(path: str | Path, workload: Workload, dialect: Dialect = BATSIM4) -> None:
     """Write a workload file, one job and one profile a line; identifiers go without the workload's name."""
     size = workload.nb_hosts or max([job.size for job in workload.jobs], default=1)
-    jobs = (_json(dialect.spell_job(job) | {"id": job.name}) for job in workload.jobs)
-    profiles = [
-        f"{_json(name)}:{_json(_spell_profile(path, name, profile, dialect))}"
-        for name, profile in workload.profiles.items()
+    jobs = (dialect.spell_job(job) | {"id": job.name} for job in workload.jobs)
+    _write(path, {"nb_res": size}, jobs, _spelled(path, workload.profiles, dialect))
+
+
+def translate_batsim_json(source: str | Path, target: str | Path, dialect: Dialect) -> int:
+    """Write a workload file again, in another dialect or the same; how many jobs it has.
+
+    Nothing is left out, be it that nobody needs it or that nobody here knows it. What the dialect cannot say
+    is an error with its name.
+    """
+    content = decode_workload(source, _File)
+    spoken = dialect_of(content.profiles.values())
+    jobs = [
+        dialect.spell_job(_read_job(source, index, fields, _workload_of(fields), spoken))
+        | {"id": fields["id"]}
+        for index, fields in enumerate(content.jobs)
     ]
+    profiles = {name: spoken.read_profile(fields) for name, fields in content.profiles.items()}
+    for name, profile in profiles.items():
+        if isinstance(profile, Unintelligible):
+            raise InputError(f"{source}: profile {name!r} {profile.fault}")
+    members = decode_workload(source, dict)
+    about = {name: value for name, value in members.items() if name not in ("jobs", "profiles")}
+    try:
+        _write(target, about, jobs, _spelled(target, profiles, dialect))
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written: {error.strerror or error}") from None
+    return len(jobs)
+
+
+def _workload_of(fields: dict[str, Any]) -> str:
+    """What the identifier of a job says about its workload, or any name."""
+    return str(fields.get("id")).rpartition("!")[0] or "w0"
+
+
+def _spelled(
+    path: str | Path, profiles: Mapping[str, Profile], dialect: Dialect
+) -> dict[str, dict[str, Any]]:
+    """The profiles as the dialect spells them; an error with the name of one that it cannot spell."""
+    spelled = {}
+    for name, profile in profiles.items():
+        try:
+            spelled[name] = dialect.spell_profile(profile)
+        except ProtocolError as error:
+            raise InputError(f"{path} cannot be written: profile {name!r}: {error}") from None
+    return spelled
+
+
+def _write(
+    path: str | Path,
+    about: Mapping[str, Any],
+    jobs: Iterable[dict[str, Any]],
+    profiles: Mapping[str, dict[str, Any]],
+) -> None:
     with Path(path).open("w", encoding="utf-8") as file:
-        file.write(f'{{\n "nb_res":{size},\n "jobs":[')
-        file.writelines(_listed(jobs))
+        file.write("{")
+        file.writelines(f"\n {_json(name)}:{_json(value)}," for name, value in about.items())
+        file.write('\n "jobs":[')
+        file.writelines(_listed(map(_json, jobs)))
         file.write('\n ],\n "profiles":{')
-        file.writelines(_listed(profiles))
+        file.writelines(_listed(f"{_json(name)}:{_json(fields)}" for name, fields in profiles.items()))
         file.write("\n }\n}\n")
 
 
@@ -118,13 +176,6 @@ def _listed(items: Iterable[str]) -> Iterator[str]:
     """One item a line, with a comma after each but the last."""
     for place, item in enumerate(items):
         yield f",\n  {item}" if place else f"\n  {item}"
-
-
-def _spell_profile(path: str | Path, name: str, profile: Profile, dialect: Dialect) -> dict[str, Any]:
-    try:
-        return dialect.spell_profile(profile)
-    except ProtocolError as error:
-        raise InputError(f"{path} cannot be written: profile {name!r}: {error}") from None
 
 
 def _json(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import isfile
 from pathlib import Path
 
 from batsched_py import core
@@ -21,7 +22,7 @@ def read_workload(
     its jobs' walltimes itself.
     """
     path = Path(path)
-    if not path.is_file():
+    if not isfile(path):
         raise InputError(f"{path}: there is no such file")
     ending = path.name.lower()
     if ending.endswith((".swf", ".swf.gz")):

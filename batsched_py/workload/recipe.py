@@ -24,7 +24,8 @@ def log_from_recipe(recipe: Mapping[str, Any], folder: str | Path = "") -> SwfLo
     """The log that a recipe describes; its files are relative to ``folder``.
 
     A recipe has either a ``file``, which may need a ``kind``, or a ``model`` with its options, ``jobs``, a
-    ``seed`` (0 by default), and ``like`` or ``fitted`` if it learns. ``changes`` are done at last.
+    ``seed`` (0 by default), and ``like`` or ``fitted`` if it learns; ``file`` and ``like`` may be logs that
+    are read already. ``changes`` are done at last.
     """
     rest = dict(recipe)
     changes = rest.pop("changes", [])
@@ -38,6 +39,8 @@ def log_from_recipe(recipe: Mapping[str, Any], folder: str | Path = "") -> SwfLo
 
 def _read(recipe: dict[str, Any], folder: Path) -> SwfLog:
     file, kind = recipe.pop("file"), recipe.pop("kind", None)
+    if isinstance(file, SwfLog):
+        return file
     if recipe:
         raise InputError(f"{file}: a file has no option {next(iter(recipe))!r}; it knows kind and changes")
     return read_log(folder / file, kind)
@@ -52,12 +55,17 @@ def _generated(recipe: dict[str, Any], folder: Path) -> SwfLog:
     return _model(name, recipe, folder, like, fitted).generate(jobs, seed)
 
 
-def _model(name: str, options: dict[str, Any], folder: Path, like: str | None, fitted: str | None) -> Model:
+def _model(
+    name: str, options: dict[str, Any], folder: Path, like: str | SwfLog | None, fitted: str | None
+) -> Model:
     model = MODELS.create(name, options)
     if not isinstance(model, LearningModel):
-        if like or fitted:
-            raise InputError(f"model {name!r} learns from no log; leave out {'like' if like else 'fitted'}")
+        if like is not None or fitted:
+            needless = "fitted" if like is None else "like"
+            raise InputError(f"model {name!r} learns from no log; leave out {needless}")
         return model
     if (like is None) == (fitted is None):
         raise InputError(f"model {name!r} learns from a log: give either like = LOG or fitted = FILE")
-    return load_model(folder / fitted, options) if fitted else model.fit(read_log(folder / str(like)))
+    if fitted:
+        return load_model(folder / fitted, options)
+    return model.fit(like if isinstance(like, SwfLog) else read_log(folder / str(like)))

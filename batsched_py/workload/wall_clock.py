@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -24,7 +26,7 @@ _STEP: Final = 900.0
 def start_of(log: SwfLog) -> int | None:
     """The Unix time that the times of a log count from, as far as its header says."""
     words = log.header.get("UnixStartTime", "").split()
-    return int(words[0]) if words and words[0].isdigit() else None
+    return int(words[0]) if words and re.fullmatch("[0-9]{1,12}", words[0]) else None
 
 
 def zone_of(log: SwfLog) -> tzinfo:
@@ -33,7 +35,8 @@ def zone_of(log: SwfLog) -> tzinfo:
         return ZoneInfo(log.header["TimeZoneString"].strip())
     except (KeyError, ValueError, OSError):
         offset = log.header.get("TimeZone", "").strip()
-        return timezone(timedelta(seconds=int(offset))) if offset.lstrip("-").isdigit() else UTC
+        seconds = int(offset) if re.fullmatch("-?[0-9]{1,5}", offset) else 0
+        return timezone(timedelta(seconds=seconds)) if 0 < abs(seconds) < DAY else UTC
 
 
 def wall_clock(log: SwfLog, times: Floats) -> Floats:
@@ -62,6 +65,7 @@ def on_clock(moments: Floats, zone: tzinfo) -> Floats:
     return moments + np.array(offsets)[step_of]
 
 
+@lru_cache(maxsize=1 << 16)
 def _offset(moment: float, zone: tzinfo) -> float:
     offset = datetime.fromtimestamp(moment, zone).utcoffset()
     assert offset is not None

@@ -16,17 +16,18 @@ from batsched_py.analysis.outcome import Outcome, queue_length
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.summary import Summary, read_summary
 from batsched_py.errors import InputError
+from batsched_py.testing import JobSpec
 from batsched_py.workload.swf import SwfLog, read_swf
-from tests.reference_schedulers import RefJob, jobs_csv
+from tests.reference_schedulers import jobs_csv
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 
 #: On 4 hosts: 1 runs at once, 2 waits for it and is killed at its walltime, 3 is too wide, 4 has no length.
 JOBS = [
-    RefJob("1", 10, 3, 20, 100),
-    RefJob("2", 14, 2, 9, 4),
-    RefJob("3", 20, 5, 1, 1),
-    RefJob("4", 24, 1, 0, 1),
+    JobSpec("1", 10, 3, 20, 100),
+    JobSpec("2", 14, 2, 9, 4),
+    JobSpec("3", 20, 5, 1, 1),
+    JobSpec("4", 24, 1, 0, 1),
 ]
 STARTS = {"1": 10, "2": 30, "4": 25}
 

@@ -10,21 +10,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batsched_py.analysis.plots.arrivals import user_arrivals
-from batsched_py.analysis.plots.cumulative import cumulative_jobs
-from batsched_py.analysis.plots.differences import submission_differences
-from batsched_py.analysis.plots.gantt import busiest_users, rectangles
-from batsched_py.analysis.plots.graphs import graph_statistics
-from batsched_py.analysis.plots.lateness import user_lateness
-from batsched_py.analysis.plots.runs import recorded_run
-from batsched_py.analysis.plots.scalability import additional_lateness_by_size
-from batsched_py.analysis.plots.submissions import period_for, submissions_per_period
-from batsched_py.analysis.plots.throughput import throughput_and_utilization
-from batsched_py.analysis.plots.weekly import hours_of_week, submissions_by_hour_of_week
+from batsched_py.analysis.plots.kinds.arrivals import user_arrivals
+from batsched_py.analysis.plots.kinds.cumulative import cumulative_jobs
+from batsched_py.analysis.plots.kinds.differences import submission_differences
+from batsched_py.analysis.plots.kinds.ecdf import job_classes, job_owners, measured
+from batsched_py.analysis.plots.kinds.gantt import busiest_users, rectangles
+from batsched_py.analysis.plots.kinds.graphs import graph_statistics
+from batsched_py.analysis.plots.kinds.lateness import user_lateness
+from batsched_py.analysis.plots.kinds.scalability import additional_lateness_by_size
+from batsched_py.analysis.plots.kinds.submissions import submissions_per_period
+from batsched_py.analysis.plots.kinds.throughput import throughput_and_utilization
+from batsched_py.analysis.plots.kinds.weekly import hours_of_week, submissions_by_hour_of_week
+from batsched_py.analysis.plots.over_time import period_for
+from batsched_py.analysis.plots.runs import read_run, recorded_run
 from batsched_py.errors import InputError
 from batsched_py.workload.sessions import Delimiter
 from batsched_py.workload.swf import read_swf, swf_to_workload
-from tests.runs import Row, run_of, write_log
+from tests.runs import Row, run_of, write_jobs, write_log
 
 DAY = 86400.0
 
@@ -46,6 +48,45 @@ def test_the_busiest_users_are_those_of_the_most_host_seconds(tmp_path: Path) ->
         Row(3, 0, 0, 30, "3", note="user=5 recorded=0"),
     ]
     assert busiest_users(run_of(tmp_path, rows)) == ["5", "6"]
+
+
+def test_waits_turnarounds_and_slowdowns_of_executed_jobs(tmp_path: Path) -> None:
+    run = run_of(tmp_path, [Row(1, 0, 5, 7, "0"), Row(2, 0), Row(3, 10, 30, 50, "0-1")])
+    assert measured(run, "wait").to_list() == [5, 20]
+    assert measured(run, "turnaround").to_list() == [7, 40]
+    assert measured(run, "slowdown").to_list() == [1, 2], "a job of 2 s counts as if it ran for 10 s"
+
+
+def test_jobs_are_short_up_to_an_hour_and_narrow_up_to_eight_hosts(tmp_path: Path) -> None:
+    rows = [
+        Row(1, 0, 0, 3600, "0-7"),
+        Row(2, 0, 0, 3601, "0-7"),
+        Row(3, 0, 0, 1, "0-8"),
+        Row(4, 0, 0, 7200, "0-8"),
+    ]
+    expected = ["short, narrow", "long, narrow", "short, wide", "long, wide"]
+    assert job_classes(run_of(tmp_path, rows)).to_list() == expected
+
+
+def test_all_but_the_busiest_users_are_others(tmp_path: Path) -> None:
+    rows = [Row(n, 0, 0, 10 * n, "0", note=f"user={n} recorded=0") for n in range(1, 7)]
+    owners = job_owners(run_of(tmp_path, rows)).to_list()
+    assert owners == ["others", "others", "user 3", "user 4", "user 5", "user 6"]
+
+
+def test_the_mean_number_of_waiting_jobs(tmp_path: Path) -> None:
+    run = run_of(
+        tmp_path, [Row(1, 0, 5, 20, "0"), Row(2, 5, 20, 30, "0"), Row(3, 10, 12, 30, "1"), Row(4, 1)]
+    )
+    assert run.waiting_jobs(np.array([0.0, 10.0, 20.0, 30.0])) == pytest.approx([1, 1.2, 0])
+
+
+def test_mean_power_is_energy_by_time(tmp_path: Path) -> None:
+    write_jobs(tmp_path / "run_jobs.csv", [Row(1, 0, 0, 20, "0")])
+    lines = ["time,energy,event_type,wattmin,epower", "0,0,s,1,NA", "10,1000,e,1,100", "20,1500,e,1,50"]
+    (tmp_path / "run_consumed_energy.csv").write_text("\n".join(lines) + "\n")
+    run = read_run(tmp_path / "run_jobs.csv", "run")
+    assert run.mean_power(np.array([0.0, 10.0, 20.0])).tolist() == [100, 50]
 
 
 def test_submissions_are_counted_by_period(tmp_path: Path) -> None:
@@ -111,7 +152,7 @@ def test_hours_of_the_week_are_those_of_the_clock_on_the_wall(tmp_path: Path, mo
 def test_without_a_named_zone_the_difference_counts_then_utc(tmp_path: Path, zone: str, hour: int) -> None:
     header = "; UnixStartTime: 1704067200\n" + zone
     log = read_swf(write_log(tmp_path / "log.swf", [(1, 0, 0, 1, 1, 1)], header))
-    counts = submissions_by_hour_of_week([recorded_run(log)], log)["recorded"]
+    counts = submissions_by_hour_of_week([recorded_run(log)])["recorded"]
     assert counts[counts > 0].to_dict() == {hour: 1}
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from batsched_py.analysis.plots.graphs import graph_statistics
+from batsched_py.analysis.plots.kinds.graphs import graph_statistics
 from batsched_py.analysis.report import Subject
 from batsched_py.analysis.report.gantt import COLUMNS, ROWS, gantt
 from batsched_py.analysis.report.series import FIGURES, PERIODS, curves
@@ -99,7 +100,7 @@ def test_the_log_tells_the_hour_of_the_week(tmp_path: Path) -> None:
     log = read_swf(write_log(tmp_path / "log.swf", jobs, "; UnixStartTime: 345600\n"))  # 1970-01-05, a Monday
     run = run_of(tmp_path, [Row(1, 0, 0, 60, "0"), Row(2, 3600, 3600, 3660, "0")])
     assert "Submissions by week and hour" not in curves(Subject(run))
-    counts = points(*curves(Subject(run, log))["Submissions by week and hour"])
+    counts = points(*curves(Subject(replace(run, log=log)))["Submissions by week and hour"])
     assert [hour for hour, count in counts if count] == [0.5, 1.5]
     assert len(counts) == 168
 
@@ -109,7 +110,7 @@ def test_session_graphs_are_drawn_by_the_share_of_users(tmp_path: Path) -> None:
     log = read_swf(write_log(tmp_path / "log.swf", jobs))
     graphs = graph_statistics(swf_to_workload(log), [Delimiter.parse("arrival:60")])
     run = run_of(tmp_path, [Row(1, 0, 0, 60, "0")])
-    assert points(*curves(Subject(run, log, graphs))["Longest paths"]) == [(1, 50), (2, 100)]
+    assert points(*curves(Subject(run, graphs))["Longest paths"]) == [(1, 50), (2, 100)]
 
 
 def test_titles_tell_figures_apart() -> None:
@@ -133,6 +134,15 @@ def test_many_hosts_share_the_rows_of_the_gantt_chart(tmp_path: Path) -> None:
     assert image.shape == (ROWS, COLUMNS)
     assert (image[ROWS // 2 :] == 0).all()
     assert (image[: ROWS // 2] == 1).all()
+
+
+def test_remarks_of_the_policy_stand_under_the_jobs_of_the_gantt_chart(tmp_path: Path) -> None:
+    rows = [Row(1, 0, 0, 10, "0-3"), Row(2, 1, 10, 20, "0")]
+    (tmp_path / "run_remarks.csv").write_text(
+        'time,job_id,start,text\n1,w0!2,10,"waits, alas"\n2,w0!2,,still\n'
+    )
+    chart = gantt(run_of(tmp_path, rows, nb_hosts=8), most=3)
+    assert chart["remarks"] == {1: ["at 1: waits, alas, to start by 10", "at 2: still"]}
 
 
 def test_few_jobs_are_in_the_gantt_chart_one_by_one(tmp_path: Path) -> None:

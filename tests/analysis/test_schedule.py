@@ -9,7 +9,8 @@ import pytest
 from batsched_py.analysis.schedule import full_ids, host_sets, read_schedule
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
-from tests.reference_schedulers import RefJob, jobs_csv
+from batsched_py.testing import JobSpec
+from tests.reference_schedulers import jobs_csv
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 
@@ -17,7 +18,7 @@ GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 @pytest.fixture
 def lines() -> list[str]:
     """A schedule of two jobs, one of them rejected."""
-    jobs = [RefJob("1", 0.5, 2, 10.0, 20.0), RefJob("2", 1.0, 9, 10.0)]
+    jobs = [JobSpec("1", 0.5, 2, 10.0, 20.0), JobSpec("2", 1.0, 9, 10.0)]
     return jobs_csv(jobs, {"1": 0.5}, hosts=4).splitlines()
 
 

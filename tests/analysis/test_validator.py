@@ -19,22 +19,24 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Composed, Delay, HomogeneousTotal
 from batsched_py.simulator.platform import read_platform
+from batsched_py.testing import JobSpec
+from batsched_py.testing.strategies import workloads
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
-from tests.reference_schedulers import RefJob, jobs_csv, ref_jobs, simulate
+from tests.reference_schedulers import jobs_csv, simulate
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 HOSTS = 4
 POLICIES = ["fcfs", "easy", "conservative"]
 
 
-def written(jobs: list[RefJob], starts: dict[str, float], folder: Path) -> pd.DataFrame:
+def written(jobs: list[JobSpec], starts: dict[str, float], folder: Path) -> pd.DataFrame:
     path = folder / "jobs.csv"
     path.write_text(jobs_csv(jobs, starts, HOSTS))
     return read_schedule(path)
 
 
-def workload_of(jobs: list[RefJob]) -> Workload:
+def workload_of(jobs: list[JobSpec]) -> Workload:
     return Workload(
         "w0",
         [Job(f"w0!{job.id}", job.submission, job.size, job.walltime, f"p{job.id}") for job in jobs],
@@ -50,15 +52,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- silence -------------------------------------------------------------------------------------
 
 
-@given(jobs=ref_jobs(HOSTS), policy=st.sampled_from(POLICIES))
-def test_what_the_obvious_schedulers_do_is_clean(folder: Path, jobs: list[RefJob], policy: str) -> None:
+@given(jobs=workloads(HOSTS), policy=st.sampled_from(POLICIES))
+def test_what_the_obvious_schedulers_do_is_clean(folder: Path, jobs: list[JobSpec], policy: str) -> None:
     schedule = written(jobs, simulate(jobs, HOSTS, policy), folder)
     assert validate(schedule, HOSTS, [workload_of(jobs)], policy) == []
 
 
-@given(jobs=ref_jobs(HOSTS), divisor=st.sampled_from([3, 7, 900]), policy=st.sampled_from(["fcfs", "easy"]))
+@given(jobs=workloads(HOSTS), divisor=st.sampled_from([3, 7, 900]), policy=st.sampled_from(["fcfs", "easy"]))
 def test_times_that_do_not_fit_into_six_decimals_are_no_violations(
-    folder: Path, jobs: list[RefJob], divisor: int, policy: str
+    folder: Path, jobs: list[JobSpec], divisor: int, policy: str
 ) -> None:
     jobs = [
         replace(
@@ -122,10 +124,10 @@ def test_backfilling_without_regard_for_the_head_breaks_the_promises_of_easy(nam
 
 # --- one rule at a time --------------------------------------------------------------------------
 
-A = RefJob("a", 0, 3, 10, 20)
-B = RefJob("b", 1, 2, 10, 5)
-C = RefJob("c", 2, 5, 1, 1)
-D = RefJob("d", 3, 1, 0, 1)
+A = JobSpec("a", 0, 3, 10, 20)
+B = JobSpec("b", 1, 2, 10, 5)
+C = JobSpec("c", 2, 5, 1, 1)
+D = JobSpec("d", 3, 1, 0, 1)
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 
 
@@ -227,14 +229,14 @@ def test_violations_come_in_the_order_of_time(tmp_path: Path) -> None:
 
 
 def test_a_third_job_on_a_contested_host_is_found_when_the_first_has_left(tmp_path: Path) -> None:
-    jobs = [RefJob(name, 0, 1, 10, inf) for name in "abc"]
+    jobs = [JobSpec(name, 0, 1, 10, inf) for name in "abc"]
     schedule = written(jobs, {"a": 0, "b": 5, "c": 12}, tmp_path)
     schedule["allocated_resources"] = "0"
     assert [violation.jobs for violation in validate(schedule)] == [("w0!a", "w0!b"), ("w0!b", "w0!c")]
 
 
 def test_jobs_of_no_length_may_share_a_host_with_whatever_starts_then(tmp_path: Path) -> None:
-    jobs = [RefJob("a", 0, 4, 0, 5), RefJob("b", 0, 4, 0, 5), RefJob("c", 0, 4, 7, 9)]
+    jobs = [JobSpec("a", 0, 4, 0, 5), JobSpec("b", 0, 4, 0, 5), JobSpec("c", 0, 4, 7, 9)]
     assert validate(written(jobs, {"a": 0, "b": 0, "c": 0}, tmp_path), HOSTS) == []
 
 
@@ -269,9 +271,9 @@ NUMBERS += ["waiting_time", "turnaround_time", "stretch"]
 
 
 @settings(max_examples=50)
-@given(jobs=ref_jobs(HOSTS), column=st.sampled_from(NUMBERS), delta=st.floats(1e-4, 1e4), data=st.data())
+@given(jobs=workloads(HOSTS), column=st.sampled_from(NUMBERS), delta=st.floats(1e-4, 1e4), data=st.data())
 def test_a_corrupted_number_is_noticed(
-    folder: Path, jobs: list[RefJob], column: str, delta: float, data: st.DataObject
+    folder: Path, jobs: list[JobSpec], column: str, delta: float, data: st.DataObject
 ) -> None:
     schedule = written(jobs, simulate(jobs, HOSTS, "easy"), folder)
     filled = schedule.index[schedule[column].notna()]
@@ -284,11 +286,11 @@ def test_a_corrupted_number_is_noticed(
 
 @settings(max_examples=50)
 @given(
-    jobs=ref_jobs(HOSTS),
+    jobs=workloads(HOSTS),
     kind=st.sampled_from(["drop", "repeat", "rename", "flag", "state", "hosts", "size"]),
     seed=st.integers(0, 99),
 )
-def test_a_corrupted_row_is_noticed(folder: Path, jobs: list[RefJob], kind: str, seed: int) -> None:
+def test_a_corrupted_row_is_noticed(folder: Path, jobs: list[JobSpec], kind: str, seed: int) -> None:
     schedule = written(jobs, simulate(jobs, HOSTS, "easy"), folder)
     random = Random(seed)
     row = random.choice(list(schedule.index))
@@ -316,32 +318,32 @@ def test_a_corrupted_row_is_noticed(folder: Path, jobs: list[RefJob], kind: str,
 
 
 def promises_broken(
-    folder: Path, jobs: list[RefJob], starts: dict[str, float], policy: str
+    folder: Path, jobs: list[JobSpec], starts: dict[str, float], policy: str
 ) -> list[tuple[str, tuple[str, ...], float]]:
     found = validate(written(jobs, starts, folder), HOSTS, [workload_of(jobs)], policy)
     return [(violation.rule, violation.jobs, violation.time) for violation in found]
 
 
 def test_fcfs_order(tmp_path: Path) -> None:
-    jobs = [RefJob("a", 0, 4, 10, 10), RefJob("b", 1, 4, 5, 5), RefJob("c", 2, 4, 5, 5)]
+    jobs = [JobSpec("a", 0, 4, 10, 10), JobSpec("b", 1, 4, 5, 5), JobSpec("c", 2, 4, 5, 5)]
     assert promises_broken(tmp_path, jobs, {"a": 0, "b": 15, "c": 10}, "fcfs") == [
         ("fcfs-order", ("w0!c", "w0!b"), 10)
     ]
 
 
 def test_fcfs_may_start_jobs_of_equal_submission_in_any_order(tmp_path: Path) -> None:
-    jobs = [RefJob("a", 0, 4, 10, 10), RefJob("b", 0, 4, 5, 5)]
+    jobs = [JobSpec("a", 0, 4, 10, 10), JobSpec("b", 0, 4, 5, 5)]
     assert promises_broken(tmp_path, jobs, {"a": 5, "b": 0}, "fcfs") == []
 
 
 def test_easy_idle(tmp_path: Path) -> None:
-    jobs = [RefJob("a", 0, 2, 10, 10), RefJob("b", 1, 2, 5, 5)]
+    jobs = [JobSpec("a", 0, 2, 10, 10), JobSpec("b", 1, 2, 5, 5)]
     assert ("easy-idle", ("w0!b",), 1) in promises_broken(tmp_path, jobs, {"a": 0, "b": 10}, "easy")
 
 
 def test_easy_reservation(tmp_path: Path) -> None:
     """c delays b, and c had not the right to overtake it: both are named."""
-    jobs = [RefJob("a", 0, 2, 10, 10), RefJob("b", 1, 4, 5, 5), RefJob("c", 2, 1, 20, 20)]
+    jobs = [JobSpec("a", 0, 2, 10, 10), JobSpec("b", 1, 4, 5, 5), JobSpec("c", 2, 1, 20, 20)]
     assert promises_broken(tmp_path, jobs, {"a": 0, "b": 22, "c": 2}, "easy") == [
         ("easy-reservation", ("w0!b",), 1),
         ("easy-backfill", ("w0!c", "w0!b"), 2),
@@ -350,7 +352,7 @@ def test_easy_reservation(tmp_path: Path) -> None:
 
 def test_easy_backfill_without_harm_done(tmp_path: Path) -> None:
     """c ends before it could do harm, but by its walltime it could have."""
-    jobs = [RefJob("a", 0, 2, 10, 10), RefJob("b", 1, 4, 5, 5), RefJob("c", 2, 1, 3, 20)]
+    jobs = [JobSpec("a", 0, 2, 10, 10), JobSpec("b", 1, 4, 5, 5), JobSpec("c", 2, 1, 3, 20)]
     assert promises_broken(tmp_path, jobs, {"a": 0, "b": 10, "c": 2}, "easy") == [
         ("easy-backfill", ("w0!c", "w0!b"), 2)
     ]
@@ -358,10 +360,10 @@ def test_easy_backfill_without_harm_done(tmp_path: Path) -> None:
 
 def test_easy_backfill_onto_more_than_the_extra_hosts(tmp_path: Path) -> None:
     jobs = [
-        RefJob("a", 0, 2, 10, 10),
-        RefJob("b", 1, 3, 5, 5),
-        RefJob("c", 2, 1, 3, 20),
-        RefJob("d", 3, 1, 3, 20),
+        JobSpec("a", 0, 2, 10, 10),
+        JobSpec("b", 1, 3, 5, 5),
+        JobSpec("c", 2, 1, 3, 20),
+        JobSpec("d", 3, 1, 3, 20),
     ]
     starts = {"a": 0, "b": 10, "c": 2, "d": 3}
     assert promises_broken(tmp_path, jobs, starts, "easy") == [("easy-backfill", ("w0!d", "w0!b"), 3)]
@@ -370,10 +372,10 @@ def test_easy_backfill_onto_more_than_the_extra_hosts(tmp_path: Path) -> None:
 def test_the_head_may_be_any_of_those_submitted_first(tmp_path: Path) -> None:
     """Behind b, c may be backfilled; behind x it may not. Both were submitted at once."""
     jobs = [
-        RefJob("a", 0, 2, 10, 10),
-        RefJob("b", 1, 3, 5, 5),
-        RefJob("c", 2, 1, 20, 20),
-        RefJob("x", 1, 4, 5, 5),
+        JobSpec("a", 0, 2, 10, 10),
+        JobSpec("b", 1, 3, 5, 5),
+        JobSpec("c", 2, 1, 20, 20),
+        JobSpec("x", 1, 4, 5, 5),
     ]
     assert promises_broken(tmp_path, jobs, {"a": 0, "b": 10, "c": 2, "x": 22}, "easy") == []
 
@@ -381,10 +383,10 @@ def test_the_head_may_be_any_of_those_submitted_first(tmp_path: Path) -> None:
 def test_conservative_reservation(tmp_path: Path) -> None:
     """EASY lets d overtake, which delays c beyond its reservation at 20."""
     jobs = [
-        RefJob("a", 0, 2, 10, 10),
-        RefJob("b", 1, 3, 10, 10),
-        RefJob("c", 2, 4, 10, 10),
-        RefJob("d", 3, 1, 30, 30),
+        JobSpec("a", 0, 2, 10, 10),
+        JobSpec("b", 1, 3, 10, 10),
+        JobSpec("c", 2, 4, 10, 10),
+        JobSpec("d", 3, 1, 30, 30),
     ]
     starts = simulate(jobs, HOSTS, "easy")
     assert promises_broken(tmp_path, jobs, starts, "easy") == []
@@ -400,8 +402,8 @@ def test_promises_about_free_hosts_need_their_number(tmp_path: Path, policy: str
 
 
 @settings(max_examples=50)
-@given(jobs=ref_jobs(HOSTS), late=st.integers(0, 14), delay=st.integers(1, 40))
-def test_a_job_that_is_held_back_is_noticed(folder: Path, jobs: list[RefJob], late: int, delay: int) -> None:
+@given(jobs=workloads(HOSTS), late=st.integers(0, 14), delay=st.integers(1, 40))
+def test_a_job_that_is_held_back_is_noticed(folder: Path, jobs: list[JobSpec], late: int, delay: int) -> None:
     """With distinct submissions and nobody behind it, a job alone in the queue must start when it fits."""
     jobs = [replace(job, submission=100.0 * number) for number, job in enumerate(jobs)]
     starts = simulate(jobs, HOSTS, "easy")

@@ -118,6 +118,27 @@ def test_a_policy_of_ones_own_brings_the_policy_it_builds_on(
     assert "batsched_py.schedulers.easy" in asked[0]
 
 
+def test_users_inside_of_others_are_part_of_the_code(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[str]] = []
+    monkeypatch.setattr(digest, "_digest_of_modules", lambda roots: asked.append(sources(*roots)) or "")
+    users = Choice("resample(patience(adjusted))")
+    digest.digest_of_code(structs.replace(experiment, actors=Actors(scheduler=Choice("easy"), users=users)))
+    assert {f"batsched_py.users.{name}" for name in ("resample", "patience", "adjusted")} <= asked[0]
+
+
+def test_a_file_that_an_option_names_matters(experiment: Experiment, tmp_path: Path) -> None:
+    identities = set()
+    for folder, signal in (("a", "0,1\n"), ("b", "0,1\n"), ("c", "0,2\n")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "signal.csv").write_text(signal)
+        users = Choice("sober", {"signal_file": str(tmp_path / folder / "signal.csv")})
+        actors = Actors(scheduler=Choice("easy"), users=users)
+        identities.add(identity(structs.replace(experiment, actors=actors), "built-in"))
+    assert len(identities) == 2
+
+
 def test_the_file_and_the_version_of_a_scheduler_of_pybatsim_matter(
     experiment: Experiment, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

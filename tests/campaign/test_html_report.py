@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,20 +17,15 @@ from click.testing import CliRunner
 from matplotlib.image import imread
 
 from batsched_py.analysis.report import page as report_page
+from batsched_py.campaign import html_report
 from batsched_py.campaign.conduct import Conductor, conduct
 from batsched_py.campaign.html_report import write_html
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.run import Done, Task, execute
 from batsched_py.campaign.store import Campaign
 from batsched_py.cli.main import batsched_py
+from tests.browser import headless
 from tests.campaign.conftest import POLICIES
-
-CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-NO_NETWORK = (
-    "--disable-background-networking --disable-component-update --disable-sync --no-first-run "
-    "--headless=new --no-sandbox --disable-gpu --window-size=1400,1000"
-)
-SECONDS = 20
 
 PLAN = """
 title = "<b>Half</b> the machine & </script> no harm"
@@ -95,21 +90,8 @@ def page(campaign: Campaign) -> Path:
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A browser that talks to nobody."""
-    if CHROMIUM is None or CHROMEDRIVER is None:
-        pytest.skip("needs a browser: apt-get install chromium chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install -e .[dev]")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*NO_NETWORK.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(CHROMEDRIVER))
-    try:
-        driver.set_page_load_timeout(SECONDS)
-        driver.set_script_timeout(SECONDS)
-        yield driver
-    finally:
-        driver.quit()
+    with headless(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
 
 
 @pytest.fixture
@@ -163,7 +145,8 @@ def table(browser: Any) -> list[list[str]]:
 def drawings(browser: Any) -> dict[str, str]:
     """What is on the canvas of each figure that is shown, by its title."""
     return browser.execute_script(
-        "return Object.fromEntries([...document.querySelectorAll('figure:not([hidden])')].map((figure) =>"
+        "const figures = [...document.querySelectorAll('#figures figure:not([hidden])')];"
+        "return Object.fromEntries(figures.map((figure) =>"
         "[figure.querySelector('figcaption').firstChild.textContent,"
         " figure.querySelector('canvas').toDataURL()]))"
     )
@@ -344,6 +327,90 @@ def test_it_is_dark_where_the_user_prefers_that(browser: Any) -> None:
         browser.execute_cdp_cmd(emulate, {"features": []})
 
 
+# --- with many logs ------------------------------------------------------------------------------
+
+SCHEDULERS = ("fcfs", "easy", "conservative", "sjf", "ljf", "filler")
+
+
+def many(folder: Path, count: int) -> Path:
+    """The report of a campaign on so many small logs, each simulated with six schedulers."""
+    for number in range(count):
+        random, time, lines = Random(number), 0, ["; MaxProcs: 16\n"]
+        for job in range(1, 81):
+            time += round(random.expovariate(1 / (300 + 20 * number)))
+            length, size = random.randint(30, 4000), random.choice([1, 1, 2, 4, 8, 12])
+            fields = [job, time, 0, length, size, -1, -1, size, 2 * length, -1, 1, 1 + job % 5]
+            lines.append(" ".join(map(str, fields)) + " 1 -1 1 -1 -1 -1\n")
+        (folder / f"log{number}.swf").write_text("".join(lines))
+    logs = [f'log-{number} = {{ file = "log{number}.swf" }}' for number in range(count)]
+    plan = ["[logs]", *logs, "[platforms]", "whole = { hosts = 16 }", "[schedulers]"]
+    (folder / "plan.toml").write_text("\n".join([*plan, *(f"{name} = {{}}" for name in SCHEDULERS)]))
+    conductor = Conductor(read_plan(folder / "plan.toml"), folder / "results")
+    campaign = conductor.campaign()
+    assert all(done.failure is None for done in conduct(campaign, conductor.tasks(campaign), Here()))
+    write_html(folder / "report.html", campaign)
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def three_logs(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The browser with the page of three logs."""
+    chromium.get(many(tmp_path_factory.mktemp("many"), 3).as_uri())
+    painted(chromium)
+    return chromium
+
+
+def test_of_several_logs_one_is_picked_and_may_be_changed(three_logs: Any) -> None:
+    assert [row[1:3] for row in table(three_logs)] == [["log-0", name] for name in SCHEDULERS]
+    assert [chip.text for chip in find(three_logs, "#legend .chip")] == ["as recorded", *SCHEDULERS]
+    before = drawings(three_logs)
+    find(three_logs, "#filters select option")[3].click()
+    painted(three_logs)
+    assert [row[1:3] for row in table(three_logs)] == [["log-2", name] for name in SCHEDULERS]
+    assert before["Waiting times"] != drawings(three_logs)["Waiting times"]
+
+
+def test_a_scheduler_has_the_same_colour_in_every_log(three_logs: Any) -> None:
+    pairs = three_logs.execute_script("return data.rows.map((row) => [row.axes.scheduler, colourOf(row)])")
+    assert len(set(map(tuple, pairs))) == len({colour for _, colour in pairs}) == len(SCHEDULERS)
+
+
+def test_with_all_logs_what_was_recorded_is_not_in_the_way(three_logs: Any) -> None:
+    find(three_logs, "#filters select option")[0].click()
+    painted(three_logs)
+    assert len(table(three_logs)) == 3 * len(SCHEDULERS)
+    recorded = [chip for chip in find(three_logs, "#legend .chip") if "as recorded" in chip.text]
+    assert [chip.get_attribute("aria-pressed") for chip in recorded] == ["false"] * 3
+
+
+def test_small_multiples_have_a_panel_for_each_log(three_logs: Any) -> None:
+    panels = find(three_logs, "#panels figure")
+    assert [panel.text for panel in panels] == ["log-0", "log-1", "log-2"]
+    three_logs.execute_script("arguments[0].scrollIntoView()", panels[0])
+    painted(three_logs)
+    assert all(variety(panel.screenshot_as_png) > 0.05 for panel in panels)
+
+
+def test_a_metric_is_drawn_against_an_axis_of_the_plan(three_logs: Any) -> None:
+    canvas = find(three_logs, "#metric-chart canvas")[0]
+    first = three_logs.execute_script("return arguments[0].toDataURL()", canvas)
+    find(three_logs, "#metric option")[1].click()
+    painted(three_logs)
+    assert three_logs.execute_script("return arguments[0].toDataURL()", canvas) != first
+    assert three_logs.get_log("browser") == []
+
+
+@pytest.mark.slow
+def test_two_hundred_runs_are_readable(chromium: Any, tmp_path: Path) -> None:
+    chromium.get(many(tmp_path, 36).as_uri())
+    painted(chromium)
+    assert chromium.execute_script("return data.rows.length") == 216
+    assert len(table(chromium)) == len(SCHEDULERS)
+    assert len(find(chromium, "#legend .chip")) == 1 + len(SCHEDULERS)
+    assert len(find(chromium, "#panels figure")) == 36
+    assert chromium.get_log("browser") == []
+
+
 # --- without a browser ---------------------------------------------------------------------------
 
 
@@ -352,8 +419,21 @@ def content(page: Path) -> dict[str, Any]:
     return json.loads(re.search(r'<script id="data"[^>]*>(.*?)</script>', page.read_text())[1])
 
 
+def test_the_rule_for_walltimes_is_told(page: Path) -> None:
+    assert "Walltimes: requested, at least run time." in page.read_text()
+
+
 def test_the_same_results_make_the_same_page(campaign: Campaign, page: Path) -> None:
     again = page.with_name("again.html")
+    write_html(again, campaign)
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_several_processes_make_the_same_page(
+    campaign: Campaign, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html_report, "WORTH_PROCESSES", 0)
+    again = page.with_name("parallel.html")
     write_html(again, campaign)
     assert again.read_bytes() == page.read_bytes()
 

@@ -77,3 +77,90 @@ def test_a_source_that_is_not_there_is_named_with_its_line(plan_file: Path) -> N
     plan_file.write_text(PLAN.replace('sample.swf", changes = ["first jobs=200"]', 'no.swf", changes = []'))
     with pytest.raises(InputError, match=r"plan\.toml:3: logs\.short\.file.*there is no file"):
         read_plan(plan_file)
+
+
+AXES = f"""\
+parts = "28d"
+loads = [0.8, 1.0, 1.25]
+
+[logs]
+sample = {{file = "{SAMPLE}", walltime = "requested"}}
+
+[schedulers]
+fcfs = {{}}
+easy = {{}}
+"""
+
+
+def test_parts_and_loads_are_axes(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(AXES)
+    plan = read_plan(tmp_path / "plan.toml")
+    assert len(plan.runs) == 2 * 3 * 2
+    assert [run.name for run in plan.runs[:3]] == [
+        "sample_part1_load0.8_recorded_fcfs",
+        "sample_part1_load0.8_recorded_easy",
+        "sample_part1_load1_recorded_fcfs",
+    ]
+    assert plan.runs[0].axes == {
+        "log": "sample",
+        "part": "1",
+        "load": "0.8",
+        "platform": "recorded",
+        "scheduler": "fcfs",
+    }
+    assert {run.experiment.scenario.workloads.walltime for run in plan.runs} == {"requested"}
+
+
+def test_a_part_is_cut_before_its_load_is_changed(tmp_path: Path) -> None:
+    """So the jobs of a part are the same with every load, and can be compared one by one."""
+    (tmp_path / "plan.toml").write_text(AXES)
+    arguments = ["campaign", "run", str(tmp_path / "plan.toml"), "-d", str(tmp_path / "out"), "-j", "1"]
+    arguments += [
+        "--only",
+        "sample_part2_load0.8_recorded_easy",
+        "--only",
+        "sample_part2_load1.25_recorded_easy",
+    ]
+    result = CliRunner().invoke(batsched_py, arguments)
+    assert result.exit_code == 0, result.output
+    wanted = read_swf(SAMPLE)
+    files = {
+        run.axes["load"]: run.experiment.scenario.workloads.files[0]
+        for run in read_plan(tmp_path / "plan.toml").runs
+        if run.axes["part"] == "2"
+    }
+    slow, fast = read_swf(files["0.8"]), read_swf(files["1.25"])
+    inside = (wanted.submit - wanted.submit[0]) // (28 * 86400) == 1
+    assert (slow.job_number == wanted.job_number[inside]).all()
+    assert (slow.job_number == fast.job_number).all()
+    assert (slow.submit[-1] - slow.submit[0]) / (fast.submit[-1] - fast.submit[0]) == pytest.approx(
+        1.25 / 0.8
+    )
+
+
+def test_parts_of_a_log_that_is_yet_to_be_made_come_later(tmp_path: Path) -> None:
+    text = 'parts = "2d"\n[logs]\nmade = {model = "lublin", jobs = 2000, processors = 64}\n'
+    text += "[schedulers]\nfcfs = {}\n[[exclude]]\npart = 2\n"
+    (tmp_path / "plan.toml").write_text(text)
+    assert read_plan(tmp_path / "plan.toml").runs == []
+    arguments = ["campaign", "run", str(tmp_path / "plan.toml"), "-d", str(tmp_path / "out"), "-j", "1"]
+    result = CliRunner().invoke(batsched_py, arguments)
+    assert result.exit_code == 0, result.output
+    parts = [run.axes["part"] for run in read_plan(tmp_path / "plan.toml").runs]
+    assert len(parts) >= 2
+    assert "2" not in parts
+
+
+def test_files_that_are_played_together_have_no_parts(tmp_path: Path) -> None:
+    text = f'parts = "week"\n[logs]\nboth = {{file = ["{SAMPLE}", "{SAMPLE}"]}}\n[schedulers]\nfcfs = {{}}\n'
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises(InputError, match=r"plan.toml:3: logs.both.file: .* have no parts and loads"):
+        read_plan(tmp_path / "plan.toml")
+
+
+def test_a_part_may_be_excluded_by_its_number_and_a_load_by_its_factor(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(AXES + "[[exclude]]\npart = 1\nload = [0.8, 1.0]\n")
+    assert len(read_plan(tmp_path / "plan.toml").runs) == 12 - 4
+    (tmp_path / "plan.toml").write_text(AXES + "[[exclude]]\nload = 3.0\n")
+    with pytest.raises(InputError, match="no run has the load '3'"):
+        read_plan(tmp_path / "plan.toml")

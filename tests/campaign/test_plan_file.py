@@ -51,6 +51,29 @@ def test_users_are_an_axis(write_plan: WritePlan) -> None:
     assert a0.experiment.actors.users == Choice("think-time", {"sessions": "arrival:0"})
 
 
+def test_files_of_users_are_looked_for_beside_the_plan(folder: Path, write_plan: WritePlan) -> None:
+    (folder / "signal.csv").write_text("0,1\n")
+    (folder / "calm.py").write_text(
+        "from batsched_py.users import EachUser\n"
+        "class Calm(EachUser):\n"
+        "    def named_users(self, workload):\n"
+        "        return self.inner.users(workload)\n"
+    )
+    file = write_plan(
+        """
+        [logs]
+        small = { file = "small.swf" }
+        [schedulers]
+        easy = {}
+        [users]
+        calm = { name = "calm.py:Calm(sober)", options = { signal_file = "signal.csv" } }
+        """
+    )
+    (run,) = read_plan(file).runs
+    users = run.experiment.actors.users
+    assert users == Choice(f"{folder / 'calm.py'}:Calm(sober)", {"signal_file": str(folder / "signal.csv")})
+
+
 def test_a_run_is_repeated_unless_it_sets_its_seed(write_plan: WritePlan) -> None:
     file = write_plan(
         """

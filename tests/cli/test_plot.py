@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -12,36 +13,47 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batsched_py.cli.main import batsched_py
-from batsched_py.cli.plot import command
+from batsched_py.cli.plot import summaries
 from tests.runs import Row, write_jobs
 
 image = pytest.importorskip("matplotlib.image", reason="figures need matplotlib")
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "workloads" / "sample.swf"
+POWER = ROOT / "platforms" / "power64.xml"
 
 #: What each kind is given to draw, and with which options.
 KINDS = {
+    "ecdf": "EASY FCFS --of slowdown --by class --recorded LOG",
     "gantt": "EASY --colour user --recorded LOG",
+    "power": "EASY",
+    "queue": "EASY FCFS --recorded LOG",
     "submissions": "EASY FCFS --recorded LOG",
     "cumulative": "EASY FCFS --recorded LOG",
     "lateness": "EASY FCFS --recorded LOG",
     "additional-lateness": "EASY FCFS --recorded LOG",
     "graphs": "LOG --delimit arrival:60 --delimit max:20",
     "differences": "EASY FCFS",
+    "utilization": "EASY FCFS --recorded LOG",
     "weekly": "EASY FCFS --recorded LOG",
     "throughput": "EASY FCFS --skip 7 --window 14 --window 28",
     "arrivals": "EASY FCFS --recorded LOG",
     "scalability": "EASY FCFS --recorded LOG",
+    "load": "TABLE --metric mean_waiting_time",
+    "repetitions": "TABLE",
 }
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the results of two simulations of the sample."""
+    """A folder with the results of two simulations of the sample, the second with users who react."""
     folder = tmp_path_factory.mktemp("results")
-    for scheduler in ("easy", "fcfs"):
-        invoke("run", "-w", LOG, "-s", scheduler, "-e", folder / scheduler)
+    invoke("run", "-w", LOG, "-p", POWER, "--energy", "-s", "easy", "-e", folder / "easy")
+    invoke("run", "-w", LOG, "-s", "fcfs", "--users", "think-time", "-e", folder / "fcfs")
+    lines = ["run,log,load,scheduler,seed,mean_waiting_time,mean_bounded_slowdown"]
+    for place, (load, scheduler, seed) in enumerate(product((0.8, 1.0), ("easy", "fcfs"), (1, 2, 3))):
+        lines.append(f"r{place},sample,{load},{scheduler},{seed},{3600 * place},{place + seed**2}")
+    (folder / "metrics.csv").write_text("\n".join(lines))
     return folder
 
 
@@ -51,7 +63,12 @@ def invoke(*arguments: object) -> Result:
 
 def plot(kind: str, results: Path, output: Path) -> bytes:
     """What the figure of the simulations is, drawn as the command does it."""
-    files = {"EASY": results / "easy_jobs.csv", "FCFS": results / "fcfs_jobs.csv", "LOG": LOG}
+    files = {
+        "EASY": results / "easy_jobs.csv",
+        "FCFS": results / "fcfs_jobs.csv",
+        "LOG": LOG,
+        "TABLE": results / "metrics.csv",
+    }
     result = invoke("plot", kind, *(files.get(word, word) for word in KINDS[kind].split()), "-o", output)
     assert result.output == "", result.output
     assert result.exit_code == 0
@@ -67,7 +84,7 @@ def error_of(*arguments: object) -> str:
 
 
 def test_every_kind_is_tested() -> None:
-    assert sorted(KINDS) == sorted(command.commands)
+    assert sorted(KINDS) == sorted(summaries())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -76,6 +93,45 @@ def test_a_figure_is_not_blank(kind: str, results: Path, tmp_path: Path) -> None
     pixels = image.imread(tmp_path / "figure.png")[:, :, :3]
     assert pixels.std() > 0.03
     assert np.ptp(pixels, axis=2).max() > 0.3, "a figure has colours"
+
+
+def test_every_kind_says_what_it_shows() -> None:
+    assert [name for name, line in summaries().items() if not line.endswith((".", "?"))] == []
+
+
+@pytest.mark.parametrize("kind", ["weekly", "arrivals", "queue", "graphs"])
+def test_a_log_is_drawn_like_a_run(kind: str, tmp_path: Path) -> None:
+    result = invoke("plot", kind, LOG, f"again={LOG}", "-o", tmp_path / "figure.png")
+    assert (result.output, result.exit_code) == ("", 0)
+    assert image.imread(tmp_path / "figure.png")[:, :, :3].std() > 0.03
+
+
+def test_throughput_chooses_windows_that_fit(results: Path, tmp_path: Path) -> None:
+    result = invoke("plot", "throughput", results / "easy_jobs.csv", "-o", tmp_path / "figure.png")
+    assert (result.output, result.exit_code) == ("", 0)
+
+
+@pytest.mark.parametrize("kind", ["arrivals", "ecdf", "gantt", "lateness"])
+def test_a_figure_in_grey_has_no_colour(kind: str, results: Path, tmp_path: Path) -> None:
+    files = {"EASY": results / "easy_jobs.csv", "FCFS": results / "fcfs_jobs.csv", "LOG": LOG}
+    words = (files.get(word, word) for word in KINDS[kind].split())
+    look = "--ink grey --width column --font serif".split()
+    assert invoke("plot", kind, *words, *look, "-o", tmp_path / "grey.png").exit_code == 0
+    pixels = image.imread(tmp_path / "grey.png")[:, :, :3]
+    assert np.ptp(pixels, axis=2).max() == 0
+    assert pixels.std() > 0.03
+    assert pixels.shape[1] == 3.5 * 220
+
+
+def test_an_option_that_makes_no_sense(results: Path, tmp_path: Path) -> None:
+    error = error_of("throughput", results / "easy_jobs.csv", "--window", "-3", "-o", tmp_path / "a.png")
+    assert "figure 'throughput': Expected `float` > 0.0" in error
+
+
+def test_power_is_known_with_energy_only(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "run_jobs.csv").write_bytes((results / "easy_jobs.csv").read_bytes())
+    error = error_of("power", tmp_path / "run_jobs.csv", "-o", tmp_path / "figure.png")
+    assert "run: nothing tells what its hosts drew; simulate it with --energy" in error
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
@@ -160,5 +216,6 @@ def test_without_matplotlib_the_remedy_is_told(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.style", None)
+    monkeypatch.delitem(sys.modules, "batsched_py.analysis.plots.sheet", raising=False)
     error = error_of("gantt", results / "easy_jobs.csv", "-o", tmp_path / "figure.png")
     assert "pip install batsched-py[plots]" in error

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from batsched_py.cli import progress
+from batsched_py.api import progress
 from batsched_py.cli.main import batsched_py
 from tests.processes import COMMAND, PATIENCE, PROGRESS, environment
 

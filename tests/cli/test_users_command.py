@@ -116,7 +116,7 @@ def test_users_of_the_documentation_give_up_after_two_days(tmp_path: Path) -> No
     record = "{} {} 0 {} 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n"
     jobs = [(1, 0, 3 * 86400), (2, 60, 10), (3, 86400 + 60, 10)]
     log.write_text("; MaxProcs: 1\n" + "".join(record.format(*job) for job in jobs))
-    run(tmp_path / "out", "-w", log, "-s", "fcfs", "--users", f"{tmp_path / 'mine.py'}:TwoDays")
+    run(tmp_path / "out", "-w", log, "-s", "fcfs", "--users", f"{tmp_path / 'mine.py'}:TwoDays(rigid)")
     ended = {row["job_id"]: row["final_state"] for row in rows(tmp_path / "out")}
     assert ended == {"1": "COMPLETED_SUCCESSFULLY", "2": "REJECTED", "3": "COMPLETED_SUCCESSFULLY"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -57,6 +58,77 @@ def test_convert_anonymises(tmp_path: Path) -> None:
     output("convert", tmp_path / "jobs.csv", tmp_path / "jobs.swf", "--anonymise", "3")
     assert "alice" in (tmp_path / "named.swf").read_text()
     assert "alice" not in (tmp_path / "jobs.swf").read_text()
+
+
+def test_convert_goes_to_batsim_5_and_back(root: Path, tmp_path: Path) -> None:
+    four = root / "tests" / "data" / "golden" / "kinds120_fcfs" / "kinds120.json"
+    five, again, same = (tmp_path / name for name in ("w.batsim5.json", "w.json", "five"))
+    assert output("convert", four, five) == f"{five}: 120 jobs\n"
+    output("convert", five, again)
+    output("convert", again, same, "--to", "batsim5")
+    assert normal(json.loads(again.read_text())) == normal(json.loads(four.read_text()))
+    assert same.read_bytes() == five.read_bytes()
+    types = {profile["type"] for profile in json.loads(five.read_text())["profiles"].values()}
+    assert types and all(name.endswith("Profile") for name in types)
+
+
+def normal(workload: dict[str, Any]) -> dict[str, Any]:
+    """A walltime of -1 is none."""
+    for job in workload["jobs"]:
+        if job.get("walltime") == -1:
+            del job["walltime"]
+    return workload
+
+
+def test_convert_keeps_what_no_job_needs_and_nobody_knows(tmp_path: Path) -> None:
+    job = {"id": "a!7", "subtime": 1.0, "res": 2, "profile": "p", "extra_data": '{"user":"ann"}'}
+    profiles = {
+        "p": {"type": "DelayProfile", "delay": 3, "extra_data": '{"command":"x"}'},
+        "unused": {"type": "SequentialCompositionProfile", "repeat": 2, "seq": ["p"]},
+    }
+    content = {"description": "mine", "nb_res": 4, "jobs": [job], "profiles": profiles, "date": [1, 2]}
+    five, four, again = (tmp_path / name for name in ("five.json", "four.json", "again.batsim5.json"))
+    five.write_text(json.dumps(content))
+    output("convert", five, four)
+    old = json.loads(four.read_text())
+    assert (old["jobs"][0]["user"], old["profiles"]["p"]["command"]) == ("ann", "x")
+    assert old["profiles"]["unused"] == {"type": "composed", "repeat": 2, "seq": ["p"]}
+    output("convert", four, again)
+    assert json.loads(again.read_text()) == content
+
+
+def test_a_log_becomes_a_workload_of_batsim_5_and_back(sample: Path, tmp_path: Path) -> None:
+    output("convert", sample, tmp_path / "w.batsim5.json")
+    output("convert", sample, tmp_path / "w.json")
+    for name in ("w.batsim5.json", "w.json"):
+        output("convert", tmp_path / name, tmp_path / f"{name}.swf")
+    assert (tmp_path / "w.batsim5.json.swf").read_bytes() == (tmp_path / "w.json.swf").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("profile", "target", "complaint"),
+    [
+        ({"type": "send", "msg": {}}, "x.batsim5.json", "a profile of the type send cannot be said"),
+        ({"type": "recv"}, "x.batsim5.json", "a profile of the type recv cannot be said"),
+        ({"type": "wish"}, "x.batsim5.json", "profile 'p' has the type 'wish'"),
+        (
+            {
+                "type": "ParallelTaskOnStorageHomogeneousProfile",
+                "bytes_to_read": 1,
+                "generation_strategy": "DefinedAmountsSpreadUniformly",
+            },
+            "x.json",
+            "profile 'p' needs DefinedAmountsUsedForEachValue as `generation_strategy`",
+        ),
+    ],
+)
+def test_convert_names_what_cannot_be_said(
+    profile: dict[str, Any], target: str, complaint: str, tmp_path: Path
+) -> None:
+    job = {"id": "1", "subtime": 0, "res": 1, "profile": "p"}
+    (tmp_path / "w.json").write_text(json.dumps({"nb_res": 1, "jobs": [job], "profiles": {"p": profile}}))
+    assert complaint in error("convert", tmp_path / "w.json", tmp_path / target)
+    assert not (tmp_path / target).exists()
 
 
 def test_convert_is_told_kinds_and_options(tmp_path: Path) -> None:

@@ -71,7 +71,14 @@ FAULTS: dict[str, tuple[str, str]] = {
     "orders with a wrong signature": (
         "    def begin(self, cluster):\n        cluster.order_queue(lambda jobs: jobs.size)\n",
         "scheduler 'policy' failed at time 0: TypeError: Policy.begin.<locals>.<lambda>() takes 1 positional "
-        "argument but 2 were given (FILE:7)",
+        "argument but 2 were given (FILE:10)",
+    ),
+    "backfills with a wrong signature": (
+        "    def schedule(self, cluster):\n"
+        "        def small(size):\n            return size < 3\n"
+        "        for job in cluster.fitting(small):\n            cluster.start(job)\n",
+        "scheduler 'policy' failed at time 0: TypeError: Policy.schedule.<locals>.small() takes 1 positional "
+        "argument but 2 were given (FILE:10)",
     ),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import InputError
+from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.wire.sockets import AnsweringEnd
 from tests.processes import Peer, Service, call, serving
 
@@ -203,6 +205,157 @@ def test_keeping_alive_the_next_simulation_follows_a_fault(immortal: Service, fa
         simulate(peer)
 
 
+def submitted(**fields: object) -> bytes:
+    """A second job, with some fields of its own."""
+    job = {"id": "w0!2", "subtime": 5, "res": 1, "profile": "p"} | fields
+    return message(6, ("JOB_SUBMITTED", {"job_id": "w0!2", "job": job}))
+
+
+def began(**host: object) -> bytes:
+    """A beginning whose first host has something of its own."""
+    first = json.loads(BEGINS)
+    first["events"][0]["data"]["compute_resources"][0] |= host
+    return json.dumps(first).encode()
+
+
+def progress(depth: int) -> bytes:
+    """A killed job, so far inside of composed profiles."""
+    inner = b'{"profile_name": "p", "current_task_index": 0, "current_task": ' * depth
+    return event(
+        b'{"timestamp": 6, "type": "JOB_KILLED", "data": {"job_ids": ["w0!1"], "job_progress": {"w0!1": '
+        + inner
+        + b'{"profile_name": "p", "progress": 1}'
+        + b"}" * depth
+        + b"}}}"
+    )
+
+
+def event5(kind: str, **data: object) -> bytes:
+    """What a Batsim 5 tells."""
+    return json.dumps({"now": 6, "events": [{"timestamp": 6, "event_type": kind, "event": data}]}).encode()
+
+
+def simulate5(peer: Peer) -> None:
+    """The same simulation of one job as a Batsim 5."""
+    peer.send(OPENING5)
+    assert peer.hear_bytes()[:4] == b"\2\0\0\0"
+    codec, old = BATSIM5.codec(), BATSIM4.codec()
+    answers = [
+        peer.ask(codec.encode_request(old.decode_request(text)))
+        for text in (BEGINS, SUBMITTED, COMPLETED, ENDS)
+    ]
+    assert [[each["event_type"] for each in answer["events"]] for answer in answers] == [
+        [],
+        ["ExecuteJobEvent"],
+        [],
+        [],
+    ]
+
+
+LONG = int("9" * 310)
+OPENING5 = b"\2\0\0\0hi"
+BEGINS5 = event5(
+    "SimulationBeginsEvent",
+    host_number=1,
+    computation_host_number=1,
+    computation_hosts=[{"id": 0, "name": "h"}],
+)
+JOB5 = {"resource_request": 1, "profile_id": "w0!p", "walltime": 5}
+
+#: Whole conversations, each up to what ends it.
+CONVERSATIONS: dict[str, list[bytes]] = {
+    "a walltime of 310 digits": [BEGINS, SUBMITTED, submitted(walltime=LONG)],
+    "a submission at a time of 310 digits": [BEGINS, SUBMITTED, submitted(subtime=LONG)],
+    "a size of 20 digits": [BEGINS, SUBMITTED, submitted(res=10**20)],
+    "a size of 4300 digits": [
+        BEGINS,
+        submitted(res="RES").replace(b'"RES"', b"9" * 4301),
+    ],
+    "energy of 310 digits": [BEGINS, message(6, ("ANSWER", {"consumed_energy": LONG}))],
+    "a time of 310 digits": [BEGINS, b'{"now": ' + b"9" * 310 + b', "events": []}'],
+    "a time that is no number": [BEGINS, b'{"now": NaN, "events": []}'],
+    "progress 100,000 deep": [BEGINS, SUBMITTED, progress(100_000)],
+    "progress 1,000 deep": [BEGINS, SUBMITTED, progress(1000)],
+    "hosts without end": [
+        BEGINS,
+        message(6, ("RESOURCE_STATE_CHANGED", {"resources": "0-99999999999", "state": "1"})),
+    ],
+    "machines that do not exist": [
+        BEGINS,
+        message(6, ("NOTIFY", {"type": "event_machine_unavailable", "resources": "9"})),
+    ],
+    "sleeping states that are none": [began(properties={"sleep_pstates": "a:b"})],
+    "sleeping states of 4300 digits": [began(properties={"sleep_pstates": "9" * 4301 + ":1:2"})],
+    "a state that is none": [began(state="dancing")],
+    "Batsim 5 talks nonsense": [OPENING5, BEGINS5, b"nonsense"],
+    "a size of 20 digits in Batsim 5": [
+        OPENING5,
+        BEGINS5,
+        event5(
+            "JobSubmittedEvent", job_id="w0!1", job=JOB5 | {"resource_request": 10**20}, submission_time=6
+        ),
+    ],
+    "a walltime of 310 digits in Batsim 5": [
+        OPENING5,
+        BEGINS5,
+        event5("JobSubmittedEvent", job_id="w0!1", job=JOB5 | {"walltime": LONG}, submission_time=6),
+    ],
+    "sleeping states that are none in Batsim 5": [
+        OPENING5,
+        BEGINS5.replace(
+            b'"name": "h"', b'"name": "h", "properties": [{"key": "sleep_pstates", "value": "a:b"}]'
+        ),
+    ],
+    "a host that does not exist in Batsim 5": [
+        OPENING5,
+        BEGINS5,
+        event5("HostsPStateChangedEvent", host_ids="7", pstate=1),
+    ],
+}
+
+
+@pytest.mark.parametrize("fault", CONVERSATIONS)
+def test_keeping_alive_a_good_simulation_follows_a_bad_conversation(immortal: Service, fault: str) -> None:
+    *good, bad = CONVERSATIONS[fault]
+    with Peer(immortal.endpoint) as peer:
+        for request in good:
+            peer.send(request)
+            peer.hear_bytes()
+        (said,) = peer.ask(bad)["events"]
+        kind = said.get("type") or said["event_type"]
+        assert kind.startswith("THE_DECISION_PROCESS_FAILED: ")
+        assert kind.isprintable()
+    with Peer(immortal.endpoint) as peer:
+        simulate(peer)
+    with Peer(immortal.endpoint) as peer:
+        simulate5(peer)
+
+
+def peak(service: Service) -> int:
+    """How much memory a service has needed so far, in MiB."""
+    status = Path(f"/proc/{service.process.pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None
+    return int(found[1]) >> 10
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux's /proc")
+@pytest.mark.parametrize(
+    "small",
+    [b'{"timestamp":6,"type":"REQUESTED_CALL","data":{}}', b'{"timestamp":6,"type":"X"}', b"{}", b"1"],
+)
+def test_100_megabytes_of_small_events_are_refused_within_bounded_memory(small: bytes) -> None:
+    count = 100_000_000 // (len(small) + 1)
+    with serving("-s", "fcfs", "--keep-alive") as service:
+        with Peer(service.endpoint) as peer:
+            peer.ask(BEGINS)
+            reason = why_stopped(peer.ask(event((small + b",") * count + small)))
+        assert reason.startswith("a message has some ")
+        assert peak(service) < 300
+        with Peer(service.endpoint) as peer:
+            simulate(peer)
+
+
 def test_keeping_alive_a_beginning_ends_the_simulation_that_was_left(immortal: Service) -> None:
     with Peer(immortal.endpoint) as abandoned:
         abandoned.ask(BEGINS)
@@ -363,10 +516,9 @@ def simulate_among_strangers(endpoint: str) -> None:
             peer.ask(request)
 
 
-def test_stray_bytes_on_the_port_lose_no_reply() -> None:
-    with serving("-s", "fcfs", "--keep-alive") as service:
-        for _ in range(5):
-            simulate_among_strangers(service.endpoint)
+def test_stray_bytes_on_the_port_lose_no_reply(immortal: Service) -> None:
+    for _ in range(5):
+        simulate_among_strangers(immortal.endpoint)
 
 
 @pytest.mark.slow

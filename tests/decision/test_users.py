@@ -9,11 +9,15 @@ import pytest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import PolicyError, ProtocolError
 from batsched_py.protocol import events as ev
+from batsched_py.protocol.dialects import BATSIM5
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import Cluster, Scheduler
+from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.setup import Setup
 from batsched_py.users import Action, Remark, Submission, User, Withdrawal
+from tests.drive import platform
 
 WORK = Delay(3)
 
@@ -301,3 +305,25 @@ def test_a_user_may_change_what_stands_at_its_job() -> None:
     process.react(begins())
     reply = process.react(told(1.0, ev.RequestedCall()))
     assert reply.events == [ev.SetJobMetadata("dyn!1", "still here", time=1.0)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "called"), [(12.345, 12.345), (12.3451, 12.346), (12.0, 12.0), (0.0004, 0.001), (1e6, 1e6)]
+)
+def test_over_protocol_5_a_user_is_called_in_milliseconds_never_early_and_never_late_by_one(
+    wanted: float, called: float
+) -> None:
+    allowed = ev.Settings(dynamic_jobs=True, profile_reuse=True)
+    simulates, decides = BATSIM5.codec(), BATSIM5.codec()
+    process = DecisionProcess(Picky(), [Chain(1, first=wanted)])
+    simulates.open(lambda said: decides.answer(said, process.needs) or b"")
+    batsim = Batsim(Setup(platform(), [], allowed))
+    request: ev.Message | None = batsim.begin()
+    calls, submissions = [], []
+    while request is not None:
+        heard = decides.decode_request(simulates.encode_request(request))
+        calls += [event.time for event in heard.events if isinstance(event, ev.RequestedCall)]
+        reply = simulates.decode_reply(decides.encode_reply(process.react(heard)))
+        submissions += [event.time for event in reply.events if isinstance(event, ev.RegisterJob)]
+        request = batsim.advance(reply)
+    assert calls == submissions == [called]

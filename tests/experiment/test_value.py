@@ -9,11 +9,12 @@ from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
 from batsched_py.protocol.events import Settings
 from tests.experiment.strategies import experiments
 
+OPTIONS = {"x": "mine.py", "signal_file": "s.csv", "no_file": ""}
 WITH_FILES = Experiment(
     scenario=Scenario(
         workloads=Workloads(files=("a.swf", "b.json")), machine=Machine(file="p.xml"), events=("e.txt",)
     ),
-    actors=Actors(scheduler=Choice("mine.py:Mine"), users=Choice("users.py:Us", {"x": "mine.py"})),
+    actors=Actors(scheduler=Choice("mine.py:Mine"), users=Choice("calm.py:Calm(users.py:Us)", OPTIONS)),
 )
 
 
@@ -23,13 +24,15 @@ def test_it_survives_being_written_as_json(experiment: Experiment) -> None:
 
 
 def test_all_its_files_are_known() -> None:
-    assert WITH_FILES.files == ["a.swf", "b.json", "p.xml", "e.txt", "mine.py", "users.py"]
+    files = ["a.swf", "b.json", "p.xml", "e.txt", "mine.py", "calm.py", "users.py", "s.csv"]
+    assert WITH_FILES.files == files
 
 
 def test_all_its_files_can_be_renamed_and_nothing_else() -> None:
     renamed = WITH_FILES.renamed(lambda file: f"/x/{file}")
     assert renamed.files == [f"/x/{file}" for file in WITH_FILES.files]
-    assert renamed.actors.users == Choice("/x/users.py:Us", {"x": "mine.py"})
+    options = OPTIONS | {"signal_file": "/x/s.csv"}
+    assert renamed.actors.users == Choice("/x/calm.py:Calm(/x/users.py:Us)", options)
     assert renamed.renamed(lambda file: file.removeprefix("/x/")) == WITH_FILES
 
 
@@ -43,7 +46,7 @@ def test_what_is_installed_has_no_file_to_rename(experiment: Experiment) -> None
     installed = [
         choice
         for choice in (experiment.actors.scheduler, experiment.actors.users)
-        if choice is not None and choice.file is None
+        if choice is not None and not choice.files
     ]
     assert [choice.renamed(lambda file: "") for choice in installed] == installed
 

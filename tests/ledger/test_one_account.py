@@ -15,8 +15,7 @@ from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
-from tests.reference_schedulers import RefJob
-from tests.scheduling import workload_of
+from batsched_py.testing import JobSpec, workload_of
 
 PACKAGE = str(Path(batsched_py.__file__).parent)
 
@@ -43,7 +42,7 @@ class Traced(Scheduler):
 def test_a_start_passes_at_most_six_functions() -> None:
     traced = Traced()
     simulate(
-        Batsim(Setup(Platform.homogeneous(4), [workload_of([RefJob("a", 5, 2, 10, 20)])])),
+        Batsim(Setup(Platform.homogeneous(4), [workload_of([JobSpec("a", 5, 2, 10, 20)])])),
         DecisionProcess(traced),
     )
     between = {
@@ -59,6 +58,7 @@ def test_a_start_passes_at_most_six_functions() -> None:
         "World.told",
         "DecisionProcess.decide",
         "DecisionProcess._ask",
+        "DecisionProcess._settle",
     }
     """What ends the decision process's turn, once for all that it has decided."""
     passed = [name for name in traced.called if name not in between]
@@ -83,7 +83,7 @@ def test_both_sides_look_at_the_same_ledger() -> None:
             for job in cluster.queue:
                 cluster.start(job)
 
-    batsim = Batsim(Setup(Platform.homogeneous(4), [workload_of([RefJob("a", 5, 2, 10, 20)])]))
+    batsim = Batsim(Setup(Platform.homogeneous(4), [workload_of([JobSpec("a", 5, 2, 10, 20)])]))
     simulate(batsim, DecisionProcess(Nosy()))
     assert all(queue is batsim.ledger.queue for queue in seen)
 
@@ -105,7 +105,7 @@ def test_a_policy_sees_the_queue_and_the_running_jobs_and_not_how_they_are_kept(
         return [name for name in dir(shown) if not name.startswith("_")]
 
     simulate(
-        Batsim(Setup(Platform.homogeneous(4), [workload_of([RefJob("a", 5, 2, 10, 20)])])),
+        Batsim(Setup(Platform.homogeneous(4), [workload_of([JobSpec("a", 5, 2, 10, 20)])])),
         DecisionProcess(Nosy()),
     )
-    assert seen[0] == (["estimate", "get", "head", "users"], ["get"])
+    assert seen[0] == (["estimate", "first", "get", "head", "users"], ["get"])

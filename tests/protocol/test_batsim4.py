@@ -568,3 +568,11 @@ def test_a_message_of_too_many_events_is_refused(monkeypatch: pytest.MonkeyPatch
     text = '{"now": 1, "events": [' + ",".join(['{"timestamp": 1, "type": "X", "data": {}}'] * 4) + "]}"
     with pytest.raises(ProtocolError, match="a message has 4 events; 3 are the most"):
         Batsim4Codec().decode_request(text.encode())
+
+
+def test_a_message_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("batsched_py.protocol.event_table.LONG_MESSAGE", 100)
+    monkeypatch.setattr("batsched_py.protocol.event_table.MOST_VALUES", 30)
+    text = '{"now": 1, "events": [{"timestamp": 1, "type": "X", "data": [' + ",".join(["{}"] * 30) + "]}]}"
+    with pytest.raises(ProtocolError, match="a message has some 66 values; 30 are the most"):
+        Batsim4Codec().decode_request(text.encode())

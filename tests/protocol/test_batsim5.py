@@ -367,6 +367,22 @@ def test_profiles_are_told_at_the_beginning_to_whoever_asks() -> None:
         assert [profile["id"] for profile in told["profiles"]] == ["w0!p"] * asked
 
 
+def test_interrupted_profiles_are_told_to_whoever_asks() -> None:
+    begins = ev.SimulationBegins([Host(0, "h")], profiles={"w0": {"c": Composed(("p",)), "p": Delay(3)}})
+    progress = {"w0!1": ev.Progress("c", task_index=0, task=ev.Progress("p", 0.5))}
+    killed = ev.JobsKilled(["w0!1"], progress)
+    for asked in (True, False):
+        codec = BATSIM5.codec()
+        hello = {"requested_simulation_features": {"forward_profiles_on_jobs_killed": asked}}
+        event = {"timestamp": 0, "event_type": "EDCHelloEvent", "event": hello}
+        greeting = b"\2\0\0\0" + json.dumps({"now": 0, "events": [event]}).encode()
+        codec.open(lambda said, greeting=greeting: greeting)
+        codec.encode_request(ev.Message(0.0, [begins]))
+        (said,) = parsed(codec.encode_request(ev.Message(1.0, [killed])))["events"]
+        told = [profile["id"] for profile in said["event"].get("profiles", [])]
+        assert told == (["w0!c", "w0!p"] if asked else [])
+
+
 # --- calls ---------------------------------------------------------------------------------------
 
 

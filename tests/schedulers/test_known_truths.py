@@ -14,15 +14,17 @@ from hypothesis import strategies as st
 from batsched_py.analysis.validator import validate
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.conservative import Conservative
-from tests.reference_schedulers import RefJob, ref_jobs, simulate
-from tests.scheduling import policy, run, starts
+from batsched_py.testing import JobSpec, schedule_of, starts
+from batsched_py.testing.strategies import workloads
+from tests.reference_schedulers import simulate
+from tests.scheduling import policy
 
 HOSTS = 4
 
 Times = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
-def exact(jobs: list[RefJob]) -> list[RefJob]:
+def exact(jobs: list[JobSpec]) -> list[JobSpec]:
     """The same jobs, with walltimes that say how long they run; those of no length are left out."""
     return [replace(job, walltime=job.run_time) for job in jobs if job.run_time]
 
@@ -32,34 +34,34 @@ def exact(jobs: list[RefJob]) -> list[RefJob]:
 
 @pytest.mark.parametrize("name", ["fcfs", "easy", "conservative"])
 @settings(max_examples=100)
-@given(jobs=ref_jobs(HOSTS, max_jobs=25))
-def test_it_starts_jobs_when_the_slow_reference_does(name: str, jobs: list[RefJob]) -> None:
+@given(jobs=workloads(HOSTS, max_jobs=25))
+def test_it_starts_jobs_when_the_slow_reference_does(name: str, jobs: list[JobSpec]) -> None:
     assert starts(policy(name), jobs, HOSTS) == simulate(jobs, HOSTS, name)
 
 
 @pytest.mark.parametrize("name", ["fcfs", "easy", "conservative"])
 @settings(max_examples=50)
-@given(jobs=ref_jobs(HOSTS, max_jobs=25))
-def test_it_keeps_its_promises(name: str, jobs: list[RefJob]) -> None:
-    assert validate(run(policy(name), jobs, HOSTS), HOSTS, policy=name) == []  # type: ignore[arg-type]
+@given(jobs=workloads(HOSTS, max_jobs=25))
+def test_it_keeps_its_promises(name: str, jobs: list[JobSpec]) -> None:
+    assert validate(schedule_of(policy(name), jobs, HOSTS), HOSTS, policy=name) == []  # type: ignore[arg-type]
 
 
 @settings(max_examples=50)
-@given(jobs=ref_jobs(HOSTS, max_jobs=25).map(exact))
-def test_easy_never_delays_the_head_beyond_its_first_reservation(jobs: list[RefJob]) -> None:
-    assert validate(run(policy("easy"), jobs, HOSTS), HOSTS, policy="easy") == []
+@given(jobs=workloads(HOSTS, max_jobs=25).map(exact))
+def test_easy_never_delays_the_head_beyond_its_first_reservation(jobs: list[JobSpec]) -> None:
+    assert validate(schedule_of(policy("easy"), jobs, HOSTS), HOSTS, policy="easy") == []
 
 
 @settings(max_examples=40)
-@given(jobs=ref_jobs(HOSTS))
-def test_easy_is_fcfs_when_every_job_needs_the_whole_machine(jobs: list[RefJob]) -> None:
+@given(jobs=workloads(HOSTS))
+def test_easy_is_fcfs_when_every_job_needs_the_whole_machine(jobs: list[JobSpec]) -> None:
     whole = [replace(job, size=HOSTS) for job in jobs]
     assert starts(policy("easy"), whole, HOSTS) == starts(policy("fcfs"), whole, HOSTS)
 
 
 @settings(max_examples=40)
-@given(jobs=ref_jobs(HOSTS))
-def test_easy_is_first_fit_when_no_job_ever_waits(jobs: list[RefJob]) -> None:
+@given(jobs=workloads(HOSTS))
+def test_easy_is_first_fit_when_no_job_ever_waits(jobs: list[JobSpec]) -> None:
     room = sum(job.size for job in jobs)
     begun = starts(policy("easy"), jobs, room)
     assert begun == starts(policy("filler"), jobs, room)
@@ -67,8 +69,8 @@ def test_easy_is_first_fit_when_no_job_ever_waits(jobs: list[RefJob]) -> None:
 
 
 @settings(max_examples=40)
-@given(jobs=ref_jobs(HOSTS))
-def test_the_user_aware_scheduler_without_weight_on_responsiveness_is_easy(jobs: list[RefJob]) -> None:
+@given(jobs=workloads(HOSTS))
+def test_the_user_aware_scheduler_without_weight_on_responsiveness_is_easy(jobs: list[JobSpec]) -> None:
     assert starts(policy("user-aware", alpha="0"), jobs, HOSTS) == starts(policy("easy"), jobs, HOSTS)
 
 
@@ -84,8 +86,8 @@ class Watched(Conservative):
 
 
 @settings(max_examples=50)
-@given(jobs=ref_jobs(HOSTS, max_jobs=25))
-def test_conservative_never_starts_a_job_later_than_its_reservation(jobs: list[RefJob]) -> None:
+@given(jobs=workloads(HOSTS, max_jobs=25))
+def test_conservative_never_starts_a_job_later_than_its_reservation(jobs: list[JobSpec]) -> None:
     watched = Watched()
     begun = starts(watched, jobs, HOSTS)
     assert begun.keys() == watched.promised.keys()
@@ -98,7 +100,7 @@ def test_conservative_never_starts_a_job_later_than_its_reservation(jobs: list[R
 @settings(max_examples=40)
 @given(run_times=st.lists(st.integers(1, 9), min_size=1, max_size=6))
 def test_no_order_has_a_smaller_mean_wait_than_shortest_job_first(run_times: list[int]) -> None:
-    jobs = [RefJob(str(number), 0, 1, length, length) for number, length in enumerate(run_times)]
+    jobs = [JobSpec(str(number), 0, 1, length, length) for number, length in enumerate(run_times)]
 
     def total_wait(order: tuple[int, ...]) -> int:
         return sum(length * (len(order) - 1 - place) for place, length in enumerate(order))
@@ -109,7 +111,7 @@ def test_no_order_has_a_smaller_mean_wait_than_shortest_job_first(run_times: lis
 @settings(max_examples=40)
 @given(run_times=st.lists(st.integers(1, 9), min_size=1, max_size=9))
 def test_longest_job_first_ends_at_most_a_third_after_the_best_schedule(run_times: list[int]) -> None:
-    jobs = [RefJob(str(number), 0, 1, length, length) for number, length in enumerate(run_times)]
+    jobs = [JobSpec(str(number), 0, 1, length, length) for number, length in enumerate(run_times)]
     begun = starts(policy("ljf"), jobs, 2)
     sums = {0}
     for length in run_times:
@@ -129,7 +131,7 @@ def waits(interarrivals: Times, run_times: Times, hosts: int) -> Times:
     """How long each job of one host waits under FCFS."""
     submissions = np.cumsum(interarrivals).round(6)
     jobs = [
-        RefJob(f"{number:05}", submission, 1, run_time)
+        JobSpec(f"{number:05}", submission, 1, run_time)
         for number, (submission, run_time) in enumerate(
             zip(submissions.tolist(), run_times.round(6).tolist(), strict=True)
         )

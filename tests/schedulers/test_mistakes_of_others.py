@@ -11,10 +11,10 @@ from batsched_py.errors import InputError
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
+from batsched_py.testing import JobSpec, schedule_of, starts, workload_of
 from batsched_py.workload.batsim_json import read_batsim_json
 from batsched_py.workload.swf import read_swf
-from tests.reference_schedulers import RefJob
-from tests.scheduling import policy, run, starts, workload_of
+from tests.scheduling import policy
 
 BACKFILLING = ["easy", "conservative"]
 
@@ -22,10 +22,10 @@ BACKFILLING = ["easy", "conservative"]
 @pytest.mark.parametrize("name", BACKFILLING)
 def test_a_backfilled_job_never_delays_the_reservation_of_the_head(name: str) -> None:
     jobs = [
-        RefJob("running", 0, 3, 10, 10),
-        RefJob("head", 1, 4, 5, 5),
-        RefJob("late", 2, 1, 9, 9),
-        RefJob("in time", 3, 1, 7, 7),
+        JobSpec("running", 0, 3, 10, 10),
+        JobSpec("head", 1, 4, 5, 5),
+        JobSpec("late", 2, 1, 9, 9),
+        JobSpec("in time", 3, 1, 7, 7),
     ]
     begun = starts(policy(name), jobs, 4)
     assert begun["in time"] == 3
@@ -35,7 +35,7 @@ def test_a_backfilled_job_never_delays_the_reservation_of_the_head(name: str) ->
 
 @pytest.mark.parametrize("name", BACKFILLING)
 def test_a_reservation_moves_forward_when_jobs_end_early(name: str) -> None:
-    jobs = [RefJob("running", 0, 4, 2, 100), RefJob("head", 1, 4, 5, 5)]
+    jobs = [JobSpec("running", 0, 4, 2, 100), JobSpec("head", 1, 4, 5, 5)]
     assert starts(policy(name), jobs, 4)["head"] == 2
 
 
@@ -43,24 +43,24 @@ def test_a_reservation_moves_forward_when_jobs_end_early(name: str) -> None:
 def test_the_reserved_time_is_an_event(name: str) -> None:
     """Nothing else happens at 10, and nothing at all between 3 and 1000."""
     jobs = [
-        RefJob("running", 0, 3, 1000, 10),
-        RefJob("head", 1, 4, 5, 5),
-        RefJob("behind", 2, 4, 5, 5),
-        RefJob("much later", 1000, 1, 1, 1),
+        JobSpec("running", 0, 3, 1000, 10),
+        JobSpec("head", 1, 4, 5, 5),
+        JobSpec("behind", 2, 4, 5, 5),
+        JobSpec("much later", 1000, 1, 1, 1),
     ]
     assert starts(policy(name), jobs, 4) == {"running": 0, "head": 10, "behind": 15, "much later": 1000}
 
 
 @pytest.mark.parametrize("name", ["fcfs", *BACKFILLING])
 def test_jobs_are_killed_at_their_walltime(name: str) -> None:
-    schedule = run(policy(name), [RefJob("1", 0, 1, 100, 7)], 4).iloc[0]
+    schedule = schedule_of(policy(name), [JobSpec("1", 0, 1, 100, 7)], 4).iloc[0]
     assert schedule["final_state"] == "COMPLETED_WALLTIME_REACHED"
     assert schedule["execution_time"] == 7
 
 
 def test_a_negative_run_time_is_refused() -> None:
     with pytest.raises(InputError, match=r"run_-5"):
-        Batsim(Setup(Platform.homogeneous(4), [workload_of([RefJob("1", 0, 1, -5)])]))
+        Batsim(Setup(Platform.homogeneous(4), [workload_of([JobSpec("1", 0, 1, -5)])]))
 
 
 def test_a_negative_delay_in_a_workload_file_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import Cluster
 from batsched_py.schedulers.orders import HALF_LIFE, OrderName, order
-from tests.workbench import Workbench
+from batsched_py.testing import Workbench
 
 NOW = 1000.0
 
@@ -71,6 +71,17 @@ def test_an_order_is_its_formula(name: OrderName, waiting: list[Job]) -> None:
     scores = [FORMULAS[name](one) for one in cluster.queue]
     assert scores == pytest.approx(sorted(scores))
     assert FORMULAS[name](cluster.queue.head) == pytest.approx(min(scores))
+
+
+def test_without_an_order_it_is_submission_order_again() -> None:
+    bench = bench_with(job("long", 0.0, 1, 60.0), job("short", 5.0, 1, 10.0))
+    cluster = bench.cluster
+    cluster.order_queue(order("shortest", cluster))
+    assert names(cluster) == ["short", "long"]
+    bench.ledger.settle()
+    cluster.order_queue(None)
+    assert names(cluster) == ["long", "short"]
+    assert not cluster.quiet  # whoever looks at new jobs only must look at all of them again
 
 
 @pytest.mark.parametrize("name", FORMULAS)

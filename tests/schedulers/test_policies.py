@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -10,21 +11,21 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.schedulers.easy_sjbf import CORRECTIONS, EasySjbf
-from tests.reference_schedulers import RefJob
-from tests.scheduling import Meddler, policy, run, starts
-from tests.workbench import Workbench
+from batsched_py.testing import JobSpec, Workbench, schedule_of, starts
+from batsched_py.testing.policies import Meddler
+from tests.scheduling import policy
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 
 
-def blocked_head() -> list[RefJob]:
+def blocked_head() -> list[JobSpec]:
     """a holds 3 of 4 hosts until 10; b needs all and heads the queue; the others could overtake it."""
     return [
-        RefJob("a", 0, 3, 10, 10),
-        RefJob("b", 1, 4, 5, 5),
-        RefJob("c", 2, 1, 50, 50),
-        RefJob("d", 2, 1, 8, 8),
-        RefJob("e", 2, 1, 3, 3),
+        JobSpec("a", 0, 3, 10, 10),
+        JobSpec("b", 1, 4, 5, 5),
+        JobSpec("c", 2, 1, 50, 50),
+        JobSpec("d", 2, 1, 8, 8),
+        JobSpec("e", 2, 1, 3, 3),
     ]
 
 
@@ -47,7 +48,7 @@ def test_who_overtakes_whom(name: str, options: dict[str, str], begun: dict[str,
 
 
 def test_random_choices_depend_on_the_seed_alone() -> None:
-    jobs = [RefJob(f"{number:02}", 0, 1, 1, 1) for number in range(20)]
+    jobs = [JobSpec(f"{number:02}", 0, 1, 1, 1) for number in range(20)]
     once, again, other = (starts(policy("random", seed=seed), jobs, 1) for seed in ("1", "1", "2"))
     assert once == again != other
     assert sorted(once.values()) == [float(second) for second in range(20)]
@@ -58,11 +59,11 @@ def test_random_choices_depend_on_the_seed_alone() -> None:
 
 def test_the_queue_of_shorter_jobs_is_served_first() -> None:
     jobs = [
-        RefJob("first", 0, 1, 10, 10),
-        RefJob("week", 1, 1, 10, 7 * DAY),
-        RefJob("day", 2, 1, 10, DAY),
-        RefJob("hour", 3, 1, 10, HOUR),
-        RefJob("day2", 4, 1, 10, 2 * HOUR),
+        JobSpec("first", 0, 1, 10, 10),
+        JobSpec("week", 1, 1, 10, 7 * DAY),
+        JobSpec("day", 2, 1, 10, DAY),
+        JobSpec("hour", 3, 1, 10, HOUR),
+        JobSpec("day2", 4, 1, 10, 2 * HOUR),
     ]
     served = starts(policy("multi-queue", limits=f"{HOUR},{DAY}"), jobs, 1)
     assert sorted(served, key=lambda job: served[job]) == ["first", "hour", "day", "day2", "week"]
@@ -79,9 +80,9 @@ def test_limits_of_queues_are_ascending_numbers(limits: str, words: str) -> None
 
 def test_a_short_new_job_goes_before_a_long_old_one_if_responsiveness_counts() -> None:
     jobs = [
-        RefJob("first", 0, 1, HOUR, HOUR),
-        RefJob("long", 1, 1, 5 * HOUR, 5 * HOUR),
-        RefJob("short", HOUR / 2, 1, MINUTE, MINUTE),
+        JobSpec("first", 0, 1, HOUR, HOUR),
+        JobSpec("long", 1, 1, 5 * HOUR, 5 * HOUR),
+        JobSpec("short", HOUR / 2, 1, MINUTE, MINUTE),
     ]
     patient = starts(policy("user-aware", alpha="0"), jobs, 1)
     aware = starts(policy("user-aware", alpha="0.9"), jobs, 1)
@@ -90,8 +91,8 @@ def test_a_short_new_job_goes_before_a_long_old_one_if_responsiveness_counts() -
 
 
 def test_a_job_that_has_waited_for_days_goes_before_short_ones() -> None:
-    first = [RefJob("first", 0, 1, 4 * DAY, 4 * DAY), RefJob("long", 1, 1, 5 * HOUR, 5 * HOUR)]
-    short = RefJob("short", 4 * DAY - 1, 1, MINUTE, MINUTE)
+    first = [JobSpec("first", 0, 1, 4 * DAY, 4 * DAY), JobSpec("long", 1, 1, 5 * HOUR, 5 * HOUR)]
+    short = JobSpec("short", 4 * DAY - 1, 1, MINUTE, MINUTE)
     aware = starts(policy("user-aware", alpha="0.5"), [*first, short], 1)
     assert aware["long"] < aware["short"]
 
@@ -125,7 +126,7 @@ class Predictions(EasySjbf):
 
 def test_a_job_is_expected_to_run_like_the_last_two_of_its_user() -> None:
     jobs = [
-        RefJob(str(number), 100 * number, 1, length, 80) for number, length in enumerate((10, 20, 40, 5, 5))
+        JobSpec(str(number), 100 * number, 1, length, 80) for number, length in enumerate((10, 20, 40, 5, 5))
     ]
     noted = Predictions()
     run_by_one_user(noted, jobs, 1)
@@ -134,21 +135,21 @@ def test_a_job_is_expected_to_run_like_the_last_two_of_its_user() -> None:
 
 def test_a_prediction_never_exceeds_the_walltime() -> None:
     noted = Predictions()
-    run_by_one_user(noted, [RefJob("0", 0, 1, 50, 80), RefJob("1", 100, 1, 5, 30)], 1)
+    run_by_one_user(noted, [JobSpec("0", 0, 1, 50, 80), JobSpec("1", 100, 1, 5, 30)], 1)
     assert noted.noted["1"] == 30
 
 
 def test_users_are_told_apart() -> None:
     noted = Predictions()
-    starts(noted, [RefJob(str(number), 100 * number, 1, 10, 80) for number in range(4)], 1)
+    starts(noted, [JobSpec(str(number), 100 * number, 1, 10, 80) for number in range(4)], 1)
     assert noted.noted == {"0": 80, "1": 80, "2": 80, "3": 10}
 
 
 def test_a_prediction_that_expires_is_corrected_step_by_step() -> None:
     jobs = [
-        RefJob("0", 0, 1, 10, HOUR),
-        RefJob("1", 100, 1, 40 * MINUTE, HOUR),
-        RefJob("2", 101, 1, 1, HOUR),
+        JobSpec("0", 0, 1, 10, HOUR),
+        JobSpec("1", 100, 1, 40 * MINUTE, HOUR),
+        JobSpec("2", 101, 1, 1, HOUR),
     ]
     noted = Predictions()
     run_by_one_user(noted, jobs, 1)
@@ -159,7 +160,11 @@ def test_a_prediction_that_expires_is_corrected_step_by_step() -> None:
 
 
 def test_corrections_end_at_the_walltime() -> None:
-    jobs = [RefJob("0", 0, 1, 10, HOUR), RefJob("1", 100, 1, HOUR, 3 * MINUTE), RefJob("2", 101, 1, 1, HOUR)]
+    jobs = [
+        JobSpec("0", 0, 1, 10, HOUR),
+        JobSpec("1", 100, 1, HOUR, 3 * MINUTE),
+        JobSpec("2", 101, 1, 1, HOUR),
+    ]
     noted = Predictions()
     run_by_one_user(noted, jobs, 1)
     assert noted.expected["1"] == [10, 10 + MINUTE, 3 * MINUTE]
@@ -168,18 +173,18 @@ def test_corrections_end_at_the_walltime() -> None:
 def test_what_is_predicted_to_be_short_is_backfilled() -> None:
     """By its walltime c would delay b, by the run time of its user's last job it would not."""
     jobs = [
-        RefJob("0", 0, 1, 5, DAY),
-        RefJob("a", 100, 3, 1000, 1000),
-        RefJob("b", 101, 4, 10, 10),
-        RefJob("c", 102, 1, 5, DAY),
+        JobSpec("0", 0, 1, 5, DAY),
+        JobSpec("a", 100, 3, 1000, 1000),
+        JobSpec("b", 101, 4, 10, 10),
+        JobSpec("c", 102, 1, 5, DAY),
     ]
     assert starts(policy("easy"), jobs, 4)["c"] > 1000
-    owners = {"0": "u", "a": "v", "b": "w", "c": "u"}
-    assert starts(policy("easy-sjbf"), jobs, 4, owners)["c"] == 102
+    owned = [replace(job, user=user) for job, user in zip(jobs, "uvwu", strict=True)]
+    assert starts(policy("easy-sjbf"), owned, 4)["c"] == 102
 
 
-def run_by_one_user(scheduler: Scheduler, jobs: list[RefJob], hosts: int) -> dict[str, float]:
-    return starts(scheduler, jobs, hosts, dict.fromkeys([job.id for job in jobs], "u"))
+def run_by_one_user(scheduler: Scheduler, jobs: list[JobSpec], hosts: int) -> dict[str, float]:
+    return starts(scheduler, [replace(job, user="u") for job in jobs], hosts)
 
 
 # --- a policy of one's own -----------------------------------------------------------------------
@@ -205,12 +210,19 @@ class Optimist(Scheduler):
 
 
 def test_a_policy_may_expect_other_run_times_than_the_walltimes() -> None:
-    jobs = [RefJob("long", 0, 1, 5, 100), RefJob("short", 0, 1, 5, 40)]
+    jobs = [JobSpec("long", 0, 1, 5, 100), JobSpec("short", 0, 1, 5, 40)]
     assert starts(Optimist(), jobs, 4) == {"short": 0, "long": 1}
 
 
+class FiveSeconds(Optimist):
+    """Expects every job to run for five seconds."""
+
+    def estimate(self, job: Job) -> float:
+        return 5.0
+
+
 def test_an_expectation_of_a_running_job_may_change() -> None:
-    bench = Workbench(2, estimate=lambda job: 5.0)
+    bench = Workbench(2, FiveSeconds)
     cluster = bench.cluster
     jobs = [Job(f"w0!{name}", 0.0, 1, 100.0, "p") for name in ("1", "2")]
     bench.start(*jobs)
@@ -225,8 +237,8 @@ def test_an_expectation_of_a_running_job_may_change() -> None:
 
 
 def test_a_policy_may_reject_kill_and_be_called() -> None:
-    jobs = [RefJob(str(number), 0, 1, 10, inf) for number in range(5)]
-    states = run(Meddler(Caller(), rejects=5, kills=2), jobs, 4)["final_state"]
+    jobs = [JobSpec(str(number), 0, 1, 10, inf) for number in range(5)]
+    states = schedule_of(Meddler(Caller(), rejects=5, kills=2), jobs, 4)["final_state"]
     assert sorted(states) == [
         "COMPLETED_KILLED",
         "COMPLETED_KILLED",
@@ -267,7 +279,7 @@ class Newsreader(Scheduler):
 
 def test_what_was_told_once_is_no_news_when_a_policy_is_asked_again() -> None:
     reader = Newsreader()
-    run(reader, [RefJob("a", 1, 1, 1, 1), RefJob("b", 5, 1, 1, 1)], 2)
+    schedule_of(reader, [JobSpec("a", 1, 1, 1, 1), JobSpec("b", 5, 1, 1, 1)], 2)
     assert reader.seen == [
         ([], [], True),
         (["JobSubmitted"], ["a"], True),

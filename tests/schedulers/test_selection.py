@@ -17,8 +17,8 @@ from batsched_py.protocol.jobs import Host
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.schedulers.selection import SelectionName, best_fit, contiguous, selection, spread
 from batsched_py.simulator.platform import read_platform
-from tests.reference_schedulers import RefJob
-from tests.scheduling import policy, run, schedule_of, workload_of
+from batsched_py.testing import JobSpec, schedule_of, workload_of
+from tests.scheduling import policy
 
 SELECTIONS: tuple[SelectionName, ...] = get_args(SelectionName)
 
@@ -115,7 +115,7 @@ def uneven(tmp_path: Path) -> Path:
 
 
 def test_the_simulator_tells_the_speeds(uneven: Path) -> None:
-    workload = workload_of([RefJob("1", 0, 1, 8)])
+    workload = workload_of([JobSpec("1", 0, 1, 8)])
     schedule = schedule_of(
         DecisionProcess(policy("fcfs", selection="fastest")), workload, read_platform(uneven)
     )
@@ -136,8 +136,8 @@ def test_without_either_the_fastest_cannot_be_selected(properties: dict[str, str
 
 
 def test_a_policy_gives_jobs_the_hosts_of_its_selection() -> None:
-    jobs = [RefJob("1", 0, 2, 5), RefJob("2", 0, 2, 5)]
-    schedule = run(policy("fcfs", selection="spread"), jobs, 6)
+    jobs = [JobSpec("1", 0, 2, 5), JobSpec("2", 0, 2, 5)]
+    schedule = schedule_of(policy("fcfs", selection="spread"), jobs, 6)
     assert list(schedule["allocated_resources"]) == ["0 3", "1 4"]
 
 
@@ -152,4 +152,4 @@ class LastHosts(Scheduler):
 
 
 def test_a_policy_may_choose_hosts_itself() -> None:
-    assert list(run(LastHosts(), [RefJob("1", 0, 2, 5)], 6)["allocated_resources"]) == ["4-5"]
+    assert list(schedule_of(LastHosts(), [JobSpec("1", 0, 2, 5)], 6)["allocated_resources"]) == ["4-5"]

@@ -42,7 +42,7 @@ def test_an_option_is_for_all_that_have_it_and_with_a_name_for_one() -> None:
         ("sober", {"later": "0.7", "give_up": "0.6"}, "sum up to 1.3"),
         ("sober", {"windows": "3-2"}, "window '3-2' of sober users"),
         ("sober", {"windows": "0-20,10-30"}, "overlap at 10 s"),
-        ("sober", {"signal": "nowhere.csv"}, "no signal of lines TIME,VALUE"),
+        ("sober", {"signal_file": "nowhere.csv"}, "no signal of lines TIME,VALUE"),
         ("resample", {"oversample": "12"}, "write USER:TIMES"),
         ("resample", {"rest": "-1"}, "less than 0 weeks"),
     ],
@@ -145,6 +145,6 @@ def test_the_speed_up_law_says_how_much_longer_a_job_runs_on_fewer_hosts() -> No
 
 def test_a_signal_makes_windows(tmp_path: Path) -> None:
     (tmp_path / "signal.csv").write_text("0,0.2\n50,3\n90,2\n200,0.1\n")
-    rules = USERS.create("sober", {"signal": str(tmp_path / "signal.csv"), "high": "2"})
+    rules = USERS.create("sober", {"signal_file": str(tmp_path / "signal.csv"), "high": "2"})
     assert isinstance(rules, Sober)
     assert rules.times == [(50.0, 200.0)]

@@ -1,4 +1,4 @@
-"""The figures: one a file, each with functions that prepare its data and a ``draw`` that shows it.
+"""Figures for paper: what they compare, how they look, and one kind a file in :mod:`~.kinds`.
 
 Nothing is imported from matplotlib before something is drawn, so the data of a figure can be had without it.
 """

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.analysis.lateness import job_lateness, noted_submissions, recorded_submissions
+from batsched_py.analysis.remarks import remarks_beside
 from batsched_py.analysis.schedule import host_sets, read_schedule, started
 from batsched_py.analysis.summary import read_summary
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import JobState
+from batsched_py.schedulers.remarks import Remark
 from batsched_py.workload.swf import SwfLog
 
 
@@ -23,10 +27,17 @@ class Run:
 
     label: str
     jobs: pd.DataFrame
-    """The columns of ``jobs.csv``, how many hosts each job ``held``, and what else :attr:`replayed` has."""
+    """The columns of ``jobs.csv``, which ``hosts`` each job had, how many it ``held``, and what else
+    :attr:`replayed` has; of a log, the hosts are not known."""
     hosts: int
+    log: SwfLog | None = None
+    """The log that it replays, or is; it tells the time on the wall clock."""
+    energy: pd.Series | None = None
+    """The joules that all hosts have drawn by each time, where that was accounted for."""
+    remarks: Mapping[str, Sequence[Remark]] = field(default_factory=dict)
+    """What the policy remarked on jobs, by their full identifiers, if that was written down."""
 
-    @property
+    @cached_property
     def executed(self) -> pd.DataFrame:
         """The jobs that were not rejected."""
         return started(self.jobs)
@@ -40,20 +51,38 @@ class Run:
             )
         return self.jobs
 
-    @property
+    @cached_property
     def end(self) -> float:
         """When the last job had finished."""
         return float(self.executed["finish_time"].max())
 
+    def mean_power(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean power that all hosts draw between each two successive ``edges`` of time, in watts."""
+        if self.energy is None:
+            raise InputError(f"{self.label}: nothing tells what its hosts drew; simulate it with --energy")
+        return np.diff(np.interp(edges, self.energy.index, self.energy)) / np.diff(edges)
+
     def busy_hosts(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean number of busy hosts between each two successive ``edges`` of time."""
         jobs = self.executed
-        times = np.concatenate([jobs["starting_time"], jobs["finish_time"]])
-        order = np.argsort(times, kind="stable")
-        busy = np.concatenate([jobs["held"], -jobs["held"]])[order].cumsum()
-        times = times[order]
-        host_seconds = np.concatenate([[0.0], (busy[:-1] * np.diff(times)).cumsum()])
-        return np.diff(np.interp(edges, times, host_seconds)) / np.diff(edges)
+        return _mean_level(jobs["starting_time"], jobs["finish_time"], jobs["held"], edges)
+
+    def waiting_jobs(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean number of waiting jobs between each two successive ``edges`` of time."""
+        jobs = self.executed
+        return _mean_level(jobs["submission_time"], jobs["starting_time"], np.ones(len(jobs)), edges)
+
+
+def _mean_level(
+    begins: ArrayLike, ends: ArrayLike, heights: ArrayLike, edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The mean, between each two edges, of what is so high from each beginning to each end together."""
+    times = np.concatenate([begins, ends])
+    order = np.argsort(times, kind="stable")
+    level = np.concatenate([heights, np.negative(heights)])[order].cumsum()
+    times = times[order]
+    area = np.concatenate([[0.0], (level[:-1] * np.diff(times)).cumsum()])
+    return np.diff(np.interp(edges, times, area)) / np.diff(edges)
 
 
 def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
@@ -65,27 +94,50 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
     """
     path = Path(path)
     jobs = read_schedule(path)
-    if not len(started(jobs)):
-        raise InputError(f"{path}: no job was executed, so there is nothing to show")
-    allocations = host_sets(jobs)
-    jobs["held"] = [len(hosts) for hosts in allocations]
     recorded = noted_submissions(jobs) if log is None else recorded_submissions(log)
-    if recorded is not None:
-        try:
+    try:
+        if recorded is not None:
             jobs = jobs.join(job_lateness(jobs, recorded), on="job_id")
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
-    used = max(hosts.mask.bit_length() for hosts in allocations)
-    return Run(label, jobs, max(used, read_summary(path).nb_hosts or 0))
+        run = run_of(jobs, label, read_summary(path).nb_hosts or 0)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return replace(run, log=log, energy=_read_energy(path), remarks=remarks_beside(path))
 
 
-def recorded_run(log: SwfLog) -> Run:
+def run_of(jobs: pd.DataFrame, label: str, hosts: int = 0) -> Run:
+    """The run with the jobs of a schedule, on so many hosts, or more if some of higher numbers were used."""
+    if not len(started(jobs)):
+        raise InputError("no job was executed, so there is nothing to show")
+    allocations = host_sets(jobs)
+    highest = max(each.runs()[-1][1] for each in allocations if each.runs())
+    placed = jobs.assign(hosts=allocations, held=[len(each) for each in allocations])
+    return Run(label, placed, max(1 + highest, hosts))
+
+
+def _read_energy(jobs_file: Path) -> pd.Series | None:
+    """What is in the ``PREFIX_consumed_energy.csv`` beside the jobs, if it is there."""
+    path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "consumed_energy.csv")
+    if not path.is_file():
+        return None
+    try:
+        table = pd.read_csv(path, usecols=["time", "energy"], dtype=float)
+    except (ValueError, OSError):
+        raise InputError(f"{path}: this is not the consumed_energy.csv of a Batsim") from None
+    return energy_by_time(table)
+
+
+def energy_by_time(table: pd.DataFrame) -> pd.Series:
+    """The joules that all hosts have drawn by each time, of a ``consumed_energy.csv``."""
+    return table.drop_duplicates("time", keep="last").set_index("time")["energy"]
+
+
+def recorded_run(log: SwfLog, label: str = "recorded") -> Run:
     """A log as if it were a run: what happened on the recorded machine, but not on which of its hosts.
 
     Times are those of a simulation of the log, whose time 0 is the first submission.
     """
     known = recorded_submissions(log).reset_index()
-    log = log.select(log.processors > 0)
+    whole, log = log, log.select(log.processors > 0)
     start = known["submission_time"] + np.maximum(log.wait, 0)
     jobs = known.assign(
         recorded=known["submission_time"],
@@ -95,4 +147,4 @@ def recorded_run(log: SwfLog) -> Run:
         held=log.processors,
         final_state=JobState.SUCCESS.value,
     )
-    return Run("recorded", jobs, log.machine_size or int(log.processors.max()))
+    return Run(label, jobs, log.machine_size or int(log.processors.max()), whole)

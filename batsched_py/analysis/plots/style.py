@@ -1,22 +1,19 @@
-"""How all figures look, and how one becomes a file.
+"""Colours, units and numbers that all figures have in common.
 
-The palette is that of Okabe and Ito, which people with any kind of colour vision can tell apart. A figure
-depends on its data alone: not on the user's matplotlib settings, not on a display, not on the date, so the
-same data gives the same bytes.
+The palette is that of Okabe and Ito, which people with any kind of colour vision can tell apart. Lines differ
+in their dashes as well, so that they can be told apart without any colour.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
-
-from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
+
+    from batsched_py.analysis.plots.sheet import Sheet
 
 BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 SKY, PURPLE, YELLOW, BLACK = "#56B4E9", "#CC79A7", "#F0E442", "#000000"
@@ -27,75 +24,11 @@ PALETTE: Final = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, BLACK, YELLOW)
 GREY: Final = "#8A8A8A"
 LIGHT_GREY: Final = "#D9D9D9"
 
-#: Width of a figure in inches: the text width of a paper.
-WIDTH: Final = 7.2
+#: One for each line of a comparison, in this order.
+DASHES: Final[tuple[Any, ...]] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2)))
 
-_SETTINGS: Final[dict[str, Any]] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": "#4D4D4D",
-    "axes.grid": True,
-    "axes.labelsize": 8.5,
-    "axes.linewidth": 0.7,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 9,
-    "figure.constrained_layout.use": True,
-    "figure.dpi": 100,
-    "figure.labelsize": 8.5,
-    "font.size": 8.5,
-    "grid.color": "#E6E6E6",
-    "grid.linewidth": 0.6,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "legend.handlelength": 1.4,
-    "lines.linewidth": 1.3,
-    "path.simplify": True,
-    "pdf.fonttype": 42,
-    "savefig.dpi": 220,
-    "svg.hashsalt": "batsched_py",
-    "xtick.color": "#4D4D4D",
-    "xtick.labelcolor": "#1A1A1A",
-    "xtick.labelsize": 8,
-    "ytick.color": "#4D4D4D",
-    "ytick.labelcolor": "#1A1A1A",
-    "ytick.labelsize": 8,
-}
-
-#: What would otherwise say when and by what version the file was written.
-_METADATA: Final[dict[str, dict[str, None]]] = {
-    ".png": {"Software": None},
-    ".svg": {"Date": None, "Creator": None},
-    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
-
-
-def write_figure(path: str | Path, draw: Callable[[Figure], None]) -> None:
-    """Let ``draw`` fill an empty figure, and write it as PNG, SVG or PDF, whichever the name ends in."""
-    path = Path(path)
-    metadata = _METADATA.get(path.suffix.lower())
-    if metadata is None:
-        raise InputError(f"{path}: a figure is written as .png, .svg or .pdf")
-    try:
-        import matplotlib.style
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError(
-            "figures need matplotlib; install it with `pip install batsched-py[plots]`"
-        ) from None
-    with matplotlib.style.context(["default", _SETTINGS]):
-        figure = Figure()
-        draw(figure)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, metadata=metadata)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def colours(count: int) -> list[str]:
-    """A colour for each of ``count`` runs; they begin again when there are more runs than colours."""
-    return [PALETTE[number % len(PALETTE)] for number in range(count)]
+#: How a line looks that shows what was recorded.
+RECORDED: Final[dict[str, Any]] = {"color": LIGHT_GREY, "linewidth": 4, "zorder": 1.5}
 
 
 def time_unit(seconds: float) -> tuple[float, str]:
@@ -108,20 +41,6 @@ def time_unit(seconds: float) -> tuple[float, str]:
         if seconds >= 3 * unit:
             return unit, name
     return 1.0, "seconds"
-
-
-def panels(figure: Figure, titles: Sequence[str], columns: int = 1, height: float = 1.8) -> list[Axes]:
-    """Panels with shared axes under their titles, row by row, each ``height`` inches high."""
-    columns = min(columns, len(titles))
-    rows = -(-len(titles) // columns)
-    figure.set_size_inches(WIDTH, 0.6 + height * rows)
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    axes = list(grid.flat)
-    for panel in axes[len(titles) :]:
-        panel.remove()
-    for panel, title in zip(axes, titles, strict=False):
-        panel.set_title(title)
-    return axes[: len(titles)]
 
 
 def number(value: float, form: str = ",.12g") -> str:
@@ -153,3 +72,14 @@ def name_bars(panel: Axes, names: Sequence[str]) -> None:
         rotation_mode="anchor",
     )
     panel.grid(False, axis="x")
+
+
+def shared_legend(sheet: Sheet, axes: Sequence[Axes]) -> None:
+    """One legend below all panels, with each name once."""
+    handles = {
+        name: handle
+        for panel in axes
+        for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    columns = 4 if sheet.look.width == "page" else 2
+    sheet.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)

@@ -11,12 +11,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from batsched_py.analysis.report.gantt import gantt
-from batsched_py.analysis.report.series import Subject, curves, descriptions
+from batsched_py.analysis.report.drawing import drawing
+from batsched_py.analysis.report.series import Subject, descriptions
 from batsched_py.errors import InputError
 
 #: The parts of the page's script, in the order in which they build on each other.
-SCRIPTS: Final = ("state.js", "table.js", "scale.js", "chart.js", "gantt.js", "page.js")
+SCRIPTS: Final = tuple(f"{part}.js" for part in "state table scale chart gantt multiples metric page".split())
 
 #: The most rectangles of jobs in all Gantt charts of a page together.
 MOST_RECTANGLES: Final = 100_000
@@ -54,7 +54,8 @@ class RecordedLog:
 
     log: str
     """Its name, which the rows have on the axis ``log``."""
-    subject: Subject
+    read: Callable[[], Subject]
+    """As of a row."""
 
 
 @dataclass(frozen=True)
@@ -79,24 +80,35 @@ class Report:
     recorded: Sequence[RecordedLog] = ()
     runs: Sequence[ListedRun] = ()
     note: str = ""
+    findings: Sequence[str] = ()
+    """What the results say, a sentence each."""
 
 
-def write_report(path: str | Path, report: Report, on_row: Callable[[int, int], None] | None = None) -> None:
-    """Write the page; runs are read one after another, so that memory does not grow with their number.
+def write_report(
+    path: str | Path, report: Report, on_row: Callable[[int, int], None] | None = None, workers: int = 1
+) -> None:
+    """Write the page; not all runs are read at once, so that memory does not grow with their number.
 
-    After each row ``on_row`` is told how many are done, and of how many.
+    They are read in so many processes. After each row ``on_row`` is told how many are done, and of how many.
     """
     rows: list[dict[str, Any]] = []
     most = MOST_RECTANGLES // max(1, len(report.rows))
-    for row in report.rows:
-        rows.append({"name": row.name, "axes": row.axes, "cells": row.cells, **_drawn(row.read(), most)})
-        if on_row is not None:
-            on_row(len(rows), len(report.rows))
+    with drawing(workers) as draw_all:
+        for row, drawn in zip(report.rows, draw_all([row.read for row in report.rows], most), strict=True):
+            rows.append({"name": row.name, "axes": row.axes, "cells": row.cells, **drawn})
+            if on_row is not None:
+                on_row(len(rows), len(report.rows))
+        recorded = [
+            {"log": each.log, "curves": drawn["curves"]}
+            for each, drawn in zip(
+                report.recorded, draw_all([each.read for each in report.recorded], None), strict=True
+            )
+        ]
     data = {
         "columns": [asdict(column) for column in report.columns],
         "figures": descriptions(),
         "rows": rows,
-        "recorded": [{"log": each.log, "curves": curves(each.subject)} for each in report.recorded],
+        "recorded": recorded,
         "runs": [asdict(run) for run in report.runs],
     }
     try:
@@ -106,18 +118,12 @@ def write_report(path: str | Path, report: Report, on_row: Callable[[int, int], 
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _drawn(subject: Subject | None, most_rectangles: int) -> dict[str, Any]:
-    """What the charts show of a row."""
-    if subject is None:
-        return {"curves": {}, "gantt": None}
-    return {"curves": curves(subject), "gantt": gantt(subject.run, most_rectangles)}
-
-
 def _fill(report: Report, data: dict[str, Any]) -> str:
     assets = files("batsched_py.analysis.report") / "assets"
     parts = {
         "title": html.escape(report.title),
         "note": html.escape(report.note),
+        "findings": _details(report.findings),
         "plan": html.escape(report.plan),
         "style": (assets / "page.css").read_text(encoding="utf-8"),
         "script": "\n".join((assets / name).read_text(encoding="utf-8") for name in SCRIPTS),
@@ -125,3 +131,11 @@ def _fill(report: Report, data: dict[str, Any]) -> str:
     }
     template = (assets / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+
+
+def _details(sentences: Sequence[str]) -> str:
+    """A list that is unfolded by a click, if there is something in it."""
+    if not sentences:
+        return ""
+    items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+    return f"<details><summary>{len(sentences)} comparisons in pairs</summary><ul>{items}</ul></details>"

@@ -17,15 +17,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis.outcome import queue_length
-from batsched_py.analysis.plots.arrivals import user_arrivals
-from batsched_py.analysis.plots.cumulative import cumulative_jobs
-from batsched_py.analysis.plots.lateness import user_lateness
+from batsched_py.analysis.plots.kinds.arrivals import user_arrivals
+from batsched_py.analysis.plots.kinds.cumulative import cumulative_jobs
+from batsched_py.analysis.plots.kinds.ecdf import measured
+from batsched_py.analysis.plots.kinds.lateness import user_lateness
+from batsched_py.analysis.plots.kinds.scalability import additional_lateness_by_size
+from batsched_py.analysis.plots.kinds.submissions import submissions_per_period
+from batsched_py.analysis.plots.kinds.weekly import submissions_by_hour_of_week
 from batsched_py.analysis.plots.runs import Run
-from batsched_py.analysis.plots.scalability import additional_lateness_by_size
-from batsched_py.analysis.plots.submissions import submissions_per_period
-from batsched_py.analysis.plots.weekly import submissions_by_hour_of_week
 from batsched_py.errors import InputError
-from batsched_py.workload.swf import SwfLog
 
 Floats = NDArray[np.float64]
 
@@ -38,12 +38,11 @@ DAY: Final = 86400.0
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What figures show: a run, and what is known of the log that it replays."""
+    """What figures show: a run, and the sessions of the log that it replays."""
 
     run: Run
-    log: SwfLog | None = None
     graphs: pd.DataFrame | None = None
-    """The users' session graphs, as :func:`~batsched_py.analysis.plots.graphs.graph_statistics` has them."""
+    """The users' session graphs, as ``graph_statistics`` has them."""
 
     @cached_property
     def users(self) -> pd.DataFrame | None:
@@ -149,8 +148,18 @@ def _quantiles(values: Floats) -> Curve:
 
 
 def _waits(subject: Subject) -> Curve:
-    jobs = subject.run.executed
-    return _quantiles((jobs["starting_time"] - jobs["submission_time"]).to_numpy())
+    return _quantiles(measured(subject.run, "wait").to_numpy())
+
+
+def _slowdowns(subject: Subject) -> Curve:
+    return _quantiles(measured(subject.run, "slowdown").to_numpy())
+
+
+def _power(subject: Subject) -> Curve | None:
+    if subject.run.energy is None:
+        return None
+    edges = _periods(subject.run)
+    return _means(edges, subject.run.mean_power(edges))
 
 
 def _is_late(run: Run) -> bool:
@@ -162,10 +171,10 @@ def _differences(subject: Subject) -> Curve | None:
 
 
 def _hours_of_week(subject: Subject) -> Curve | None:
-    if subject.log is None:
+    if subject.run.log is None:
         return None
     try:
-        counts = submissions_by_hour_of_week([subject.run], subject.log)[subject.run.label]
+        counts = submissions_by_hour_of_week([subject.run])[subject.run.label]
     except InputError:  # the log does not say on which day it began
         return None
     return Curve(np.array([0.5, len(counts) - 0.5]), counts.to_numpy(float))
@@ -231,6 +240,14 @@ FIGURES: Final = (
         Axis("wait", "s", "symlog"),
         _waits,
     ),
+    Figure(
+        "Bounded slowdowns",
+        "a share of the jobs is slowed down at most so much",
+        _JOBS,
+        Axis("bounded slowdown", scale="log"),
+        _slowdowns,
+    ),
+    Figure("Power", "what all hosts draw", _TIME, Axis("power", "W"), _power, "means"),
     Figure(
         "Submissions by week and hour",
         "jobs in each hour, all weeks taken together",

@@ -7,7 +7,7 @@ asked for, nor what is allowed: each side knows that from what was said before.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 from struct import Struct
 from typing import Annotated, Any, Literal
@@ -19,7 +19,9 @@ from batsched_py import __version__
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim5.events import DECISIONS, HAPPENINGS, CallMeLater
+from batsched_py.protocol.batsim5.profiles import profile_to_message
 from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.shown import shown
 
 _PROTOCOL_VERSION = "1.0.0"
@@ -63,6 +65,8 @@ class Batsim5Codec:
         self._opened = False
         self._tells_profiles = True
         """Whether the profiles of the workloads are told at the beginning."""
+        self._profiles: dict[tuple[str, str], Profile] | None = None
+        """By workload and name, where those of killed jobs are to be told."""
         self._places: dict[str, HostSet] = {}
         """Where the jobs run that this side has started."""
         self._calls = 0
@@ -88,6 +92,7 @@ class Batsim5Codec:
             ) from None
         asked = hello.event.requested_simulation_features
         self._tells_profiles = asked.get("forward_profiles_on_simulation_begins") is True
+        self._profiles = {} if asked.get("forward_profiles_on_jobs_killed") is True else None
         self._opened = True
         wanted = {ours: asked.get(theirs) is True for theirs, ours in _FEATURES.items()}
         return ev.Settings(**wanted, forward_unknown_events=True, scheduler_config=config)
@@ -163,6 +168,8 @@ class Batsim5Codec:
             if isinstance(event, ev.CallMeLater):
                 self._calls += 1
                 heappush(self._pending, (event.at, self._calls, CallMeLater.name_of(event)))
+            elif isinstance(event, ev.RegisterProfile):
+                self._learn(event.workload, {event.name: event.profile})
             elif isinstance(event, ev.RegisterJob):
                 event.job.submission_time = event.time
                 if isinstance(note := event.job.extra.get(_NOTE), str):
@@ -176,6 +183,8 @@ class Batsim5Codec:
 
     def _spell_happening(self, event: ev.Event) -> Any:
         if isinstance(event, ev.SimulationBegins):
+            for workload, profiles in event.profiles.items():
+                self._learn(workload, profiles)
             if not self._tells_profiles:
                 event = structs.replace(event, profiles={})
             if self._opened:
@@ -183,7 +192,13 @@ class Batsim5Codec:
         spelled = HAPPENINGS.spell(event)
         if isinstance(event, ev.RequestedCall) and self._pending:
             _put(spelled, "call_me_later_id", heappop(self._pending)[2])
+        if isinstance(event, ev.JobsKilled) and self._profiles is not None:
+            _put(spelled, "profiles", _interrupted(event, self._profiles))
         return spelled
+
+    def _learn(self, workload: str, profiles: Mapping[str, Profile]) -> None:
+        if self._profiles is not None:
+            self._profiles |= {(workload, name): profile for name, profile in profiles.items()}
 
 
 #: What our simulator says of itself at the beginning.
@@ -214,7 +229,20 @@ def _encode(now: float, events: list[Any]) -> bytes:
         raise ProtocolError(f"this cannot be written as JSON: {error}") from None
 
 
-def _put(spelled: Any, name: str, value: str) -> None:
+def _interrupted(event: ev.JobsKilled, known: Mapping[tuple[str, str], Profile]) -> list[Any]:
+    """The profiles that killed jobs were in the middle of, each once."""
+    found: dict[tuple[str, str], Any] = {}
+    for job_id, progress in event.progress.items():
+        workload = job_id.partition("!")[0]
+        node: ev.Progress | None = progress
+        while node is not None:
+            if (key := (workload, node.profile)) in known:
+                found[key] = profile_to_message(known[key], node.profile, workload)
+            node = node.task
+    return list(found.values())
+
+
+def _put(spelled: Any, name: str, value: Any) -> None:
     """Set a field of a spelled event."""
     if isinstance(spelled.data, dict):
         spelled.data[name] = value

@@ -187,8 +187,10 @@ def profile_to_message(profile: Profile, name: str, workload: str) -> Fields:
     carried = unpack(fields.pop(FIELD, ""), {"type"})
     if known is not None and (others := {key: fields.pop(key) for key in list(fields) if key not in known}):
         carried = others | carried
-    if kind == "SequentialCompositionProfile":
-        fields["seq"] = [full_name(part, workload) for part in fields["seq"]]
+    if kind == "SequentialCompositionProfile" and isinstance(fields.get("seq"), list | tuple):
+        fields["seq"] = [
+            full_name(part, workload) if isinstance(part, str) else part for part in fields["seq"]
+        ]
     names = _IN_MESSAGES.get(str(kind), {})
     spoken: Fields = {
         "id": full_name(name, workload),

@@ -42,7 +42,12 @@ class Part(Change):
 
 def split(log: SwfLog, every: str) -> list[SwfLog]:
     """All parts of a log, each with its line of history."""
-    return [Part(number, every).apply(log) for number in range(1, len(_parts(log, every)) + 1)]
+    return [Part(number, every).apply(log) for number in range(1, count_parts(log, every) + 1)]
+
+
+def count_parts(log: SwfLog, every: str) -> int:
+    """How many parts a log has."""
+    return len(_parts(log, every))
 
 
 def _parts(log: SwfLog, every: str) -> list[NDArray[np.intp]]:

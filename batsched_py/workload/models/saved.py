@@ -16,6 +16,9 @@ from batsched_py.workload.models import MODELS, LearningModel
 FORMAT: Final = "batsched-py model"
 VERSION: Final = 1
 
+#: How many jobs show whether a model can do anything with the parameters in a file.
+_TRIAL: Final = 20
+
 
 class _File(Struct):
     format: str
@@ -41,12 +44,12 @@ def save_model(path: str | Path, model: LearningModel) -> None:
 
 
 def load_model(path: str | Path, options: dict[str, str] | None = None) -> LearningModel:
-    """Read a fitted model; ``options`` take the place of those that it was saved with."""
+    """Read a fitted model, and try it; ``options`` take the place of those that it was saved with."""
     try:
         content = msgspec.json.decode(Path(path).read_bytes(), type=_File)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not a fitted model: {error}") from None
     if (content.format, content.version) != (FORMAT, VERSION):
         raise InputError(
@@ -58,6 +61,7 @@ def load_model(path: str | Path, options: dict[str, str] | None = None) -> Learn
     kind = typing.get_type_hints(type(model))["parameters"]
     try:
         model.parameters = msgspec.json.decode(content.parameters, type=kind)
-    except msgspec.DecodeError as error:
+        model.generate(_TRIAL, seed=0)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise InputError(f"{path}: not parameters of the model {content.model}: {error}") from None
     return model

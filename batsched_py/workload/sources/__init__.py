@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os.path import isfile
 from pathlib import Path
 
 from batsched_py.errors import InputError
@@ -34,7 +35,7 @@ def source_of(path: str | Path, kind: str | None = None, options: Mapping[str, s
 def read_log(path: str | Path, kind: str | None = None, options: Mapping[str, str] | None = None) -> SwfLog:
     """Read a log from a file of any known kind."""
     path = Path(path)
-    if not path.is_file():
+    if not isfile(path):
         raise InputError(f"{path}: there is no such file")
     return source_of(path, kind, options).read(path)
 
@@ -52,12 +53,15 @@ def write_log(
 
 
 def _by_ending(path: str | Path) -> str | None:
+    """The kind with the longest ending that fits."""
     name = Path(path).name.lower()
-    return next((kind for kind, cls in SOURCES.all().items() if name.endswith(cls.endings)), None)
+    endings = {ending: kind for kind, cls in SOURCES.all().items() for ending in cls.endings}
+    fitting = [ending for ending in endings if name.endswith(ending)]
+    return endings[max(fitting, key=len)] if fitting else None
 
 
 def _by_beginning(path: Path) -> str | None:
-    if not path.is_file():
+    if not isfile(path):
         return None
     with path.open("rb") as file:
         beginning = file.read(4096)

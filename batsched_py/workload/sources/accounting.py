@@ -7,16 +7,19 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.sources.quantities import distinct_texts
+from batsched_py.workload.sources.quantities import distinct_texts, whole
 from batsched_py.workload.swf import SwfLog, swf_log
 from batsched_py.workload.swf_log import Integers
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _log = logging.getLogger(__name__)
 
@@ -83,8 +86,8 @@ def names_of(log: SwfLog, column: str) -> NDArray[Any]:
     names = {-1: ""}
     for line in log.header.get(NAMED[column], "").split("\n"):
         number, _, name = line.strip().partition(" ")
-        if number.isdigit() and name.strip():
-            names[int(number)] = name.strip().split()[0]
+        if (known := whole(number)) is not None and name.strip():
+            names[known] = name.strip().split()[0]
     distinct, codes = np.unique(getattr(log, column), return_inverse=True)
     return np.array([names.get(number, str(number)) for number in distinct.tolist()])[codes]
 
@@ -105,6 +108,16 @@ def zone_named(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         raise InputError(f"there is no time zone {name!r}; give one like Europe/Stockholm") from None
+
+
+def unix_times(moments: pd.DatetimeIndex) -> NDArray[np.float64]:
+    """Moments that have a zone, as Unix times; NaN for none, and for years that 64 bits cannot tell."""
+    import pandas as pd
+
+    naive = moments.tz_convert("UTC").tz_localize(None)
+    within = (naive.year > pd.Timestamp.min.year) & (naive.year < pd.Timestamp.max.year)
+    since = naive.where(within) - pd.Timestamp(0)
+    return (since / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)
 
 
 def most_in_use(starts: NDArray[Any], ends: NDArray[Any], sizes: NDArray[Any]) -> int:

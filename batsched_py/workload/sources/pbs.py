@@ -19,7 +19,7 @@ from batsched_py.workload.sources.accounting import (
     zone_named,
 )
 from batsched_py.workload.sources.base import Source, lost_of, read_text
-from batsched_py.workload.sources.quantities import duration, memory, written_duration
+from batsched_py.workload.sources.quantities import duration, memory, whole, written_duration
 from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.wall_clock import on_clock, start_of
 
@@ -30,6 +30,7 @@ CANCELLED: Final = 5
 _TERMINATED: Final = (256 + 15, 256 + 9, 128 + 15, 128 + 9)
 _LINE: Final = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);([A-Za-z]);([^;]*);(.*)")
 _PIECE: Final = 10_000
+_LARGEST: Final = 2.0**53
 _NEVER_STARTED: Final = "job was deleted before it started, which says nothing of its size"
 
 
@@ -156,8 +157,8 @@ def _record(text: str, line: int, account: Account) -> dict[str, Any] | None:
 
 def _job(name: str, fields: dict[str, str], account: Account) -> dict[str, Any]:
     """What the fields of an ``E`` record say; KeyError or ValueError where one is missing or no number."""
-    start, end = float(fields["start"]), float(fields["end"])
-    queued = float(fields.get("qtime") or fields.get("ctime") or fields["etime"])
+    start, end = _number(fields["start"]), _number(fields["end"])
+    queued = _number(fields.get("qtime") or fields.get("ctime") or fields["etime"])
     requested = _requested(fields)
     allocated = (
         _known(fields.get("resources_used.ncpus")) or _exec_slots(fields.get("exec_host", "")) or requested
@@ -168,7 +169,7 @@ def _job(name: str, fields: dict[str, str], account: Account) -> dict[str, Any]:
     used = duration(fields.get("resources_used.walltime", ""))
     run_time = used if used >= 0 else end - start
     limit = duration(fields.get("Resource_List.walltime", ""))
-    exit_status = int(fields.get("Exit_status", "0").lstrip("+") or 0)
+    exit_status = int(_number(fields.get("Exit_status") or "0"))
     return {
         "submit": queued,
         "wait": max(start - queued, 0.0),
@@ -190,6 +191,13 @@ def _job(name: str, fields: dict[str, str], account: Account) -> dict[str, Any]:
         or _in_chunks(fields.get("Resource_List.select", ""), "ngpus"),
         "nodes": _known(fields.get("Resource_List.nodect")),
     }
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not abs(number) <= _LARGEST:
+        raise ValueError(f"{text[:25]} is no number that a log has")
+    return number
 
 
 def _array(values: list[Any]) -> NDArray[Any]:
@@ -219,7 +227,10 @@ def _in_chunks(text: str, key: str) -> int:
         count, *rest = chunk.split(":")
         values = dict(part.partition("=")[::2] for part in rest)
         otherwise = 0 if key == "ngpus" else 1
-        total += (int(count) if count.isdigit() else 1) * int(values.get(key) or otherwise)
+        each = whole(values[key]) if values.get(key) else otherwise
+        if each is None:
+            raise ValueError(f"{key}={values[key][:25]} is no number")
+        total += each * (1 if (chunks := whole(count)) is None else chunks)
     return total
 
 
@@ -228,12 +239,12 @@ def _exec_slots(text: str) -> int:
     total = 0
     for place in filter(None, text.split("+")):
         slots = place.partition("/")[2]
-        first, dash, last = slots.partition("-")
-        _, star, count = slots.partition("*")
-        if star:
-            total += int(count) if count.isdigit() else 1
+        first, last = map(whole, slots.partition("-")[::2])
+        count = whole(slots.partition("*")[2])
+        if count is not None:
+            total += count
         else:
-            total += int(last) - int(first) + 1 if dash and first.isdigit() and last.isdigit() else 1
+            total += 1 if first is None or last is None else max(last - first + 1, 0)
     return total
 
 
@@ -248,7 +259,7 @@ def _share(amount: float, size: int) -> float:
 
 
 def _known(text: str | None) -> int:
-    return int(text) if text is not None and text.isdigit() else 0
+    return whole(text or "") or 0
 
 
 def _clock(seconds: float) -> str:

@@ -10,9 +10,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-_DURATION: Final = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)")
-_DAYS_AND_HOURS: Final = re.compile(r"(\d+)-(\d+)(?::(\d+))?")
-_MEMORY: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)i?(?:[bw])?([cn]?)", re.IGNORECASE)
+#: Numbers have at most so many digits: others are no numbers of anything.
+_N: Final = "[0-9]{1,15}"
+_WHOLE: Final = re.compile(_N)
+_DURATION: Final = re.compile(rf"(?:({_N})-)?(?:({_N}):)?({_N}):({_N}(?:\.{_N})?)")
+_DAYS_AND_HOURS: Final = re.compile(rf"({_N})-({_N})(?::({_N}))?")
+_MEMORY: Final = re.compile(rf"({_N}(?:\.{_N})?)\s*([kmgtp]?)i?(?:[bw])?([cn]?)", re.IGNORECASE | re.ASCII)
 _KILOBYTES: Final = {"": 1 / 1024, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1024.0**3, "p": 1024.0**4}
 _UNLIMITED: Final = ("", "UNLIMITED", "Partition_Limit", "INVALID", "Unknown", "None")
 
@@ -31,7 +34,16 @@ def distinct_texts(texts: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
     return codes, [str(text).strip() for text in distinct]
 
 
-@lru_cache(maxsize=1 << 16)
+def whole(text: str) -> int | None:
+    """The whole number that a text is, if it is one.
+
+    >>> whole("64"), whole("-1"), whole("x"), whole("9" * 99)
+    (64, None, None, None)
+    """
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+@lru_cache(maxsize=1 << 12)
 def duration(text: str) -> float:
     """Seconds of ``[DAYS-][HOURS:]MINUTES:SECONDS`` or ``DAYS-HOURS``; -1 for none, NaN for anything else.
 
@@ -61,7 +73,7 @@ def written_duration(seconds: float) -> str:
     return (f"{days}-" if days else "") + f"{hour:02}:{minute:02}:{second:02}"
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 12)
 def memory(text: str) -> tuple[float, str]:
     """Kilobytes, and what they are for: ``c`` each processor, ``n`` each node, nothing for all; -1 for none.
 
@@ -90,5 +102,5 @@ def count_hosts(text: str) -> int:
 
 
 def _length(text: str) -> int:
-    first, dash, last = text.partition("-")
-    return int(last) - int(first) + 1 if dash and first.isdigit() and last.isdigit() else 1
+    first, last = map(whole, text.partition("-")[::2])
+    return 1 if first is None or last is None else max(last - first + 1, 0)

@@ -45,7 +45,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NEEDED: Final = ("JobID", "Submit", "State")
-_PENDING_TASKS: Final = re.compile(r"(\d+)_\[(\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)(?::\d+)?(?:%\d+)?\]")
+_PENDING_TASKS: Final = re.compile(
+    r"([0-9]+)_\[([0-9]{1,15}(?:-[0-9]{1,15})?(?:,[0-9]{1,15}(?:-[0-9]{1,15})?)*)(?::[0-9]+)?(?:%[0-9]+)?\]"
+)
+#: How many tasks of arrays that were cancelled as a whole a file may tell of.
+_MOST_TASKS: Final = 1_000_000
 _WRITTEN: Final = (
     "JobID", "User", "Group", "JobName", "Partition", "Submit", "Start", "End", "State", "ElapsedRaw",
     "Timelimit", "ReqCPUS", "AllocCPUS", "ReqMem", "AllocTRES",
@@ -232,25 +236,34 @@ def _jobs(table: pd.DataFrame, account: Account) -> Records:
     jobs = jobs[known]
     for kind in [kind for kind, count in account.left_out.items() if not count]:
         del account.left_out[kind]
-    tasks = [_tasks(name) for name in jobs["JobID"].tolist()]
-    counts = [len(names) for names in tasks]
-    if sum(counts) > len(counts):
+    ids = jobs["JobID"].tolist()
+    tasks = [_tasks(name) for name in ids]
+    counts = [max(sum(map(len, numbers)), 1) for numbers in tasks]
+    if sum(counts) > len(counts) + _MOST_TASKS:
+        raise InputError(
+            f"{account.path}: tells of more than {_MOST_TASKS} tasks of arrays that were cancelled as a whole"
+        )
+    if any(tasks):
         account.guessed["task of an array that was cancelled as a whole"] += sum(c for c in counts if c > 1)
         jobs = jobs.loc[jobs.index.repeat(counts)]
-        jobs = jobs.assign(JobID=[name for names in tasks for name in names])
+        jobs = jobs.assign(
+            JobID=[each for name, numbers in zip(ids, tasks, strict=True) for each in _names(name, numbers)]
+        )
     return Records(jobs.reset_index(drop=True))
 
 
-def _tasks(name: str) -> list[str]:
-    """The tasks that a record like ``12_[3-5,9]`` stands for; any other record stands for itself."""
+def _tasks(name: str) -> list[range]:
+    """The numbers of the tasks that a record like ``12_[3-5,9]`` stands for; none for any other record."""
     parts = _PENDING_TASKS.fullmatch(name)
     if parts is None:
-        return [name]
-    tasks = []
-    for each in parts[2].split(","):
-        first, _, last = each.partition("-")
-        tasks += [f"{parts[1]}_{task}" for task in range(int(first), int(last or first) + 1)]
-    return tasks
+        return []
+    ends = (each.partition("-")[::2] for each in parts[2].split(","))
+    return [range(int(first), int(last or first) + 1) for first, last in ends]
+
+
+def _names(name: str, tasks: list[range]) -> list[str]:
+    array = name.partition("_")[0]
+    return [f"{array}_{task}" for numbers in tasks for task in numbers] or [name]
 
 
 def _preceding(ids: NDArray[Any], submit: NDArray[Any]) -> NDArray[np.int64]:

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.workload.sources.accounting import Account, zone_named
-from batsched_py.workload.sources.quantities import count_hosts, distinct_texts, duration, for_each, memory
+from batsched_py.workload.sources.accounting import Account, unix_times, zone_named
+from batsched_py.workload.sources.quantities import (
+    count_hosts,
+    distinct_texts,
+    duration,
+    for_each,
+    memory,
+    whole,
+)
 from batsched_py.workload.swf_log import Integers
 
 if TYPE_CHECKING:
@@ -39,6 +46,8 @@ UNFINISHED: Final = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURI
 _UNKNOWN_TIMES: Final = ("", "Unknown", "None", "N/A", "NONE")
 _NO_HOSTS: Final = ("None assigned", "(null)")
 _TWICE: Final = "time in the hour that comes twice when summer time ends"
+#: Numbers are not longer.
+_LONGEST: Final = 16
 _LENGTH_WITHOUT_ZONE: Final = len("2023-05-01T08:00:00")
 
 
@@ -62,7 +71,7 @@ class Records:
 
     def number(self, name: str) -> Numbers:
         """A whole number."""
-        return for_each(self.text(name), lambda text: float(text) if text.isdigit() else -1.0)
+        return for_each(self.text(name), lambda text: -1.0 if (number := whole(text)) is None else number)
 
     def duration(self, name: str) -> Numbers:
         """A time in seconds."""
@@ -128,10 +137,12 @@ class Records:
         texts = np.isnan(found)
         zoned = texts & (series.str.len().to_numpy() > _LENGTH_WITHOUT_ZONE)
         if zoned.any():
-            found[zoned] = _seconds(pd.to_datetime(known[zoned], utc=True, errors="coerce", format="ISO8601"))
+            found[zoned] = unix_times(
+                pd.to_datetime(known[zoned], utc=True, errors="coerce", format="ISO8601")
+            )
         naive = texts & ~zoned
         if naive.any():
-            local = pd.to_datetime(known[naive], errors="coerce", format="ISO8601")
+            local = _local(known[naive])
             first, second = (
                 local.tz_localize(
                     zone_named(zone), ambiguous=np.full(len(local), summer), nonexistent="shift_forward"
@@ -139,7 +150,7 @@ class Records:
                 for summer in (True, False)
             )
             account.guessed[_TWICE] += int(((first != second) & ~local.isna()).sum())
-            found[naive] = _seconds(first)
+            found[naive] = unix_times(first)
         return found
 
 
@@ -160,7 +171,8 @@ def resources(text: str) -> dict[str, float]:
     found = {}
     for part in text.split(","):
         key, _, value = part.partition("=")
-        found[key] = float(value) if value.replace(".", "", 1).isdigit() else memory(value)[0]
+        plain = len(value) <= _LONGEST and value.replace(".", "", 1).isdecimal()
+        found[key] = float(value) if plain else memory(value)[0]
     return found
 
 
@@ -172,8 +184,15 @@ def _gpus(text: str) -> float:
     return sum(value for key, value in found.items() if key.startswith("gres/gpu:"))
 
 
-def _seconds(moments: pd.DatetimeIndex) -> Numbers:
+def _local(texts: NDArray[Any]) -> pd.DatetimeIndex:
+    """Moments of some local time. One that has a zone, though it is too short for that, is none."""
     import pandas as pd
 
-    naive = moments.tz_convert("UTC").tz_localize(None)
-    return ((naive - pd.Timestamp(0)) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)
+    try:
+        moments = pd.to_datetime(texts, errors="coerce", format="ISO8601")
+    except ValueError:
+        moments = None
+    if moments is None or moments.tz is not None:
+        plain = pd.Series(texts, dtype=object).where(~pd.Series(texts).str.contains("Z|T.*[+-]"), "")
+        moments = pd.to_datetime(plain.to_numpy(), errors="coerce", format="ISO8601")
+    return moments

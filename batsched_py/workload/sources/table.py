@@ -14,7 +14,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.sources.accounting import NAMED, Account, numbered, zone_named
+from batsched_py.workload.sources.accounting import NAMED, Account, numbered, unix_times, zone_named
 from batsched_py.workload.sources.base import Source, read_text
 from batsched_py.workload.swf import COLUMNS, SwfLog
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _TIMES: Final = ("submit", "start", "end")
 _HEADER: Final = b"batsched-py header"
 _PIECE: Final = 50_000
+
+#: What is larger is no number that a log has.
+_LARGEST: Final = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -147,8 +150,7 @@ class Table(Source):
                 ambiguous=np.ones(len(moments), dtype=bool),
                 nonexistent="shift_forward",
             )
-        naive = moments.tz_convert("UTC").tz_localize(None)
-        return ((naive - pd.Timestamp(0)) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)
+        return unix_times(moments)
 
 
 @dataclass(frozen=True)
@@ -162,13 +164,12 @@ class Parquet(Table):
         arrow = _pyarrow()
         try:
             table = arrow.read_table(path)
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"{path}: not a table in Parquet: {' '.join(str(error).split())[:200]}"
-            ) from None
-        kept = (table.schema.metadata or {}).get(_HEADER)
-        header = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
-        frame = table.to_pandas()
+            kept = (table.schema.metadata or {}).get(_HEADER)
+            header = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
+            frame = table.to_pandas()
+        except Exception as error:  # pyarrow and its way to pandas raise whatever they stumble upon
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise InputError(f"{path}: not a table in Parquet: {reason[:200]}") from None
         return frame.assign(line=np.arange(len(frame)) + 1), header
 
     def write(self, path: Path, log: SwfLog) -> None:
@@ -254,7 +255,12 @@ def _is_dated(column: pd.Series) -> bool:
 def _numbers(column: pd.Series) -> NDArray[np.float64]:
     import pandas as pd
 
-    return pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    try:
+        numbers = pd.to_numeric(column, errors="coerce")
+    except OverflowError:  # of integers that no double can hold
+        numbers = pd.to_numeric(column.astype(str), errors="coerce")
+    values = numbers.to_numpy(dtype=np.float64)
+    return np.where(np.abs(values) <= _LARGEST, values, np.nan)
 
 
 def _codes(column: pd.Series) -> tuple[NDArray[np.int64], str]:

@@ -13,12 +13,12 @@ from batsched_py.errors import InputError
 from batsched_py.workload.sources import SOURCES, read_log, source_of, write_log
 from tests.logs import log_of
 
-ENDINGS = ["swf", "swf.gz", "json", "sacct", "pbs", "csv", "parquet"]
+ENDINGS = ["swf", "swf.gz", "json", "batsim5.json", "sacct", "pbs", "csv", "parquet"]
 KEPT_BY_ALL = ("submit", "run_time", "requested_processors", "requested_time")
 
 
 def test_every_kind_is_known_by_name() -> None:
-    assert list(SOURCES.all()) == ["batsim", "csv", "parquet", "pbs", "sacct", "swf"]
+    assert list(SOURCES.all()) == ["batsim", "batsim5", "csv", "parquet", "pbs", "sacct", "swf"]
 
 
 @pytest.mark.parametrize("first", ENDINGS)

@@ -132,10 +132,15 @@ class Chart extends Plot {
       element("figcaption", {}, figure.title, element("small", { textContent: figure.about })), this.canvas, this.tip);
   }
 
-  /* The points of all that is drawn, what was recorded first. */
+  /* All that may be drawn, what was recorded first. */
+  rows() {
+    return [...shownRecorded(), ...shown()].filter((row) => row.drawn);
+  }
+
+  /* The points of all that is drawn. */
   curves() {
-    return [...shownRecorded(), ...shown()]
-      .filter((row) => row.drawn && row.curves[this.figure.title])
+    return this.rows()
+      .filter((row) => row.curves[this.figure.title])
       .map((row) => {
         const [x, ys] = row.curves[this.figure.title];
         const distance = (x[x.length - 1] - x[0]) / (ys.length - 1 || 1);
@@ -180,15 +185,18 @@ class Chart extends Plot {
     return [low - room, high + room];
   }
 
-  /* From the lowest to the highest value between both ends, and from 0 where that is near. */
+  /* From the lowest to the highest value between both ends, and from 0 where that is near. What was recorded may
+     lie outside: it must not make the others small. */
   range(curves, [left, right]) {
     let low = Infinity, high = -Infinity;
-    for (const { xs, ys } of curves)
+    const simulated = curves.filter(({ row }) => row.place !== undefined);
+    for (const { xs, ys } of simulated.length ? simulated : curves)
       for (let place = 0; place < xs.length; place++)
         if (xs[place] >= left && xs[place] <= right) {
           low = Math.min(low, ys[place]);
           high = Math.max(high, ys[place]);
         }
+    if (this.figure.y.scale === "log") return low < high ? [low, high] : [low / 2 || 1, high * 2 || 10];
     if (low > high) [low, high] = [0, 1];
     if (low > 0 && low < high * 0.6) low = 0;
     if (low === high) [low, high] = [Math.min(low, 0), Math.max(high, low ? 0 : 1)];
@@ -199,7 +207,8 @@ class Chart extends Plot {
     const colour = colourOf(row);
     context.globalAlpha = pointed && pointed !== row ? 0.2 : 1;
     context.strokeStyle = context.fillStyle = colour;
-    context.lineWidth = row.place === undefined ? 3.5 : row === pointed ? 2.6 : 1.5;
+    context.lineWidth = row.place === undefined ? 3 : row === pointed ? 2.6 : 1.5;
+    context.setLineDash(dashOf(row));
     context.lineJoin = "round";
     context.beginPath();
     if (this.figure.style === "dots") {
@@ -218,6 +227,7 @@ class Chart extends Plot {
       }
       context.stroke();
     }
+    context.setLineDash([]);
     context.globalAlpha = 1;
   }
 

@@ -4,6 +4,8 @@ const charts = data.figures
   .filter((figure) => tellsSomething(figure))
   .map((figure) => new Chart(figure));
 const gantt = new Gantt();
+const metric = new Metric();
+const multiples = new Multiples();
 let waiting = false;
 
 /* A figure of single points says nothing unless they differ along its horizontal axis. */
@@ -21,10 +23,13 @@ function redraw() {
     waiting = false;
     for (const chart of charts) chart.draw();
     gantt.draw();
+    metric.draw();
+    multiples.draw();
   });
 }
 
 function drawEverything() {
+  nameAll();
   drawFilters();
   drawTable();
   drawLegend();

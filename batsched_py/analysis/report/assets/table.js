@@ -11,7 +11,7 @@ for (const each of data.recorded) each.chip = chip(each, "what was recorded in t
 function chip(row, title) {
   const swatch = element("span", { className: "swatch" });
   return element("button", { className: "chip", title, onclick: () => toggle(row),
-    onpointerenter: () => point(row), onpointerleave: () => point(null) }, swatch, row.label);
+    onpointerenter: () => point(row), onpointerleave: () => point(null) }, swatch, "");
 }
 
 function toggle(row) {
@@ -25,15 +25,25 @@ function point(row) {
   redraw();
 }
 
-/* Draw the first rows, as many as can still be told apart. */
+/* Draw the first rows, as many as can still be told apart, and what was recorded if that is one log. */
 function drawFirst() {
   const first = new Set(shown().slice(0, DRAWN_AT_FIRST));
   for (const row of data.rows) row.drawn = first.has(row);
+  for (const each of data.recorded) each.drawn = oneLog();
+}
+
+/* Names say no more than it takes to tell apart what is shown. */
+function nameAll() {
+  const common = oneLog() ? ["log"] : [];
+  for (const row of data.rows) row.label = nameWithout(row, ...common) || row.name;
+  for (const each of data.recorded) each.label = common.length ? "as recorded" : `${each.log} as recorded`;
+  for (const row of [...data.rows, ...data.recorded]) row.chip.lastChild.textContent = row.label;
 }
 
 function drawFilters() {
   const groups = differing.map((axis) => {
     const values = [...new Set(data.rows.map((row) => row.axes[axis]))];
+    if (axis === "log" || values.length > MOST_BUTTONS) return list(axis, values);
     return element("span", { className: "axis" }, axis, ...values.map((value) => {
       const button = element("button", { textContent: value ?? "none", onclick: () => filter(axis, value) });
       button.setAttribute("aria-pressed", String(filters.get(axis)?.has(value) ?? false));
@@ -46,10 +56,26 @@ function drawFilters() {
 function filter(axis, value) {
   const values = filters.get(axis) ?? new Set();
   if (!values.delete(value)) values.add(value);
+  letThrough(axis, values);
+}
+
+function letThrough(axis, values) {
   if (values.size) filters.set(axis, values);
   else filters.delete(axis);
   drawFirst();
   drawEverything();
+}
+
+/* A list of the values of an axis, of which one is picked or all are. */
+function list(axis, values) {
+  const choice = element("select", {},
+    element("option", { value: "all", textContent: `all ${values.length}` }),
+    ...values.map((value, place) => element("option", { value: place, textContent: value ?? "none" })));
+  const [picked] = filters.get(axis) ?? [];
+  choice.value = filters.has(axis) ? values.indexOf(picked) : "all";
+  choice.onchange = () => letThrough(axis, new Set(choice.value === "all" ? [] : [values[choice.value]]));
+  choice.dataset.axis = axis;
+  return element("label", { className: "axis" }, axis, choice);
 }
 
 /* Whatever tells which runs are drawn, and in what colour. */
@@ -129,7 +155,7 @@ function drawTable() {
     ...headings.map((axis) => heading(axis, "", { axis })),
     ...data.columns.map((column) => {
       const unit = column.unit ? ` (${column.unit})` : "";
-      return heading(column.name.replace(/^nb_/, "").replaceAll("_", " ") + unit, column.formula, { column: column.name });
+      return heading(spaced(column.name) + unit, column.formula, { column: column.name });
     })));
   const best = new Map(data.columns.map((column) => [column, bestTexts(column, rows)]));
   const room = new Map(data.columns.map((column) => [column, Math.max(...rows.map((row) => halfText(column, row).length))]));

@@ -1,0 +1,33 @@
+"""By how much each further job adds to the lateness of its user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from batsched_py.analysis.plots.kind import TELLS_LATENESS, RunsKind
+from batsched_py.analysis.plots.kinds.lateness import draw_users
+from batsched_py.analysis.plots.runs import Run
+
+if TYPE_CHECKING:
+    from batsched_py.analysis.plots.sheet import Sheet
+
+HOUR: Final = 3600.0
+
+
+@dataclass(frozen=True)
+class AdditionalLateness(RunsKind):
+    """By how much each job adds to its user's lateness, against the number of the user's jobs.
+
+    Users with a single job are left out. A line shows the median user, a band the users from the 10th to the
+    90th percentile.
+    """
+
+    name = "additional-lateness"
+    use_of_log: ClassVar[str] = TELLS_LATENESS
+
+    def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
+        """Draw it."""
+        draw_users(sheet, runs, "additional_lateness", HOUR, "h")
+        sheet.supylabel("additional lateness of the user (hours)")

@@ -1,0 +1,178 @@
+"""Gantt charts: which job ran where and when, from ten jobs to hundreds of thousands.
+
+As long as the rectangles are few, each is drawn with an outline. Beyond that they are painted into an image
+by the share of each pixel that they cover, so that dense parts stay true: a pale spot is idle time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+
+import numpy as np
+import pandas as pd
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from batsched_py.analysis.plots import style
+from batsched_py.analysis.plots.kind import TELLS_USERS, RunsKind
+from batsched_py.analysis.plots.raster import paint
+from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.schedule import started
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from batsched_py.analysis.plots.sheet import Sheet
+
+#: The most rectangles that are drawn one by one.
+OUTLINED: Final = 3000
+#: The most jobs whose names are written on them.
+NAMED: Final = 60
+#: Pixels of the image of a dense chart.
+COLUMNS: Final = 1500
+ROWS: Final = 400
+#: How many users have a colour of their own.
+COLOURED_USERS: Final = 7
+#: Steps of the utilization strip.
+STEPS: Final = 400
+#: About how large a chart is, in points.
+CHART_WIDTH: Final = 450
+CHART_HEIGHT: Final = 145
+
+
+def rectangles(schedule: pd.DataFrame) -> pd.DataFrame:
+    """What each executed job takes of the plane of time and hosts, a row for each interval of its hosts.
+
+    The columns are ``job`` (the label of its row in the schedule), ``begin``, ``end``, ``low`` and ``high``;
+    the last two are such that host *h* lies between *h* and *h* + 1.
+    """
+    executed = started(schedule)
+    runs = [hosts.runs() for hosts in executed["hosts"]]
+    row = np.repeat(np.arange(len(executed)), [len(intervals) for intervals in runs])
+    bounds = np.array([bound for intervals in runs for bound in intervals], dtype=np.float64).reshape(-1, 2)
+    return pd.DataFrame(
+        {
+            "job": executed.index.to_numpy()[row],
+            "begin": executed["starting_time"].to_numpy()[row],
+            "end": executed["finish_time"].to_numpy()[row],
+            "low": bounds[:, 0],
+            "high": bounds[:, 1] + 1,
+        }
+    )
+
+
+def busiest_users(run: Run) -> list[str]:
+    """The users whose jobs took the most host-seconds, busiest first; as many as there are colours for."""
+    executed = started(run.replayed)
+    work = (executed["execution_time"] * executed["held"]).groupby(executed["user"]).sum()
+    return work.sort_values(ascending=False, kind="stable").index[:COLOURED_USERS].to_list()
+
+
+@dataclass(frozen=True)
+class Gantt(RunsKind):
+    """A Gantt chart of each run, above the utilization of its hosts, all on the same scale of time.
+
+    Some thousand jobs are drawn one by one. Where there are more, each pixel has the mean colour of the jobs
+    in it; the paler it is, the longer its hosts were idle.
+    """
+
+    name = "gantt"
+    use_of_log: ClassVar[str] = TELLS_USERS
+
+    colour: Annotated[Literal["job", "user"], Meta(description="What a colour stands for.")] = "job"
+
+    def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
+        """Draw it."""
+        end = max(run.end for run in runs)
+        unit, name = style.time_unit(end)
+        users = busiest_users(runs[0]) if self.colour == "user" else []
+        palette = sheet.colours(len(users) if users else 6)
+        sheet.resize(0.6 + 3.0 * len(runs))
+        axes = sheet.subplots(2 * len(runs), 1, sharex=True, height_ratios=[4, 1] * len(runs))
+        for run, chart, strip in zip(runs, axes[::2], axes[1::2], strict=True):
+            chart.set_title(run.label)
+            _draw_jobs(chart, run, _colours(run.jobs, users, palette), end, unit)
+            _draw_utilization(strip, run, end, unit)
+        axes[-1].set_xlabel(f"time ({name})")
+        axes[-1].set_xlim(0, end / unit)
+        if users:
+            _draw_legend(sheet, users, palette)
+
+
+def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, unit: float) -> None:
+    areas = rectangles(run.jobs)
+    colours = of_jobs[run.jobs.index.get_indexer(areas["job"])]
+    chart.grid(False)
+    chart.set_ylim(0, run.hosts)
+    chart.set_ylabel("host")
+    if len(areas) > OUTLINED:
+        extent = (0, end / unit, 0, run.hosts)
+        image = gantt_image(areas, colours, end, run.hosts)
+        chart.imshow(image, extent=extent, origin="lower", aspect="auto", interpolation="none")
+    else:
+        _draw_outlined(chart, areas, colours, unit)
+    if len(run.jobs) <= NAMED:
+        _draw_names(chart, areas, run, end, unit)
+
+
+def gantt_image(
+    areas: pd.DataFrame, colours: NDArray[np.float64], end: float, hosts: int
+) -> NDArray[np.float64]:
+    """A dense chart from time 0 to ``end``, host 0 in the first row, as red, green and blue of each pixel."""
+    rows = min(hosts, ROWS)
+    x = areas[["begin", "end"]].to_numpy() * (COLUMNS / end)
+    y = areas[["low", "high"]].to_numpy() * (rows / hosts)
+    return paint(x[:, 0], x[:, 1], y[:, 0], y[:, 1], colours, COLUMNS, rows)
+
+
+def _draw_outlined(chart: Axes, areas: pd.DataFrame, colours: NDArray[np.float64], unit: float) -> None:
+    from matplotlib.collections import PolyCollection
+
+    x, y = areas[["begin", "end"]].to_numpy() / unit, areas[["low", "high"]].to_numpy()
+    corners = np.stack([x[:, [0, 0, 1, 1]], y[:, [0, 1, 1, 0]]], axis=2)
+    outlines = PolyCollection(list(corners), facecolors=colours, edgecolors=0.6 * colours, linewidths=0.3)
+    chart.add_collection(outlines)
+
+
+def _draw_names(chart: Axes, areas: pd.DataFrame, run: Run, end: float, unit: float) -> None:
+    """Write the name of each job on its largest rectangle, where there is room."""
+    order = ((areas["high"] - areas["low"]) * (areas["end"] - areas["begin"])).sort_values(kind="stable")
+    for area in areas.loc[order.index].drop_duplicates("job", keep="last").itertuples():
+        name = run.jobs.at[area.job, "job_id"]
+        points_wide = (area.end - area.begin) / end * CHART_WIDTH
+        points_high = (area.high - area.low) / run.hosts * CHART_HEIGHT
+        if points_wide > 5 * len(name) and points_high > 6:
+            middle = ((area.begin + area.end) / 2 / unit, (area.low + area.high) / 2)
+            chart.annotate(name, middle, ha="center", va="center_baseline", fontsize=6)
+
+
+def _colours(jobs: pd.DataFrame, users: Sequence[str], palette: Sequence[str]) -> NDArray[np.float64]:
+    """Red, green and blue for each row of a schedule: by its user, or else different from those beside it."""
+    from matplotlib.colors import to_rgb
+
+    if users:
+        table = np.array([to_rgb(colour) for colour in (*palette, style.LIGHT_GREY)])
+        return table[pd.Index(users).get_indexer(jobs["user"])]
+    table = 0.45 + 0.55 * np.array([to_rgb(colour) for colour in palette])
+    turn = np.empty(len(jobs), dtype=np.int64)
+    turn[np.argsort(jobs["starting_time"].to_numpy(), kind="stable")] = np.arange(len(jobs))
+    return table[turn % len(table)]
+
+
+def _draw_utilization(strip: Axes, run: Run, end: float, unit: float) -> None:
+    edges = np.linspace(0, end, STEPS + 1)
+    busy = run.busy_hosts(edges) / run.hosts
+    strip.stairs(100 * busy, edges / unit, fill=True, color=style.GREY, linewidth=0)
+    strip.set_ylim(0, 100)
+    strip.set_yticks([0, 50, 100])
+    strip.set_ylabel("busy (%)")
+
+
+def _draw_legend(sheet: Sheet, users: Sequence[str], palette: Sequence[str]) -> None:
+    from matplotlib.patches import Patch
+
+    patches = [Patch(color=colour, label=f"user {user}") for user, colour in zip(users, palette, strict=True)]
+    patches.append(Patch(color=style.LIGHT_GREY, label="others"))
+    sheet.legend(handles=patches, loc="outside lower center", ncols=4 if sheet.look.width == "column" else 8)

@@ -1,0 +1,77 @@
+"""Submissions by the hour of the week: do users still come by day and leave for the weekend?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batsched_py.analysis.plots import style
+from batsched_py.analysis.plots.kind import RunsKind
+from batsched_py.analysis.plots.runs import Run
+from batsched_py.errors import InputError
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.wall_clock import HOUR, start_of, wall_clock
+
+if TYPE_CHECKING:
+    from batsched_py.analysis.plots.sheet import Sheet
+
+HOURS: Final = 7 * 24
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def hours_of_week(times: NDArray[np.float64], log: SwfLog) -> NDArray[np.int64]:
+    """The hour of the week, from Monday 0:00, in which each time of a simulation of ``log`` lies.
+
+    It is the time on the wall clock where the machine stood, summer time included.
+    """
+    if start_of(log) is None:
+        raise InputError(f"{log.path}: the header does not say when the log began (UnixStartTime)")
+    first = log.submit[log.processors > 0].min()
+    return (wall_clock(log, first + times) // HOUR).astype(np.int64) % HOURS
+
+
+def submissions_by_hour_of_week(runs: Sequence[Run]) -> pd.DataFrame:
+    """How many jobs are submitted in each hour of the week, all weeks taken together, a column a run."""
+    counts = {}
+    for run in runs:
+        if run.log is None:
+            raise InputError(
+                f"{run.label}: the schedule does not tell the time of the day; give --recorded LOG.swf"
+            )
+        hours = hours_of_week(run.jobs["submission_time"].to_numpy(), run.log)
+        counts[run.label] = np.bincount(hours, minlength=HOURS)
+    return pd.DataFrame(counts, index=pd.RangeIndex(HOURS, name="hour"))
+
+
+@dataclass(frozen=True)
+class Weekly(RunsKind):
+    """How many jobs are submitted in each hour of the week, all weeks taken together.
+
+    A panel for each run, or log; weekends are shaded.
+    """
+
+    name = "weekly"
+    use_of_log: ClassVar[str] = "It is shown, too, and tells the time of the day."
+    needs_logs: ClassVar[bool] = True
+
+    def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
+        """Draw it."""
+        everything = [recorded, *runs] if recorded else list(runs)
+        colours = [style.GREY] * bool(recorded) + sheet.colours(len(runs))
+        counts = submissions_by_hour_of_week(everything)
+        axes = sheet.panels([run.label for run in everything], height=1.0)
+        for run, panel, colour in zip(everything, axes, colours, strict=True):
+            panel.axvspan(5 * 24, HOURS, color="#F2F2F2", zorder=0)
+            panel.bar(np.arange(HOURS) + 0.5, counts[run.label], width=0.85, color=colour)
+            panel.set_xlim(0, HOURS)
+            panel.grid(False, axis="x")
+            panel.tick_params(axis="x", which="minor", length=0)
+            style.plain_numbers(panel.yaxis)
+        axes[-1].set_xticks(np.arange(0, HOURS, 24), labels=[])
+        axes[-1].set_xticks(np.arange(12, HOURS, 24), DAYS, minor=True)
+        sheet.supylabel("submissions in the hour")

@@ -1,0 +1,49 @@
+"""What the charts show of many runs, made in this process or in several."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import get_context
+from typing import Any
+
+from batsched_py.analysis.report.gantt import gantt
+from batsched_py.analysis.report.series import Subject, curves
+
+#: Reads what is drawn, unless there is nothing to draw.
+Read = Callable[[], Subject | None]
+
+#: What is made of each, in their order, with at most so many rectangles in its Gantt chart if it has one.
+DrawAll = Callable[[Sequence[Read], int | None], Iterable[dict[str, Any]]]
+
+#: So many that follow each other are read by one process, which has their log at hand.
+NEIGHBOURS = 8
+
+
+@contextmanager
+def drawing(workers: int) -> Iterator[DrawAll]:
+    """Something that draws, in so many processes."""
+    if workers < 2:
+        yield lambda reads, most: map(partial(_drawn, most), reads)
+        return
+    pool = ProcessPoolExecutor(workers, get_context("forkserver"), _leave_interrupts_to_the_parent)
+    try:
+        yield lambda reads, most: pool.map(partial(_drawn, most), reads, chunksize=NEIGHBOURS)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _drawn(most_rectangles: int | None, read: Read) -> dict[str, Any]:
+    """What the charts show of a run."""
+    subject = read()
+    if subject is None:
+        return {"curves": {}, "gantt": None}
+    chart = None if most_rectangles is None else gantt(subject.run, most_rectangles)
+    return {"curves": curves(subject), "gantt": chart}
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,96 @@
+"""A schedule as a log: what happened on the simulated machine, in the Standard Workload Format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from batsched_py import __version__
+from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets
+from batsched_py.protocol.jobs import JobState
+from batsched_py.workload.jobs import Jobs, as_jobs
+from batsched_py.workload.model import Workload
+from batsched_py.workload.swf import swf_log
+from batsched_py.workload.swf_log import Integers, SwfLog
+from batsched_py.workload.wall_clock import start_of
+
+#: What the format calls the ways in which a job may end.
+_STATUS: Final = {JobState.SUCCESS: 1, JobState.REJECTED: 5, JobState.KILLED: 5}
+
+#: What a log says of a job that no simulation changes; the user is known from the schedule.
+_KEPT: Final = ("group", "executable", "queue", "partition")
+
+
+def schedule_log(
+    jobs: pd.DataFrame, workloads: Sequence[Workload], hosts: int, simulated: SwfLog | None = None
+) -> SwfLog:
+    """The log of a schedule with its users, on a machine of so many hosts.
+
+    A job that was rejected ran for 0 s on 0 processors and was cancelled (status 5), as were those that were
+    killed; one that failed or reached its walltime failed (status 0). When its first second was is known from
+    the log that was ``simulated``.
+    """
+    run_time = jobs["execution_time"].fillna(0.0).to_numpy()
+    columns = {
+        "submit": jobs["submission_time"].to_numpy(),
+        "wait": jobs["waiting_time"].fillna(0.0).to_numpy(),
+        "run_time": np.where(run_time > INSTANT, run_time, 0.0),
+        "allocated_processors": np.array([len(held) for held in host_sets(jobs)]),
+        "requested_processors": jobs["requested_number_of_resources"].to_numpy(),
+        "requested_time": jobs["requested_time"].to_numpy(),
+        "status": np.array([_STATUS.get(JobState(state), 0) for state in jobs["final_state"]]),
+        "user": _numbers(jobs["user"]),
+        **_described(full_ids(jobs), workloads),
+    }
+    if jobs["job_id"].str.isdecimal().all() and not jobs["job_id"].duplicated().any():
+        columns["job_number"] = jobs["job_id"].astype(np.int64).to_numpy()
+    count = str(len(jobs))
+    header = {
+        "Version": "2.2",
+        "Computer": f"simulated by batsched-py {__version__}",
+        "MaxJobs": count,
+        "MaxRecords": count,
+        **({} if simulated is None else _beginning(simulated)),
+        "MaxNodes": str(hosts),
+        "MaxProcs": str(hosts),
+    }
+    return swf_log(columns, header=header)
+
+
+def _beginning(log: SwfLog) -> dict[str, str]:
+    """When the first job of a log was submitted, which is the time 0 of its simulation."""
+    start = start_of(log)
+    if start is None:
+        return {}
+    zones: dict[str, str] = {
+        key: log.header[key] for key in ("TimeZone", "TimeZoneString") if key in log.header
+    }
+    return {"UnixStartTime": f"{start + log.submit.min():.0f}", **zones}
+
+
+def _numbers(names: pd.Series[str]) -> Integers:
+    """Users as numbers: their own where all have one, else 1, 2, 3, ... as they come; -1 for nobody."""
+    known = names.dropna()
+    if known.str.isdecimal().all():
+        return names.where(names.notna(), "-1").astype(np.int64).to_numpy()
+    codes, _ = pd.factorize(names)
+    return np.where(codes >= 0, codes + 1, -1)
+
+
+def _described(ids: pd.Series[str], workloads: Sequence[Workload]) -> dict[str, Integers]:
+    """What the workloads say of these jobs."""
+    by_name = {workload.name: as_jobs(workload.jobs) for workload in workloads}
+    extras = [_extra(by_name.get(job.partition("!")[0]), job) for job in ids]
+    return {name: np.array([_number(extra.get(name)) for extra in extras]) for name in _KEPT}
+
+
+def _extra(jobs: Jobs | None, job_id: str) -> dict[str, Any]:
+    job = None if jobs is None else jobs.find(job_id)
+    return {} if job is None else job.extra
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else -1

@@ -1,0 +1,96 @@
+"""The figures of ``batsched-py plot`` as methods, of a result and of a campaign."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from batsched_py.analysis.plots.figures import KINDS, draw
+from batsched_py.analysis.plots.kind import Kind, RunsKind, TableKind
+from batsched_py.analysis.plots.look import Look
+from batsched_py.analysis.plots.runs import Run, energy_by_time, recorded_run, run_of
+from batsched_py.errors import InputError
+
+if TYPE_CHECKING:
+    from batsched_py.analysis.plots.sheet import Sheet
+    from batsched_py.api.log import Log
+    from batsched_py.api.result import Result
+    from batsched_py.campaign.store import Campaign
+
+
+class Figures:
+    """Kinds of figures as methods.
+
+    They take the options of their kind and those of a look: ``width``, ``font``, ``ink``. What they give is a
+    matplotlib figure, which notebooks show and whose ``save`` writes a file.
+    """
+
+    _of: ClassVar[type[Kind]]
+    """What the kinds have in common."""
+
+    def __getattr__(self, kind: str) -> Callable[..., Sheet]:
+        known = self._kinds()
+        if kind not in known:
+            raise AttributeError(f"there is no figure {kind!r}; known are {', '.join(known)}")
+        return partial(self._draw, known[kind])
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._kinds()]
+
+    def _kinds(self) -> dict[str, type[Kind]]:
+        return {
+            name.replace("-", "_"): kind for name, kind in KINDS.all().items() if issubclass(kind, self._of)
+        }
+
+    @abstractmethod
+    def _draw(self, kind: Any, *others: Any, **options: Any) -> Sheet:
+        """The figure of a kind."""
+
+
+class ResultFigures(Figures):
+    """Figures of a result, alone or beside others: ``easy.plot.cumulative(fcfs, recorded=log)``."""
+
+    _of = RunsKind
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def _draw(
+        self, kind: type[RunsKind], *others: Result, recorded: Log | None = None, **options: Any
+    ) -> Sheet:
+        runs = _runs([self._result, *others], kind.labels_are_distinct)
+        look = _look(options)
+        known = None if recorded is None else recorded_run(recorded.columns)
+        return draw(kind.name, runs, known, look, **options)
+
+
+class CampaignFigures(Figures):
+    """Figures of the table of a campaign."""
+
+    _of = TableKind
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+
+    def _draw(self, kind: type[TableKind], *others: Any, **options: Any) -> Sheet:
+        look = _look(options)
+        return draw(kind.name, self._campaign.table(), None, look, **options)
+
+
+def _look(options: dict[str, Any]) -> Look:
+    """The look that is among the options, taken out of them."""
+    return Look(**{field.name: options.pop(field.name) for field in fields(Look) if field.name in options})
+
+
+def _runs(results: Sequence[Result], distinct: bool) -> list[Run]:
+    runs: list[Run] = []
+    for result in results:
+        if distinct and result.label in ("recorded", *(run.label for run in runs)):
+            raise InputError(f"the label {result.label!r} is taken; give one of the results another .label")
+        run = run_of(result.jobs, result.label, result.overview.hosts)
+        energy = energy_by_time(result.energy) if result.experiment.scenario.energy else None
+        runs.append(replace(run, log=result.simulated_log, energy=energy))
+    return runs

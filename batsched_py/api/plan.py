@@ -1,0 +1,200 @@
+"""A plan built in Python, in the words of a plan file, and what comes out of its runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from batsched_py.api.figures import CampaignFigures
+from batsched_py.api.log import FileName, Log
+from batsched_py.api.progress import shown, somebody_looks, waiting
+from batsched_py.campaign import store
+from batsched_py.campaign.aggregate import Baseline
+from batsched_py.campaign.conduct import Conductor, conduct
+from batsched_py.campaign.executors import executor_of
+from batsched_py.campaign.plan import BUILT_IN
+from batsched_py.campaign.plan_file import plan_of
+from batsched_py.campaign.plan_text import PlanText, PlanWords
+from batsched_py.campaign.prepare import prepared
+from batsched_py.campaign.run import Done
+from batsched_py.campaign.tables import aggregate_campaign
+from batsched_py.errors import InputError, RunsFailed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from batsched_py.campaign.plan import Plan as CheckedPlan
+
+#: An entry of a plan: what the file writes between braces.
+Entry = Mapping[str, Any]
+
+#: Entries by name, or the names alone where all else goes without saying.
+Entries = Mapping[str, Entry] | Sequence[str]
+
+
+class Campaign(store.Campaign):
+    """The results of a plan, in a folder; ``Campaign.open(folder)`` opens one that was there before."""
+
+    @property
+    def plot(self) -> CampaignFigures:
+        """The figures of `batsched-py plot` that show a whole campaign, as methods."""
+        return CampaignFigures(self)
+
+    def aggregate(
+        self, by: Sequence[str] = (), baseline: str = "", metrics: Sequence[str] = ()
+    ) -> pd.DataFrame:
+        """Means over parts and seeds with 95 % confidence intervals, and differences to a baseline in pairs.
+
+        The words are the options of `batsched-py campaign table`, and the table is the one that it writes.
+        """
+        return aggregate_campaign(self, by, Baseline.parse(baseline), metrics).frame()
+
+    def __repr__(self) -> str:
+        states = [self.state(run) for run in self.wanted.runs]
+        return f"<Campaign {self.wanted.name}: {states.count(store.State.DONE)} of {len(states)} runs done>"
+
+
+class Plan:
+    """A table of simulations: logs, machines, schedulers and users, which are crossed.
+
+    The words are those of a plan file (docs/campaigns.md); its tables are mappings. Files are looked for in
+    the current directory. A log may also be the name of a file, or a :class:`~batsched_py.Log` that was read
+    from one or generated, with all that was done to it since.
+    """
+
+    def __init__(
+        self,
+        *,
+        logs: Mapping[str, Log | FileName | Entry],
+        schedulers: Entries,
+        platforms: Mapping[str, Entry] | None = None,
+        users: Entries | None = None,
+        parts: str | None = None,
+        loads: Sequence[float] | None = None,
+        seeds: Sequence[int] | None = None,
+        repetitions: int | None = None,
+        exclude: Sequence[Entry] | None = None,
+        metrics: Sequence[str] | None = None,
+        baseline: str | None = None,
+        name: str = "plan",
+        title: str | None = None,
+    ) -> None:
+        words = {
+            "name": name,
+            "title": title,
+            "metrics": metrics,
+            "baseline": baseline,
+            "seeds": seeds,
+            "repetitions": repetitions,
+            "parts": parts,
+            "loads": loads,
+            "logs": {key: _log(key, log) for key, log in logs.items()},
+            "platforms": platforms,
+            "schedulers": _entries(schedulers),
+            "users": None if users is None else _entries(users),
+            "exclude": exclude,
+        }
+        self._begin(PlanWords({key: word for key, word in words.items() if word is not None}, name))
+
+    @classmethod
+    def read(cls, file: FileName, log_folders: Sequence[FileName] = (), trust: bool = False) -> Self:
+        """The plan in a file; logs that are not beside it are looked for in ``log_folders``."""
+        plan = cls.__new__(cls)
+        plan._begin(PlanText.read(Path(file)), [Path(folder) for folder in log_folders], trust)
+        return plan
+
+    def _begin(self, text: PlanText, log_folders: Sequence[Path] = (), trust: bool = False) -> None:
+        self._text, self._log_folders, self._trust = text, log_folders, trust
+        self.name = self._checked(None).name
+        """What its results are called."""
+
+    def _checked(self, made: Path | None) -> CheckedPlan:
+        """The plan without mistakes; logs of recipes are in the folder ``made``, or in the usual one."""
+        return plan_of(self._text, self._log_folders, self._trust, made)
+
+    @property
+    def runs(self) -> list[str]:
+        """The names of its runs, as far as they are known before all its logs are here."""
+        return [run.name for run in self._checked(None).runs]
+
+    def save(self, file: FileName) -> None:
+        """Write it as a plan file, which looks for files beside itself."""
+        Path(file).write_text(self._text.text, encoding="utf-8")
+
+    def run(
+        self,
+        directory: FileName | None = None,
+        *,
+        executor: str = "processes",
+        address: str | None = None,
+        workers: int | None = None,
+        simulator: str = BUILT_IN,
+        time_limit: float | None = None,
+        only: Sequence[str] = (),
+        yes: bool = False,
+        progress: bool | None = None,
+    ) -> Campaign:
+        """Do the runs that are not done yet, and give all results.
+
+        The words are the options of `batsched-py campaign run`. Without a ``directory`` the results are gone
+        with the campaign that is given back. If runs fail, the others are done all the same, and then
+        :class:`~batsched_py.errors.RunsFailed` is raised.
+        """
+        wanted = somebody_looks() if progress is None else progress
+        folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-") if directory is None else directory)
+        made = folder / "made" if isinstance(self._text, PlanWords) else None
+        plan = prepared(
+            lambda: self._checked(made),
+            lambda log: yes,
+            lambda: waiting("making logs") if wanted else nullcontext(_nothing),
+        )
+        conductor = Conductor(plan, folder, simulator, time_limit)
+        found = conductor.campaign()
+        campaign = Campaign(found.folder, found.wanted, found.plan_text)
+        if directory is None:
+            weakref.finalize(campaign, shutil.rmtree, folder, ignore_errors=True)
+        tasks = conductor.tasks(campaign, only)
+        dones = conduct(campaign, tasks, executor_of(executor, address, workers))
+        failed = [done for done in _watched(dones, len(tasks), wanted) if done.failure is not None]
+        if failed:
+            first = f"{failed[0].run}: {failed[0].failure}"
+            raise RunsFailed(f"{len(failed)} of {len(tasks)} runs failed, the first of them {first}")
+        return campaign
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.name}: {len(self.runs)} runs>"
+
+
+def _watched(dones: Iterable[Done], total: int, wanted: bool) -> Iterator[Done]:
+    """What is done, with progress if that is wanted."""
+    so_far = 0
+    with shown("runs", lambda: (so_far, total)) if wanted else nullcontext():
+        for done in dones:
+            so_far += 1
+            yield done
+
+
+def _nothing(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+def _log(name: str, log: Log | FileName | Entry) -> Entry:
+    if isinstance(log, Mapping):
+        return log
+    if not isinstance(log, Log):
+        return {"file": os.fspath(log)}
+    if log.recipe is None:
+        raise InputError(
+            f"plan: logs.{name}: nobody knows how to make this log again; save it and give the file"
+        )
+    return log.recipe
+
+
+def _entries(entries: Entries) -> Mapping[str, Entry]:
+    return entries if isinstance(entries, Mapping) else {name: {} for name in entries}

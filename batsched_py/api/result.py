@@ -1,0 +1,166 @@
+"""What came out of a simulation, as tables, figures and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from batsched_py.api.overview import Overview
+from batsched_py.api.quantities import as_html, two_columns
+from batsched_py.errors import InputError
+from batsched_py.experiment import Experiment
+from batsched_py.simulator.memory_files import MemoryFiles
+from batsched_py.workload.model import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from batsched_py.analysis.validator import Policy, Violation
+    from batsched_py.api.explained import Explained
+    from batsched_py.api.figures import ResultFigures
+    from batsched_py.api.log import FileName, Log
+    from batsched_py.workload.swf_log import SwfLog
+
+
+class Result:
+    """A finished simulation. What it says is read when it is asked for."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        overview: Overview,
+        workloads: Sequence[Workload],
+        files: MemoryFiles | str,
+        logs: Mapping[int, SwfLog],
+    ) -> None:
+        self.experiment = experiment
+        """What was simulated."""
+        self.overview = overview
+        """What `batsched-py run` prints."""
+        self.label = " with ".join(filter(None, [overview.scheduler, overview.users]))
+        """How it is called in figures; free to be changed."""
+        self.workloads = workloads
+        self._files = files
+        """Where Batsim's files are: in memory, or on the disk behind this prefix."""
+        self._logs = logs
+
+    # --- tables ----------------------------------------------------------------------------------
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """The jobs, one row each: the columns of Batsim's ``jobs.csv``, and who submitted what when.
+
+        ``user`` is the job's user, ``recorded`` when it was submitted in the log, and ``lateness`` how much
+        later it was submitted here; they are missing where the workload does not tell.
+        """
+        from batsched_py.analysis.lateness import with_recorded
+
+        return with_recorded(self._schedule, self.workloads)
+
+    @cached_property
+    def machine_states(self) -> pd.DataFrame:
+        """How many hosts were in which state, from each time on at which that changed."""
+        return self._table("machine_states", "enable_machine_state_tracing=True")
+
+    @cached_property
+    def energy(self) -> pd.DataFrame:
+        """The energy that was drawn by each time at which something happened, and the power from then on."""
+        return self._table("consumed_energy", "energy=True")
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """The metrics that `batsched-py metrics --explain` defines, by name."""
+        from batsched_py.analysis.metrics import measure
+        from batsched_py.analysis.outcome import Outcome
+        from batsched_py.analysis.summary import Summary
+
+        summary = Summary(self.overview.hosts, self.overview.consumed_joules)
+        return measure(Outcome.of(self._schedule, summary))
+
+    def validate(self, policy: Policy | None = None) -> list[Violation]:
+        """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
+        from batsched_py.analysis.validator import validate
+
+        return validate(self._schedule, self.overview.hosts, self.workloads, policy)
+
+    def explain(self, job: str) -> Explained:
+        """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``."""
+        from batsched_py.analysis.explain import explain
+        from batsched_py.analysis.remarks import read_remarks
+        from batsched_py.api.explained import Explained
+
+        file = self._open("remarks")
+        remarks = {} if file is None else read_remarks(file, "remarks.csv")
+        return Explained(explain(self._schedule, str(job), self.overview.hosts, remarks))
+
+    # --- figures ---------------------------------------------------------------------------------
+
+    @property
+    def plot(self) -> ResultFigures:
+        """The figures of `batsched-py plot`, as methods: ``result.plot.gantt().save("gantt.pdf")``.
+
+        They show other results beside this one, and the log that was simulated where it is given:
+        ``easy.plot.cumulative(fcfs, recorded=log)``.
+        """
+        from batsched_py.api.figures import ResultFigures
+
+        return ResultFigures(self)
+
+    @property
+    def log(self) -> Log:
+        """What happened, as a log of the simulated machine."""
+        from batsched_py.analysis.schedule_log import schedule_log
+        from batsched_py.api.log import Log
+
+        return Log(schedule_log(self.jobs, self.workloads, self.overview.hosts, self.simulated_log))
+
+    @property
+    def simulated_log(self) -> SwfLog | None:
+        """The log that was simulated, if it was one and is in memory."""
+        return self._logs.get(0) if len(self.workloads) == 1 else None
+
+    # --- files -----------------------------------------------------------------------------------
+
+    def save(self, prefix: FileName) -> list[str]:
+        """Write Batsim's files, ``PREFIX_jobs.csv`` and so on, and tell their names."""
+        if isinstance(self._files, str):
+            raise InputError(f"the files are written already: {', '.join(self.overview.files)}")
+        return self._files.save(str(prefix))
+
+    def to_swf(self, path: FileName) -> None:
+        """Write what happened as a log in the Standard Workload Format."""
+        self.log.save(path, "swf")
+
+    @cached_property
+    def _schedule(self) -> pd.DataFrame:
+        from batsched_py.analysis.schedule import schedule_in
+
+        file = self._open("jobs")
+        assert file is not None
+        with file:
+            return schedule_in(file, "jobs.csv")
+
+    def _table(self, name: str, asked_for_by: str) -> pd.DataFrame:
+        import pandas as pd
+
+        file = self._open(name)
+        if file is None:
+            raise InputError(f"{name.replace('_', ' ')} were not traced; simulate with {asked_for_by}")
+        with file:
+            return pd.read_csv(file)
+
+    def _open(self, name: str) -> TextIO | None:
+        if isinstance(self._files, MemoryFiles):
+            return self._files.open(name)
+        path = Path(f"{self._files}_{name}.csv")
+        return path.open(encoding="utf-8", newline="") if str(path) in self.overview.files else None
+
+    # --- how it looks ----------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return two_columns(self.overview.rows()).strip("\n")
+
+    def _repr_html_(self) -> str:
+        return as_html(self.overview.rows())

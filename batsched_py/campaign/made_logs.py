@@ -1,0 +1,51 @@
+"""Making the logs that a plan describes by recipes: changed, generated, cut into parts."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from batsched_py.campaign.digest import digest_of_file
+from batsched_py.errors import InputError
+
+if TYPE_CHECKING:
+    from batsched_py.workload.swf_log import SwfLog
+
+
+def make(path: Path, recipe: Mapping[str, Any]) -> None:
+    """Write the log of a recipe; it gets its name only when it is complete."""
+    from batsched_py.workload.recipe import log_from_recipe
+    from batsched_py.workload.swf import write_swf
+
+    if "file" in recipe:
+        file = Path(recipe["file"])
+        recipe = {**recipe, "file": _log(file, recipe.get("kind"), digest_of_file(file))}
+    log = log_from_recipe(recipe)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".making-") as folder:
+            part = Path(folder) / path.name
+            write_swf(part, log)
+            os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+
+
+@lru_cache(maxsize=256)
+def nb_parts(file: Path, digest: str, every: str) -> int:
+    """How many parts a log has, each a week, a month or a span like 28d."""
+    from batsched_py.workload.changes import count_parts
+
+    return count_parts(_log(file, None, digest), every)
+
+
+@lru_cache(maxsize=2)
+def _log(file: Path, kind: str | None, digest: str) -> SwfLog:
+    """A log that much is made of, one after the other."""
+    from batsched_py.workload.sources import read_log
+
+    return read_log(file, kind)

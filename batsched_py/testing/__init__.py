@@ -1,0 +1,32 @@
+"""Test a policy: small worlds by hand, generated workloads, and every property that a policy should have.
+
+>>> from batsched_py.testing import Workbench, job
+>>> bench = Workbench(4, "easy")
+>>> bench.start(job("a", size=3, walltime=10))
+>>> bench.submit(job("head", size=4, walltime=5), job("b", walltime=10), job("c", walltime=11))
+>>> bench.decide().started
+['b']
+
+:func:`check` holds a policy against all generic properties in one call; it needs hypothesis, as do the
+strategies in :mod:`batsched_py.testing.strategies`.
+"""
+
+from batsched_py.testing.jobs import JobSpec, job, workload_of
+from batsched_py.testing.properties import Finding, PropertyBroken, check, findings
+from batsched_py.testing.runs import assert_valid, schedule_of, starts
+from batsched_py.testing.workbench import Decisions, Workbench
+
+__all__ = [
+    "Decisions",
+    "Finding",
+    "JobSpec",
+    "PropertyBroken",
+    "Workbench",
+    "assert_valid",
+    "check",
+    "findings",
+    "job",
+    "schedule_of",
+    "starts",
+    "workload_of",
+]

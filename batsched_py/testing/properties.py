@@ -1,0 +1,287 @@
+"""What every policy should do, whatever it is for; and which of it a policy does not.
+
+Each property is tried on many generated workloads. A fault is shown with the smallest workload that brings
+it out. Different faults of one property are told apart, so that one call finds several bugs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from batsched_py.analysis.validator import Policy as Promise
+from batsched_py.analysis.validator import validate
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.errors import BatschedError, Deadlock
+from batsched_py.protocol.events import HostsAvailable, HostsUnavailable, Message
+from batsched_py.schedulers import Scheduler
+from batsched_py.testing.jobs import JobSpec, workload_of
+from batsched_py.testing.policies import Meddler, Policy, new
+from batsched_py.testing.runs import rows_of, schedule_of
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+
+@dataclass(frozen=True)
+class Example:
+    """What a policy is tried on."""
+
+    hosts: int
+    first: Sequence[JobSpec]
+    outages: Sequence[HostsAvailable | HostsUnavailable] = ()
+    rejects: int = 4
+    """Every so-manieth job is rejected, where somebody meddles."""
+    kills: int = 3
+    """Every so-manieth job that runs is killed."""
+    followers: Sequence[JobSpec] = ()
+    """A crowd that keeps coming."""
+
+    @property
+    def jobs(self) -> Sequence[JobSpec]:
+        """All that are submitted."""
+        return [*self.first, *self.followers]
+
+    def __str__(self) -> str:
+        lines = [f"{self.hosts} hosts", *map(str, self.first)]
+        lines += [f"at {outage.time:g} {type(outage).__name__} {outage.hosts}" for outage in self.outages]
+        if self.followers:
+            lines.append(f"{self.followers[0]} and {len(self.followers) - 1} more like it")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A property that a policy does not have."""
+
+    property: str
+    fault: str
+    """What happened instead."""
+    example: Example
+    """The smallest workload found on which it happens."""
+
+    def __str__(self) -> str:
+        example = "\n".join(f"    {line}" for line in str(self.example).splitlines())
+        return f"{self.property}: {self.fault}\n{example}"
+
+
+class PropertyBroken(AssertionError):
+    """A policy does not have all properties that it should have."""
+
+    def __init__(self, found: Sequence[Finding]) -> None:
+        self.findings = found
+        super().__init__("\n".join(map(str, found)))
+
+
+#: Every generic property, and what it means.
+PROPERTIES = {
+    "keeps the rules": "It decides nothing that Batsim would die of, does not fail, and is valid.",
+    "forgets no job": "Every job is started or rejected in the end.",
+    "starves no job": "A job starts although others keep coming, more than the machine can take.",
+    "decides the same again": "The same workload gets the same schedule, also in the same process.",
+    "decides the same by messages": "For a simulator elsewhere it decides as for one in its own process.",
+    "survives meddling": "It goes on when jobs are rejected and killed, which it did not do itself.",
+    "survives outages": "It starts nothing on hosts that are away, and goes on when they are back.",
+}
+
+
+def check(
+    policy: Policy,
+    *,
+    promise: Promise | None = None,
+    waived: Collection[str] = (),
+    hosts: int = 4,
+    examples: int = 25,
+) -> None:
+    """Hold a policy against all :data:`PROPERTIES`; :class:`PropertyBroken` says which it does not have.
+
+    The policy is a name as on the command line, ``path/to/file.py:ClassName`` included, or whatever makes a
+    fresh one, such as its class. With a ``promise``, it must also keep that of FCFS, of EASY (nothing delays
+    the head of the queue) or of conservative backfilling. What a policy does on purpose is ``waived`` by the
+    property's name: shortest job first, for one, starves jobs. So many examples of each kind are tried.
+    """
+    if found := findings(policy, promise=promise, waived=waived, hosts=hosts, examples=examples):
+        raise PropertyBroken(found)
+
+
+def findings(
+    policy: Policy,
+    *,
+    promise: Promise | None = None,
+    waived: Collection[str] = (),
+    hosts: int = 4,
+    examples: int = 25,
+) -> list[Finding]:
+    """What :func:`check` would complain of; each kind of fault once, where it is seen first."""
+    from hypothesis import strategies as st
+
+    from batsched_py.testing.strategies import exact, outages, workloads
+
+    if unknown := set(waived) - set(PROPERTIES):
+        raise ValueError(f"there is no property {min(unknown)!r}; there are {', '.join(PROPERTIES)}")
+    machine, often, crowd = st.just(hosts), st.integers(1, 5), st.just(_crowd(hosts))
+    trials: list[tuple[Trial, SearchStrategy[Example]]] = [
+        (partial(_plain, promise=promise), st.builds(Example, machine, workloads(hosts))),
+        (_crowded, st.builds(Example, machine, workloads(hosts, max_jobs=4).map(exact), followers=crowd)),
+        (_meddled_with, st.builds(Example, machine, workloads(hosts), rejects=often, kills=often)),
+        (_with_outages, st.builds(Example, machine, workloads(hosts), outages(hosts))),
+    ]
+    found: dict[str, Finding] = {}
+    for trial, tried_on in trials:
+
+        def faults(example: Example, trial: Trial = trial) -> Iterator[Finding]:
+            for name, fault in trial(policy, example):
+                if name not in waived:
+                    yield Finding(name, fault, example)
+
+        for kind, finding in _search(faults, tried_on, examples).items():
+            if kind not in found:
+                found[kind] = _smallest(finding, faults)
+    return list(found.values())
+
+
+# --- what is tried -------------------------------------------------------------------------------
+
+#: What is found on an example.
+Faults: TypeAlias = Callable[[Example], Iterator[Finding]]
+
+#: The properties that a policy does not have, judging by an example, each with what happened instead.
+Trial: TypeAlias = Callable[[Policy, Example], Iterator[tuple[str, str]]]
+
+
+def _plain(policy: Policy, example: Example, promise: Promise | None) -> Iterator[tuple[str, str]]:
+    try:
+        schedule = schedule_of(new(policy), example.jobs, example.hosts)
+    except Deadlock as deadlock:
+        yield "forgets no job", str(deadlock)
+        return
+    except BatschedError as error:
+        yield "keeps the rules", str(error)
+        return
+    for violation in validate(schedule, example.hosts, [workload_of(example.jobs)], promise):
+        of_promise = promise is not None and violation.rule.startswith(promise)
+        yield f"keeps the promise of {promise}" if of_promise else "keeps the rules", str(violation)
+    once = rows_of(new(policy), example.jobs, example.hosts)
+    for name, other, when in (
+        ("decides the same again", new(policy), "the second time"),
+        ("decides the same by messages", _ByMessages(new(policy)), "by messages"),
+    ):
+        try:
+            again = rows_of(other, example.jobs, example.hosts)
+        except BatschedError as error:
+            yield name, f"{when} {error}"
+            continue
+        for before, after in zip(once, again, strict=True):
+            if before != after:
+                yield name, f"{_row(before)}, {when} {_row(after)}"
+                break
+
+
+def _crowded(policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
+    try:
+        rows = rows_of(new(policy), example.jobs, example.hosts)
+    except BatschedError:
+        return  # which has been seen on a plain workload
+    begins = {row["job_id"]: float(row["starting_time"] or "nan") for row in rows}
+    for spec in example.first:
+        if begins[spec.id] >= example.followers[-1].submission:
+            overtaken = sum(begins[other.id] < begins[spec.id] for other in example.followers)
+            yield "starves no job", f"job {spec.id} waits while {overtaken} jobs start that came after it"
+
+
+def _meddled_with(policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
+    meddler = Meddler(new(policy), example.rejects, example.kills)
+    return (("survives meddling", fault) for fault in _faults(meddler, example))
+
+
+def _with_outages(policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
+    return (("survives outages", fault) for fault in _faults(new(policy), example))
+
+
+def _faults(policy: Scheduler, example: Example) -> Iterator[str]:
+    """What breaks a simulation, or else every violation of the rules."""
+    try:
+        schedule = schedule_of(policy, example.jobs, example.hosts, example.outages)
+    except BatschedError as error:
+        yield str(error)
+        return
+    yield from map(str, validate(schedule, example.hosts, [workload_of(example.jobs)]))
+
+
+def _crowd(hosts: int, followers: int = 80) -> list[JobSpec]:
+    """Jobs that keep coming, a quarter more than the machine can take.
+
+    Each takes half of the hosts, so that one that needs all of them starts only if it is let.
+    """
+    width, users = (hosts + 1) // 2, ("0", "1", "2")
+    return [
+        JobSpec(f"f{number:02}", 1.0 + 4 * number, width, 10.0, 10.0, users[number % 3])
+        for number in range(followers)
+    ]
+
+
+class _ByMessages:
+    """A decision process that a simulator of this process talks to as to one elsewhere."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._process = DecisionProcess(scheduler)
+
+    def react(self, request: Message) -> Message:
+        """Answer one request of the simulator."""
+        return self._process.react(request)
+
+
+def _row(row: Mapping[str, str]) -> str:
+    if not row["starting_time"]:
+        return f"job {row['job_id']} is rejected"
+    return f"job {row['job_id']} starts at {row['starting_time']} on {row['allocated_resources']}"
+
+
+# --- how it is searched --------------------------------------------------------------------------
+
+
+def _search(faults: Faults, tried_on: SearchStrategy[Example], nb_examples: int) -> dict[str, Finding]:
+    """The first fault of each kind that so many examples show."""
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    found: dict[str, Finding] = {}
+
+    @settings(
+        max_examples=nb_examples,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(tried_on)
+    def look(example: Example) -> None:
+        for finding in faults(example):
+            found.setdefault(_kind(finding.fault), finding)
+
+    look()
+    return found
+
+
+def _smallest(finding: Finding, faults: Faults) -> Finding:
+    """The same fault with an example from which no job can be left out."""
+    for spec in finding.example.first:
+        fewer = replace(finding.example, first=[other for other in finding.example.first if other != spec])
+        again = (one for one in faults(fewer) if _kind(one.fault) == _kind(finding.fault))
+        finding = next(again, finding)
+    return finding
+
+
+_PARTICULARS = re.compile(r"^scheduler '[^']*'|w0!\S+|\d[\d.]*(?:[- ]\d[\d.]*)*|\binf\b")
+
+
+def _kind(fault: str) -> str:
+    """A fault without what differs from example to example: jobs, hosts and times.
+
+    >>> _kind("scheduler 'mine' broke a rule at time 3.5: ExecuteJob w0!7: hosts 0-3 7 are unavailable")
+    '_ broke a rule at time _: ExecuteJob _ hosts _ are unavailable'
+    """
+    return _PARTICULARS.sub("_", fault)

@@ -1,0 +1,84 @@
+"""Whole simulations of a few jobs, and their schedules."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from batsched_py.analysis.schedule import read_schedule
+from batsched_py.analysis.validator import Policy as Promise
+from batsched_py.analysis.validator import validate
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.protocol.events import Event
+from batsched_py.schedulers import Scheduler
+from batsched_py.simulation import Decides, simulate
+from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
+from batsched_py.testing.jobs import JobSpec, workload_of
+from batsched_py.workload.model import Workload
+
+
+def schedule_of(
+    policy: Scheduler | Decides,
+    jobs: Sequence[JobSpec] | Workload,
+    hosts: int | Platform,
+    outages: Sequence[Event] = (),
+) -> pd.DataFrame:
+    """The schedule of a whole simulation, in which hosts may go and come back."""
+    with _jobs_csv(policy, jobs, hosts, outages) as file:
+        return read_schedule(file)
+
+
+def rows_of(
+    policy: Scheduler | Decides, jobs: Sequence[JobSpec] | Workload, hosts: int | Platform
+) -> list[dict[str, str]]:
+    """The rows of its ``jobs.csv`` as they are written, which is less work."""
+    with _jobs_csv(policy, jobs, hosts) as file, file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def starts(policy: Scheduler | Decides, jobs: Sequence[JobSpec], hosts: int) -> dict[str, float]:
+    """When each job starts, if it does, in the order of starts."""
+    rows = rows_of(policy, jobs, hosts)
+    begun = [(float(row["starting_time"]), row["job_id"]) for row in rows if row["starting_time"]]
+    return {job_id: time for time, job_id in sorted(begun)}
+
+
+@contextmanager
+def _jobs_csv(
+    policy: Scheduler | Decides,
+    jobs: Sequence[JobSpec] | Workload,
+    hosts: int | Platform,
+    outages: Sequence[Event] = (),
+) -> Iterator[Path]:
+    """Simulate; the file is there for a while."""
+    platform = Platform.homogeneous(hosts) if isinstance(hosts, int) else hosts
+    workload = jobs if isinstance(jobs, Workload) else workload_of(jobs)
+    process = DecisionProcess(policy) if isinstance(policy, Scheduler) else policy
+    with TemporaryDirectory() as folder:
+        outputs = Outputs(f"{folder}/out")
+        simulate(Batsim(Setup(platform, [workload], events=[outages] if outages else []), outputs), process)
+        yield Path(folder, "out_jobs.csv")
+
+
+def assert_valid(
+    schedule: pd.DataFrame,
+    hosts: int,
+    jobs: Sequence[JobSpec] | None = None,
+    promise: Promise | None = None,
+) -> None:
+    """The schedule breaks no rule of the validator.
+
+    With ``jobs``, none of them may be missing or other than described; with a ``promise``, that of the policy
+    of this name must be kept.
+    """
+    workloads = [] if jobs is None else [workload_of(jobs)]
+    violations = validate(schedule, hosts, workloads, promise)
+    assert not violations, "\n".join(map(str, violations))

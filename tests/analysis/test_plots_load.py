@@ -1,0 +1,38 @@
+"""A metric against the load."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from batsched_py.analysis.plots.figures import draw
+from batsched_py.analysis.plots.kinds.load import estimates_by_load
+
+TABLE = pd.DataFrame(
+    [
+        (log, load, part, scheduler, base * float(load) * int(part))
+        for log, base in (("kth", 10.0), ("ctc", 100.0))
+        for load in ("0.8", "1", "1.2")
+        for part in ("1", "2", "3")
+        for scheduler, base in (("fcfs", 7 * base), ("easy", base))
+    ],
+    columns=["log", "load", "part", "scheduler", "mean_bounded_slowdown"],
+)
+
+
+@pytest.mark.parametrize("log", ["kth", "ctc"])
+@pytest.mark.parametrize("scheduler", ["easy", "fcfs"])
+def test_a_line_goes_through_the_means_over_parts(log: str, scheduler: str) -> None:
+    rows = TABLE[(TABLE.log == log) & (TABLE.scheduler == scheduler)]
+    estimates = estimates_by_load(rows, "mean_bounded_slowdown")
+    wanted = rows.astype({"load": float}).groupby("load").mean_bounded_slowdown
+    assert estimates["mean"].to_dict() == pytest.approx(wanted.mean().to_dict())
+    widths = wanted.sem() * 4.302652729911275
+    assert estimates["half"].to_dict() == pytest.approx(widths.to_dict())
+
+
+def test_the_scale_is_logarithmic_where_means_are_far_apart() -> None:
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
+    sheet = draw("load", TABLE)
+    assert sheet.axes[0].get_yscale() == "log", "fcfs of ctc is seventy times as slow as easy of kth"
+    assert draw("load", TABLE[TABLE.log == "kth"]).axes[0].get_yscale() == "linear"

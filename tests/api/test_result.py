@@ -1,0 +1,167 @@
+"""What a simulation gives back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import batsched_py as bp
+from batsched_py.analysis.plots.figures import KINDS
+from batsched_py.analysis.plots.kind import RunsKind
+from batsched_py.analysis.plots.look import Look
+from batsched_py.cli.main import batsched_py
+from batsched_py.errors import InputError
+
+SAMPLE = Path(__file__).parents[2] / "workloads" / "sample.swf"
+
+
+@pytest.fixture(scope="module")
+def log() -> bp.Log:
+    return bp.read_log(SAMPLE).first(400)
+
+
+@pytest.fixture(scope="module")
+def rigid(log: bp.Log) -> bp.Result:
+    return bp.simulate(log, "easy", hosts=32)
+
+
+@pytest.fixture(scope="module")
+def feedback(log: bp.Log) -> bp.Result:
+    return bp.simulate(log, "easy", hosts=32, users="think-time")
+
+
+def test_jobs_know_their_users_and_when_they_were_recorded(
+    rigid: bp.Result, feedback: bp.Result, log: bp.Log
+) -> None:
+    recorded = log.jobs
+    for result in (rigid, feedback):
+        jobs = result.jobs.set_index(result.jobs.job_id.astype(int)).loc[recorded.index]
+        assert (jobs.user == recorded.user.astype(str)).all()
+        assert np.allclose(jobs.recorded, recorded.submit - recorded.submit.min())
+        assert np.allclose(jobs.lateness, jobs.submission_time - jobs.recorded)
+    assert (rigid.jobs.lateness == 0).all()
+    assert feedback.jobs.lateness.max() > 0
+
+
+@pytest.mark.parametrize("which", ["rigid", "feedback"])
+def test_metrics_are_those_of_the_command(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    result: bp.Result = request.getfixturevalue(which)
+    result.save(tmp_path / "out")
+    told = CliRunner().invoke(
+        batsched_py, ["metrics", str(tmp_path / "out_jobs.csv"), "--hosts", "32", "--json"]
+    )
+    assert json.loads(told.stdout)["metrics"] == result.metrics
+
+
+def test_validate_finds_what_is_wrong(rigid: bp.Result) -> None:
+    assert rigid.validate() == rigid.validate("easy") == []
+    assert {violation.rule for violation in rigid.validate("fcfs")} == {"fcfs-order"}
+
+
+def test_what_was_not_traced_says_how_to_trace_it(rigid: bp.Result) -> None:
+    with pytest.raises(InputError, match="enable_machine_state_tracing=True"):
+        rigid.machine_states  # noqa: B018
+    with pytest.raises(InputError, match="energy=True"):
+        rigid.energy  # noqa: B018
+
+
+def test_machine_states_add_up_to_the_machine(log: bp.Log) -> None:
+    states = bp.simulate(log, "easy", enable_machine_state_tracing=True).machine_states
+    assert (states.drop(columns="time").filter(like="nb_").sum(axis=1) == 64).all()
+
+
+def test_what_happened_is_a_log(rigid: bp.Result, log: bp.Log, tmp_path: Path) -> None:
+    rigid.to_swf(tmp_path / "happened.swf")
+    happened = bp.read_log(tmp_path / "happened.swf")
+    assert happened.hosts == 32
+    before, after = log.jobs, happened.jobs.loc[log.jobs.index]
+    for column in ("user", "group", "executable", "queue", "partition"):
+        assert (after[column] == before[column]).all(), column
+    jobs = rigid.jobs.set_index(rigid.jobs.job_id.astype(int)).loc[before.index]
+    ran = jobs.final_state != "REJECTED"
+    assert (after.wait[ran] == jobs.waiting_time[ran]).all()
+    assert (after.run_time[ran] == before.run_time[ran]).all()
+    assert (after.status == np.where(ran, 1, 5)).all()
+    assert (after.allocated_processors[~ran] == 0).all()
+
+
+def test_a_log_of_what_happened_begins_when_the_recorded_one_did(log: bp.Log) -> None:
+    later = log.period(start="7d")
+    start = float(later.header["UnixStartTime"]) + later.columns.submit.min()
+    happened = bp.simulate(later, "fcfs").log
+    assert float(happened.header["UnixStartTime"]) == pytest.approx(start, abs=0.5)
+    assert happened.columns.submit[0] == 0
+
+
+def test_what_happened_can_be_simulated_again(rigid: bp.Result) -> None:
+    again = bp.simulate(rigid.log.sizes(most=32), "easy")
+    assert (again.jobs.waiting_time == rigid.jobs.waiting_time[rigid.jobs.success == 1].to_numpy()).all()
+
+
+RUNS_KINDS = sorted(name for name, kind in KINDS.all().items() if issubclass(kind, RunsKind))
+
+
+@pytest.mark.parametrize("kind", RUNS_KINDS)
+def test_every_figure_of_runs_is_a_method(
+    kind: str, rigid: bp.Result, log: bp.Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the runs, the recorded log and the options that its command gives it."""
+    drawn: list[tuple[object, ...]] = []
+    monkeypatch.setattr(
+        KINDS.find(kind),
+        "draw",
+        lambda self, sheet, runs, recorded: drawn.append((sheet.look, runs, recorded)),
+    )
+    getattr(rigid.plot, kind.replace("-", "_"))(recorded=log, width="column")
+    ((look, (run,), recorded),) = drawn
+    assert look == Look(width="column")
+    assert (run.label, run.hosts, run.log) == ("easy", 32, log.columns)
+    assert recorded.hosts == 64
+
+
+def test_power_is_drawn_where_energy_is_accounted_for(log: bp.Log, root: Path) -> None:
+    result = bp.simulate(log, "easy", platform=root / "platforms" / "power64.xml", energy=True)
+    drawn = result.plot.power(width="column")
+    edges = drawn.axes[0].patches[0].get_data()
+    hours = np.diff(edges.edges) * 24
+    assert edges.values @ hours == pytest.approx(result.overview.consumed_joules / 3.6e6, rel=1e-3)
+    assert drawn.get_size_inches()[0] == 3.5
+
+
+def test_a_figure_is_the_one_of_the_command(feedback: bp.Result, tmp_path: Path) -> None:
+    feedback.save(tmp_path / "think-time")
+    feedback.plot.gantt(colour="user").save(tmp_path / "ours.svg")
+    jobs = f"{feedback.label}={tmp_path}/think-time_jobs.csv"
+    target = str(tmp_path / "theirs.svg")
+    drawn = CliRunner().invoke(batsched_py, ["plot", "gantt", jobs, "--colour", "user", "-o", target])
+    assert drawn.exit_code == 0, drawn.stderr
+    assert (tmp_path / "ours.svg").read_bytes() == (tmp_path / "theirs.svg").read_bytes()
+
+
+def test_figures_are_offered_by_name(rigid: bp.Result) -> None:
+    assert {"gantt", "cumulative", "lateness", "additional_lateness"} <= set(dir(rigid.plot))
+    with pytest.raises(AttributeError, match="there is no figure 'pie'; known are "):
+        rigid.plot.pie  # noqa: B018
+
+
+def test_results_that_are_compared_need_labels_of_their_own(rigid: bp.Result, log: bp.Log) -> None:
+    other = bp.simulate(log, "easy", hosts=64)
+    with pytest.raises(InputError, match=r"the label 'easy' is taken; give one of the results another"):
+        rigid.plot.cumulative(other)
+    other.label = "whole machine"
+    assert rigid.plot.cumulative(other)._repr_png_()
+
+
+def test_it_shows_what_run_prints(rigid: bp.Result) -> None:
+    assert "mean wait" in repr(rigid)
+    assert "<th>hosts</th><td>32</td>" in rigid._repr_html_()
+
+
+def test_files_that_were_exported_are_there_already(log: bp.Log, tmp_path: Path) -> None:
+    result = bp.simulate(log, "easy", export=tmp_path / "out")
+    with pytest.raises(InputError, match="are written already"):
+        result.save(tmp_path / "other")

@@ -1,0 +1,80 @@
+"""The kit finds what is wrong with a policy, and says what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from batsched_py.protocol.jobs import Job
+from batsched_py.schedulers import Cluster, Scheduler
+from batsched_py.testing import PropertyBroken, check, findings
+
+
+class Buggy(Scheduler):
+    """EASY backfilling written in a hurry; each bug can be planted alone."""
+
+    name = "buggy"
+    bugs: frozenset[str] = frozenset()
+
+    def schedule(self, cluster: Cluster) -> None:
+        queue = [job for job in cluster.queue if not ("forgets" in self.bugs and self.is_odd(job))]
+        while queue and cluster.fits(queue[0]) and not self.is_starved(queue[0], queue):
+            self.start(cluster, queue.pop(0))
+        if not queue:
+            return
+        head = queue[0]
+        shadow, extra = cluster.reservation(head)
+        for job in queue[1:]:
+            if self.is_starved(head, queue) or "delays" in self.bugs:
+                shadow, extra = float("inf"), 0
+            if cluster.fits(job) and (cluster.now + job.walltime <= shadow or job.size <= extra):
+                if cluster.now + job.walltime > shadow:
+                    extra -= job.size
+                self.start(cluster, job)
+
+    def is_odd(self, job: Job) -> bool:
+        return job.size == 3 and job.user == "2"
+
+    def is_starved(self, job: Job, queue: list[Job]) -> bool:
+        return "starves" in self.bugs and job.user == "1" and len(queue) > 1
+
+    def start(self, cluster: Cluster, job: Job) -> None:
+        if "away" in self.bugs and cluster.available != cluster.hosts:
+            busy = [host for running in cluster.running for host in running.hosts]
+            idle = cluster.hosts - type(cluster.hosts).of(busy)
+            cluster.start(job, idle.lowest(job.size))
+            return
+        cluster.start(job)
+        if "twice" in self.bugs and job.size == 2:
+            cluster.start(job)
+
+
+def with_bugs(*names: str) -> Callable[[], Scheduler]:
+    def make() -> Scheduler:
+        buggy = Buggy()
+        buggy.bugs = frozenset(names)
+        return buggy
+
+    return make
+
+
+#: Each bug with the property that it breaks, and the words in which that is told.
+BUGS = [
+    ("twice", "keeps the rules", r"is running already"),
+    ("forgets", "forgets no job", r"deadlock .* jobs wait"),
+    ("starves", "starves no job", r"waits while \d+ jobs start that came after it"),
+    ("away", "survives outages", r"hosts .* are unavailable"),
+    ("delays", "keeps the promise of easy", r"easy-(reservation|backfill) .*(shadow time)"),
+]
+
+
+@pytest.mark.parametrize(("bug", "broken", "words"), BUGS, ids=[bug for bug, _, _ in BUGS])
+def test_it_finds_each_bug_and_says_which(bug: str, broken: str, words: str) -> None:
+    with pytest.raises(PropertyBroken, match=words) as caught:
+        check(with_bugs(bug), promise="easy")
+    assert broken in {finding.property for finding in caught.value.findings}
+
+
+def test_it_is_silent_without_a_bug() -> None:
+    assert findings(with_bugs(), promise="easy") == []
