@@ -34,7 +34,6 @@ lint: .venv/dev.stamp
 
 bench: .venv/dev.stamp
 	$(BIN)/python benchmarks/bench.py
-	$(BIN)/python benchmarks/campaign.py
 
 # How long, and from which seed on: make fuzz SECONDS=3600 SEED=7
 SECONDS ?= 60
