@@ -12,7 +12,7 @@ BIN := .venv/bin
 CORE := hatch_build.py $(wildcard native/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow lint bench fuzz clean
+.PHONY: demo dist-check test test-slow lint bench fuzz clean
 
 demo: .venv/core.stamp
 	@mkdir -p out
@@ -40,6 +40,10 @@ SECONDS ?= 60
 SEED ?= 1
 fuzz: .venv/dev.stamp
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
+
+# Wheels and source distribution, installed alone with each Python at hand, do the quick start.
+dist-check: .venv/dev.stamp
+	$(BIN)/python .ci/dist_check.py
 
 clean:
 	rm -rf .venv .venv5 out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
