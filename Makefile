@@ -12,40 +12,46 @@ BIN := .venv/bin
 CORE := hatch_build.py $(wildcard native/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo dist-check test test-slow lint bench fuzz clean
+.PHONY: help docs demo dist-check test test-slow lint bench fuzz clean
 
-demo: .venv/core.stamp
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+demo: .venv/core.stamp  ## simulate the sample, run a campaign, make its report
 	@mkdir -p out
 	$(BIN)/batsched-py run -w workloads/sample.swf --hosts 64 -s easy -e out/demo
 	$(BIN)/batsched-py campaign run plans/sample.toml
 	$(BIN)/batsched-py campaign report out/sample -o out/sample/report.html
 	@echo "Open out/sample/report.html in a browser: tables, figures and Gantt charts of these runs."
 
-test: .venv/dev.stamp .venv5/peers.stamp
+test: .venv/dev.stamp .venv5/peers.stamp  ## run all tests but the slow ones
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-test-slow: .venv/dev.stamp
+test-slow: .venv/dev.stamp  ## run the slow tests
 	$(BIN)/python -m pytest -q -m slow
 
-lint: .venv/dev.stamp
+lint: .venv/dev.stamp  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/dev.stamp
+docs: .venv/dev.stamp  ## build the documentation site, out/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open out/site/index.html in a browser, or: $(BIN)/mkdocs serve"
+
+bench: .venv/dev.stamp  ## measure how fast it is
 	$(BIN)/python benchmarks/bench.py
 
 # How long, and from which seed on: make fuzz SECONDS=3600 SEED=7
 SECONDS ?= 60
 SEED ?= 1
-fuzz: .venv/dev.stamp
+fuzz: .venv/dev.stamp  ## look for crashes: SECONDS=60 SEED=1
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
-# Wheels and source distribution, installed alone with each Python at hand, do the quick start.
-dist-check: .venv/dev.stamp
+dist-check: .venv/dev.stamp  ## build wheels and sources, install them alone with each Python at hand, quick start
 	$(BIN)/python .ci/dist_check.py
 
-clean:
+clean:  ## remove all that was made
 	rm -rf .venv .venv5 out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:

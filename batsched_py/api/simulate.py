@@ -6,13 +6,14 @@ import gc
 import inspect
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from batsched_py.api.overview import Overview
 from batsched_py.api.progress import shown, somebody_looks
 from batsched_py.api.result import Result
+from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.sides import BY_NAME, Cast, read_workloads, sides
@@ -20,6 +21,7 @@ from batsched_py.plugins import Registry
 from batsched_py.protocol.events import Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.simulation import simulate as converse
+from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.memory_files import PREFIX, MemoryFiles
 from batsched_py.simulator.outputs import OutputFile
 from batsched_py.users import USERS, Behaviour
@@ -27,6 +29,7 @@ from batsched_py.workload.model import WalltimeRule
 
 if TYPE_CHECKING:
     from batsched_py.api.log import FileName, Log
+    from batsched_py.decision.pybatsim import PyBatsimProcess
     from batsched_py.workload.swf_log import SwfLog
 
 Plugin = TypeVar("Plugin")
@@ -65,6 +68,7 @@ def simulate(
     sched_cfg: str = "",
     ignore_communication: bool = False,
     enable_machine_state_tracing: bool | None = None,
+    remarks: bool = False,
     export: FileName | None = None,
     progress: bool | None = None,
 ) -> Result:
@@ -115,6 +119,7 @@ def simulate(
     )
     return simulate_experiment(
         experiment,
+        remarks=remarks,
         export=None if export is None else os.fspath(export),
         progress=somebody_looks() if progress is None else progress,
         logs=logs,
@@ -125,25 +130,41 @@ def simulate(
 def simulate_experiment(
     experiment: Experiment,
     *,
+    remarks: bool = False,
     export: str | None = None,
     progress: bool = False,
     logs: Mapping[int, SwfLog] | None = None,
     cast: Cast = BY_NAME,
+    go_through: Callable[[Batsim, DecisionProcess | PyBatsimProcess], object] = converse,
 ) -> Result:
-    """Simulate an experiment; some of its logs may be in memory, and some of its actors objects."""
+    """Simulate an experiment; some of its logs may be in memory, and some of its actors objects.
+
+    Whoever wants to watch goes through the simulation in place of the usual loop.
+    """
     began = time.perf_counter()
     workloads = read_workloads(experiment.scenario.workloads, logs)
     kept = MemoryFiles() if export is None else None
     batsim, process = sides(
         experiment, workloads, export or PREFIX, OutputFile if kept is None else kept.new_file, cast
     )
+    if remarks:
+        _keep_remarks(batsim, process)
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
     results = batsim.outputs.results
     with _spared_from_search(), _progress(progress, lambda: (results.nb_jobs, nb_jobs)):
-        converse(batsim, process)
+        go_through(batsim, process)
     files = batsim.outputs.files if kept is None else []
     overview = Overview.of(experiment, batsim, files, time.perf_counter() - began)
     return Result(experiment, overview, workloads, kept or str(export), logs or {})
+
+
+def _keep_remarks(batsim: Batsim, process: DecisionProcess | PyBatsimProcess) -> None:
+    """Write down what the policy remarks on jobs."""
+    from batsched_py.analysis.remarks import HEADER, writer
+
+    if not isinstance(process, DecisionProcess):
+        raise InputError("a scheduler of PyBatsim cannot leave remarks; leave out --remarks")
+    process.heed(writer(batsim.outputs.open("remarks", HEADER)))
 
 
 def _progress(wanted: bool, how_far: Any) -> AbstractContextManager[None]:

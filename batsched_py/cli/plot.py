@@ -96,7 +96,7 @@ def _command(kind: type[Kind]) -> click.Command:
         params = [*arguments, *own, *([recorded] if kind.use_of_log else []), *looks, output]
         callback = partial(_draw_runs, kind, [option.name for option in looks])
     else:
-        arguments = [click.Argument(["place"], type=click.Path(path_type=Path), metavar="CAMPAIGN")]
+        arguments = [click.Argument(["place"], type=click.Path(path_type=Path), metavar="CAMPAIGN|TABLE.csv")]
         params = [*arguments, *own, *looks, output]
         callback = partial(_draw_table, kind, [option.name for option in looks])
     return click.Command(kind.name, callback=callback, params=params, help=about)
@@ -119,9 +119,7 @@ def _draw_runs(
 
 
 def _draw_table(kind: type[Kind], looks: Sequence[str], place: Path, output: Path, **options: Any) -> None:
-    from batsched_py.campaign.store import Campaign
-
-    _draw(kind, looks, Campaign.open(place).table(), None, output, options)
+    _draw(kind, looks, _read_table(place), None, output, options)
 
 
 def _draw(
@@ -158,6 +156,20 @@ def _read_runs(texts: Sequence[str], log: SwfLog | None, distinct: bool) -> list
         else:
             runs.append(read_run(file, label, log))
     return runs
+
+
+def _read_table(place: Path) -> pd.DataFrame:
+    """The results in the folder of a campaign, or in a file."""
+    import pandas as pd
+
+    from batsched_py.campaign.store import Campaign
+
+    if place.suffix != ".csv":
+        return Campaign.open(place).table()
+    try:
+        return pd.read_csv(place)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place}: cannot be read: {error}") from None
 
 
 def _default_label(path: Path) -> str:

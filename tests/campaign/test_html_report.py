@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -25,14 +24,8 @@ from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.run import Done, Task, execute
 from batsched_py.campaign.store import Campaign
 from batsched_py.cli.main import batsched_py
+from tests.browser import headless
 from tests.campaign.conftest import POLICIES
-
-CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-NO_NETWORK = (
-    "--disable-background-networking --disable-component-update --disable-sync --no-first-run "
-    "--headless=new --no-sandbox --disable-gpu --window-size=1400,1000"
-)
-SECONDS = 20
 
 PLAN = """
 title = "<b>Half</b> the machine & </script> no harm"
@@ -97,21 +90,8 @@ def page(campaign: Campaign) -> Path:
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A browser that talks to nobody."""
-    if CHROMIUM is None or CHROMEDRIVER is None:
-        pytest.skip("needs a browser: apt-get install chromium chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install -e .[dev]")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*NO_NETWORK.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(CHROMEDRIVER))
-    try:
-        driver.set_page_load_timeout(SECONDS)
-        driver.set_script_timeout(SECONDS)
-        yield driver
-    finally:
-        driver.quit()
+    with headless(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,8 @@ KINDS = {
     "throughput": "EASY FCFS --skip 7 --window 14 --window 28",
     "arrivals": "EASY FCFS --recorded LOG",
     "scalability": "EASY FCFS --recorded LOG",
+    "load": "TABLE --metric mean_waiting_time",
+    "repetitions": "TABLE",
 }
 
 
@@ -47,6 +50,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     invoke("run", "-w", LOG, "-p", POWER, "--energy", "-s", "easy", "-e", folder / "easy")
     invoke("run", "-w", LOG, "-s", "fcfs", "--users", "think-time", "-e", folder / "fcfs")
+    lines = ["run,log,load,scheduler,seed,mean_waiting_time,mean_bounded_slowdown"]
+    for place, (load, scheduler, seed) in enumerate(product((0.8, 1.0), ("easy", "fcfs"), (1, 2, 3))):
+        lines.append(f"r{place},sample,{load},{scheduler},{seed},{3600 * place},{place + seed**2}")
+    (folder / "metrics.csv").write_text("\n".join(lines))
     return folder
 
 
@@ -56,7 +63,12 @@ def invoke(*arguments: object) -> Result:
 
 def plot(kind: str, results: Path, output: Path) -> bytes:
     """What the figure of the simulations is, drawn as the command does it."""
-    files = {"EASY": results / "easy_jobs.csv", "FCFS": results / "fcfs_jobs.csv", "LOG": LOG}
+    files = {
+        "EASY": results / "easy_jobs.csv",
+        "FCFS": results / "fcfs_jobs.csv",
+        "LOG": LOG,
+        "TABLE": results / "metrics.csv",
+    }
     result = invoke("plot", kind, *(files.get(word, word) for word in KINDS[kind].split()), "-o", output)
     assert result.output == "", result.output
     assert result.exit_code == 0

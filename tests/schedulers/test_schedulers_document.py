@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
+from batsched_py.schedulers.cluster import Order
 from batsched_py.schedulers.orders import OrderName
 from batsched_py.schedulers.selection import SelectionName
-from batsched_py.testing import JobSpec, starts
+from batsched_py.testing import JobSpec, Workbench, starts
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "schedulers.md").read_text()
 
@@ -19,7 +22,7 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "schedulers.md").read_text()
 @pytest.fixture
 def patient(tmp_path: Path) -> Scheduler:
     """The policy of the document."""
-    (code,) = re.findall(r"^```python\n(.*?)^```", DOCUMENT, flags=re.MULTILINE | re.DOTALL)
+    code = re.findall(r"^```python\n(.*?)^```", DOCUMENT, flags=re.MULTILINE | re.DOTALL)[0]
     path = tmp_path / "patient_policy.py"
     path.write_text(code)
     return SCHEDULERS.create(f"{path}:Patient", {"patience": "5"})
@@ -40,6 +43,30 @@ def test_it_names_all_there_are(names: list[str]) -> None:
     assert [name for name in names if f"`{name}`" not in DOCUMENT] == []
 
 
-def test_what_it_says_of_the_cluster_is_there() -> None:
-    cluster = set(dir(Cluster)) | {"now", "nb_free", "queue", "running", "quiet"}
-    assert set(re.findall(r"`cluster\.(\w+)", DOCUMENT)) <= cluster
+def public(cls: type) -> set[str]:
+    """What an object of a class offers: its methods and properties, and what its initialiser sets."""
+    attributes = set(re.findall(r"self\.(\w+) =", inspect.getsource(cls.__init__)))
+    return {name for name in attributes | set(dir(cls)) if not name.startswith("_")}
+
+
+def test_its_tables_say_all_that_a_policy_sees_and_says() -> None:
+    assert set(re.findall(r"`cluster\.(\w+)", DOCUMENT)) == public(Cluster)
+    assert set(re.findall(r"`job\.(\w+)", DOCUMENT)) == {
+        name for name in dir(Job) if not name.startswith("_")
+    }
+
+
+@pytest.mark.parametrize("method", ["start", "fitting", "switch", "expect", "order_queue"])
+def test_its_tables_name_the_parameters(method: str) -> None:
+    (named,) = re.findall(rf"`cluster\.{method}\(([\w, ]*)\)`", DOCUMENT)
+    assert named.split(", ") == list(inspect.signature(getattr(Cluster, method)).parameters)[1:]
+
+
+def test_its_order_is_one() -> None:
+    code = re.findall(r"^```python\n(.*?)^```", DOCUMENT, flags=re.MULTILINE | re.DOTALL)[1]
+    names: dict[str, Order] = {}
+    exec(code, names)
+    bench = Workbench(8, "fcfs")
+    bench.submit(Job("w!wide", 0.0, 8, 60.0, "p"), Job("w!narrow", 30.0, 1, 60.0, "p"))
+    bench.cluster.order_queue(names["large_ones_later"])
+    assert [job.name for job in bench.cluster.queue] == ["narrow", "wide"]

@@ -1,0 +1,92 @@
+"""The page of figures: every kind with its options, drawn from the sample; and the figures of the model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, get_type_hints
+
+import pandas as pd
+from mkdocs.structure.files import File, Files
+
+import batsched_py as bp
+from batsched_py.analysis.plots.figures import KINDS, draw
+from batsched_py.analysis.plots.kind import RunsKind
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the figures."""
+    for name, content in drawn().items():
+        files.append(File.generated(config, f"figures/{name}.svg", content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Put all kinds where the page of figures has room for them."""
+    if page.file.src_uri != "figures.md":
+        return markdown
+    sections = [_section(name, kind) for name, kind in KINDS.all().items()]
+    return markdown.replace("<!-- kinds -->", "\n\n".join(sections))
+
+
+def _section(name: str, kind: type[Any]) -> str:
+    hints = get_type_hints(kind, include_extras=True)
+    options = [
+        f"* `--{field.name}`: {hints[field.name].__metadata__[0].description}" for field in fields(kind)
+    ]
+    parts = [f"## {name}", inspect.getdoc(kind) or "", "\n".join(options), f"![{name}](figures/{name}.svg)"]
+    return "\n\n".join(filter(None, parts))
+
+
+@cache
+def drawn() -> dict[str, bytes]:
+    """All figures, by name."""
+    with TemporaryDirectory() as folder:
+        return dict(_draw_all(Path(folder)))
+
+
+def _draw_all(folder: Path) -> Iterator[tuple[str, bytes]]:
+    log = bp.read_log(ROOT / "workloads" / "sample.swf")
+    simulate = partial(bp.simulate, log, progress=False)
+    full = simulate("easy", platform=ROOT / "platforms" / "power64.xml", energy=True)
+    half = simulate("easy", hosts=32, users="think-time", sessions="arrival:60")
+    full.label, half.label = "64 hosts", "32 hosts, users who react"
+    rigid = simulate("easy", hosts=32)
+    rigid.label = "32 hosts, rigid replay"
+    for name, kind in KINDS.all().items():
+        if issubclass(kind, RunsKind):
+            others = [] if name in ("gantt", "power", "graphs") else [half]
+            figure = getattr(full.plot, name.replace("-", "_"))(*others, recorded=log)
+        else:
+            figure = draw(name, _table())
+        yield name, _svg(figure, folder)
+    yield "model-feedback", _svg(rigid.plot.cumulative(half, recorded=log), folder)
+    few = log.first(jobs=14)
+    for scheduler in ("fcfs", "easy"):
+        chart = bp.simulate(few, scheduler, hosts=16, progress=False).plot.gantt(width="page")
+        yield f"model-{scheduler}", _svg(chart, folder)
+
+
+@cache
+def _table() -> pd.DataFrame:
+    """Results as a campaign has them: two schedulers at three loads, with three seeds each."""
+    log = bp.read_log(ROOT / "workloads" / "sample.swf").first(jobs=300)
+    rows = []
+    for load in (0.8, 1.0, 1.2):
+        for seed in range(1, 4):
+            changed = log.load(factor=load).shake(seed=seed, arrivals=600.0)
+            for scheduler in ("fcfs", "easy"):
+                metrics = bp.simulate(changed, scheduler, hosts=64, progress=False).metrics
+                rows.append({"load": load, "scheduler": scheduler, "seed": seed} | metrics)
+    return pd.DataFrame(rows)
+
+
+def _svg(figure: Any, folder: Path) -> bytes:
+    figure.save(folder / "figure.svg")
+    return (folder / "figure.svg").read_bytes()

@@ -1,0 +1,48 @@
+"""The examples of the documents: each of them runs."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from batsched_py.cli.main import batsched_py
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: Documents whose examples are run as one script each, below; and which tests run those of the others.
+SCRIPTS = ("campaigns", "index", "tutorial", "workloads")
+ELSEWHERE = {
+    "python": "tests/test_python_document.py",
+    "schedulers": "tests/schedulers/test_schedulers_document.py",
+    "testing-a-policy": "tests/testing/test_workbench.py",
+    "users": "tests/cli/test_users_command.py",
+    "what-if-half-the-nodes": "tests/test_worked_example.py",
+}
+
+
+def examples(document: str) -> list[str]:
+    text = (ROOT / "docs" / f"{document}.md").read_text()
+    return re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_every_document_with_examples_is_tested() -> None:
+    fences = re.compile(r"^```(python|console)$", re.MULTILINE)
+    found = {path.stem for path in (ROOT / "docs").rglob("*.md") if fences.search(path.read_text())}
+    assert found == {*SCRIPTS, *ELSEWHERE}
+    assert [test for test in ELSEWHERE.values() if not (ROOT / test).is_file()] == []
+
+
+@pytest.mark.parametrize("document", SCRIPTS)
+def test_its_examples_run(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("workloads", "platforms", "plans"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    (tmp_path / "HPC2N.swf.gz").write_bytes(gzip.compress((ROOT / "workloads" / "sample.swf").read_bytes()))
+    monkeypatch.chdir(tmp_path)
+    if document == "campaigns":
+        done = CliRunner().invoke(batsched_py, ["campaign", "run", "plans/sample.toml"])
+        assert done.exit_code == 0, done.output
+    exec("\n".join(examples(document)), {"__name__": "example"})
