@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Documents whose examples are run as one script each, below; and which tests run those of the others.
 SCRIPTS = ("campaigns", "index", "tutorial", "workloads")
 ELSEWHERE = {
+    "learning-agents": "tests/gym/test_learning_agents_document.py",
     "python": "tests/test_python_document.py",
     "schedulers": "tests/schedulers/test_schedulers_document.py",
     "testing-a-policy": "tests/testing/test_workbench.py",

@@ -34,8 +34,8 @@ class AgentScheduler(Scheduler):
         questions = self._task.turn(cluster)
         observation = next(questions, None)
         while observation is not None:
-            action = self.act(observation)
+            action = self._task.as_action(self.act(observation))
             try:
-                observation = questions.send(int(action))
+                observation = questions.send(action)
             except StopIteration:
                 return

@@ -49,7 +49,7 @@ class Backfill(Task):
                 return  # whoever could be backfilled is too far behind to be seen
             mask[-1] = 1
             action = yield self.show(cluster, waiting, mask)
-            if not (0 <= action < self.slots and mask[action]):
+            if action == self.slots or not mask[action]:
                 return
             started = cluster.start(waiting_at(cluster, action))
             if started.expected_end > shadow_time:

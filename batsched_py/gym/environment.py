@@ -15,7 +15,7 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.experiment.sides import read_machine
 from batsched_py.experiment.value import Choice, Machine
-from batsched_py.gym.episodes import Episodes, Windows
+from batsched_py.gym.episodes import Episodes, Windows, workload_of
 from batsched_py.gym.rewards import Reward, reward_of
 from batsched_py.gym.tasks import Task
 from batsched_py.schedulers.base import Scheduler
@@ -76,10 +76,12 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         """Begin another episode, and let it go on to the first question."""
         super().reset(seed=seed)
         options = options or {}
-        chosen: Workload | None = options.get("workload")
+        if unknown := options.keys() - {"workload", "export"}:
+            raise InputError(f"reset knows the options workload and export, not {', '.join(sorted(unknown))}")
+        chosen = options.get("workload")
         for _ in range(MOST_SILENT if chosen is None else 1):
             self.close()
-            workload = self._episodes(self.np_random) if chosen is None else chosen
+            workload = self._episodes(self.np_random) if chosen is None else workload_of(chosen)
             self._questions = self._ask(workload, options.get("export"))
             for observation in self._questions:
                 return observation, {}
@@ -89,8 +91,9 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         """Do what the agent says, and go on to the next question, or to the end."""
         if self._questions is None:
             raise InputError("the episode is over, or none has begun; call reset() first")
+        action = self.task.as_action(action)
         try:
-            observation = self._questions.send(int(action))
+            observation = self._questions.send(action)
         except StopIteration:
             self._questions = None
             end = self.task.show_end(self._cluster)
@@ -103,7 +106,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             self._questions.close()
             self._questions = None
 
-    def _ask(self, workload: Workload, export: str | None) -> Generator[Any, int, None]:
+    def _ask(self, workload: Workload, export: FileName | None) -> Generator[Any, int, None]:
         """Simulate a workload, stopping at each question."""
         if self._platform is None:
             self._platform = read_machine(self._machine, [workload])
@@ -111,7 +114,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         process = DecisionProcess(_Seat(self._begin, workload), users)
         played = [workload] if self._behaviour is None else []
         setup = Setup(self._platform, played, process.needs, energy=self._energy)
-        self._batsim = Batsim(setup, fastest(Outputs)(export))
+        self._batsim = Batsim(setup, fastest(Outputs)(None if export is None else os.fspath(export)))
         for cluster in turns(self._batsim, process):
             yield from self.task.turn(cluster)
 

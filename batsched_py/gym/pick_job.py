@@ -19,7 +19,7 @@ from batsched_py.schedulers.easy import backfill
 class PickJob(Task):
     """The agent picks which of the first waiting jobs is next, until one does not fit; all wait for that one.
 
-    Whoever always picks the first is FCFS, the shortest SJF; with backfilling, EASY in these orders. An
+    Whoever always picks the first is FCFS, or EASY with backfilling; whoever picks the shortest is SJF. An
     action that stands for no job picks the first. D. Zhang et al., "RLScheduler", SC 2020.
     """
 
@@ -61,4 +61,4 @@ class PickJob(Task):
         mask = np.zeros(self.slots, np.int8)
         mask[: len(waiting)] = 1
         action = yield self.show(cluster, waiting, mask)
-        return waiting_at(cluster, action if 0 <= action < len(waiting) else 0)
+        return waiting_at(cluster, action if action < len(waiting) else 0)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from gymnasium import Space, spaces
 
+from batsched_py.errors import PolicyError
 from batsched_py.gym.observations import Observation
 from batsched_py.ledger.queue import Waiting
 from batsched_py.protocol.jobs import Job
@@ -53,6 +54,13 @@ class Task(ABC):
     def observation_space(self) -> Space[Any]:
         """What the agent sees."""
         return self.observation.space(self.slots, self.nb_actions)
+
+    def as_action(self, action: Any) -> int:
+        """What the agent does, as a number; it must be one of those that there are."""
+        number = int(action)
+        if not 0 <= number < self.nb_actions:
+            raise PolicyError(f"the agent's action is {number}, but they go from 0 to {self.nb_actions - 1}")
+        return number
 
     def show(self, cluster: Cluster, waiting: Waiting, mask: Any) -> Any:
         """The cluster as the agent sees it, with what it can do."""

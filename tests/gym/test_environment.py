@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import batsched_py as bp
-from batsched_py.errors import InputError
+from batsched_py.errors import InputError, PolicyError
 from batsched_py.gym import Backfill, PickJob, SchedulingEnv, Windows
 from batsched_py.workload.model import Workload
 from tests.gym.agents import head, play
@@ -95,6 +95,20 @@ def test_an_episode_that_is_over_does_not_go_on(log: bp.Log) -> None:
     play(env, head)
     with pytest.raises(InputError, match=r"call reset\(\) first"):
         env.step(0)
+
+
+def test_an_action_that_does_not_exist_is_refused(log: bp.Log) -> None:
+    env = SchedulingEnv(PickJob(slots=16), Windows(log, 40), hosts=64)
+    env.reset(seed=1)
+    for action in (-1, 16):
+        with pytest.raises(PolicyError, match=f"action is {action}, but they go from 0 to 15"):
+            env.step(action)
+
+
+def test_an_option_that_does_not_exist_is_refused(log: bp.Log) -> None:
+    env = SchedulingEnv(PickJob(), Windows(log, 40), hosts=64)
+    with pytest.raises(InputError, match="options workload and export, not exports"):
+        env.reset(options={"exports": "out"})
 
 
 def test_windows_in_which_nothing_is_asked_are_passed_over(log: bp.Log, workload: Workload) -> None:

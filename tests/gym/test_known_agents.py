@@ -9,7 +9,6 @@ import pytest
 
 import batsched_py as bp
 from batsched_py.gym import Backfill, ChoosePolicy, PickJob, SchedulingEnv, Task
-from batsched_py.workload.model import Workload
 from tests.gym.agents import Act, Trained, always, head, play, shortest
 
 HOSTS = 64
@@ -40,7 +39,6 @@ def rows(prefix: Path) -> bytes:
 def test_it_is_a_known_policy(
     tmp_path: Path,
     log: bp.Log,
-    workload: Workload,
     task: Task,
     act: Act,
     scheduler: str,
@@ -49,7 +47,7 @@ def test_it_is_a_known_policy(
 ) -> None:
     known = bp.simulate(log, scheduler, options=options, hosts=HOSTS, export=tmp_path / "known", **users)
     env = SchedulingEnv(task, log, hosts=HOSTS, **users)
-    _, info = play(env, act, workload=workload, export=str(tmp_path / "environment"))
+    _, info = play(env, act, workload=log, export=tmp_path / "environment")
     trained = bp.simulate(log, Trained(task, act), hosts=HOSTS, export=tmp_path / "scheduler", **users)
     assert rows(tmp_path / "environment") == rows(tmp_path / "known")
     assert rows(tmp_path / "scheduler") == rows(tmp_path / "known")
@@ -57,7 +55,7 @@ def test_it_is_a_known_policy(
     assert info["mean_bounded_slowdown"] == known.overview.mean_bounded_slowdown
 
 
-def test_a_pick_that_stays_is_not_thought_over(tmp_path: Path, log: bp.Log, workload: Workload) -> None:
+def test_a_pick_that_stays_is_not_thought_over(tmp_path: Path, log: bp.Log) -> None:
     """In the paper a job that was picked is waited for, even if a shorter one comes meanwhile."""
     asked = []
 
@@ -66,7 +64,7 @@ def test_a_pick_that_stays_is_not_thought_over(tmp_path: Path, log: bp.Log, work
         return shortest(observation)
 
     env = SchedulingEnv(PickJob(slots=ALL, committed=True), log, hosts=HOSTS)
-    play(env, count, workload=workload, export=str(tmp_path / "committed"))
+    play(env, count, workload=log, export=tmp_path / "committed")
     bp.simulate(log, "sjf", hosts=HOSTS, export=tmp_path / "sjf")
-    assert len(asked) == len(workload.jobs)
+    assert len(asked) == len(log)
     assert rows(tmp_path / "committed") != rows(tmp_path / "sjf")
