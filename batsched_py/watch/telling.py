@@ -56,7 +56,7 @@ def decision(effect: Effect) -> str:
         case RejectedJob(job=job):
             return f"reject {job.id}"
         case RegisteredJob(job=job):
-            return f"submit {job.id} ({asked(job)})"
+            return f"a user submits {job.id} ({asked(job)})"
         case ev.CallMeLater(at=at):
             return f"be called at {at:.10g}"
         case _:

@@ -35,7 +35,7 @@ def test_it_writes_the_same_files(tmp_path: Path, users: str | None, delay: floa
     simulate_experiment(
         experiment,
         export=f"{tmp_path}/watched",
-        go_through=lambda batsim, process: watch(lambda scene: seen.append(scene.now), batsim, process),
+        watched=lambda batsim, process, _: watch(lambda scene: seen.append(scene.now), batsim, process),
     )
     simulate_experiment(experiment, export=f"{tmp_path}/alone")
     for name in ("jobs", "schedule"):
@@ -92,6 +92,6 @@ def test_what_a_watcher_raises_ends_the_simulation(tmp_path: Path) -> None:
                 actors=Actors(scheduler=Choice("fcfs")),
             ),
             export=f"{tmp_path}/out",
-            go_through=lambda batsim, process: watch(bored, batsim, process),
+            watched=lambda batsim, process, _: watch(bored, batsim, process),
         )
     assert not (tmp_path / "out_jobs.csv").exists()
