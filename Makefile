@@ -41,7 +41,6 @@ docs: .venv/dev.stamp  ## build the documentation site, out/site
 
 bench: .venv/dev.stamp  ## measure how fast it is
 	$(BIN)/python benchmarks/bench.py
-	$(BIN)/python benchmarks/campaign.py
 
 # How long, and from which seed on: make fuzz SECONDS=3600 SEED=7
 SECONDS ?= 60

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from batsched_py.ledger import free, running
+from batsched_py.ledger import free, names, running
 from batsched_py.protocol.jobs import Job
 from batsched_py.simulator import agenda
+from batsched_py.users import think_time
 
 class FreeHosts(free.FreeHosts): ...
 
@@ -20,6 +21,8 @@ class RunningJob(running.RunningJob):
 
 class JobQueue:
     users: Any
+
+class Names(names.Names): ...
 
 class QueueBook:
     queue: Any
@@ -46,8 +49,12 @@ class Cluster: ...
 class Broker:
     _on_leave: Any
 
+class SessionReplay(think_time.SessionReplay): ...
+
 class SubmissionDesk:
     _registry: Any
+    _names: Any
+    _profiles: Any
     _rule_broken: type[Exception]
     _reuses_profiles: bool
 

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import campaign, line, policies, startup, workloads  # noqa: E402
+from benchmarks import campaign, line, policies, startup, wire, workloads  # noqa: E402
 
 LOGS = ROOT.parent / "shared" / "logs"
 KTH = LOGS / "KTH-SP2-1996-2.1-cln.swf.gz"
@@ -28,6 +28,8 @@ def main() -> None:
     line.synthetic()
     print("\nThe same jobs on few hosts and on many:")
     line.widths()
+    print("\nDeciding behind a socket:")
+    wire.main()
     print("\nTime per job against the length of the queue:")
     policies.main()
     print("\nWorkloads:")

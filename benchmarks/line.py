@@ -21,6 +21,9 @@ WIDTH_JOBS = 40_000
 #: What a run is called, and what chooses it.
 CORES = {"pure Python": "1", "compiled": "0"} if core.compiled else {"pure Python": "1"}
 
+#: How users replay a log: as it was, and in answer to what they live through.
+BEHAVIOURS = ("rigid", "think-time")
+
 
 def cpu_seconds(command: str | list[str], **environment: str) -> float:
     """The processor time of a command with all its children."""
@@ -84,12 +87,18 @@ def measure(log: Path, hosts: int, rounds: int) -> None:
                 note("bare loop in C++", cpu_seconds(f"{unpack} {log} | {program} {hosts}"))
             for what, pure in CORES.items():
                 note(what, cpu_seconds(run(log, hosts, folder), BATSCHED_PY_PURE=pure))
-                users = run(log, hosts, folder, "--users", "think-time", "--sessions", "arrival:60")
-                if rounds > 2:
-                    note(f"{what}, think-time", cpu_seconds(users, BATSCHED_PY_PURE=pure))
+                for users in BEHAVIOURS if rounds > 2 else ():
+                    replay = run(log, hosts, folder, "--users", users)
+                    note(f"{what}, {users}", cpu_seconds(replay, BATSCHED_PY_PURE=pure))
     print(f"{log.name} on {hosts:,} hosts, EASY, whole processes:")
     for what, seconds in least.items():
         print(f"  {what:24}{seconds:7.2f} s, {seconds / least['bare loop']:5.2f} times the bare loop")
+    for what in CORES if rounds > 2 else ():
+        static, rigid, thinking = (least[what], *(least[f"{what}, {users}"] for users in BEHAVIOURS))
+        print(
+            f"  {what}: think-time users take {thinking / rigid:.2f} times the time of rigid ones, "
+            f"{thinking / static:.2f} times that of no users"
+        )
 
 
 def widths() -> None:

@@ -111,7 +111,7 @@ def main() -> None:
             codec[version] = list(map(min, codec[version], map(float, text.split())))
             serving[version] = list(map(min, serving[version], serving_cost(version)))
     for version in versions:
-        print(f"{version}:")
+        print(f"{version.name}:")
         request, heard, reply, understood = codec[version]
         print(
             f"  codec: {sum(codec[version]):.1f} us an exchange (encode_request {request:.1f}, "

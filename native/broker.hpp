@@ -19,14 +19,18 @@ struct SubmissionSlots {
 inline SubmissionSlots submission_slots;
 
 // The class is looked up when the first user acts: a run without users does not load them.
-inline bool is_submission(PyObject* action) {
+inline PyObject* submission_class() {
     if (!submission_slots.type) {
         Ref base(checked(PyImport_ImportModule("batsched_py.users.base")));
         PyObject* type = attribute(base.get(), "Submission").release();
         submission_slots = {reinterpret_cast<PyTypeObject*>(type), slot_offset(type, "job"),
                             slot_offset(type, "profile"), slot_offset(type, "note"), slot_offset(type, "decided")};
     }
-    return PyObject_TypeCheck(action, submission_slots.type);
+    return reinterpret_cast<PyObject*>(submission_slots.type);
+}
+
+inline bool is_submission(PyObject* action) {
+    return PyObject_TypeCheck(action, reinterpret_cast<PyTypeObject*>(submission_class()));
 }
 
 // A user who may still act.

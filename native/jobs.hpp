@@ -1,5 +1,7 @@
 // What a job says about itself, read where a Struct keeps it.
 #pragma once
+#include <string_view>
+
 #include "python.hpp"
 
 struct JobSlots {
@@ -17,11 +19,26 @@ inline PyObject* checked_job(PyObject* job) {
     return job;
 }
 
+inline std::string_view text_of(PyObject* text) {
+    Py_ssize_t length;
+    const char* letters = PyUnicode_AsUTF8AndSize(text, &length);
+    if (!letters) throw PythonError();
+    return {letters, static_cast<size_t>(length)};
+}
+
 inline PyObject* job_id(PyObject* job) { return slot(job, job_slots.id); }
 inline PyObject* job_profile(PyObject* job) { return slot(job, job_slots.profile); }
 inline int64_t job_size(PyObject* job) { return as_int(slot(job, job_slots.size)); }
 inline double job_submission(PyObject* job) { return as_double(slot(job, job_slots.submission)); }
 inline double job_walltime(PyObject* job) { return as_double(slot(job, job_slots.walltime)); }
+
+// What a profile says in which nothing is to be known of a job but how long it takes.
+struct HomogeneousSlots {
+    PyTypeObject* type;
+    Py_ssize_t work, bytes_sent, return_code, extra, spelling;
+};
+
+inline HomogeneousSlots homogeneous;
 
 inline void prepare_jobs() {
     Ref jobs(checked(PyImport_ImportModule("batsched_py.protocol.jobs")));
@@ -30,4 +47,9 @@ inline void prepare_jobs() {
                  slot_offset(type, "submission_time"),  slot_offset(type, "size"),
                  slot_offset(type, "walltime"),         slot_offset(type, "profile"),
                  slot_offset(type, "extra")};
+    Ref profiles(checked(PyImport_ImportModule("batsched_py.protocol.profiles")));
+    type = attribute(profiles.get(), "Homogeneous").release();
+    homogeneous = {reinterpret_cast<PyTypeObject*>(type), slot_offset(type, "work"),
+                   slot_offset(type, "bytes_sent"),       slot_offset(type, "return_code"),
+                   slot_offset(type, "extra"),            slot_offset(type, "spelling")};
 }

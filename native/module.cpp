@@ -2,6 +2,7 @@
 //
 // Each class here has a Python class as its specification, comes before it among the bases of a class of
 // batsched_py that does both, and hands on to it what it does not do itself.
+#include "replay.hpp"
 #include "swf.hpp"
 #include "world.hpp"
 
@@ -12,6 +13,7 @@ PyMODINIT_FUNC PyInit__native() {
         Ref module(checked(PyModule_Create(&definition)));
         prepare_hosts(module.get());
         prepare_jobs();
+        prepare_names(module.get());
         prepare_running(module.get());
         prepare_columns(module.get());
         prepare_queue(module.get());
@@ -19,6 +21,7 @@ PyMODINIT_FUNC PyInit__native() {
         prepare_cluster(module.get());
         prepare_agenda(module.get());
         prepare_broker(module.get());
+        prepare_replay(module.get());
         prepare_desk(module.get());
         prepare_machines(module.get());
         prepare_outputs(module.get());

@@ -12,13 +12,6 @@
 
 inline PyObject* name_flush;
 
-inline std::string_view text_of(PyObject* text) {
-    Py_ssize_t length;
-    const char* letters = PyUnicode_AsUTF8AndSize(text, &length);
-    if (!letters) throw PythonError();
-    return {letters, static_cast<size_t>(length)};
-}
-
 // A text that grows at its end.
 class Text {
 public:

@@ -17,13 +17,6 @@ inline PyObject *name_tell_users, *name_next_reply, *name_reject_unfit;
 constexpr double kLeastCall = 1e-5;  // Batsim stretches shorter waits for a call to this
 inline PyObject *state_success, *state_walltime, *zero, *minus_one;
 
-struct HomogeneousSlots {
-    PyTypeObject* type;
-    Py_ssize_t work, return_code;
-};
-
-inline HomogeneousSlots homogeneous;
-
 inline bool is_whole(double time) { return std::isfinite(time) && time == std::floor(time); }
 
 // A decision process of which all parts are known, so that its turns can be done without it.
@@ -436,9 +429,6 @@ inline void prepare_world(PyObject* module) {
     Ref states = attribute(jobs.get(), "JobState");
     state_success = attribute(states.get(), "SUCCESS").release();
     state_walltime = attribute(states.get(), "WALLTIME_REACHED").release();
-    Ref python(checked(PyImport_ImportModule("batsched_py.protocol.profiles")));
-    PyObject* type = attribute(python.get(), "Homogeneous").release();
-    homogeneous = {reinterpret_cast<PyTypeObject*>(type), slot_offset(type, "work"), slot_offset(type, "return_code")};
 
     static PyMethodDef methods[] = {
         {"_submit",

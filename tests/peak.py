@@ -1,6 +1,7 @@
 """The most memory that a process has had.
 
 Run as ``python -m tests.peak ARGUMENTS``: does what ``batsched-py ARGUMENTS`` does, and then prints its peak.
+Jobs are made as they are submitted, as they are for a large log.
 """
 
 from __future__ import annotations
@@ -21,8 +22,13 @@ def peak() -> int:
 
 
 if __name__ == "__main__":
+    from batsched_py import core
     from batsched_py.cli.main import main
 
+    if core.compiled:
+        from batsched_py.workload import compiled
+
+        compiled.LARGE = 0
     try:
         main()
     finally:

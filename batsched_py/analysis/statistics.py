@@ -73,6 +73,13 @@ class Paired(Struct, frozen=True):
     confidence: float
     """That the true mean difference has the sign of the measured one, by Student's t-test for pairs."""
     nb_pairs: int
+    effect_size: float | None = None
+    """Cohen's d of pairs: the mean of the differences over their standard deviation, unless that is 0."""
+
+    @property
+    def p_value(self) -> float:
+        """How likely so large a difference would be, in either direction, if there were none."""
+        return 2 * (1 - self.confidence)
 
     @classmethod
     def of(cls, first: Sequence[float], second: Sequence[float]) -> Paired:
@@ -88,4 +95,4 @@ class Paired(Struct, frozen=True):
             confidence = t_distribution(t, len(differences) - 1)
         else:
             confidence = 1.0 if estimate.mean else 0.5
-        return cls(estimate, confidence, len(differences))
+        return cls(estimate, confidence, len(differences), estimate.mean / spread if spread else None)

@@ -15,6 +15,7 @@ from batsched_py.api.figures import CampaignFigures
 from batsched_py.api.log import FileName, Log
 from batsched_py.api.progress import shown, somebody_looks, waiting
 from batsched_py.campaign import store
+from batsched_py.campaign.aggregate import Baseline
 from batsched_py.campaign.conduct import Conductor, conduct
 from batsched_py.campaign.executors import executor_of
 from batsched_py.campaign.plan import BUILT_IN
@@ -22,9 +23,12 @@ from batsched_py.campaign.plan_file import plan_of
 from batsched_py.campaign.plan_text import PlanText, PlanWords
 from batsched_py.campaign.prepare import prepared
 from batsched_py.campaign.run import Done
+from batsched_py.campaign.tables import aggregate_campaign
 from batsched_py.errors import InputError, RunsFailed
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from batsched_py.campaign.plan import Plan as CheckedPlan
 
 #: An entry of a plan: what the file writes between braces.
@@ -41,6 +45,15 @@ class Campaign(store.Campaign):
     def plot(self) -> CampaignFigures:
         """The figures of `batsched-py plot` that show a whole campaign, as methods."""
         return CampaignFigures(self)
+
+    def aggregate(
+        self, by: Sequence[str] = (), baseline: str = "", metrics: Sequence[str] = ()
+    ) -> pd.DataFrame:
+        """Means over parts and seeds with 95 % confidence intervals, and differences to a baseline in pairs.
+
+        The words are the options of `batsched-py campaign table`, and the table is the one that it writes.
+        """
+        return aggregate_campaign(self, by, Baseline.parse(baseline), metrics).frame()
 
     def __repr__(self) -> str:
         states = [self.state(run) for run in self.wanted.runs]
@@ -68,6 +81,7 @@ class Plan:
         repetitions: int | None = None,
         exclude: Sequence[Entry] | None = None,
         metrics: Sequence[str] | None = None,
+        baseline: str | None = None,
         name: str = "plan",
         title: str | None = None,
     ) -> None:
@@ -75,6 +89,7 @@ class Plan:
             "name": name,
             "title": title,
             "metrics": metrics,
+            "baseline": baseline,
             "seeds": seeds,
             "repetitions": repetitions,
             "parts": parts,

@@ -22,7 +22,7 @@ SECONDS_BETWEEN_LINES = 30.0
 #: So that all of it fits into 80 columns, with millions of jobs too.
 BAR_WIDTH = 24
 
-#: How many are done, and of how many.
+#: How many are done, and of how many; when that is exceeded, as by the jobs of a population, nobody knows.
 HowFar = Callable[[], tuple[int, int]]
 
 
@@ -58,7 +58,7 @@ def _bar(over: Event, what: str, how_far: HowFar) -> None:
         task = bar.add_task("")
         while not over.wait(SECONDS_BETWEEN_UPDATES):
             done, total = how_far()
-            bar.update(task, completed=done, total=total or None)
+            bar.update(task, completed=done, total=total if 0 < total >= done else None)
 
 
 def _lines(over: Event, what: str, how_far: HowFar) -> None:
@@ -73,7 +73,11 @@ def _line(what: str, done: int, total: int, seconds: float) -> str:
 
     >>> _line("jobs", 7_000, 28_000, 20.0)
     '7,000 of 28,000 jobs, 20 s so far, 1.00 min left'
+    >>> _line("jobs", 29_000, 28_000, 20.0)
+    '29,000 jobs, 20 s so far'
     """
+    if done > total:
+        return f"{done:,} {what}, {duration(seconds)} so far"
     left = f", {duration(seconds * (total - done) / done)} left" if done else ""
     return f"{done:,} of {total:,} {what}, {duration(seconds)} so far{left}"
 

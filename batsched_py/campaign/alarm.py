@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import current_thread, main_thread
+from threading import Event, Thread, current_thread, get_ident, main_thread
 from types import FrameType
 
 #: Who takes no notice is interrupted again after so many seconds.
@@ -18,10 +19,17 @@ class OutOfTime(BaseException):
 
 @contextmanager
 def alarm(seconds: float | None) -> Iterator[None]:
-    """Interrupt what is done meanwhile after so many seconds; only the main thread can be."""
-    if seconds is None or current_thread() is not main_thread():
+    """Interrupt what this thread does meanwhile after so many seconds."""
+    if seconds is None:
         yield
         return
+    with _signal(seconds) if current_thread() is main_thread() else _watch(seconds):
+        yield
+
+
+@contextmanager
+def _signal(seconds: float) -> Iterator[None]:
+    """The main thread hears signals, even in the middle of a wait."""
     before = signal.signal(signal.SIGALRM, _ring)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), AGAIN)
     try:
@@ -33,3 +41,29 @@ def alarm(seconds: float | None) -> Iterator[None]:
 
 def _ring(number: int, frame: FrameType | None) -> None:
     raise OutOfTime
+
+
+@contextmanager
+def _watch(seconds: float) -> Iterator[None]:
+    """Any other, such as that of a Dask worker, can be made to raise something before its next step."""
+    over, here = Event(), get_ident()
+    watcher = Thread(target=_interrupt, args=(here, seconds, over), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        _raise_in(here, None)
+
+
+def _interrupt(thread: int, seconds: float, over: Event) -> None:
+    while not over.wait(seconds):
+        _raise_in(thread, OutOfTime)
+        seconds = AGAIN
+
+
+def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
+    """Let a thread raise something before its next step; nothing takes back what it has not raised yet."""
+    raised = None if kind is None else ctypes.py_object(kind)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)

@@ -11,6 +11,7 @@ that others made it.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import struct
 import zipfile
@@ -38,6 +39,9 @@ _PIECE = 1 << 20
 MOST_FILES = 100_000
 LARGEST_FILE = 4 << 30
 LARGEST_WHOLE = 64 << 30
+
+#: The list of so many files has no more bytes than this, which take ten times as much memory.
+LARGEST_LIST = 16 << 20
 
 #: How many times larger than in the archive a file may be. Tables of jobs shrink to a tenth; what shrinks to
 #: a thousandth was made to fill disks.
@@ -97,7 +101,11 @@ def import_campaign(path: Path, folder: Path) -> Campaign:
     if os.path.exists(folder):
         raise InputError(f"{folder}: is there already; import into a new folder")
     try:
-        with zipfile.ZipFile(path) as archive, workspace(folder.absolute().parent, folder.name) as work:
+        with (
+            _Bounded(path) as file,
+            zipfile.ZipFile(file) as archive,
+            workspace(folder.absolute().parent, folder.name) as work,
+        ):
             _check_sizes(path, archive)
             contents = _contents(path, archive)
             target = work / "campaign"
@@ -113,6 +121,20 @@ def import_campaign(path: Path, folder: Path) -> Campaign:
     except OSError as error:
         raise InputError(f"{error.filename or path}: {error.strerror or error}") from None
     return Campaign.open(folder)
+
+
+class _Bounded(io.FileIO):
+    """A file of which little is read at once, whatever it says itself of how much its parts are."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read so many bytes, or all that are left."""
+        if size is None or size < 0:
+            size = max(os.fstat(self.fileno()).st_size - self.tell(), 0)
+        if size > LARGEST_LIST:
+            raise InputError(
+                f"{self.name}: lists more files than the {MOST_FILES} that are the most, or compresses none"
+            )
+        return super().read(size)
 
 
 def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:

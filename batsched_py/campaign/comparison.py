@@ -1,4 +1,4 @@
-"""Schedulers compared pair by pair: with the same seed they had the same population, jobs and luck."""
+"""Schedulers compared pair by pair: with the same part and seed they had the same jobs, users and luck."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from math import isnan
 from msgspec import Struct
 
 from batsched_py.analysis.statistics import Paired
+from batsched_py.campaign.aggregate import Place
+from batsched_py.campaign.plan import REPETITIONS
 from batsched_py.campaign.store import FinishedRun
 from batsched_py.campaign.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat
 
@@ -35,21 +37,25 @@ class Comparison(Struct, frozen=True):
         )
 
 
-def compare(runs: Sequence[FinishedRun], metrics: Sequence[str]) -> Iterator[Comparison]:
-    """Every two schedulers that were run with the same seeds, wherever one of them is better on average."""
-    settings: dict[tuple[tuple[str, str], ...], dict[str, dict[str, FinishedRun]]] = {}
+def compare(runs: Sequence[FinishedRun], metrics: Sequence[str], baseline: str = "") -> Iterator[Comparison]:
+    """Every two schedulers that had the same repetitions, wherever one of them is better on average.
+
+    With a ``baseline``, only others are compared with that scheduler.
+    """
+    settings: dict[Place, dict[str, dict[Place, FinishedRun]]] = {}
     for run in runs:
-        if "seed" in run.axes:
-            common = tuple(
-                (axis, name) for axis, name in run.axes.items() if axis not in ("scheduler", "seed")
-            )
-            settings.setdefault(common, {}).setdefault(run.axes["scheduler"], {})[run.axes["seed"]] = run
+        axes = run.axes.items()
+        repetition = tuple((axis, name) for axis, name in axes if axis in REPETITIONS)
+        common = tuple((axis, name) for axis, name in axes if axis not in ("scheduler", *REPETITIONS))
+        if repetition:
+            settings.setdefault(common, {}).setdefault(run.axes["scheduler"], {})[repetition] = run
     for common, schedulers in settings.items():
         for (one, mine), (two, its) in combinations(schedulers.items(), 2):
-            seeds = [seed for seed in mine if seed in its]
-            for metric in metrics:
-                if metric not in NEUTRAL:
-                    yield from _compare(dict(common), metric, (one, two), [(mine[s], its[s]) for s in seeds])
+            if baseline in ("", one, two):
+                pairs = [(mine[place], its[place]) for place in mine if place in its]
+                for metric in metrics:
+                    if metric not in NEUTRAL:
+                        yield from _compare(dict(common), metric, (one, two), pairs)
 
 
 def _compare(
@@ -73,5 +79,5 @@ def comparisons_markdown(comparisons: Sequence[Comparison]) -> str:
     """The comparisons in Markdown, if there are any."""
     if not comparisons:
         return ""
-    lines = ["### Compared seed by seed", "", *(f"- {comparison}" for comparison in comparisons), ""]
+    lines = ["### Compared in pairs", "", *(f"- {comparison}" for comparison in comparisons), ""]
     return "\n" + "\n".join(lines)

@@ -42,7 +42,7 @@ class Conductor(Struct, frozen=True):
             for run in self.plan.runs
         ]
         plan = self.plan
-        wanted = Wanted(plan.name, plan.title, plan.metrics, self.simulator, runs)
+        wanted = Wanted(plan.name, plan.title, plan.metrics, self.simulator, runs, plan.baseline)
         return Campaign(self.folder, wanted, plan.text)
 
     def tasks(self, campaign: Campaign, only: Sequence[str] = ()) -> list[Task]:

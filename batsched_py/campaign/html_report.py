@@ -21,6 +21,7 @@ from batsched_py.analysis.report import Column, ListedRun, RecordedLog, Report, 
 from batsched_py.campaign.comparison import compare
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.manifest import MANIFEST_FILE
+from batsched_py.campaign.plan import REPETITIONS
 from batsched_py.campaign.processes import usable_cores
 from batsched_py.campaign.results import METRICS_FILE, PREFIX
 from batsched_py.campaign.store import Campaign, FinishedRun
@@ -44,7 +45,7 @@ def write_html(
     on_row: Callable[[int, int], None] | None = None,
     trust: bool = False,
 ) -> None:
-    """Write the page; of repetitions, which differ in their seed only, the first stands in the figures.
+    """Write the page; of repetitions, which differ in part or seed only, the first stands in the figures.
 
     Code that a manifest names is executed only with ``trust``. Without it, no file outside the folder of a
     campaign that was imported is read either.
@@ -55,7 +56,7 @@ def write_html(
     logs = _recorded_logs(finished) if trust or not campaign.is_imported else {}
     repetitions: dict[tuple[tuple[str, str], ...], list[FinishedRun]] = {}
     for run in finished:
-        choices = tuple((axis, choice) for axis, choice in run.axes.items() if axis != "seed")
+        choices = tuple((axis, choice) for axis, choice in run.axes.items() if axis not in REPETITIONS)
         repetitions.setdefault(choices, []).append(run)
     groups = list(repetitions.values())
     names = [name for name in campaign.wanted.metrics if any(name in run.metrics for run in finished)]
@@ -64,7 +65,7 @@ def write_html(
             runs[0].name,
             dict(choices),
             {name: _cell(name, runs) for name in names},
-            partial(_subject, runs[0], logs.get(runs[0].axes["log"]), trust),
+            partial(_subject, runs[0], logs.get(_files(runs[0])), trust),
         )
         for choices, runs in repetitions.items()
     ]
@@ -73,10 +74,14 @@ def write_html(
         plan=campaign.plan_text,
         columns=[_column(name, groups) for name in names],
         rows=rows,
-        recorded=[RecordedLog(name, partial(_recorded_subject, file)) for name, file in logs.items()],
+        recorded=[
+            RecordedLog(name, partial(_recorded_subject, logs[file]))
+            for name, file in _unchanged(groups).items()
+            if file in logs
+        ],
         runs=[*(_listed(path, run) for run in finished), *_failed(campaign)],
         note=_note(campaign, finished, logs, trust),
-        findings=[str(each) for each in compare(finished, campaign.wanted.metrics)],
+        findings=[str(each) for each in compare(finished, campaign.wanted.metrics, campaign.wanted.baseline)],
     )
     size = sum(runs[0].jobs_file.stat().st_size for runs in groups)
     write_report(path, report, on_row, usable_cores() if size > WORTH_PROCESSES else 1)
@@ -117,22 +122,32 @@ def _recorded_subject(file: _LogFile) -> Subject:
     return Subject(recorded_run(_recorded(file).log))
 
 
-def _recorded_logs(runs: Sequence[FinishedRun]) -> dict[str, _LogFile]:
-    """The files of the logs that runs replay, by name, as far as they are still what and where they were.
+def _files(run: FinishedRun) -> tuple[str, ...]:
+    """The logs that a run replays."""
+    return run.manifest.experiment.scenario.workloads.files
+
+
+def _recorded_logs(runs: Sequence[FinishedRun]) -> dict[tuple[str, ...], _LogFile]:
+    """The logs that runs replay, by their files, as far as they are still what and where they were.
 
     Where several are played together, none of them is what was recorded.
     """
-    logs = {}
-    for name, run in {run.axes["log"]: run for run in runs}.items():
-        files = run.manifest.experiment.scenario.workloads.files
+    logs: dict[tuple[str, ...], _LogFile] = {}
+    for files, run in {_files(run): run for run in runs}.items():
         if len(files) != 1:
             continue
         path = Path(files[0])
         digests = {file.path: file.sha256 for file in run.manifest.inputs}
         is_swf = path.name.lower().endswith((".swf", ".swf.gz"))
         if is_swf and isfile(path) and (digest := digest_of_file(path)) == digests.get(str(path)):
-            logs[name] = _LogFile(path, digest)
+            logs[files] = _LogFile(path, digest)
     return logs
+
+
+def _unchanged(groups: Sequence[Sequence[FinishedRun]]) -> dict[str, tuple[str, ...]]:
+    """For each log, by its name, the files of the part that is drawn, with the load that was recorded."""
+    drawn = [runs[0] for runs in groups]
+    return {run.axes["log"]: _files(run) for run in drawn if run.axes.get("load", "1") == "1"}
 
 
 def _subject(run: FinishedRun, log: _LogFile | None, trust: bool) -> Subject | None:
@@ -188,10 +203,12 @@ def _failed(campaign: Campaign) -> list[ListedRun]:
     return [ListedRun(name, {}, f"failed: {each.message}") for name, each in campaign.failures.items()]
 
 
-def _note(campaign: Campaign, finished: Sequence[FinishedRun], known: Collection[str], trust: bool) -> str:
+def _note(
+    campaign: Campaign, finished: Sequence[FinishedRun], known: Collection[tuple[str, ...]], trust: bool
+) -> str:
     """What a reader should know first."""
     parts = [f"{len(finished)} of {len(campaign.wanted.runs)} runs are finished."]
-    unknown = [log for log in dict.fromkeys(run.axes["log"] for run in finished) if log not in known]
+    unknown = dict.fromkeys(run.axes["log"] for run in finished if _files(run) not in known)
     if unknown:
         parts.append(
             f"Not drawn, for want of the log {', '.join(unknown)}: what was recorded, submissions by "

@@ -16,6 +16,9 @@ TABLES = {"log": "logs", "platform": "platforms", "scheduler": "schedulers", "us
 #: The axes whose values are numbers: the repetitions of an experiment, and the load.
 NUMBERED = ("part", "load", "seed")
 
+#: The axes on which an experiment is repeated: of its results, the mean is of interest.
+REPETITIONS = ("part", "seed")
+
 #: What table columns show when the plan does not say.
 DEFAULT_METRICS = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_slowdown", "utilization")
 
@@ -118,6 +121,8 @@ class Plan(Struct, frozen=True):
     title: str
     metrics: list[str]
     """What the columns of its tables show."""
+    baseline: str
+    """The scheduler that the others are compared with in its tables; empty for none."""
     runs: list[PlannedRun]
     missing: list[MissingLog]
     unmade: list[UnmadeLog]

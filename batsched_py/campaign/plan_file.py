@@ -63,6 +63,7 @@ class _File(Struct, forbid_unknown_fields=True):
     name: str | None = None
     title: str = ""
     metrics: list[str] = field(default_factory=lambda: list(DEFAULT_METRICS))
+    baseline: str = ""
     seeds: list[int] | None = None
     repetitions: int | None = None
     parts: str | None = None
@@ -97,6 +98,8 @@ class _Reader:
         content = self._text.convert(self._text.content, _File, ())
         if "metrics" in self._text.content:
             self._check_metrics(content.metrics)
+        if content.baseline and content.baseline not in content.schedulers:
+            self._fail(("baseline",), f"there is no scheduler {content.baseline!r} in this plan")
         runs = self._without_excluded(list(self._cross(content)), content)
         return Plan(
             self._text.file,
@@ -104,6 +107,7 @@ class _Reader:
             content.name or self._text.file.stem,
             content.title,
             content.metrics,
+            content.baseline,
             runs,
             list(self._entries.missing.values()),
             list(self._entries.unmade.values()),

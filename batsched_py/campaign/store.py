@@ -70,6 +70,8 @@ class Wanted(Struct, frozen=True):
     """What the columns of tables show."""
     simulator: str = BUILT_IN
     runs: list[WantedRun] = field(default_factory=list)
+    baseline: str = ""
+    """The scheduler that the others are compared with."""
 
 
 class Failure(Struct, frozen=True):
@@ -215,20 +217,25 @@ class Campaign:
 
     def write_table(self, path: Path) -> None:
         """Write the table as Parquet or CSV, by the ending of the file."""
-        buffer = io.BytesIO()
-        match path.suffix:
-            case ".csv":
-                self.table().to_csv(buffer, index=False, lineterminator="\n")
-            case ".parquet":
-                try:
-                    self.table().to_parquet(buffer, index=False)
-                except ImportError:
-                    raise InputError(
-                        f"{path}: Parquet needs pyarrow: pip install batsched-py[campaign]"
-                    ) from None
-            case _:
-                raise InputError(f"{path}: a table is written as .csv or .parquet")
-        write_file(path, buffer.getvalue())
+        write_frame(path, self.table())
+
+
+def write_frame(path: Path, table: pd.DataFrame) -> None:
+    """Write a table as Parquet or CSV, by the ending of the file."""
+    buffer = io.BytesIO()
+    match path.suffix:
+        case ".csv":
+            table.to_csv(buffer, index=False, lineterminator="\n")
+        case ".parquet":
+            try:
+                table.to_parquet(buffer, index=False)
+            except ImportError:
+                raise InputError(
+                    f"{path}: Parquet needs pyarrow: pip install batsched-py[campaign]"
+                ) from None
+        case _:
+            raise InputError(f"{path}: a table is written as .csv or .parquet")
+    write_file(path, buffer.getvalue())
 
 
 def _union(dictionaries: Iterable[Mapping[str, object]]) -> list[str]:

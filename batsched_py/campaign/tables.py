@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import floor, isnan, log10
+from statistics import median_high
 
 from msgspec import Struct
 
 from batsched_py.analysis.statistics import CONFIDENCE, Estimate
+from batsched_py.campaign.aggregate import Aggregate, AggregateRow, Baseline, Measured, aggregate
 from batsched_py.campaign.store import Campaign, FinishedRun
 
 #: Of these metrics more is better; of these neither is; of all others less is.
@@ -24,6 +26,9 @@ NEUTRAL = frozenset(
         "mean_session_length",
     }
 )
+
+#: How negative figures begin.
+MINUS = "\N{MINUS SIGN}"
 
 #: More than so many decimals are never shown.
 MOST_DECIMALS = 4
@@ -59,15 +64,20 @@ class ColumnFormat(Struct, frozen=True):
         unit, scale = next((each.unit for each in METRICS if each.name == metric), ""), 1.0
         if unit in _UNITS and sizes:
             units = _UNITS[unit]
-            unit, scale = next((each for each in units if max(sizes) >= each[1]), units[-1])
+            unit, scale = next((each for each in units if median_high(sizes) >= each[1]), units[-1])
         exact = not any(estimate.half_width for estimate in estimates)
         return cls(unit, scale, _decimals([size / scale for size in sizes], exact))
+
+    def number(self, value: float) -> str:
+        """A figure of the column."""
+        return f"{value / self.scale:.{self.decimals}f}".replace("-", MINUS)
 
 
 class ResultTable(Struct, frozen=True):
     """A table with a row for each combination of choices, over all its repetitions."""
 
     log: str
+    """Which one its rows are about; empty if about several."""
     axes: list[str]
     """The headings of the first columns, those that tell rows apart."""
     headings: list[str]
@@ -75,55 +85,120 @@ class ResultTable(Struct, frozen=True):
     rows: list[tuple[list[str], list[Cell]]]
     repetitions: int
     """The most that a row has."""
+    baseline: str = ""
+    """What rows are compared with, if they are."""
 
     @property
     def note(self) -> str:
         """How to read it."""
-        if self.repetitions < 2:
-            return "The best of each column is bold."
-        return (
-            f"Means over up to {self.repetitions} repetitions, with intervals of {CONFIDENCE:.0%} confidence "
-            "(Student's t); the best of each column is bold."
+        parts = ["The best of each column is bold."]
+        if self.repetitions > 1:
+            parts[0] = (
+                f"Means over up to {self.repetitions} repetitions, with intervals of {CONFIDENCE:.0%} "
+                "confidence (Student's t); the best of each column is bold."
+            )
+        if self.baseline:
+            parts.append(
+                f"Differences to {self.baseline} are means over pairs that have all else in common, with "
+                "such intervals; * is p < 0.05, ** p < 0.01, *** p < 0.001 in Student's t-test for pairs, "
+                "and the effect is Cohen's d of pairs, their mean over their standard deviation."
+            )
+        return " ".join(parts)
+
+
+def result_tables(
+    campaign: Campaign,
+    by: Sequence[str] = (),
+    baseline: Baseline | None = None,
+    metrics: Sequence[str] = (),
+) -> list[ResultTable]:
+    """A table for each log, in the order of the plan; a column has one unit in all of them.
+
+    The plan says which metrics are shown and what schedulers are compared with, unless told otherwise.
+    """
+    return tables_of(aggregate_campaign(campaign, by, baseline, metrics))
+
+
+def aggregate_campaign(
+    campaign: Campaign,
+    by: Sequence[str] = (),
+    baseline: Baseline | None = None,
+    metrics: Sequence[str] = (),
+) -> Aggregate:
+    """The results of a campaign over its repetitions, as its plan wants them unless told otherwise."""
+    runs, wanted = campaign.finished(), campaign.wanted
+    planned = Baseline.parse(wanted.baseline)
+    if baseline is None and planned is not None and any(planned.is_of(run) for run in runs):
+        baseline = planned if not by or planned.axis in by else None
+    return aggregate(runs, metrics or wanted.metrics, by, baseline)
+
+
+def tables_of(results: Aggregate) -> list[ResultTable]:
+    """The tables that show an aggregate: one for each log, if rows are about one."""
+    axes = [axis for axis in results.by if axis != "log"] or ["scheduler"]
+    columns = [column for metric in results.metrics for column in _columns(metric, results)]
+    logs: dict[str, list[int]] = {}
+    for number, row in enumerate(results.rows):
+        logs.setdefault(_log_of(row), []).append(number)
+    return [
+        ResultTable(
+            log,
+            axes,
+            [heading for heading, _ in columns],
+            [
+                (
+                    [results.rows[number].runs[0].axes.get(axis, "") for axis in axes],
+                    [cells[number] for _, cells in columns],
+                )
+                for number in numbers
+            ],
+            max(len(results.rows[number].runs) for number in numbers),
+            "" if results.baseline is None else results.baseline.name,
         )
-
-
-def result_tables(campaign: Campaign) -> list[ResultTable]:
-    """A table for each log, in the order of the plan."""
-    logs: dict[str, list[FinishedRun]] = {}
-    for run in campaign.finished():
-        logs.setdefault(run.axes["log"], []).append(run)
-    return [_table(log, runs, campaign.wanted.metrics) for log, runs in logs.items()]
-
-
-def _table(log: str, runs: Sequence[FinishedRun], metrics: Sequence[str]) -> ResultTable:
-    groups: dict[tuple[str, ...], list[FinishedRun]] = {}
-    axes = list(dict.fromkeys(axis for run in runs for axis in run.axes if axis not in ("log", "seed")))
-    axes = [axis for axis in axes if len({run.axes.get(axis) for run in runs}) > 1] or ["scheduler"]
-    for run in runs:
-        groups.setdefault(tuple(run.axes.get(axis, "") for axis in axes), []).append(run)
-    shown = [name for name in metrics if any(name in run.metrics for run in runs)]
-    columns = [_column(name, list(groups.values())) for name in shown]
-    return ResultTable(
-        log,
-        axes,
-        [heading for heading, _ in columns],
-        [(list(choices), [cells[place] for _, cells in columns]) for place, choices in enumerate(groups)],
-        max(map(len, groups.values())),
-    )
-
-
-def _column(name: str, groups: Sequence[Sequence[FinishedRun]]) -> tuple[str, list[Cell]]:
-    """A heading, and a cell for each group of repetitions."""
-    estimates = [estimate(name, group) for group in groups]
-    form = ColumnFormat.of(name, estimates)
-    means = [f"{estimate.mean / form.scale:.{form.decimals}f}" for estimate in estimates]
-    best = _best(name, estimates)
-    cells = [
-        Cell(_text(estimate, form), best is not None and mean == means[best])
-        for estimate, mean in zip(estimates, means, strict=True)
+        for log, numbers in logs.items()
     ]
+
+
+def _log_of(row: AggregateRow) -> str:
+    names = {run.axes["log"] for run in row.runs}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _columns(metric: str, results: Aggregate) -> Iterator[tuple[str, list[Cell]]]:
+    """A heading and a cell for each row: of the means, of the differences to the baseline and their size."""
+    found = [row.measured[metric] for row in results.rows]
+    form = ColumnFormat.of(metric, [each.estimate for each in found])
     unit = "" if form.unit in ("", "jobs") else f" ({form.unit})"
-    return name.removeprefix("nb_").replace("_", " ") + unit, cells
+    best = _best(metric, results, form)
+    texts = [_text(each.estimate, form) for each in found]
+    yield (
+        metric.removeprefix("nb_").replace("_", " ") + unit,
+        [Cell(text, number in best) for number, text in enumerate(texts)],
+    )
+    if results.baseline is not None:
+        yield (
+            f"difference to {results.baseline.name}{unit}",
+            [Cell(_difference(each, form)) for each in found],
+        )
+        yield "effect", [Cell(_effect(each)) for each in found]
+
+
+def _best(metric: str, results: Aggregate, form: ColumnFormat) -> set[int]:
+    """The numbers of the rows whose mean is shown as the best of those with the same log and load."""
+    if metric in NEUTRAL:
+        return set()
+    groups: dict[tuple[str, str | None], dict[int, float]] = {}
+    for number, row in enumerate(results.rows):
+        mean = row.measured[metric].estimate.mean
+        if not isnan(mean):
+            groups.setdefault((_log_of(row), row.place.get("load")), {})[number] = mean
+    choose = max if metric in HIGHER_IS_BETTER else min
+    best = set()
+    for means in groups.values():
+        if len(set(means.values())) > 1:
+            shown = form.number(choose(means.values()))
+            best |= {number for number, mean in means.items() if form.number(mean) == shown}
+    return best
 
 
 def estimate(metric: str, repetitions: Sequence[FinishedRun]) -> Estimate:
@@ -142,31 +217,37 @@ def _decimals(sizes: Sequence[float], exact: bool) -> int:
 def _text(estimate: Estimate, form: ColumnFormat) -> str:
     if isnan(estimate.mean):
         return "-"
-    mean = f"{estimate.mean / form.scale:.{form.decimals}f}"
-    if estimate.half_width is None:
-        return mean
-    return f"{mean} ± {estimate.half_width / form.scale:.{form.decimals}f}"
+    mean = form.number(estimate.mean)
+    return mean if estimate.half_width is None else f"{mean} ± {form.number(estimate.half_width)}"
 
 
-def _best(name: str, estimates: Sequence[Estimate]) -> int | None:
-    """The place of the best, where there is something to compare."""
-    places = [place for place, estimate in enumerate(estimates) if not isnan(estimate.mean)]
-    if name in NEUTRAL or len(places) < 2:
-        return None
-    choose = max if name in HIGHER_IS_BETTER else min
-    best = choose(places, key=lambda place: estimates[place].mean)
-    return None if all(estimates[place].mean == estimates[best].mean for place in places) else best
+def _difference(measured: Measured, form: ColumnFormat) -> str:
+    paired = measured.paired
+    if paired is None or isnan(paired.difference.mean):
+        return ""
+    stars = "*" * sum(paired.p_value < level for level in (0.05, 0.01, 0.001))
+    return f"{_text(paired.difference, form)}{stars}"
+
+
+def _effect(measured: Measured) -> str:
+    size = None if measured.paired is None else measured.paired.effect_size
+    return "" if size is None or isnan(size) else f"{size:.2f}".replace("-", MINUS)
 
 
 def markdown(tables: Sequence[ResultTable]) -> str:
     """The tables in Markdown."""
     parts = []
     for table in tables:
-        lines = [f"### {table.log}", "", _markdown_row([*table.axes, *table.headings])]
+        lines = [
+            *([f"### {table.log}", ""] if table.log else []),
+            _markdown_row([*table.axes, *table.headings]),
+        ]
         lines.append(_markdown_row(["---"] * len(table.axes) + ["---:"] * len(table.headings)))
         for choices, cells in table.rows:
-            lines.append(_markdown_row([*choices, *(f"**{c.text}**" if c.best else c.text for c in cells)]))
-        parts.append("\n".join([*lines, "", table.note]))
+            texts = [cell.text.replace("*", "\\*") for cell in cells]
+            bold = [f"**{text}**" if cell.best else text for text, cell in zip(texts, cells, strict=True)]
+            lines.append(_markdown_row([*choices, *bold]))
+        parts.append("\n".join([*lines, "", table.note.replace("*", "\\*")]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -175,28 +256,28 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def latex(tables: Sequence[ResultTable]) -> str:
-    """The tables in LaTeX; they need the package booktabs."""
-    return "\n".join(_latex_table(table) for table in tables)
-
-
-def _latex_table(table: ResultTable) -> str:
-    rows = [
-        [
-            *map(_escape, choices),
-            *(rf"\textbf{{{_escape(c.text)}}}" if c.best else _escape(c.text) for c in cells),
-        ]
-        for choices, cells in table.rows
+    """All of it as one table in LaTeX, which needs the package booktabs."""
+    if not tables:
+        return ""
+    first = tables[0]
+    named = len(tables) > 1
+    headings = [*(["log"] if named else []), *first.axes, *first.headings]
+    width = len(headings) - len(first.headings)
+    bodies = [
+        "".join(f"    {' & '.join(row)} \\\\\n" for row in _latex_rows(table, named)) for table in tables
     ]
+    note = max(tables, key=lambda table: table.repetitions).note
+    caption = f"{first.log}. {note}" if first.log and not named else note
     return "\n".join(
         [
             r"\begin{table}",
             r"  \centering",
-            rf"  \caption{{{_escape(table.log)}. {_escape(table.note)}}}",
-            rf"  \begin{{tabular}}{{{'l' * len(table.axes)}{'r' * len(table.headings)}}}",
+            rf"  \caption{{{_escape(caption)}}}",
+            rf"  \begin{{tabular}}{{{'l' * width}{'r' * len(first.headings)}}}",
             r"    \toprule",
-            rf"    {' & '.join(map(_escape, [*table.axes, *table.headings]))} \\",
+            rf"    {' & '.join(map(_escape, headings))} \\",
             r"    \midrule",
-            *(rf"    {' & '.join(row)} \\" for row in rows),
+            "    \\midrule\n".join(bodies).rstrip("\n"),
             r"    \bottomrule",
             r"  \end{tabular}",
             r"\end{table}",
@@ -205,7 +286,15 @@ def _latex_table(table: ResultTable) -> str:
     )
 
 
+def _latex_rows(table: ResultTable, named: bool) -> Iterator[list[str]]:
+    """The cells of each row; the name of the log stands in the first."""
+    for number, (choices, cells) in enumerate(table.rows):
+        bold = [rf"\textbf{{{_escape(c.text)}}}" if c.best else _escape(c.text) for c in cells]
+        name = [_escape(table.log) if number == 0 else ""] if named else []
+        yield [*name, *map(_escape, choices), *bold]
+
+
 def _escape(text: str) -> str:
     for character in "&%$#_{}":
         text = text.replace(character, f"\\{character}")
-    return text.replace("±", r"$\pm$")
+    return text.replace("±", r"$\pm$").replace("<", "$<$").replace(MINUS, "$-$")

@@ -249,7 +249,8 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
 
     campaign = _open(place, trust)
     tables = result_tables(campaign)
-    compared = comparisons_markdown(list(compare(campaign.finished(), campaign.wanted.metrics)))
+    wanted = campaign.wanted
+    compared = comparisons_markdown(list(compare(campaign.finished(), wanted.metrics, wanted.baseline)))
     for file in files:
         match file.suffix:
             case ".html":
@@ -265,6 +266,78 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     if not files:
         print_tables(tables)
         click.echo(compared, nl=False)
+
+
+@command.command("table")
+@campaign_argument
+@click.option(
+    "--by",
+    metavar="AXIS",
+    multiple=True,
+    help="What tells rows apart: log, part, load, platform, scheduler, users or seed; may be given several "
+    "times.  [default: all that differ, but for parts and seeds]",
+)
+@click.option(
+    "--baseline",
+    metavar="[AXIS=]NAME",
+    default="",
+    help="The scheduler, or the choice on another axis, that the others are compared with in pairs.  "
+    "[default: the plan's]",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="NAME",
+    multiple=True,
+    help="What columns show; may be given several times.  [default: the metrics of the plan]",
+)
+@click.option(
+    "-o",
+    "--output",
+    "files",
+    metavar="FILE",
+    type=FILE,
+    multiple=True,
+    help="Write the table as Markdown (.md), as one table in LaTeX (.tex), or as data (.csv or .parquet); "
+    "may be given several times.",
+)
+def table_command(
+    place: Path, by: Sequence[str], baseline: str, metrics: Sequence[str], files: Sequence[Path]
+) -> None:
+    """Aggregate the results of a campaign over parts of logs and seeds.
+
+    For each combination of choices there is the mean of each metric with its 95 % confidence interval, and if
+    there is a baseline, the mean difference to it over pairs of runs that have all else in common, with its
+    interval, Student's t-test for pairs and Cohen's d. Data files have a row for each combination and metric.
+
+    \b
+    Examples:
+      batsched-py campaign table out/newcomer -o table.tex -o table.parquet
+      batsched-py campaign table out/newcomer --by scheduler --metric mean_bounded_slowdown
+      batsched-py campaign table out/sample --baseline users=rigid
+    """
+    from batsched_py.campaign.aggregate import Baseline
+    from batsched_py.campaign.store import write_frame
+    from batsched_py.campaign.tables import aggregate_campaign, latex, markdown, tables_of
+    from batsched_py.cli.campaign_view import print_tables
+
+    campaign = _open(place)
+    if not campaign.finished():
+        raise InputError(f"{place}: no run is finished, so there is nothing to show")
+    results = aggregate_campaign(campaign, by, Baseline.parse(baseline), metrics)
+    tables = tables_of(results)
+    for file in files:
+        match file.suffix:
+            case ".md":
+                _write(file, markdown(tables))
+            case ".tex":
+                _write(file, latex(tables))
+            case ".csv" | ".parquet":
+                write_frame(file, results.frame())
+            case _:
+                raise InputError(f"{file}: a table is written as .md, .tex, .csv or .parquet")
+    if not files:
+        print_tables(tables)
 
 
 @command.command("export")

@@ -18,7 +18,9 @@ class SubmissionDesk(_native.SubmissionDesk, desk.SubmissionDesk):
     def __init__(self, users: Iterable[User], begins: SimulationBegins, ledger: Ledger) -> None:
         super().__init__(users, begins, ledger)
         settings = begins.settings
-        self._registry, self._rule_broken = ledger.registry, RuleBroken
+        registry = ledger.registry
+        self._registry, self._names, self._profiles = registry, registry.met, registry.profiles
+        self._rule_broken = RuleBroken
         self._reuses_profiles = (
             settings.profile_reuse and not settings.acknowledge_dynamic_jobs and not begins.workloads
         )

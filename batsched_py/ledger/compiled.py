@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from batsched_py import _native
-from batsched_py._native import FreeHosts
+from batsched_py._native import FreeHosts, Names
 from batsched_py.ledger import ledger, queue, running
 
-__all__ = ["FreeHosts", "JobQueue", "Ledger", "QueueBook", "Running", "RunningBook"]
+__all__ = ["FreeHosts", "JobQueue", "Ledger", "Names", "QueueBook", "Running", "RunningBook"]
 
 
 class JobQueue(_native.JobQueue, queue.JobQueue):

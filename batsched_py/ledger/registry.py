@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from batsched_py.core import fastest
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.names import Names
 from batsched_py.protocol.events import Settings
@@ -30,22 +31,24 @@ class Registry:
         self._kept: dict[str, Profile] = {}
         """What jobs do that are not over, where profiles are dropped."""
         self._dynamic = settings.dynamic_jobs
-        self._open = settings.dynamic_jobs
+        self.accepts = settings.dynamic_jobs
+        """Whether jobs may be registered now."""
         self._reopened = False
-        self._met = Names()
+        self.met = fastest(Names)()
+        """The names of jobs that are taken."""
         self._registered: defaultdict[str, set[str]] = defaultdict(set)
         self._dead: defaultdict[str, Names] = defaultdict(Names)
 
     @property
     def is_open(self) -> bool:
         """Whether jobs may be registered, now or from the next reply on."""
-        return self._open or self._reopened
+        return self.accepts or self._reopened
 
     def meet(self, job_ids: Iterable[str]) -> None:
         """These names are taken; kept where jobs can be registered."""
         if self._dynamic:
             for job_id in job_ids:
-                self._met.take(job_id)
+                self.met.take(job_id)
 
     def add_profile(self, workload: str, name: str, profile: Profile) -> None:
         """Make a profile known."""
@@ -62,7 +65,7 @@ class Registry:
     def add_job(self, job: Job) -> Profile:
         """Make a job known; what it does."""
         self._check_open()
-        if not self._met.take(job.id):
+        if not self.met.take(job.id):
             raise RuleBroken(f"job {job.id} exists already")
         workload, name = job.id.partition("!")[0], job.profile
         profiles = self.profiles.get(workload)
@@ -79,7 +82,7 @@ class Registry:
 
     def finish(self) -> None:
         """No more will be registered."""
-        self._open = False
+        self.accepts = False
 
     def reopen(self) -> None:
         """After all, more may be registered; from the next reply on."""
@@ -88,7 +91,7 @@ class Registry:
     def next_reply(self) -> None:
         """Another reply is about to be made."""
         if self._reopened:
-            self._open, self._reopened = True, False
+            self.accepts, self._reopened = True, False
 
     def profile_of(self, job: Job) -> Profile:
         """What a job does that is not over."""
@@ -121,7 +124,7 @@ class Registry:
             del profiles[name]
 
     def _check_open(self) -> None:
-        if self._open:
+        if self.accepts:
             return
         if not self._dynamic:
             raise RuleBroken(

@@ -35,8 +35,9 @@ class Catalog(Registry):
             if (fault := self._fault(workload.name, name, profile)) is not None:
                 raise InputError(fault)
         sizes: dict[str, int] = {}
-        for name in workload.profiles:
-            self._measure(workload.name, name, (), sizes)
+        for name, profile in workload.profiles.items():
+            if profile.parts:
+                self._measure(workload.name, name, (), sizes)
         if any(isinstance(profile, Parallel) for profile in workload.profiles.values()):
             profiles = self.profiles[workload.name]
             for job in workload.jobs:

@@ -45,7 +45,7 @@ class Outputs(_native.Outputs, outputs.Outputs):
 
     def rejected(self, job: Job, metadata: str) -> None:
         """A job was refused."""
-        self._append(self._results.count(outputs.End(job, JobState.REJECTED, None, 0.0, 0.0, 0.0, metadata)))
+        self._append(self._results.count((job, JobState.REJECTED, None, 0.0, 0.0, 0.0, metadata)))
 
     def _flush(self) -> None:
         if rows := self._take():

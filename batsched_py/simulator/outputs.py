@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import NamedTuple, Protocol, TextIO
+from typing import Protocol, TextIO
 
 from batsched_py import __version__
 from batsched_py.errors import InputError
@@ -46,6 +46,9 @@ _TO_BE_QUOTED = re.compile(r'[",\r\n]')
 
 #: So many jobs are counted and written at a time.
 MANY = 1024
+
+#: How a job ended: itself, state, hosts (none if it never ran), start, end, joules and metadata.
+End = tuple[Job, JobState, HostSet | None, float, float, float, str]
 
 #: Writes text to a file, or nowhere.
 Write = Callable[[str], object]
@@ -191,18 +194,6 @@ class Results:
         return total / self.nb_jobs if self.nb_jobs else float("nan")
 
 
-class End(NamedTuple):
-    """How a job ended: one that never ran has no hosts."""
-
-    job: Job
-    state: JobState
-    hosts: HostSet | None
-    start: float
-    end: float
-    joules: float
-    metadata: str
-
-
 class Outputs:
     """Writes one simulation's files, or only counts when there is no prefix.
 
@@ -245,7 +236,7 @@ class Outputs:
 
     def rejected(self, job: Job, metadata: str) -> None:
         """A job was refused."""
-        self._ends.append(End(job, JobState.REJECTED, None, 0.0, 0.0, 0.0, metadata))
+        self._ends.append((job, JobState.REJECTED, None, 0.0, 0.0, 0.0, metadata))
         if len(self._ends) >= MANY:
             self._flush()
 
@@ -261,7 +252,7 @@ class Outputs:
     ) -> None:
         """A job left its hosts."""
         ends = self._ends
-        ends.append(End(job, state, hosts, start, end, joules, metadata))
+        ends.append((job, state, hosts, start, end, joules, metadata))
         if len(ends) >= MANY:
             self._flush()
 

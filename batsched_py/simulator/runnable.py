@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 from msgspec import structs
 
 from batsched_py.protocol.clock import to_tick
+from batsched_py.protocol.numbers import is_natural
 from batsched_py.protocol.profiles import (
+    Composed,
     DataStaging,
     Delay,
     FileSystemAccess,
@@ -19,6 +22,7 @@ from batsched_py.protocol.profiles import (
     Trace,
     Unintelligible,
 )
+from batsched_py.protocol.shown import shown
 
 
 def refusal(profile: Profile, ignore_communication: bool) -> str | None:
@@ -38,6 +42,8 @@ def refusal(profile: Profile, ignore_communication: bool) -> str | None:
 
 def _fault(profile: Profile) -> str | None:
     """What no simulator without SimGrid can make sense of."""
+    if not is_natural(profile.return_code):
+        return f"needs an integer of 0 or more as `ret`, not {shown(profile.return_code)}"
     match profile:
         case Homogeneous(work=work, bytes_sent=amount):
             return _negative("cpu", work) or _negative("com", amount)
@@ -45,6 +51,9 @@ def _fault(profile: Profile) -> str | None:
             return _not_positive("delay", seconds)
         case Parallel():
             return _misshapen(profile)
+        case Composed(repeat=repeat):
+            if not is_natural(repeat) or not repeat:
+                return f"needs an integer of 1 or more as `repeat`, not {shown(repeat)}"
         case Send(seconds=seconds):
             return _not_positive("sleeptime", seconds)
         case Receive(poll_seconds=seconds):
@@ -60,12 +69,24 @@ def _fault(profile: Profile) -> str | None:
     return None
 
 
-def _negative(name: str, value: float) -> str | None:
-    return None if value >= 0 else f"needs a number that is not negative as `{name}`, not {value!r}"
+def _negative(name: str, value: Any) -> str | None:
+    if _is_finite(value) and value >= 0:
+        return None
+    return f"needs a number that is not negative as `{name}`, not {shown(value)}"
 
 
-def _not_positive(name: str, seconds: float) -> str | None:
+def _not_positive(name: str, seconds: Any) -> str | None:
+    if not _is_finite(seconds):
+        return f"needs a finite number as `{name}`, not {shown(seconds)}"
     return None if seconds > 0 else f"needs a `{name}` above 0"
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether this is a number that a double can hold; who makes profiles in Python may put in anything."""
+    try:
+        return isfinite(value)
+    except (TypeError, OverflowError):
+        return False
 
 
 def _misshapen(profile: Parallel) -> str | None:
@@ -74,7 +95,12 @@ def _misshapen(profile: Parallel) -> str | None:
         return "needs one number at least as `cpu`"
     if pairs != hosts**2:
         return f"needs {hosts**2} numbers as `com`, it has {pairs}"
-    return _negative("cpu", min(profile.work)) or _negative("com", min(profile.bytes_sent))
+    faults = (
+        _negative(name, value)
+        for name, values in (("cpu", profile.work), ("com", profile.bytes_sent))
+        for value in values
+    )
+    return next(filter(None, faults), None)
 
 
 def as_registered(profile: Profile) -> Profile:

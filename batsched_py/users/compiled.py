@@ -1,12 +1,15 @@
-"""The compiled class of users."""
+"""The compiled classes of users."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 from batsched_py import _native
+from batsched_py._native import SessionReplay
 from batsched_py.users import broker
 from batsched_py.users.base import User
+
+__all__ = ["Broker", "SessionReplay"]
 
 
 class Broker(_native.Broker, broker.Broker):

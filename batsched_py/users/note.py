@@ -15,11 +15,17 @@ def recorded_note(job: Job, session: int | None = None) -> str:
     'user=12 session=3 recorded=3600'
     """
     user, time = job.user, job.submission_time
-    who = "" if user is None else f"user={_quoted(user)} "
-    which = "" if session is None else f"session={session} "
-    return f"{who}{which}recorded={int(time) if time.is_integer() else time!r}"
+    facts = [] if user is None else [who(user)]
+    if session is not None:
+        facts.append(f"session={session}")
+    return " ".join([*facts, f"recorded={int(time) if time.is_integer() else time!r}"])
 
 
 @lru_cache(maxsize=1024)
-def _quoted(user: str) -> str:
-    return quote(user, safe="")
+def who(user: str) -> str:
+    """Who submitted a job.
+
+    >>> who("J. Doe")
+    'user=J.%20Doe'
+    """
+    return f"user={quote(user, safe='')}"

@@ -15,10 +15,11 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta, Struct
 
+from batsched_py.core import fastest
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Submission, User
-from batsched_py.users.note import recorded_note
+from batsched_py.users.note import who
 from batsched_py.users.of_one import OfNamedUsers
 from batsched_py.workload.columns import narrow
 from batsched_py.workload.model import Workload
@@ -74,8 +75,9 @@ class ThinkTimeUser(User):
     def submit(self, now: float) -> list[Submission]:
         """All jobs whose time has come."""
         if self._replay is None:
-            self._replay = SessionReplay(self._sessions, self._reduced)
-        submissions = self._replay.submit(now, self._profiles)
+            graph = SessionGraph(self._sessions, self._reduced)
+            self._replay = fastest(SessionReplay)(self._sessions, graph, self._profiles, who(self.name))
+        submissions = self._replay.submit(now)
         self._next_time = self._replay.next_time
         return submissions
 
@@ -96,9 +98,14 @@ class SessionReplay:
     grows with the length of a log are a few numbers a session.
     """
 
-    def __init__(self, sessions: Sessions, reduced: bool) -> None:
+    def __init__(
+        self, sessions: Sessions, graph: SessionGraph, profiles: Mapping[str, Profile], who: str
+    ) -> None:
+        """``who`` is how notes call the user."""
         self._sessions = sessions
-        self._graph = graph = SessionGraph(sessions, reduced)
+        self._profiles = profiles
+        self._who = who
+        self._first_successors, self._successor_stops = (bound.data for bound in graph.successor_bounds)
         self._finishes = sessions.finishes.data
         self._nb_jobs = sessions.nb_jobs.data
         predecessors = narrow(graph.nb_predecessors)
@@ -126,7 +133,7 @@ class SessionReplay:
         """Whether all sessions are over."""
         return not self._nb_unfinished
 
-    def submit(self, now: float, profiles: Mapping[str, Profile]) -> list[Submission]:
+    def submit(self, now: float) -> list[Submission]:
         """The jobs whose time has come."""
         plan, submissions = self._plan, []
         while plan and plan[0][0] <= now:
@@ -145,8 +152,10 @@ class SessionReplay:
             if place == 1 and session.is_root:
                 self._begin_next_root()
             self._session_of[job.id] = index
-            note = recorded_note(job, index)
-            submissions.append(Submission(job, profiles[job.profile], note, session.decided))
+            time = job.submission_time
+            recorded = f"{int(time)}" if time.is_integer() else f"{time!r}"
+            note = f"{self._who} session={index} recorded={recorded}"
+            submissions.append(Submission(job, self._profiles[job.profile], note, session.decided))
         return submissions
 
     def job_ended(self, job_id: str, now: float) -> None:
@@ -160,7 +169,7 @@ class SessionReplay:
         self._nb_unfinished -= 1
         unfinished, earliest = self._unfinished_predecessors, self._earliest_start
         recorded_finish = self._finishes[index]
-        for successor in self._graph.successors(index):
+        for successor in range(self._first_successors[index], self._successor_stops[index]):
             start = now + (self._sessions.start_of(successor) - recorded_finish)
             if earliest.get(successor, start) > start:
                 start = earliest[successor]

@@ -40,6 +40,10 @@ class Jobs(Sequence[Job]):
     def take(self, places: Places) -> list[Job]:
         """The jobs in these places."""
 
+    def pick(self, places: list[int]) -> list[Job]:
+        """The jobs in these few places."""
+        return [self[place] for place in places]
+
     @abstractmethod
     def find(self, job_id: str) -> Job | None:
         """The job with this identifier, if it is one of these."""
@@ -101,7 +105,12 @@ class ListedJobs(Jobs):
 
     def take(self, places: Places) -> list[Job]:
         """The jobs in these places."""
-        return [self._jobs[place] for place in places.tolist()]
+        return self.pick(places.tolist())
+
+    def pick(self, places: list[int]) -> list[Job]:
+        """The jobs in these few places."""
+        jobs = self._jobs
+        return [jobs[place] for place in places]
 
     def in_submission_order(self) -> Iterator[Job]:
         """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""

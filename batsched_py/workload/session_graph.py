@@ -107,6 +107,11 @@ class SessionGraph:
         begun, over = (np.bincount(edge, minlength=count + 1) for edge in (self._first, self._stop))
         return np.cumsum(begun - over)[:count]
 
+    @property
+    def successor_bounds(self) -> tuple[Indices, Indices]:
+        """For each session, the first one that depends on it, and the one behind the last."""
+        return self._first, self._stop
+
     def successors(self, index: int) -> range:
         """The sessions that depend on a session."""
         return range(self._first.item(index), self._stop.item(index))

@@ -105,7 +105,7 @@ class Sessions(Sequence[Session]):
         """The jobs of a session."""
         first = self._first_jobs.item(index)
         places = self._places[first : first + self.nb_jobs.item(index)]
-        return [self._jobs[place] for place in places.tolist()]
+        return self._jobs.pick(places.tolist())
 
     def start_of(self, index: int) -> float:
         """When the first job of a session was submitted."""

@@ -63,6 +63,16 @@ class Broken(Scheduler):
         raise RuntimeError("I am broken")
 
 
+class Looping(Scheduler):
+    """Never comes back."""
+
+    name = "looping"
+
+    def schedule(self, cluster: Cluster) -> None:
+        while True:
+            pass
+
+
 class Idle(Scheduler):
     """Never starts a job."""
 

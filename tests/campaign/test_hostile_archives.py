@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from batsched_py.campaign.archive import export_campaign, import_campaign
+from batsched_py.campaign.archive import LARGEST_LIST, export_campaign, import_campaign
 from batsched_py.campaign.conduct import Conductor, conduct
 from batsched_py.campaign.run import Done, execute
 from batsched_py.campaign.store import Campaign, State
@@ -152,6 +153,18 @@ def test_an_imported_campaign_is_reported_without_reading_outside_of_it(
     lacking = "Not drawn, for want of the log small"
     assert lacking in (tmp_path / "cautious.html").read_text()
     assert lacking not in (tmp_path / "trusting.html").read_text()
+
+
+def test_a_list_of_files_without_end_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """Each entry of the list is 46 bytes and becomes half a kilobyte of memory."""
+    entry = b"PK\1\2" + bytes(42)
+    count = LARGEST_LIST // len(entry) + 1
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, count * len(entry), 0, 0)
+    bomb = tmp_path / "bomb.zip"
+    bomb.write_bytes(entry * count + end)
+    with pytest.raises(InputError, match=r"bomb\.zip: lists more files than the 100000 that are the most"):
+        import_campaign(bomb, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
 
 
 # --- zip-slip --------------------------------------------------------------------------------------

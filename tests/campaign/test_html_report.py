@@ -419,6 +419,10 @@ def content(page: Path) -> dict[str, Any]:
     return json.loads(re.search(r'<script id="data"[^>]*>(.*?)</script>', page.read_text())[1])
 
 
+def test_the_rule_for_walltimes_is_told(page: Path) -> None:
+    assert "Walltimes: requested, at least run time." in page.read_text()
+
+
 def test_the_same_results_make_the_same_page(campaign: Campaign, page: Path) -> None:
     again = page.with_name("again.html")
     write_html(again, campaign)

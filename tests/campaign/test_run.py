@@ -5,6 +5,7 @@ import resource
 import shlex
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,20 @@ def test_a_run_that_takes_too_long_is_given_up(folder: Path, first_task: FirstTa
     done = execute(structs.replace(first_task(), time_limit=0.1))
     assert done.failure is not None
     assert done.failure.startswith("not finished after 0.1 s, the time limit; scheduler ")
+
+
+def test_a_policy_that_never_comes_back_is_given_up_in_any_thread(
+    folder: Path, first_task: FirstTask
+) -> None:
+    """Dask's workers do their tasks in threads."""
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace("fcfs = {}", 'fcfs = { name = "policies.py:Looping" }'))
+    task = structs.replace(first_task(), time_limit=0.3)
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(execute, task).result(30)
+    assert done.failure is not None
+    assert done.failure.startswith("not finished after 0.3 s, the time limit; scheduler ")
+    assert "policies.py:Looping" in done.failure
 
 
 def test_a_full_disk_leaves_no_half_run(folder: Path, first_task: FirstTask) -> None:

@@ -144,7 +144,7 @@ def test_schedulers_are_compared_seed_by_seed() -> None:
     assert comparison.paired.nb_pairs == 3
     assert comparison.paired.confidence == 1.0
     assert comparisons_markdown([comparison]) == (
-        "\n### Compared seed by seed\n\n"
+        "\n### Compared in pairs\n\n"
         "- kth, full: easy is better than fcfs in mean_waiting_time by 10 ± 0 s, with 100.0% confidence "
         "(3 pairs).\n"
     )

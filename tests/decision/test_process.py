@@ -203,3 +203,12 @@ def test_the_text_of_the_simulator_reaches_the_policy() -> None:
     settings = ev.Settings(scheduler_config="depth=3")
     DecisionProcess(curious).react(ev.Message(0.0, [ev.SimulationBegins([Host(0, "h0")], settings=settings)]))
     assert curious.config == "depth=3"
+
+
+def test_what_the_simulator_says_is_not_changed() -> None:
+    first = begins()
+    first.events.append(submitted("a", 1, 0.0))
+    for _ in range(2):
+        reply = DecisionProcess(Watcher()).react(first)
+        assert [type(event) for event in reply.events] == [ev.ExecuteJob]
+        assert [type(event) for event in first.events] == [ev.SimulationBegins, ev.JobSubmitted]

@@ -1,4 +1,4 @@
-"""What is finished is written and forgotten, on both sides."""
+"""What is finished is written and forgotten, on both sides, and what is to come is a few numbers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tell
 
 #: Seconds; these are the longest simulations of all tests.
 PATIENCE = 300
+
+#: A log is read block by block; the shorter one fills a block.
+SHORT, LONG = 100_000, 300_000
 
 
 def python(*arguments: str) -> tuple[str, str]:
@@ -43,3 +46,39 @@ def test_a_finished_job_leaves_next_to_nothing_behind(tmp_path: Path, arguments:
     assert (tmp_path / "out_jobs.csv").read_text().count("\n") == ALL + 1
     early, late = map(int, out.split())
     assert (late - early) / (ALL - EARLY) < 8
+
+
+def write_log(path: Path, nb_jobs: int) -> None:
+    """A log of twenty users; each submits three jobs in a row, waits for them and thinks for an hour."""
+    with path.open("w") as log:
+        log.write("; MaxProcs: 64\n")
+        for number in range(nb_jobs):
+            bout, user, place = number // 60, number // 3 % 20, number % 3
+            submit = 5000 * bout + 10 * user + place
+            run_time, size = 300 + number % 977, 1 + number % 3
+            log.write(f"{number} {submit} {number % 7} {run_time} {size} 1 1 1 9999 1 1 {user} 1 1 1 1 1 1\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "bound"),
+    [
+        pytest.param([], 40, id="no users"),
+        pytest.param(["--users", "think-time"], 70, id="think-time users", marks=pytest.mark.slow),
+    ],
+)
+def test_a_longer_log_takes_a_few_bytes_a_job(tmp_path: Path, options: list[str], bound: int) -> None:
+    """The columns of a job take 4 bytes each for number, submission, run time and walltime, and 1 each for
+    wait, size and extra: 19 in all. Think-time users know the jobs by their places, 4 bytes each, and have
+    for each session, of three jobs here, the place of its first job, its finish and two more numbers of 4
+    bytes, and how many jobs and predecessors it has: 18 bytes, 6 a job. While columns grow, the largest is
+    there twice. The bounds leave room for pages that are half full. Objects would take 500 bytes a job.
+    """
+    peaks = []
+    for nb_jobs in (SHORT, LONG):
+        log, prefix = tmp_path / f"{nb_jobs}.swf", tmp_path / f"{nb_jobs}"
+        write_log(log, nb_jobs)
+        _, err = python("tests.peak", "run", "-w", str(log), "-s", "fcfs", "-e", str(prefix), *options)
+        with open(f"{prefix}_jobs.csv") as rows:
+            assert sum(1 for _ in rows) == nb_jobs + 1
+        peaks.append(int(err.split()[-1]))
+    assert (peaks[1] - peaks[0]) / (LONG - SHORT) < bound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -9,9 +10,21 @@ import pytest
 from batsched_py.errors import InputError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.profiles import Delay
+from batsched_py.protocol.profiles import (
+    Composed,
+    DataStaging,
+    Delay,
+    FileSystemAccess,
+    Homogeneous,
+    HomogeneousTotal,
+    Parallel,
+    Profile,
+    Receive,
+    Send,
+)
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.setup import Setup
+from batsched_py.workload.model import Workload
 from tests.drive import GIGA, Drive, execute, platform, workload
 
 COMMUNICATING: dict[str, dict[str, Any]] = {
@@ -41,6 +54,45 @@ def test_what_replays_a_trace_is_refused_even_without_communication(kind: str) -
         InputError, match=rf"profile 'p' replays a trace \(type {kind}\), which needs SimGrid"
     ):
         Batsim(Setup(platform(), [job({"type": kind, "trace": "t"})], ignore_communication=True))
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("profile", "fault"),
+    [
+        (Delay(nan), "needs a finite number as `delay`, not nan"),
+        (Delay(inf), "needs a finite number as `delay`, not inf"),
+        (Delay(HUGE), "needs a finite number as `delay`, not 1000"),
+        (Delay("3"), "needs a finite number as `delay`, not '3'"),  # type: ignore[arg-type]
+        (Delay(None), "needs a finite number as `delay`, not None"),  # type: ignore[arg-type]
+        (Delay(1, return_code=-1), "needs an integer of 0 or more as `ret`, not -1"),
+        (Homogeneous(inf), "needs a number that is not negative as `cpu`, not inf"),
+        (Homogeneous(HUGE), "needs a number that is not negative as `cpu`, not 1000"),
+        (Homogeneous(1, nan), "needs a number that is not negative as `com`, not nan"),
+        (HomogeneousTotal(nan), "needs a number that is not negative as `cpu`, not nan"),
+        (Parallel((1, nan), (0,) * 4), "needs a number that is not negative as `cpu`, not nan"),
+        (Parallel((1, 1), (0, 0, inf, 0)), "needs a number that is not negative as `com`, not inf"),
+        (Composed(("q",), inf), "needs an integer of 1 or more as `repeat`, not inf"),  # type: ignore[arg-type]
+        (Composed(("q",), 0), "needs an integer of 1 or more as `repeat`, not 0"),
+        (Send({}, inf), "needs a finite number as `sleeptime`, not inf"),
+        (Receive(poll_seconds=nan), "needs a finite number as `polltime`, not nan"),
+        (FileSystemAccess(bytes_read=inf), "needs a number that is not negative as `bytes_to_read`, not inf"),
+        (DataStaging(nan, "a", "b"), "needs a number that is not negative as `nb_bytes`, not nan"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
+)
+def test_numbers_that_are_none_are_refused_by_name(profile: Profile, fault: str) -> None:
+    """Files and messages cannot say such, but who makes profiles in Python can."""
+    jobs = Workload(name="w0", jobs=[], profiles={"p": profile, "q": Delay(1)})
+    with pytest.raises(InputError) as static:
+        Batsim(Setup(platform(), [jobs], ignore_communication=True))
+    assert str(static.value).startswith(f"workload 'w0': profile 'p' {fault}")
+    drive = Drive(Batsim(Setup(platform(), [], ev.Settings(dynamic_jobs=True), ignore_communication=True)))
+    with pytest.raises(RuleBroken) as dynamic:
+        drive.reply(ev.RegisterProfile("w0", "p", profile))
+    assert f"profile 'p' {fault}" in str(dynamic.value)
 
 
 def test_an_unknown_type_is_refused_with_those_that_are_known() -> None:

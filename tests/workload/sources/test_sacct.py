@@ -166,3 +166,14 @@ def test_it_is_known_by_its_first_line(tmp_path: Path) -> None:
     path = tmp_path / "dump.txt"
     path.write_text(f"{FIELDS}\n{RECORDS}")
     assert len(read_log(path)) == 11
+
+
+def test_an_array_of_a_billion_tasks_is_refused_before_it_takes_memory(read) -> None:
+    record = "7_[0-999999999]|2023-05-01T08:00:00|CANCELLED"
+    with pytest.raises(InputError, match="tells of more than 1000000 tasks of arrays"):
+        read(f"{record}\n", "JobID|Submit|State")
+
+
+def test_a_time_that_is_too_short_for_its_zone_is_none(read) -> None:
+    records = "7|2023-05-01T08:00:00|COMPLETED\n8|2023-5-1T0:0Z|COMPLETED\n"
+    assert len(read(records, "JobID|Submit|State")) == 1

@@ -1,0 +1,187 @@
+"""Results over repetitions: means, intervals, and differences to a baseline in pairs.
+
+What is repeated are parts of a log and seeds. Two runs are a pair when they differ on the axis of the
+baseline only, so that both had the same jobs, the same machine and the same luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from batsched_py.analysis.statistics import Estimate, Paired
+from batsched_py.campaign.plan import REPETITIONS
+from batsched_py.campaign.store import FinishedRun
+from batsched_py.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The choice on each axis.
+Place = tuple[tuple[str, str], ...]
+
+
+class Baseline(Struct, frozen=True):
+    """What others are compared with: a choice on one axis."""
+
+    name: str
+    axis: str = "scheduler"
+
+    @classmethod
+    def parse(cls, text: str) -> Baseline | None:
+        """A scheduler, or ``AXIS=NAME``; nothing if nothing is said.
+
+        >>> Baseline.parse("easy"), Baseline.parse("users=rigid")
+        (Baseline(name='easy', axis='scheduler'), Baseline(name='rigid', axis='users'))
+        """
+        axis, equals, name = text.partition("=")
+        return cls(name, axis) if equals else cls(text) if text else None
+
+    def is_of(self, run: FinishedRun) -> bool:
+        """Whether a run makes this choice."""
+        return run.axes.get(self.axis) == self.name
+
+
+class Measured(Struct, frozen=True):
+    """A metric over the repetitions of one row."""
+
+    estimate: Estimate
+    count: int
+    """How many repetitions have it."""
+    paired: Paired | None = None
+    """Compared with the baseline, if there are two pairs or more."""
+    relative: float | None = None
+    """The mean difference as a part of the baseline's mean."""
+
+
+class AggregateRow(Struct, frozen=True):
+    """All that is known of one combination of choices."""
+
+    place: dict[str, str]
+    runs: list[FinishedRun]
+    measured: dict[str, Measured]
+    """By metric."""
+
+
+class Aggregate(Struct, frozen=True):
+    """The results of a campaign over its repetitions."""
+
+    by: list[str]
+    """The axes that tell rows apart."""
+    metrics: list[str]
+    baseline: Baseline | None
+    rows: list[AggregateRow]
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each combination and metric: what is known of both, as numbers.
+
+        ``low`` and ``high`` are the ends of the 95 % confidence interval of a mean; ``p_value`` is that of
+        Student's t-test for pairs, two-sided; ``effect_size`` is Cohen's d of pairs.
+        """
+        import pandas as pd
+
+        records = [
+            {**row.place, "metric": metric, **_figures(measured)}
+            for row in self.rows
+            for metric, measured in row.measured.items()
+        ]
+        return pd.DataFrame(records)
+
+
+def _figures(measured: Measured) -> dict[str, float | int | None]:
+    paired = measured.paired
+    figures: dict[str, float | int | None] = {"count": measured.count, **_interval("", measured.estimate)}
+    difference = Estimate(float("nan")) if paired is None else paired.difference
+    return figures | {
+        "pairs": 0 if paired is None else paired.nb_pairs,
+        **_interval("difference_", difference),
+        "relative_difference": measured.relative,
+        "p_value": None if paired is None else paired.p_value,
+        "effect_size": None if paired is None else paired.effect_size,
+    }
+
+
+def _interval(prefix: str, estimate: Estimate) -> dict[str, float | None]:
+    width = estimate.half_width
+    return {
+        f"{prefix}mean": estimate.mean,
+        f"{prefix}low": None if width is None else estimate.mean - width,
+        f"{prefix}high": None if width is None else estimate.mean + width,
+    }
+
+
+def aggregate(
+    runs: Sequence[FinishedRun],
+    metrics: Sequence[str],
+    by: Sequence[str] = (),
+    baseline: Baseline | None = None,
+) -> Aggregate:
+    """The means of some metrics over all runs that make the same choice on the axes ``by``.
+
+    Unless they are given, these are the axes on which runs differ and that are no repetitions.
+    """
+    axes = list(by) or varying_axes(runs)
+    known = list(dict.fromkeys(axis for run in runs for axis in run.axes))
+    for axis in [*axes, *([] if baseline is None else [baseline.axis])]:
+        if axis not in known:
+            raise InputError(f"the runs have no axis {axis!r}; they have {', '.join(known)}")
+    if baseline is not None:
+        if baseline.axis not in axes:
+            raise InputError(
+                f"rows must be told apart by the {baseline.axis}, to be compared with {baseline.name}"
+            )
+        if not any(baseline.is_of(run) for run in runs):
+            raise InputError(f"no run has the {baseline.axis} {baseline.name!r}, to compare others with")
+    groups: dict[Place, list[FinishedRun]] = {}
+    for run in runs:
+        groups.setdefault(tuple((axis, run.axes.get(axis, "")) for axis in axes), []).append(run)
+    partners = {} if baseline is None else _partners(runs, baseline)
+    shown = [name for name in metrics if any(name in run.metrics for run in runs)]
+    rows = [
+        AggregateRow(dict(place), group, {name: _measured(name, group, partners) for name in shown})
+        for place, group in groups.items()
+    ]
+    return Aggregate(axes, shown, baseline, rows)
+
+
+def varying_axes(runs: Sequence[FinishedRun]) -> list[str]:
+    """The axes on which runs differ and that are no repetitions; the scheduler, if there is none."""
+    axes = dict.fromkeys(axis for run in runs for axis in run.axes if axis not in REPETITIONS)
+    return [axis for axis in axes if len({run.axes.get(axis) for run in runs}) > 1] or ["scheduler"]
+
+
+def _partners(runs: Sequence[FinishedRun], baseline: Baseline) -> dict[str, FinishedRun]:
+    """For each run, by its name, the run of the baseline that it makes a pair with.
+
+    A baseline without chance has no seed: it is the partner of every seed.
+    """
+    its = {_others(run, baseline.axis): run for run in runs if baseline.is_of(run)}
+    partners = {}
+    for run in runs:
+        if not baseline.is_of(run):
+            found = its.get(_others(run, baseline.axis)) or its.get(_others(run, baseline.axis, "seed"))
+            if found is not None:
+                partners[run.name] = found
+    return partners
+
+
+def _others(run: FinishedRun, *but: str) -> Place:
+    return tuple((axis, name) for axis, name in run.axes.items() if axis not in but)
+
+
+def _measured(metric: str, group: Sequence[FinishedRun], partners: dict[str, FinishedRun]) -> Measured:
+    values = [value for run in group if (value := run.metrics.get(metric)) is not None]
+    pairs = [
+        (mine, its)
+        for run in group
+        if run.name in partners
+        and (mine := run.metrics.get(metric)) is not None
+        and (its := partners[run.name].metrics.get(metric)) is not None
+    ]
+    if len(pairs) < 2:
+        return Measured(Estimate.of(values), len(values))
+    ours, theirs = zip(*pairs, strict=True)
+    paired, mean = Paired.of(ours, theirs), sum(theirs) / len(theirs)
+    return Measured(Estimate.of(values), len(values), paired, paired.difference.mean / mean if mean else None)

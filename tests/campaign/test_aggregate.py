@@ -1,0 +1,194 @@
+"""Means over parts and seeds, and differences to a baseline: checked against pandas and scipy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import batsched_py as bp
+from batsched_py.campaign.aggregate import Baseline, aggregate
+from batsched_py.campaign.store import FinishedRun
+from batsched_py.campaign.tables import latex, markdown, result_tables, tables_of
+from batsched_py.cli.main import batsched_py
+from batsched_py.errors import InputError
+from tests.campaign.test_tables import Canned
+
+stats = pytest.importorskip("scipy.stats", reason="checked against scipy")
+
+SAMPLE = Path(__file__).parents[2] / "workloads" / "sample.swf"
+METRICS = ["mean_bounded_slowdown", "mean_waiting_time", "utilization"]
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> bp.Campaign:
+    """Fortnights of the sample under two loads and three schedulers, one of which has seeds."""
+    plan = bp.Plan(
+        logs={"sample": SAMPLE, "early": bp.read_log(SAMPLE).period(end="28d")},
+        schedulers=["easy", "fcfs", "random"],
+        parts="14d",
+        loads=[1.0, 1.3],
+        seeds=[1, 2],
+        metrics=METRICS,
+        baseline="easy",
+        name="weeks",
+    )
+    return plan.run(tmp_path_factory.mktemp("weeks"), workers=1)
+
+
+def interval(values: pd.Series) -> tuple[float, float]:
+    width = stats.t.ppf(0.975, len(values) - 1) * values.sem()
+    return values.mean() - width, values.mean() + width
+
+
+def test_the_aggregate_is_that_of_pandas(campaign: bp.Campaign) -> None:
+    table = campaign.table()
+    found = campaign.aggregate().set_index(["log", "load", "scheduler", "metric"])
+    groups = table.groupby(["log", "load", "scheduler"])
+    assert len(found) == len(groups) * len(METRICS) == 36
+    for place, runs in groups:
+        for metric in METRICS:
+            row = found.loc[(*place, metric)]
+            assert row["count"] == len(runs)
+            assert row["mean"] == pytest.approx(runs[metric].mean())
+            assert (row["low"], row["high"]) == pytest.approx(interval(runs[metric]))
+
+
+def test_differences_are_those_of_pairs(campaign: bp.Campaign) -> None:
+    """A run with a seed is compared with the one of the baseline, which needs none."""
+    table = campaign.table()
+    found = campaign.aggregate().set_index(["log", "load", "scheduler", "metric"])
+    common = ["log", "load", "part"]
+    pairs = table.merge(table[table.scheduler == "easy"], on=common, suffixes=("", "_easy"))
+    compared = 0
+    for place, runs in pairs[pairs.scheduler != "easy"].groupby(["log", "load", "scheduler"]):
+        for metric in METRICS:
+            row, theirs = found.loc[(*place, metric)], runs[f"{metric}_easy"]
+            differences = runs[metric] - theirs
+            assert row.pairs == len(runs)
+            assert row.difference_mean == pytest.approx(differences.mean())
+            assert (row.difference_low, row.difference_high) == pytest.approx(interval(differences))
+            assert row.relative_difference == pytest.approx(differences.mean() / theirs.mean())
+            assert row.p_value == pytest.approx(stats.ttest_rel(runs[metric], theirs).pvalue, abs=1e-12)
+            assert row.effect_size == pytest.approx(differences.mean() / differences.std())
+            compared += 1
+    assert compared == 24
+    baseline = found.xs("easy", level="scheduler")
+    assert (baseline.pairs == 0).all()
+    assert baseline.p_value.isna().all()
+
+
+def test_rows_may_be_told_apart_otherwise(campaign: bp.Campaign) -> None:
+    """Then all else is a repetition, and pairs still have all else in common."""
+    table = campaign.table()
+    found = campaign.aggregate(by=["scheduler"], metrics=["utilization"]).set_index("scheduler")
+    assert found["mean"].to_dict() == pytest.approx(table.groupby("scheduler").utilization.mean().to_dict())
+    assert found.pairs.to_dict() == {"easy": 0, "fcfs": 12, "random": 24}
+    loads = campaign.aggregate(by=["load"], baseline="load=1").set_index(["load", "metric"])
+    assert (loads.xs("1.3").pairs == len(table) / 2).all()
+    assert campaign.aggregate(by=["log"])["pairs"].sum() == 0, "the plan's baseline needs schedulers apart"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            {"by": ["colour"]},
+            "the runs have no axis 'colour'; they have log, part, load, ",
+        ),
+        ({"baseline": "best"}, "no run has the scheduler 'best'"),
+        ({"baseline": "colour=red"}, "the runs have no axis 'colour'"),
+        ({"by": ["log"], "baseline": "easy"}, "rows must be told apart by the scheduler"),
+    ],
+)
+def test_a_mistake_is_one_line(words: dict[str, object], message: str, campaign: bp.Campaign) -> None:
+    with pytest.raises(InputError, match=message):
+        campaign.aggregate(**words)
+
+
+def test_the_command_writes_every_format(campaign: bp.Campaign, tmp_path: Path) -> None:
+    names = ["table.md", "table.tex", "table.csv", "table.parquet"]
+    outputs = [argument for name in names for argument in ("-o", str(tmp_path / name))]
+    done = CliRunner().invoke(batsched_py, ["campaign", "table", str(campaign.folder), *outputs])
+    assert done.exit_code == 0, done.output
+    frame = campaign.aggregate()
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "table.parquet"), frame)
+    read = pd.read_csv(tmp_path / "table.csv", dtype={"load": str})
+    pd.testing.assert_frame_equal(read, frame, check_dtype=False)
+    assert (tmp_path / "table.md").read_text() == markdown(result_tables(campaign))
+    assert (tmp_path / "table.tex").read_text() == latex(result_tables(campaign))
+    shown = CliRunner().invoke(batsched_py, ["campaign", "table", str(campaign.folder)])
+    assert shown.output == markdown(result_tables(campaign))
+
+
+def test_latex_is_one_table_with_one_unit_a_column(campaign: bp.Campaign) -> None:
+    text = latex(result_tables(campaign))
+    assert text.count(r"\begin{tabular}") == 1
+    header = next(line for line in text.splitlines() if line.strip().startswith("log &"))
+    assert header.split("&")[:3] == ["    log ", " load ", " scheduler "]
+    assert header.count("difference to easy") == len(METRICS)
+    rows = [line for line in text.splitlines() if r"$\pm$" in line]
+    assert len(rows) == 12
+    assert {row.count("&") for row in rows} == {header.count("&")}
+    one, other = result_tables(campaign)
+    assert one.headings == other.headings
+
+
+def made_up(scheduler: str, part: int, wait: float | None) -> tuple[dict[str, str], dict[str, float | None]]:
+    axes = {"log": "kth", "part": str(part), "scheduler": scheduler}
+    return axes, {"mean_waiting_time": wait}
+
+
+def runs_of(waits: dict[str, list[float | None]]) -> list[FinishedRun]:
+    rows = [made_up(name, part, wait) for name, each in waits.items() for part, wait in enumerate(each)]
+    return Canned(rows).finished()
+
+
+def test_a_pair_needs_both() -> None:
+    runs = runs_of({"easy": [1.0, 2.0, None, 4.0], "fcfs": [2.0, 5.0, 7.0]})
+    frame = aggregate(runs, ["mean_waiting_time"], baseline=Baseline("easy")).frame().set_index("scheduler")
+    assert frame.loc["fcfs", "pairs"] == 2
+    assert frame.loc["fcfs", "difference_mean"] == 2.0
+    assert frame["count"].to_dict() == {"easy": 3, "fcfs": 3}
+
+
+def test_one_pair_tells_nothing_of_a_difference() -> None:
+    runs = runs_of({"easy": [1.0], "fcfs": [2.0]})
+    frame = aggregate(runs, ["mean_waiting_time"], baseline=Baseline("easy")).frame()
+    assert frame.difference_mean.isna().all()
+    assert frame.low.isna().all()
+
+
+def test_stars_stand_for_what_is_hardly_chance() -> None:
+    waits = {
+        "easy": [10.0, 20.0, 30.0, 40.0],
+        "sure": [5.0, 15.1, 24.9, 35.0],
+        "unsure": [1.0, 30.0, 20.0, 50.0],
+    }
+    (table,) = tables_of(aggregate(runs_of(waits), ["mean_waiting_time"], baseline=Baseline("easy")))
+    cells = {choices[0]: [cell.text for cell in cells] for choices, cells in table.rows}
+    assert cells["easy"][1:] == ["", ""]
+    assert cells["sure"][1] == "\N{MINUS SIGN}5.00 ± 0.13***"
+    assert not cells["unsure"][1].endswith("*")
+    differences = np.subtract(waits["unsure"], waits["easy"])
+    assert float(cells["unsure"][2]) == pytest.approx(differences.mean() / differences.std(ddof=1), abs=0.005)
+    assert r"\*\*\*" in markdown([table])
+    assert r"$-$5.00 $\pm$ 0.13***" in latex([table])
+
+
+def test_the_best_is_that_of_a_log_and_a_load() -> None:
+    rows = [
+        ({"log": "kth", "load": load, "scheduler": name}, {"mean_waiting_time": wait})
+        for load, waits in (("0.8", {"a": 1.0, "b": 2.0}), ("1.2", {"a": 9.0, "b": 8.0}))
+        for name, wait in waits.items()
+    ]
+    (table,) = tables_of(aggregate(Canned(rows).finished(), ["mean_waiting_time"]))
+    assert [(choices, cells[0].best) for choices, cells in table.rows] == [
+        (["0.8", "a"], True),
+        (["0.8", "b"], False),
+        (["1.2", "a"], False),
+        (["1.2", "b"], True),
+    ]
