@@ -19,6 +19,9 @@ NUMBERED = ("part", "load", "seed")
 #: The axes on which an experiment is repeated: of its results, the mean is of interest.
 REPETITIONS = ("part", "seed")
 
+#: How many runs a plan may ask for.
+MOST_RUNS = 100_000
+
 #: What table columns show when the plan does not say.
 DEFAULT_METRICS = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_slowdown", "utilization")
 
