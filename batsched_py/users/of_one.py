@@ -29,14 +29,11 @@ class OfNamedUsers(Behaviour):
 
     def users(self, workload: Workload) -> list[User]:
         """Those of :meth:`named_users`, and one for all jobs without a user, if these are kept."""
-        names, user_of = as_jobs(workload.jobs).users()
-        if None not in names:
+        nameless = _nameless(workload)
+        if not nameless or (len(nameless) == len(workload.jobs) and self.nameless != "rigid"):
             return self.named_users(workload)
-        nobody = names.index(None)
-        named = [place for place, user in enumerate(user_of.tolist()) if user != nobody]
-        nameless = [place for place, user in enumerate(user_of.tolist()) if user == nobody]
-        if not nameless or not (named or self.nameless == "rigid"):
-            return self.named_users(workload)
+        without = set(nameless)
+        named = [place for place in range(len(workload.jobs)) if place not in without]
         if self.nameless == "rigid":
             from batsched_py.users.rigid import Rigid
 
@@ -54,6 +51,15 @@ class OfNamedUsers(Behaviour):
     @abstractmethod
     def named_users(self, workload: Workload) -> list[User]:
         """New users for one simulation of a workload in which each job has a user."""
+
+
+def _nameless(workload: Workload) -> list[int]:
+    """The places of the jobs whose user the log does not name."""
+    names, user_of = as_jobs(workload.jobs).users()
+    if None not in names:
+        return []
+    nobody = names.index(None)
+    return [place for place, user in enumerate(user_of.tolist()) if user == nobody]
 
 
 def part_of(workload: Workload, places: list[int]) -> Workload:
