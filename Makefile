@@ -41,6 +41,7 @@ docs: .venv/dev.stamp  ## build the documentation site, out/site
 
 bench: .venv/dev.stamp  ## measure how fast it is
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/report.py
 
 # How long, and from which seed on: make fuzz SECONDS=3600 SEED=7
 SECONDS ?= 60

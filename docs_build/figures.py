@@ -83,7 +83,8 @@ def _table() -> pd.DataFrame:
             changed = log.load(factor=load).shake(seed=seed, arrivals=600.0)
             for scheduler in ("fcfs", "easy"):
                 metrics = bp.simulate(changed, scheduler, hosts=64, progress=False).metrics
-                rows.append({"load": load, "scheduler": scheduler, "seed": seed} | metrics)
+                axes = {"log": "sample", "load": load, "scheduler": scheduler, "seed": seed}
+                rows.append(axes | metrics)
     return pd.DataFrame(rows)
 
 

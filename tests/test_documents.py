@@ -24,6 +24,15 @@ ELSEWHERE = {
     "what-if-half-the-nodes": "tests/test_worked_example.py",
 }
 
+SMALL_PLAN = """
+[logs]
+sample = { file = "workloads/sample.swf" }
+[platforms]
+full = { hosts = 64 }
+[schedulers]
+fcfs = {}
+"""
+
 
 def examples(document: str) -> list[str]:
     text = (ROOT / "docs" / f"{document}.md").read_text()
@@ -44,6 +53,7 @@ def test_its_examples_run(document: str, tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "HPC2N.swf.gz").write_bytes(gzip.compress((ROOT / "workloads" / "sample.swf").read_bytes()))
     monkeypatch.chdir(tmp_path)
     if document == "campaigns":
-        done = CliRunner().invoke(batsched_py, ["campaign", "run", "plans/sample.toml"])
+        (tmp_path / "small.toml").write_text(SMALL_PLAN)
+        done = CliRunner().invoke(batsched_py, ["campaign", "run", "small.toml", "-d", "out/sample"])
         assert done.exit_code == 0, done.output
     exec("\n".join(examples(document)), {"__name__": "example"})

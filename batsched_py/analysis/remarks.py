@@ -1,30 +1,13 @@
-"""Remarks of a policy as a file beside the others: ``PREFIX_remarks.csv``."""
+"""Remarks of a policy, as they were written down beside the other files: ``PREFIX_remarks.csv``."""
 
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from batsched_py.errors import InputError
-from batsched_py.schedulers.remarks import Remark
-
-HEADER = "time,job_id,start,text\n"
-
-
-def writer(write: Callable[[str], object]) -> Callable[[Remark], None]:
-    """What takes remarks down, a line each."""
-
-    def take_down(remark: Remark) -> None:
-        line = io.StringIO()
-        start = "" if remark.start is None else f"{remark.start:.6f}"
-        csv.writer(line, lineterminator="\n").writerow(
-            [f"{remark.time:.6f}", remark.job_id, start, remark.text]
-        )
-        write(line.getvalue())
-
-    return take_down
+from batsched_py.schedulers.remarks import HEADER, Remark
 
 
 def in_words(remark: Remark) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any, Final, TextIO
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
 from batsched_py.protocol.jobs import JobState
 
 #: A run time up to this long stands for none at all: Batsim writes it in place of 0, to keep the stretch
@@ -44,6 +46,9 @@ _NUMBERS: Final = (*_REQUEST, *_EXECUTION, _ENERGY)
 _TYPES: Final[dict[str, Any]] = (
     dict.fromkeys(_TEXTS, "str") | dict.fromkeys(_COUNTS, "int64") | dict.fromkeys(_NUMBERS, "float64")
 )
+
+#: Intervals of hosts as every Batsim writes them.
+_PLAIN: Final = re.compile(r"(?:\d{1,8}(?:-\d{1,8})?(?: |$)| )*", re.ASCII)
 
 
 def read_schedule(path: str | Path) -> pd.DataFrame:
@@ -150,3 +155,41 @@ def host_sets(schedule: pd.DataFrame) -> list[HostSet]:
             job = full_ids(schedule).iloc[int(np.argmax(codes == code))]
             raise InputError(f"job {job}: `allocated_resources`: {error}") from None
     return [parsed[code] for code in codes]
+
+
+def host_intervals(schedule: pd.DataFrame) -> pd.DataFrame:
+    """The intervals of hosts of all rows: the ``place`` of the row, and ``low`` and ``high``, both included.
+
+    It is what :func:`host_sets` gives, at less cost for texts as every Batsim writes them.
+    """
+    codes, distinct = pd.factorize(schedule["allocated_resources"])
+    texts = distinct.tolist()
+    bounds = _plain_bounds(" ".join(texts))
+    counts = np.array([len(text.split()) for text in texts], dtype=np.int64)
+    firsts = counts.cumsum() - counts
+    if bounds is None or not _in_order(*bounds, firsts[counts > 0]):
+        runs = [hosts.runs() for hosts in host_sets(schedule)]
+        place = np.repeat(np.arange(len(runs)), [len(each) for each in runs])
+        low, high = np.array([run for each in runs for run in each], dtype=np.int64).reshape(-1, 2).T
+        return pd.DataFrame({"place": place, "low": low, "high": high})
+    lengths = counts[codes]
+    place = np.repeat(np.arange(len(codes)), lengths)
+    within = np.arange(len(place)) - np.repeat(lengths.cumsum() - lengths, lengths)
+    pieces = firsts[codes][place] + within
+    return pd.DataFrame({"place": place, "low": bounds[0][pieces], "high": bounds[1][pieces]})
+
+
+def _plain_bounds(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """The bounds of all intervals in a text; none where one is not written as usual."""
+    if not _PLAIN.fullmatch(text):
+        return None
+    pieces = [piece.partition("-") for piece in text.split()]
+    low = np.array([int(first) for first, _, _ in pieces], dtype=np.int64)
+    return low, np.array([int(last or first) for first, _, last in pieces], dtype=np.int64)
+
+
+def _in_order(low: NDArray[np.int64], high: NDArray[np.int64], firsts: NDArray[np.int64]) -> bool:
+    """Whether each interval ends after it begins, and begins after a gap unless it is one of the first."""
+    gap = low[1:] > high[:-1] + 1
+    gap[firsts[firsts > 0] - 1] = True
+    return bool((low <= high).all() and gap.all() and (high < MOST_HOSTS).all())

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from batsched_py.api.overview import Overview
 from batsched_py.api.progress import shown, somebody_looks
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from batsched_py.workload.swf_log import SwfLog
 
 Plugin = TypeVar("Plugin")
+
+#: Goes through a simulation of so many jobs, or of 0 where nobody knows how many.
+GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int], None]"
 
 #: Options of a scheduler or of users, as texts or as what they are.
 Options = Mapping[str, Any]
@@ -116,10 +119,10 @@ def simulate(
             machine_states=enable_machine_state_tracing,
         ),
         actors=Actors(scheduler=chosen, users=who, scheduling_delay=scheduling_delay),
+        remarks=remarks,
     )
     return simulate_experiment(
         experiment,
-        remarks=remarks,
         export=None if export is None else os.fspath(export),
         progress=somebody_looks() if progress is None else progress,
         logs=logs,
@@ -130,16 +133,15 @@ def simulate(
 def simulate_experiment(
     experiment: Experiment,
     *,
-    remarks: bool = False,
     export: str | None = None,
     progress: bool = False,
     logs: Mapping[int, SwfLog] | None = None,
     cast: Cast = BY_NAME,
-    go_through: Callable[[Batsim, DecisionProcess | PyBatsimProcess], object] = converse,
+    watched: GoThrough | None = None,
 ) -> Result:
     """Simulate an experiment; some of its logs may be in memory, and some of its actors objects.
 
-    Whoever wants to watch goes through the simulation in place of the usual loop.
+    Whoever wants to watch goes through the simulation in place of the usual loop, and shows how far it is.
     """
     began = time.perf_counter()
     workloads = read_workloads(experiment.scenario.workloads, logs)
@@ -147,24 +149,16 @@ def simulate_experiment(
     batsim, process = sides(
         experiment, workloads, export or PREFIX, OutputFile if kept is None else kept.new_file, cast
     )
-    if remarks:
-        _keep_remarks(batsim, process)
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
     results = batsim.outputs.results
-    with _spared_from_search(), _progress(progress, lambda: (results.nb_jobs, nb_jobs)):
-        go_through(batsim, process)
+    with _spared_from_search(), _progress(progress and not watched, lambda: (results.nb_jobs, nb_jobs)):
+        if watched is None:
+            converse(batsim, process)
+        else:
+            watched(batsim, process, nb_jobs)
     files = batsim.outputs.files if kept is None else []
     overview = Overview.of(experiment, batsim, files, time.perf_counter() - began)
     return Result(experiment, overview, workloads, kept or str(export), logs or {})
-
-
-def _keep_remarks(batsim: Batsim, process: DecisionProcess | PyBatsimProcess) -> None:
-    """Write down what the policy remarks on jobs."""
-    from batsched_py.analysis.remarks import HEADER, writer
-
-    if not isinstance(process, DecisionProcess):
-        raise InputError("a scheduler of PyBatsim cannot leave remarks; leave out --remarks")
-    process.heed(writer(batsim.outputs.open("remarks", HEADER)))
 
 
 def _progress(wanted: bool, how_far: Any) -> AbstractContextManager[None]:

@@ -69,6 +69,8 @@ class SchedulerEntry(PluginEntry, frozen=True, kw_only=True, forbid_unknown_fiel
 
     delay: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
     """In seconds, for each reply."""
+    remarks: bool = False
+    """Whether it is written down what it remarks on jobs."""
     config: str = ""
     """A text that the simulator hands over."""
     dynamic_jobs: bool = False

@@ -98,6 +98,7 @@ def compose(
             users=None if users is None else users.seeded(seed),
             scheduling_delay=asked.delay,
         ),
+        remarks=asked.remarks,
     )
 
 

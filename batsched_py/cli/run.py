@@ -9,7 +9,7 @@ import msgspec
 
 from batsched_py.api.quantities import two_columns
 from batsched_py.cli.options import experiment_options
-from batsched_py.cli.watching import GoThrough, Pace, live_option, show_live, step_option, step_through
+from batsched_py.cli.watching import Pace, live_option, show_live, step_option, step_through
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 
@@ -19,16 +19,12 @@ from batsched_py.experiment import Experiment
 @click.option(
     "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
 )
-@click.option(
-    "--remarks", is_flag=True, help="Write what the scheduler remarks on jobs to PREFIX_remarks.csv."
-)
 @step_option
 @live_option
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 def command(
     experiment: Experiment,
     prefix: str,
-    remarks: bool,
     step: str | None,
     live: Pace | None,
     as_json: bool,
@@ -51,17 +47,14 @@ def command(
       batsched-py run -w KTH-SP2.swf.gz -s easy --step 'when queue > 10'
       batsched-py run -w KTH-SP2.swf.gz -s easy --live 86400
     """
-    from batsched_py.api.simulate import simulate_experiment
-    from batsched_py.simulation import simulate
+    from batsched_py.api.simulate import GoThrough, simulate_experiment
 
-    go_through: GoThrough = simulate
+    watched: GoThrough | None = None
     if step is not None and live is not None:
         raise InputError("both --step and --live are given; give one of them")
     if step is not None:
-        go_through = partial(step_through, step)
+        watched = partial(step_through, step)
     elif live is not None:
-        go_through = partial(show_live, live, experiment.actors.scheduler.name)
-    overview = simulate_experiment(
-        experiment, remarks=remarks, export=prefix, progress=go_through is simulate, go_through=go_through
-    ).overview
+        watched = partial(show_live, live, experiment.actors.scheduler.name)
+    overview = simulate_experiment(experiment, export=prefix, progress=True, watched=watched).overview
     click.echo(msgspec.json.encode(overview) if as_json else two_columns(overview.rows()))

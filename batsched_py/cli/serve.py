@@ -93,6 +93,6 @@ def command(
         from batsched_py.watch.screen import Screen
 
         with Screen() as screen:
-            view = LiveView(screen, actors.scheduler.name, *live)
+            view = LiveView(screen, actors.scheduler.name, 0, *live)
             view.await_simulation()
             Server(end, lambda: Watched(begin(), view), keep_alive, dialect).serve()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -13,9 +12,6 @@ if TYPE_CHECKING:
     from batsched_py.decision.process import DecisionProcess
     from batsched_py.decision.pybatsim import PyBatsimProcess
     from batsched_py.simulator.engine import Batsim
-
-#: Whatever lets the two sides of a simulation converse to its end.
-GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess], object]"
 
 
 class Pace(NamedTuple):
@@ -67,7 +63,9 @@ live_option = click.option(
 )
 
 
-def step_through(first: str, batsim: Batsim, process: DecisionProcess | PyBatsimProcess) -> None:
+def step_through(
+    first: str, batsim: Batsim, process: DecisionProcess | PyBatsimProcess, nb_jobs: int
+) -> None:
     """Go step by step through the simulation, as the standard input says; where that ends, to its end."""
     from batsched_py.watch.scenes import watch
     from batsched_py.watch.stepper import Stepper
@@ -79,13 +77,15 @@ def step_through(first: str, batsim: Batsim, process: DecisionProcess | PyBatsim
     watch(Stepper(ask, partial(click.echo, err=True), first), batsim, process)
 
 
-def show_live(pace: Pace, title: str, batsim: Batsim, process: DecisionProcess | PyBatsimProcess) -> None:
+def show_live(
+    pace: Pace, title: str, batsim: Batsim, process: DecisionProcess | PyBatsimProcess, nb_jobs: int
+) -> None:
     """Go through the simulation and show it."""
     from batsched_py.watch.live import LiveView
     from batsched_py.watch.scenes import watch
     from batsched_py.watch.screen import Screen
 
     with Screen() as screen:
-        view = LiveView(screen, title, *pace)
+        view = LiveView(screen, title, nb_jobs, *pace)
         watch(view, batsim, process)
         view.hold()

@@ -57,6 +57,8 @@ class DecisionProcess:
         self._begun = False
         self._heard: list[Heard] = []
         """What happened since the scheduler was last asked, in whatever form it was told."""
+        self.acted: Sequence[Effect] = ()
+        """What came of what users did since the policy was last asked, for whoever has its turn."""
         self._desk: SubmissionDesk | None = None
         self._said = Said()
         self._heeding: list[Callable[[Remark], None]] = []
@@ -227,12 +229,15 @@ class DecisionProcess:
         ledger.registry.next_reply()
         decisions = self._take()
         while True:
+            acted: list[Effect] = []
             while desk.is_due(now):
                 for action in desk.actions(now):
-                    decisions += desk.take(action, now)
+                    acted += desk.take(action, now)
                     if ledger.unfit:
                         self._reject_unfit()
-                        decisions += self._tell_users(desk)
+                        acted += self._tell_users(desk)
+            decisions += acted
+            self.acted = acted
             yield self.cluster
             self._settle()
             if self._said.decisions:

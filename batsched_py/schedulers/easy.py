@@ -37,6 +37,7 @@ class EasyBackfilling(Scheduler):
         if queue_order is not None:
             cluster.order_queue(queue_order)
         self._head: Job | None = None
+        """For whom all waiting jobs were tried, and nothing was started before them since."""
         self._remarked: tuple[Job, float] | None = None
 
     def schedule(self, cluster: Cluster) -> None:
@@ -44,10 +45,11 @@ class EasyBackfilling(Scheduler):
         queue = cluster.queue
         while queue and cluster.fits(head := queue.head):
             cluster.start(head)
+            self._head = None
         if cluster.heeded and queue:
             self._remark_on(cluster, queue.head)
         if len(queue) > 1 and cluster.nb_free:
-            # Where nothing but submissions has happened, what would have done harm before does so still.
+            # While nothing happens but submissions, what would have delayed this head still would.
             only_new = cluster.quiet and head is self._head
             self._head = head
             backfill(cluster, head, self._backfill_order, only_new)

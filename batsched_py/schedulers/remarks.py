@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
+
+#: How a file of remarks begins.
+HEADER = "time,job_id,start,text\n"
 
 
 class Remark(Struct, frozen=True, gc=False):
@@ -14,3 +19,18 @@ class Remark(Struct, frozen=True, gc=False):
     text: str
     start: float | None = None
     """By when the job is to start, if the remark is about that: its reservation."""
+
+
+def taking_down(write: Callable[[str], object]) -> Callable[[Remark], None]:
+    """What writes remarks, a line each."""
+    import csv
+    import io
+
+    def take_down(remark: Remark) -> None:
+        line = io.StringIO()
+        start = "" if remark.start is None else f"{remark.start:.6f}"
+        cells = [f"{remark.time:.6f}", remark.job_id, start, remark.text]
+        csv.writer(line, lineterminator="\n").writerow(cells)
+        write(line.getvalue())
+
+    return take_down

@@ -24,15 +24,23 @@ from batsched_py.watch.telling import clock, decision, happening
 
 KEYS = "space pause/go on   s step   + faster   - slower   m as fast as possible   q quit"
 
-#: The states of hosts that cannot be given to a job, with their letters and colours.
-_AWAY, _ASLEEP, _FREE, _BUSY = ("x", "red"), ("z", "blue"), ("·", "dim"), ("█", "green")
+#: How hosts without a job are shown: those that are free, away, and asleep or on their way.
+_FREE, _AWAY, _ASLEEP = ("·", "dim"), ("x", "red"), ("z", "blue")
+
+#: How a character is filled, by the quarters of its hosts that have jobs.
+_LEVELS = "▁▂▄▆█"
+
+#: Running jobs go round these, in the order of their starts.
+_COLOURS = ("green", "cyan", "magenta", "yellow", "bright_blue", "bright_red")
 
 
 class Dashboard:
     """How a simulation stands, as far as scenes have told."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, nb_jobs: int) -> None:
         self._title = title
+        self._nb_jobs = nb_jobs
+        """How many jobs there are; 0 where nobody knows."""
         self._begin()
 
     def _begin(self) -> None:
@@ -58,17 +66,19 @@ class Dashboard:
         self._recent.extend((scene.now, happening, event) for event in scene.happened)
         self._recent.extend((scene.now, decision, effect) for effect in scene.decided)
 
-    def picture(self, state: str, speed: float, width: int, height: int) -> Layout:
+    def picture(self, state: str, speed: float, elapsed: float, width: int, height: int) -> Layout:
         """All of it, for a terminal of this size."""
+        nb_waiting = 0 if self._ledger is None else len(self._ledger.queue)
+        nb_running = 0 if self._ledger is None else len(self._ledger.running)
         layout = Layout()
         body = Layout(name="body", minimum_size=5)
         body.split_row(
-            Layout(Panel(self._queue(height), title="queue"), ratio=3),
-            Layout(Panel(self._running(height), title="running"), ratio=3),
+            Layout(Panel(self._queue(height), title=f"{nb_waiting:,} waiting"), ratio=3),
+            Layout(Panel(self._running(height), title=f"{nb_running:,} running"), ratio=3),
             Layout(Panel(self._events(height), title="recent"), ratio=4),
         )
         layout.split_column(
-            Layout(Panel(self._head(state, speed)), size=3),
+            Layout(Panel(self._head(state, speed, elapsed)), size=3),
             Layout(Panel(self._hosts(width - 4), title="hosts"), size=4),
             Layout(self._curves(width), size=6),
             body,
@@ -76,31 +86,40 @@ class Dashboard:
         )
         return layout
 
-    def _head(self, state: str, speed: float) -> Text:
-        faster = f"{speed:,.0f} times as fast as time" if speed else ""
-        told = [self._title, clock(self.now), state, f"{self._nb_over:,} jobs over", faster]
+    def _head(self, state: str, speed: float, elapsed: float) -> Text:
+        over = f"{self._nb_over:,} jobs over"
+        if self._nb_jobs:
+            over = f"{self._nb_over:,} of {self._nb_jobs:,} jobs over ({self._nb_over / self._nb_jobs:.1%})"
+        faster = f"{speed:,.0f} s/s" if speed else ""
+        told = [self._title, clock(self.now), state, over, f"for {duration(elapsed)}", faster]
         return Text("   ".join(filter(None, told)), no_wrap=True, overflow="ellipsis")
 
     def _hosts(self, width: int) -> Group:
-        """A strip of all hosts, as many to a character as it takes, and their numbers in words."""
+        """A strip of all hosts in the colours of their jobs, and how many are in which state."""
         ledger = self._ledger
         if ledger is None:
             return Group(Text("no simulation yet"))
-        free, away = ledger.free.hosts(), ledger.unavailable
-        asleep = ledger.asleep | ledger.switching
+        free, away, asleep = ledger.free.hosts(), ledger.unavailable, ledger.asleep | ledger.switching
         per_cell = max(1, ceil(ledger.nb_hosts / max(1, width)))
+        jobs = _jobs_in_cells(ledger, per_cell)
         strip = Text(no_wrap=True)
-        for first in range(0, ledger.nb_hosts, per_cell):
-            cell = HostSet.range(min(per_cell, ledger.nb_hosts - first)).mask << first
-            strip.append(*_cell(HostSet(cell), free, away, asleep))
+        idle = ((free, _FREE), (away, _AWAY), (asleep, _ASLEEP))
+        for number, first in enumerate(range(0, ledger.nb_hosts, per_cell)):
+            size = min(per_cell, ledger.nb_hosts - first)
+            if number in jobs:
+                colour = max(jobs[number], key=jobs[number].__getitem__)
+                strip.append(_LEVELS[4 * sum(jobs[number].values()) // size], colour)
+            else:
+                cell = HostSet(((1 << size) - 1) << first)
+                strip.append(*max((len(cell & hosts), mark) for hosts, mark in idle)[1])
         counts = [
-            (ledger.nb_hosts - len(free) - len(away | asleep), "busy"),
+            (len(ledger.busy()), "busy"),
             (len(free), "free"),
             (len(away), "away"),
             (len(asleep), "asleep or switching"),
         ]
-        words = "   ".join(f"{count:,} {what}" for count, what in counts if count > 0)
-        each = "" if per_cell == 1 else f"   ({per_cell} to a character)"
+        words = "   ".join(f"{count:,} {what}" for count, what in counts if count)
+        each = "" if per_cell == 1 else f"   ({per_cell} hosts to a character)"
         return Group(strip, Text(words + each))
 
     def _curves(self, width: int) -> Layout:
@@ -144,15 +163,17 @@ class Dashboard:
         return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
 
-def _cell(cell: HostSet, free: HostSet, away: HostSet, asleep: HostSet) -> tuple[str, str]:
-    """A character of the strip, and its colour: what most of its hosts are."""
-    counts = [(len(cell & hosts), mark) for hosts, mark in ((free, _FREE), (away, _AWAY), (asleep, _ASLEEP))]
-    busy = len(cell) - sum(count for count, _ in counts)
-    if busy == len(cell):
-        return _BUSY
-    if not busy:
-        return max(counts, key=lambda pair: pair[0])[1]
-    return "▂▄▆"[min(2, 3 * busy // len(cell))], _BUSY[1]
+def _jobs_in_cells(ledger: Ledger, per_cell: int) -> dict[int, dict[str, int]]:
+    """How many hosts of each cell of the strip have jobs of which colour."""
+    cells: dict[int, dict[str, int]] = {}
+    for running in ledger.running:
+        colour = _COLOURS[running.number % len(_COLOURS)]
+        for first, last in running.hosts.runs():
+            for number in range(first // per_cell, last // per_cell + 1):
+                here = min(last + 1, (number + 1) * per_cell) - max(first, number * per_cell)
+                cell = cells.setdefault(number, {})
+                cell[colour] = cell.get(colour, 0) + here
+    return cells
 
 
 def _table(*columns: str) -> Table:

@@ -25,11 +25,14 @@ class LiveView:
     Everything is done between two scenes, by whoever runs the simulation; there is no thread.
     """
 
-    def __init__(self, screen: Screen, title: str, pace: float = 0.0, paused: bool = False) -> None:
+    def __init__(
+        self, screen: Screen, title: str, nb_jobs: int = 0, pace: float = 0.0, paused: bool = False
+    ) -> None:
         self._screen = screen
-        self._dashboard = Dashboard(title)
+        self._dashboard = Dashboard(title, nb_jobs)
         self._pace = pace
         self._paused = paused
+        self._began = time.monotonic()
         self._next_frame = 0.0
         self._speed = 0.0
         self._last = (0.0, 0.0)
@@ -97,6 +100,7 @@ class LiveView:
             self._last = now, self._dashboard.now
         if state is None:
             state = "paused" if self._paused else f"pace {self._pace:g} s/s" if self._pace else "running"
-        self._screen.show(self._dashboard.picture(state, self._speed, *self._screen.size))
+        elapsed = now - self._began
+        self._screen.show(self._dashboard.picture(state, self._speed, elapsed, *self._screen.size))
         shown = time.monotonic()
         self._next_frame = shown + max(SECONDS_BETWEEN_FRAMES, LEISURE * (shown - now))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.ledger.ledger import Effect, Ledger
+from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob
 from batsched_py.protocol import events as ev
 from batsched_py.schedulers.remarks import Remark
 from batsched_py.simulation import turns
@@ -28,6 +28,7 @@ class Scene(Struct, frozen=True):
     happened: Sequence[ev.Event]
     """What it had not heard of before."""
     decided: Sequence[Effect]
+    """By it, or by users who withdraw jobs."""
     remarks: Sequence[Remark] = ()
     """What it said about jobs."""
 
@@ -59,9 +60,14 @@ def _in_turns(batsim: Batsim, process: DecisionProcess) -> Iterator[Scene]:
     process.heed(remarks.append)
     with closing(turns(batsim, process)) as going:
         for cluster in going:
-            happened = list(cluster.events)
+            happened, decided = list(cluster.events), []
+            for effect in process.acted:
+                if isinstance(effect, RegisteredJob):
+                    happened.append(ev.JobSubmitted(effect.job, time=cluster.now))
+                else:
+                    decided.append(effect)
             process.ask()
-            yield Scene(cluster.now, process.ledger, happened, list(cluster.decided), list(remarks))
+            yield Scene(cluster.now, process.ledger, happened, [*decided, *cluster.decided], list(remarks))
             remarks.clear()
 
 

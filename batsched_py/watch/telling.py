@@ -41,7 +41,7 @@ def happening(event: ev.Event) -> str:
         case ev.HostsAvailable(hosts=hosts):
             return f"hosts {hosts} are back"
         case ev.RequestedCall():
-            return "the policy wanted to be called"
+            return "a call that was asked for"
         case _:
             return _words(type(event).__name__)
 
@@ -56,7 +56,7 @@ def decision(effect: Effect) -> str:
         case RejectedJob(job=job):
             return f"reject {job.id}"
         case RegisteredJob(job=job):
-            return f"submit {job.id} ({asked(job)})"
+            return f"a user submits {job.id} ({asked(job)})"
         case ev.CallMeLater(at=at):
             return f"be called at {at:.10g}"
         case _:

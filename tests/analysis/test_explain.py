@@ -46,7 +46,6 @@ class Row:
 class Sample:
     """The schedule of the sample under a policy, read twice."""
 
-    policy: str
     rows: dict[str, Row]
     explainer: Explainer
     reserved: list[tuple[float, str, float]]
@@ -86,7 +85,7 @@ def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with Path(f"{prefix}_remarks.csv").open() as file:
         reserved = [(float(r["time"]), r["job_id"], float(r["start"])) for r in csv.DictReader(file)]
     explainer = Explainer(read_schedule(f"{prefix}_jobs.csv"), HOSTS, remarks_beside(f"{prefix}_jobs.csv"))
-    return Sample(request.param, rows, explainer, reserved)
+    return Sample(rows, explainer, reserved)
 
 
 def came_before(other: Row, row: Row) -> bool:
@@ -162,9 +161,8 @@ def check_reservations(sample: Sample, row: Row, facts: Explanation) -> None:
     assert all(row.start <= start for _, start in told)
 
 
+@pytest.mark.parametrize("sample", ["easy"], indirect=True)
 def test_the_reservations_of_easy_are_the_shadow_times(sample: Sample) -> None:
-    if sample.policy != "easy":
-        pytest.skip("only easy reserves for the head alone")
     for made, job, start in sample.reserved:
         running = sorted(
             (o for o in sample.rows.values() if o.start <= made < o.finish), key=lambda o: o.expected_end

@@ -38,7 +38,7 @@ def noted(job: int, submitted: float, user: int, recorded: float) -> Row:
 
 def test_a_rectangle_for_each_interval_of_hosts(tmp_path: Path) -> None:
     run = run_of(tmp_path, [Row(1, 0, 5, 9, "0-1 4"), Row(2, 0), Row(3, 0, 6, 8, "2")])
-    assert rectangles(run.jobs).to_numpy().tolist() == [[0, 5, 9, 0, 2], [0, 5, 9, 4, 5], [2, 6, 8, 2, 3]]
+    assert rectangles(run).to_numpy().tolist() == [[0, 5, 9, 0, 2], [0, 5, 9, 4, 5], [2, 6, 8, 2, 3]]
 
 
 def test_the_busiest_users_are_those_of_the_most_host_seconds(tmp_path: Path) -> None:

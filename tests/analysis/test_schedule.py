@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from batsched_py.analysis.schedule import full_ids, host_sets, read_schedule
+from batsched_py.analysis.schedule import full_ids, host_intervals, host_sets, read_schedule
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.testing import JobSpec
@@ -137,3 +138,21 @@ def test_bad_hosts_are_named_with_their_job(tmp_path: Path, lines: list[str]) ->
     lines = [line.replace(",0 1,", ",0-x,") for line in lines]
     with pytest.raises(InputError, match="job w0!1: `allocated_resources`: '0-x' is not a host"):
         host_sets(read_schedule(write(tmp_path / "jobs.csv", lines)))
+
+
+@pytest.mark.parametrize(
+    "texts", [["0-3 7", "", "5", "0-3 7"], ["7 0-2 3", "4"], ["0-2 1-5"], ["0-1 2"], ["", ""], ["9 9", "3"]]
+)
+def test_intervals_are_those_of_the_sets(texts: list[str]) -> None:
+    schedule = pd.DataFrame({"allocated_resources": texts, "workload_name": "w", "job_id": "1"})
+    expected = [
+        (place, low, high) for place, hosts in enumerate(host_sets(schedule)) for low, high in hosts.runs()
+    ]
+    assert list(host_intervals(schedule).itertuples(index=False, name=None)) == expected
+
+
+@pytest.mark.parametrize("text", ["3-", "-3", "a", "3-1", "1-2-3", "99999999", "1_0"])
+def test_intervals_that_are_none(text: str) -> None:
+    schedule = pd.DataFrame({"allocated_resources": ["0", text], "workload_name": "w", "job_id": "1"})
+    with pytest.raises(InputError, match="job w!1: `allocated_resources`"):
+        host_intervals(schedule)

@@ -148,7 +148,7 @@ class Slow(Fcfs):
     name = "slow"
 
     def schedule(self, cluster):
-        time.sleep(0.005)
+        time.sleep(0.01)
         super().schedule(cluster)
 """
 

@@ -32,10 +32,17 @@ def test_it_writes_the_same_files(tmp_path: Path, users: str | None, delay: floa
         ),
     )
     seen: list[float] = []
+    submitted: set[str] = set()
+
+    def look(scene: Scene) -> None:
+        seen.append(scene.now)
+        submitted.update(event.job.id for event in scene.happened if isinstance(event, ev.JobSubmitted))
+        submitted.update(each.job.id for each in scene.decided if isinstance(each, ev.RegisterJob))
+
     simulate_experiment(
         experiment,
         export=f"{tmp_path}/watched",
-        go_through=lambda batsim, process: watch(lambda scene: seen.append(scene.now), batsim, process),
+        watched=lambda batsim, process, _: watch(look, batsim, process),
     )
     simulate_experiment(experiment, export=f"{tmp_path}/alone")
     for name in ("jobs", "schedule"):
@@ -43,6 +50,7 @@ def test_it_writes_the_same_files(tmp_path: Path, users: str | None, delay: floa
         assert watched.read_bytes() == alone.read_bytes()
     assert seen == sorted(seen)
     assert len(seen) > 3000
+    assert len(submitted) == 3000
 
 
 def test_each_scene_tells_what_happened_and_what_was_decided() -> None:
@@ -92,6 +100,6 @@ def test_what_a_watcher_raises_ends_the_simulation(tmp_path: Path) -> None:
                 actors=Actors(scheduler=Choice("fcfs")),
             ),
             export=f"{tmp_path}/out",
-            go_through=lambda batsim, process: watch(bored, batsim, process),
+            watched=lambda batsim, process, _: watch(bored, batsim, process),
         )
     assert not (tmp_path / "out_jobs.csv").exists()

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.analysis.lateness import job_lateness, noted_submissions, recorded_submissions
 from batsched_py.analysis.remarks import remarks_beside
-from batsched_py.analysis.schedule import host_sets, read_schedule, started
+from batsched_py.analysis.schedule import host_intervals, read_schedule, started
 from batsched_py.analysis.summary import read_summary
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import JobState
@@ -27,8 +27,7 @@ class Run:
 
     label: str
     jobs: pd.DataFrame
-    """The columns of ``jobs.csv``, which ``hosts`` each job had, how many it ``held``, and what else
-    :attr:`replayed` has; of a log, the hosts are not known."""
+    """The columns of ``jobs.csv``, how many hosts each job ``held``, and what else :attr:`replayed` has."""
     hosts: int
     log: SwfLog | None = None
     """The log that it replays, or is; it tells the time on the wall clock."""
@@ -36,6 +35,8 @@ class Run:
     """The joules that all hosts have drawn by each time, where that was accounted for."""
     remarks: Mapping[str, Sequence[Remark]] = field(default_factory=dict)
     """What the policy remarked on jobs, by their full identifiers, if that was written down."""
+    intervals: pd.DataFrame | None = None
+    """Which hosts each job had, as ``host_intervals`` tells; not known of a log."""
 
     @cached_property
     def executed(self) -> pd.DataFrame:
@@ -108,10 +109,11 @@ def run_of(jobs: pd.DataFrame, label: str, hosts: int = 0) -> Run:
     """The run with the jobs of a schedule, on so many hosts, or more if some of higher numbers were used."""
     if not len(started(jobs)):
         raise InputError("no job was executed, so there is nothing to show")
-    allocations = host_sets(jobs)
-    highest = max(each.runs()[-1][1] for each in allocations if each.runs())
-    placed = jobs.assign(hosts=allocations, held=[len(each) for each in allocations])
-    return Run(label, placed, max(1 + highest, hosts))
+    intervals = host_intervals(jobs)
+    lengths = intervals["high"] - intervals["low"] + 1
+    held = np.bincount(intervals["place"], lengths, minlength=len(jobs)).astype(np.int64)
+    used = 1 + int(intervals["high"].max())
+    return Run(label, jobs.assign(held=held), max(used, hosts), intervals=intervals)
 
 
 def _read_energy(jobs_file: Path) -> pd.Series | None:

@@ -30,7 +30,7 @@ SHADES: Final = 16
 
 def gantt(run: Run, most: int) -> dict[str, Any]:
     """The chart of a run from time 0 to its end; its jobs if they make at ``most`` so many rectangles."""
-    areas = rectangles(run.jobs)
+    areas = rectangles(run)
     chart = {"hosts": run.hosts, "end": float(f"{end_of(run):.6g}")}
     if len(areas) <= most:
         return chart | _outlines(run, areas)

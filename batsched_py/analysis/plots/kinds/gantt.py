@@ -20,6 +20,7 @@ from batsched_py.analysis.plots.kind import TELLS_USERS, RunsKind
 from batsched_py.analysis.plots.raster import paint
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.schedule import started
+from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,23 +43,22 @@ CHART_WIDTH: Final = 450
 CHART_HEIGHT: Final = 145
 
 
-def rectangles(schedule: pd.DataFrame) -> pd.DataFrame:
+def rectangles(run: Run) -> pd.DataFrame:
     """What each executed job takes of the plane of time and hosts, a row for each interval of its hosts.
 
     The columns are ``job`` (the label of its row in the schedule), ``begin``, ``end``, ``low`` and ``high``;
     the last two are such that host *h* lies between *h* and *h* + 1.
     """
-    executed = started(schedule)
-    runs = [hosts.runs() for hosts in executed["hosts"]]
-    row = np.repeat(np.arange(len(executed)), [len(intervals) for intervals in runs])
-    bounds = np.array([bound for intervals in runs for bound in intervals], dtype=np.float64).reshape(-1, 2)
+    if run.intervals is None:
+        raise InputError(f"{run.label}: a log does not tell on which hosts its jobs ran")
+    row = run.intervals["place"].to_numpy()
     return pd.DataFrame(
         {
-            "job": executed.index.to_numpy()[row],
-            "begin": executed["starting_time"].to_numpy()[row],
-            "end": executed["finish_time"].to_numpy()[row],
-            "low": bounds[:, 0],
-            "high": bounds[:, 1] + 1,
+            "job": run.jobs.index.to_numpy()[row],
+            "begin": run.jobs["starting_time"].to_numpy()[row],
+            "end": run.jobs["finish_time"].to_numpy()[row],
+            "low": run.intervals["low"].to_numpy(float),
+            "high": run.intervals["high"].to_numpy(float) + 1,
         }
     )
 
@@ -102,7 +102,7 @@ class Gantt(RunsKind):
 
 
 def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, unit: float) -> None:
-    areas = rectangles(run.jobs)
+    areas = rectangles(run)
     colours = of_jobs[run.jobs.index.get_indexer(areas["job"])]
     chart.grid(False)
     chart.set_ylim(0, run.hosts)
