@@ -134,11 +134,14 @@ def _imports(path: Path, digest: str) -> tuple[str, ...]:
 
 def _executed(tree: ast.AST) -> Iterator[ast.AST]:
     """A tree and all below it, without what stands below ``if TYPE_CHECKING``."""
-    yield tree
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            continue
-        yield from _executed(node)
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if not (
+            isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        ):
+            yield node
+            waiting.extend(ast.iter_child_nodes(node))
 
 
 def _is_ours(module: str) -> bool:
