@@ -12,7 +12,7 @@ BIN := .venv/bin
 CORE := hatch_build.py $(wildcard native/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help docs demo test test-slow lint bench fuzz clean
+.PHONY: help docs demo dist-check test test-slow lint bench fuzz clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -48,6 +48,9 @@ SECONDS ?= 60
 SEED ?= 1
 fuzz: .venv/dev.stamp  ## look for crashes: SECONDS=60 SEED=1
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
+
+dist-check: .venv/dev.stamp  ## build wheels and sources, install them alone with each Python at hand, quick start
+	$(BIN)/python .ci/dist_check.py
 
 clean:  ## remove all that was made
 	rm -rf .venv .venv5 out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sysconfig
 import traceback
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -28,11 +30,17 @@ def culprit(error: BaseException) -> str:
     return f"{where.filename}:{where.lineno}"
 
 
-def _is_ours_or_installed(file: str) -> bool:
+@cache
+def is_installed(file: str) -> bool:
+    """Whether a file is of an installed library or of Python itself, and none of what we or a user wrote."""
     path = Path(file)
-    if "site-packages" in path.parts or file.startswith("<"):
-        return True
-    return path.resolve().is_relative_to(_OURS)
+    if file.startswith("<") or "site-packages" in path.parts:
+        return not path.resolve().is_relative_to(_OURS)
+    return path.is_relative_to(sysconfig.get_path("stdlib"))
+
+
+def _is_ours_or_installed(file: str) -> bool:
+    return is_installed(file) or Path(file).resolve().is_relative_to(_OURS)
 
 
 def _called_wrongly(error: BaseException) -> CodeType | None:

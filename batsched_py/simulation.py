@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Protocol
 
 from batsched_py.decision.process import DecisionProcess
@@ -43,7 +43,7 @@ def simulate(batsim: Batsim, process: Decides, on_message: Callable[[], None] | 
         raise
 
 
-def turns(batsim: Batsim, process: DecisionProcess) -> Iterator[Cluster]:
+def turns(batsim: Batsim, process: DecisionProcess) -> Generator[Cluster, None, None]:
     """Go through a whole simulation, but leave each turn of the policy to whoever goes through this.
 
     Simulator and users go on by themselves until the policy is to be asked. Then this stops, and whoever

@@ -12,13 +12,13 @@ inline PyObject *name_accepts, *name_add_job, *name_meet_profile, *name_take, *n
 
 struct Desk {
     Ref broker, ledger, registry;
-    Ref names, profiles;         // the registry's
-    Ref known_profiles;          // sets of names, by workload
-    Ref rule_broken;             // the class
-    bool reuses_profiles = false;  // and neither acknowledges jobs nor plays workloads itself
-    std::string workload;             // the last one that was looked up
-    PyObject* known = nullptr;        // its set
-    PyObject* registered = nullptr;   // what the registry knows of it
+    Ref names, profiles;            // the registry's
+    Ref known_profiles;             // sets of names, by workload
+    Ref rule_broken;                // the class
+    bool reuses_profiles = false;   // and the simulator neither acknowledges jobs nor plays workloads itself
+    std::string workload;           // the last one that was looked up
+    PyObject* known = nullptr;      // its set
+    PyObject* registered = nullptr; // what the registry knows of it
 
     template <class Function>
     void each_ref(Function function) {

@@ -26,7 +26,9 @@ ROOMS_BELOW = {
     "campaign": {"analysis", "experiment", "simulator", "decision", *_DECIDING},
     "testing": {"analysis", "simulator", "decision", *_DECIDING},
     "api": {"campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
-    "cli": {"api", "campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
+    "watch": {"api", "simulator", "decision", *_DECIDING},
+    "gym": {"api", "experiment", "simulator", "decision", *_DECIDING},
+    "cli": {"watch", "api", "campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
 }
 
 #: What stands in no room: for each module the rooms that it may use, and why it is where it is.

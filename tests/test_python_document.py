@@ -36,7 +36,7 @@ def test_it_names_every_change_and_every_option_of_a_campaign() -> None:
 
     assert {f"`{name}`" for name in CHANGES.all()} <= set(re.findall(r"`\w+`", DOCUMENT))
     words = {str(max(each.opts, key=len)).lstrip("-").replace("-", "_") for each in run_command.params}
-    assert {f"`{word}`" for word in words - {"plan_file", "logs", "trust"}} <= set(
+    assert {f"`{word}`" for word in words - {"plan_file", "logs", "live", "trust"}} <= set(
         re.findall(r"`\w+`", DOCUMENT)
     )
 

@@ -1,4 +1,4 @@
-"""How far something is, for people who wait: a bar on a terminal or in a notebook, else a line now and then.
+"""How far something is, for people who wait: a bar on a terminal, a line in a notebook, or some lines.
 
 A thread looks how far it is, so that whatever is being done need not tell.
 """
@@ -30,7 +30,7 @@ HowFar = Callable[[], tuple[int, int]]
 def shown(what: str, how_far: HowFar) -> Iterator[None]:
     """Show on the standard error how far something is, from the moment when it has become long."""
     over = Event()
-    show = _bar if somebody_looks() else _lines
+    show = _bar if sys.stderr.isatty() else _one_line if somebody_looks() else _lines
     thread = Thread(target=show, args=(over, what, how_far), daemon=True)
     thread.start()
     try:
@@ -59,6 +59,18 @@ def _bar(over: Event, what: str, how_far: HowFar) -> None:
         while not over.wait(SECONDS_BETWEEN_UPDATES):
             done, total = how_far()
             bar.update(task, completed=done, total=total if 0 < total >= done else None)
+
+
+def _one_line(over: Event, what: str, how_far: HowFar) -> None:
+    """For notebooks, which write a line again from its beginning and understand nothing else."""
+    if over.wait(SECONDS_BEFORE_BAR):
+        return
+    began, width = time.monotonic() - SECONDS_BEFORE_BAR, 0
+    while not over.wait(SECONDS_BETWEEN_UPDATES):
+        line = _line(what, *how_far(), time.monotonic() - began)
+        width = max(width, len(line))
+        print(f"\r{line:<{width}}", end="", file=sys.stderr, flush=True)
+    print(f"\r{'':<{width}}\r", end="", file=sys.stderr, flush=True)
 
 
 def _lines(over: Event, what: str, how_far: HowFar) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from batsched_py.analysis.validator import Policy, Violation
+    from batsched_py.api.explained import Explained
     from batsched_py.api.figures import ResultFigures
     from batsched_py.api.log import FileName, Log
     from batsched_py.workload.swf_log import SwfLog
@@ -83,6 +84,16 @@ class Result:
         from batsched_py.analysis.validator import validate
 
         return validate(self._schedule, self.overview.hosts, self.workloads, policy)
+
+    def explain(self, job: str) -> Explained:
+        """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``."""
+        from batsched_py.analysis.explain import explain
+        from batsched_py.analysis.remarks import read_remarks
+        from batsched_py.api.explained import Explained
+
+        file = self._open("remarks")
+        remarks = {} if file is None else read_remarks(file, "remarks.csv")
+        return Explained(explain(self._schedule, str(job), self.overview.hosts, remarks))
 
     # --- figures ---------------------------------------------------------------------------------
 

@@ -6,13 +6,14 @@ import gc
 import inspect
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from batsched_py.api.overview import Overview
 from batsched_py.api.progress import shown, somebody_looks
 from batsched_py.api.result import Result
+from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.sides import BY_NAME, Cast, read_workloads, sides
@@ -20,6 +21,7 @@ from batsched_py.plugins import Registry
 from batsched_py.protocol.events import Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.simulation import simulate as converse
+from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.memory_files import PREFIX, MemoryFiles
 from batsched_py.simulator.outputs import OutputFile
 from batsched_py.users import USERS, Behaviour
@@ -27,9 +29,13 @@ from batsched_py.workload.model import WalltimeRule
 
 if TYPE_CHECKING:
     from batsched_py.api.log import FileName, Log
+    from batsched_py.decision.pybatsim import PyBatsimProcess
     from batsched_py.workload.swf_log import SwfLog
 
 Plugin = TypeVar("Plugin")
+
+#: Goes through a simulation of so many jobs, or of 0 where nobody knows how many.
+GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int], None]"
 
 #: Options of a scheduler or of users, as texts or as what they are.
 Options = Mapping[str, Any]
@@ -65,6 +71,7 @@ def simulate(
     sched_cfg: str = "",
     ignore_communication: bool = False,
     enable_machine_state_tracing: bool | None = None,
+    remarks: bool = False,
     export: FileName | None = None,
     progress: bool | None = None,
 ) -> Result:
@@ -112,6 +119,7 @@ def simulate(
             machine_states=enable_machine_state_tracing,
         ),
         actors=Actors(scheduler=chosen, users=who, scheduling_delay=scheduling_delay),
+        remarks=remarks,
     )
     return simulate_experiment(
         experiment,
@@ -129,8 +137,12 @@ def simulate_experiment(
     progress: bool = False,
     logs: Mapping[int, SwfLog] | None = None,
     cast: Cast = BY_NAME,
+    watched: GoThrough | None = None,
 ) -> Result:
-    """Simulate an experiment; some of its logs may be in memory, and some of its actors objects."""
+    """Simulate an experiment; some of its logs may be in memory, and some of its actors objects.
+
+    Whoever wants to watch goes through the simulation in place of the usual loop, and shows how far it is.
+    """
     began = time.perf_counter()
     workloads = read_workloads(experiment.scenario.workloads, logs)
     kept = MemoryFiles() if export is None else None
@@ -139,8 +151,11 @@ def simulate_experiment(
     )
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
     results = batsim.outputs.results
-    with _spared_from_search(), _progress(progress, lambda: (results.nb_jobs, nb_jobs)):
-        converse(batsim, process)
+    with _spared_from_search(), _progress(progress and not watched, lambda: (results.nb_jobs, nb_jobs)):
+        if watched is None:
+            converse(batsim, process)
+        else:
+            watched(batsim, process, nb_jobs)
     files = batsim.outputs.files if kept is None else []
     overview = Overview.of(experiment, batsim, files, time.perf_counter() - began)
     return Result(experiment, overview, workloads, kept or str(export), logs or {})

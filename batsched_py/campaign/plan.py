@@ -19,6 +19,9 @@ NUMBERED = ("part", "load", "seed")
 #: The axes on which an experiment is repeated: of its results, the mean is of interest.
 REPETITIONS = ("part", "seed")
 
+#: How many runs a plan may ask for.
+MOST_RUNS = 100_000
+
 #: What table columns show when the plan does not say.
 DEFAULT_METRICS = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_slowdown", "utilization")
 
@@ -66,6 +69,8 @@ class SchedulerEntry(PluginEntry, frozen=True, kw_only=True, forbid_unknown_fiel
 
     delay: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
     """In seconds, for each reply."""
+    remarks: bool = False
+    """Whether it is written down what it remarks on jobs."""
     config: str = ""
     """A text that the simulator hands over."""
     dynamic_jobs: bool = False

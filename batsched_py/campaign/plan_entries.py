@@ -22,6 +22,7 @@ from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.made_logs import nb_parts
 from batsched_py.campaign.plan import (
     IMPORTED_FILE,
+    MOST_RUNS,
     LogEntry,
     MissingLog,
     PlatformEntry,
@@ -97,6 +98,7 @@ def compose(
             users=None if users is None else users.seeded(seed),
             scheduling_delay=asked.delay,
         ),
+        remarks=asked.remarks,
     )
 
 
@@ -197,8 +199,9 @@ class Entries:
             return [None]
         with self._plan.blaming("parts"):
             count = nb_parts(source, digest_of_file(source), every)
-        if not count:
-            self._plan.fail(("parts",), f"{source} covers no whole part of {every}")
+        if not 0 < count <= MOST_RUNS:
+            number = f"{count:,}" if count else "no"
+            self._plan.fail(("parts",), f"{source} covers {number} whole parts of {every}")
         return range(1, count + 1)
 
     def _log_file(self, path: KeyPath, file: str, entry: LogEntry) -> Path:

@@ -42,12 +42,17 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from batsched_py.campaign.plan import DEFAULT_METRICS, NUMBERED, TABLES, Exclusion, Plan, PlannedRun
+from batsched_py.campaign.plan import (
+    DEFAULT_METRICS,
+    MOST_RUNS,
+    NUMBERED,
+    TABLES,
+    Exclusion,
+    Plan,
+    PlannedRun,
+)
 from batsched_py.campaign.plan_entries import Entries, as_list, compose
 from batsched_py.campaign.plan_text import PlanText
-
-#: How many runs a plan may ask for.
-MOST_RUNS = 100_000
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
@@ -125,7 +130,7 @@ class _Reader:
         """All runs, before any is excluded."""
         for table in TABLES.values():
             self._check_names(table, getattr(content, table))
-        if len(set(content.loads)) != len(content.loads):
+        if len({f"{load:g}" for load in content.loads}) != len(content.loads):
             self._fail(("loads",), "a load is given twice")
         logs = {
             name: self._entries.cut(name, self._entries.log(name, entry), content.parts, content.loads)

@@ -11,13 +11,13 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
 from threading import Thread
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from batsched_py.campaign.run import Done, Task, execute
 
@@ -26,6 +26,9 @@ ATTEMPTS = 3
 
 #: How long a worker may take to clean up when it is stopped, in seconds.
 GRACE = 5.0
+
+#: How often whoever watches is let look.
+SECONDS_BETWEEN_LOOKS = 0.2
 
 #: Workers are forked from a process that has imported what they need, so that they start at once.
 _CONTEXT = get_context("forkserver")
@@ -44,6 +47,8 @@ class Processes:
 
     def __init__(self, workers: int | None = None) -> None:
         self._workers = workers or usable_cores()
+        self.meanwhile: Callable[[], None] | None = None
+        """What to do now and then, for whoever wants to show how far all is."""
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
         """Do all tasks; tell of each as soon as it is done."""
@@ -57,8 +62,8 @@ class Processes:
                 busy = {worker.pipe: worker for worker in workers if worker.task is not None}
                 if not busy:
                     return
-                for pipe in connection.wait(list(busy)):
-                    worker = busy[pipe]  # type: ignore[index]
+                for pipe in self._ready(list(busy)):
+                    worker = busy[pipe]
                     done = worker.take()
                     if done is not None:
                         yield done
@@ -76,6 +81,14 @@ class Processes:
                 worker.stop()
             for worker in workers:
                 worker.join()
+
+    def _ready(self, pipes: list[Connection]) -> list[Any]:
+        """Wait for those that have something to tell."""
+        while self.meanwhile is not None:
+            if ready := connection.wait(pipes, SECONDS_BETWEEN_LOOKS):
+                return ready
+            self.meanwhile()
+        return connection.wait(pipes)
 
 
 class _Worker:

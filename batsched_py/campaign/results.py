@@ -17,6 +17,7 @@ from batsched_py.blame import culprit
 from batsched_py.campaign.alarm import OutOfTime, alarm
 from batsched_py.campaign.batsim import Simulator, SimulatorFailed, run_batsim
 from batsched_py.campaign.digest import digest_of_file
+from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment, Workloads
 from batsched_py.experiment.sides import read_workloads, sides
 from batsched_py.simulation import simulate
@@ -46,6 +47,10 @@ def simulate_into(
                 f"not finished after {time_limit:g} s, the time limit; "
                 f"scheduler {scheduler!r} ({culprit(late)})"
             ) from None
+    elif experiment.remarks:
+        raise InputError(
+            "remarks are written down with the built-in simulator only; take them out of the plan"
+        )
     else:
         run_batsim(simulator, experiment, workloads, prefix, time_limit)
     simulated = time.perf_counter()

@@ -22,7 +22,7 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 from msgspec import Struct, field
@@ -113,7 +113,7 @@ class Campaign:
         self.plan_text = plan_text
 
     @classmethod
-    def open(cls, folder: str | Path) -> Campaign:
+    def open(cls, folder: str | Path) -> Self:
         """The campaign that was last run in a folder."""
         folder = Path(folder)
         try:

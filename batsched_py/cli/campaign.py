@@ -122,6 +122,9 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
     help="Give a run up after S seconds.  [default: never; with another simulator, one hour]",
 )
 @click.option("--only", metavar="RUN", multiple=True, help="Do this run only; may be given several times.")
+@click.option(
+    "--live", is_flag=True, help="Show on the terminal how far all is, and each run that is done here."
+)
 @trust_option
 @click.pass_context
 def run_command(
@@ -136,6 +139,7 @@ def run_command(
     simulator: str,
     time_limit: float | None,
     only: Sequence[str],
+    live: bool,
     trust: bool,
 ) -> None:
     """Do the runs of a plan that are not done yet.
@@ -145,7 +149,7 @@ def run_command(
 
     \b
     Examples:
-      batsched-py campaign run plans/sample.toml -j 2
+      batsched-py campaign run plans/sample.toml -j 2 --live
       batsched-py campaign run plans/sample.toml --simulator batsim
       batsched-py campaign run plans/replay-with-feedback.toml --logs ~/logs
       batsched-py campaign run plans/sample.toml --executor dask --address tcp://head:8786
@@ -153,7 +157,7 @@ def run_command(
     """
     from batsched_py.campaign.conduct import Conductor, conduct
     from batsched_py.campaign.tables import result_tables
-    from batsched_py.cli.campaign_view import print_tables, with_progress
+    from batsched_py.cli.campaign_view import print_tables, with_live_view, with_progress
 
     where = executor_of(executor, address, workers)
     plan = _complete(plan_file, log_folders, yes, trust)
@@ -161,11 +165,9 @@ def run_command(
     campaign = conductor.campaign()
     tasks = conductor.tasks(campaign, only)
     click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(tasks)} to do")
-    failed = [
-        done
-        for done in with_progress(conduct(campaign, tasks, where), len(tasks))
-        if done.failure is not None
-    ]
+    dones = conduct(campaign, tasks, where)
+    shown = with_live_view(dones, campaign, tasks, where) if live else with_progress(dones, len(tasks))
+    failed = [done for done in shown if done.failure is not None]
     for done in failed:
         click.echo(f"batsched-py: {done.run} failed: {harmless(str(done.failure))}", err=True)
     if failed:

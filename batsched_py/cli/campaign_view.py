@@ -9,9 +9,11 @@ from pathlib import Path
 import click
 
 from batsched_py.api.progress import shown, somebody_looks
-from batsched_py.campaign.run import Done
+from batsched_py.campaign.conduct import Executor
+from batsched_py.campaign.run import WORK, Done, Task
 from batsched_py.campaign.store import Campaign
 from batsched_py.campaign.tables import ResultTable, markdown
+from batsched_py.errors import InputError
 
 
 def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
@@ -23,6 +25,24 @@ def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
                 fate = f"{done.seconds:.1f} s" if done.failure is None else "failed"
                 click.echo(f"[{number}/{total}] {done.run}: {fate}")
             yield done
+
+
+def with_live_view(
+    dones: Iterable[Done], campaign: Campaign, tasks: Sequence[Task], executor: Executor
+) -> Iterator[Done]:
+    """What is done, while the terminal shows how far all is."""
+    from batsched_py.campaign.processes import Processes
+    from batsched_py.cli.campaign_live import CampaignView
+    from batsched_py.watch.screen import Screen
+
+    if not isinstance(executor, Processes):
+        raise InputError("--live is for runs that are executed here, by --executor processes")
+    with Screen() as screen:
+        view = CampaignView(
+            screen, campaign.wanted.name, [task.run for task in tasks], campaign.folder / WORK
+        )
+        executor.meanwhile = view.look
+        yield from view.shown(dones)
 
 
 def write_page(file: Path, campaign: Campaign, trust: bool) -> None:

@@ -59,28 +59,17 @@ def command(
       batsched-py generate slots --like LOG.swf -p processors=480 -p speed=1.5 -n 50000 -o larger.swf
       batsched-py generate lublin -p processors=256 -n 10000 --seed 3 -o lublin.json
     """
-    from batsched_py.workload.models import MODELS, LearningModel
-    from batsched_py.workload.models.saved import load_model
-    from batsched_py.workload.sources import read_log, source_of, write_log
+    from batsched_py.workload.recipe import log_from_recipe
+    from batsched_py.workload.sources import source_of, write_log
 
     source_of(output)
     if source is not None and saved is not None:
         raise InputError("both --like and --model say what the model learned; give one of them")
-    generator = MODELS.create(model, options)
-    if isinstance(generator, LearningModel):
-        if source is None and saved is None:
-            raise InputError(f"the model {model} learns from a log; give --like LOG or --model FILE")
-        if saved is not None:
-            generator = load_model(saved, options)
-            if generator.name != model:
-                raise InputError(f"{saved}: this is a model {generator.name}, not {model}")
-        elif source is not None:
-            with waiting(f"Learning from {source.name}") as moved:
-                generator.fit(read_log(source), moved)
-    elif source is not None or saved is not None:
-        raise InputError(f"the model {model} learns from no log; leave out --like and --model")
-    with waiting(f"Generating {jobs:,} jobs"):
-        log = generator.generate(jobs, seed)
+    learned = {"like": source, "fitted": saved}
+    recipe = options | {"model": model, "jobs": jobs, "seed": seed}
+    recipe |= {key: str(file) for key, file in learned.items() if file is not None}
+    with waiting(f"Generating {jobs:,} jobs") as moved:
+        log = log_from_recipe(recipe, progress=moved)
     with waiting(f"Writing {output}"):
         write_log(output, log)
     days = (log.submit[-1] - log.submit[0]) / 86400

@@ -50,6 +50,7 @@ COMMANDS = {
     "compare": "Compare models with the log they learn from.",
     "convert": "Convert logs: SWF, Batsim, sacct, PBS, CSV, Parquet.",
     "describe": "Describe a log, as text, JSON or a page.",
+    "explain": "Tell why a job waited.",
     "fit": "Fit a model to a log and save it.",
     "generate": "Generate a log from a model.",
     "metrics": "Measure a schedule.",
@@ -96,8 +97,8 @@ class Commands(click.Group):
             raise Failure(f"error: {error}") from None
         except SigTerm:
             raise Terminated("stopped by SIGTERM") from None
-        except KeyboardInterrupt:
-            raise Interrupted("stopped by Ctrl-C") from None
+        except KeyboardInterrupt as stop:
+            raise Interrupted(str(stop) or "stopped by Ctrl-C") from None
 
 
 class OneLine(logging.Formatter):
@@ -106,6 +107,13 @@ class OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line for a record."""
         return f"batsched-py: {record.levelname.lower()}: {harmless(record.getMessage())}"
+
+
+def _is_of_interest(record: logging.LogRecord) -> bool:
+    """Whether a record is ours, of a policy or of users somebody wrote, or a warning; libraries log much."""
+    from batsched_py.blame import is_installed
+
+    return record.levelno >= logging.WARNING or not is_installed(record.pathname)
 
 
 def _show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
@@ -141,7 +149,8 @@ def batsched_py(verbose: bool) -> None:
     handler.setFormatter(OneLine())
     logging.basicConfig(handlers=[handler])
     if verbose:
-        logging.getLogger("batsched_py").setLevel(logging.DEBUG)
+        handler.addFilter(_is_of_interest)
+        logging.getLogger().setLevel(logging.DEBUG)
     signal.signal(signal.SIGTERM, _terminate)
 
 

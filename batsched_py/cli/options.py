@@ -337,4 +337,7 @@ experiment_options = gathered(
     Experiment,
     actor_options,
     scenario_options(workload_required=True, machine_states=None),
+    click.option(
+        "--remarks", is_flag=True, help="Write what the scheduler remarks on jobs to PREFIX_remarks.csv."
+    ),
 )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 import msgspec
 
 from batsched_py.api.quantities import two_columns
 from batsched_py.cli.options import experiment_options
+from batsched_py.cli.watching import Pace, live_option, show_live, step_option, step_through
+from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 
 
@@ -15,8 +19,16 @@ from batsched_py.experiment import Experiment
 @click.option(
     "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
 )
+@step_option
+@live_option
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
-def command(experiment: Experiment, prefix: str, as_json: bool) -> None:
+def command(
+    experiment: Experiment,
+    prefix: str,
+    step: str | None,
+    live: Pace | None,
+    as_json: bool,
+) -> None:
     """Simulate workloads on a machine under a scheduler, and write PREFIX_jobs.csv and PREFIX_schedule.csv.
 
     The files are those that Batsim writes. Without --hosts or -p the machine is as large as the workload
@@ -32,8 +44,17 @@ def command(experiment: Experiment, prefix: str, as_json: bool) -> None:
       batsched-py run -w workload.json -p platform.xml -s my_policy.py:MyPolicy -o depth=10 --json
       batsched-py run -w workload.json -p platform.xml -s pybatsim:path/to/mySched.py
       batsched-py run -w workload.json -p power.xml --energy -s sleeper -o idle_time=600
+      batsched-py run -w KTH-SP2.swf.gz -s easy --step 'when queue > 10'
+      batsched-py run -w KTH-SP2.swf.gz -s easy --live 86400
     """
-    from batsched_py.api.simulate import simulate_experiment
+    from batsched_py.api.simulate import GoThrough, simulate_experiment
 
-    overview = simulate_experiment(experiment, export=prefix, progress=True).overview
+    watched: GoThrough | None = None
+    if step is not None and live is not None:
+        raise InputError("both --step and --live are given; give one of them")
+    if step is not None:
+        watched = partial(step_through, step)
+    elif live is not None:
+        watched = partial(show_live, live, experiment.actors.scheduler.name)
+    overview = simulate_experiment(experiment, export=prefix, progress=True, watched=watched).overview
     click.echo(msgspec.json.encode(overview) if as_json else two_columns(overview.rows()))

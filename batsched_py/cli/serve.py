@@ -7,6 +7,7 @@ from functools import partial
 import click
 
 from batsched_py.cli.options import SECONDS, actor_options, workload_options
+from batsched_py.cli.watching import Pace, live_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Workloads
 
@@ -43,6 +44,7 @@ DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
     show_default=True,
     help="Which Batsim's protocol is spoken; auto tells by the first message of each simulation.",
 )
+@live_option
 def command(
     actors: Actors,
     workloads: Workloads,
@@ -50,6 +52,7 @@ def command(
     timeout: float | None,
     keep_alive: bool,
     protocol: str,
+    live: Pace | None,
 ) -> None:
     """Decide for a simulator that speaks Batsim's protocol over ZeroMQ.
 
@@ -65,6 +68,8 @@ def command(
       batsched-py serve -s easy
       batsim -p platform.xml -w workload.json -e out
     \b
+      batsched-py serve -s easy --live
+    \b
       batsched-py serve -s easy --users think-time -w KTH-SP2.swf.gz
       batsim -p platform.xml --enable-dynamic-jobs -e out
     """
@@ -79,4 +84,15 @@ def command(
     begin()
     with AnsweringEnd(endpoint, timeout) as end:
         click.echo(f"{actors.scheduler.name} listens at {end.endpoint}")
-        Server(end, begin, keep_alive, VERSIONS.get(protocol)).serve()
+        dialect = VERSIONS.get(protocol)
+        if live is None:
+            Server(end, begin, keep_alive, dialect).serve()
+            return
+        from batsched_py.watch.live import LiveView
+        from batsched_py.watch.scenes import Watched
+        from batsched_py.watch.screen import Screen
+
+        with Screen() as screen:
+            view = LiveView(screen, actors.scheduler.name, 0, *live)
+            view.await_simulation()
+            Server(end, lambda: Watched(begin(), view), keep_alive, dialect).serve()

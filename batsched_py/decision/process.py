@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Sequence
 from math import isnan
 
@@ -15,8 +16,11 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Said
+from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import selection
 from batsched_py.users.base import User
+
+_log = logging.getLogger(__name__)
 
 #: A submission or an end with its time, or any other event as it is.
 Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
@@ -55,11 +59,27 @@ class DecisionProcess:
         """What happened since the scheduler was last asked, in whatever form it was told."""
         self._desk: SubmissionDesk | None = None
         self._said = Said()
+        self._heeding: list[Callable[[Remark], None]] = []
 
     @property
     def needs(self) -> ev.Settings:
         """What a simulator must allow: jobs that are registered, and their profiles used again, for users."""
         return ev.Settings(dynamic_jobs=bool(self.users), profile_reuse=bool(self.users))
+
+    @property
+    def ledger(self) -> Ledger:
+        """The account of the machine and its jobs, of the simulation that has begun."""
+        return self._ledger
+
+    def heed(self, listener: Callable[[Remark], None]) -> None:
+        """Tell a listener what the scheduler remarks on jobs, from the beginning of the simulation."""
+        self._heeding.append(listener)
+
+    def _remarked(self, remark: Remark) -> None:
+        start = "" if remark.start is None else f", to start by {remark.start:.10g}"
+        _log.debug("at %.10g, job %s: %s%s", remark.time, remark.job_id, remark.text, start)
+        for listener in self._heeding:
+            listener(remark)
 
     # --- beside a simulator ----------------------------------------------------------------------
 
@@ -75,6 +95,8 @@ class DecisionProcess:
             selection(scheduler.selection, begins, scheduler.selection_seed),
             self._events,
         )
+        if self._heeding or _log.isEnabledFor(logging.DEBUG):
+            self.cluster.heed(self._remarked)
         if type(scheduler).estimate is not Scheduler.estimate:
             ledger.estimate = self._estimate
         if self.users or begins.settings.dynamic_jobs:

@@ -100,6 +100,12 @@ class PyBatsimProcess:
             ) from None
         return reply
 
+    @property
+    def ledger(self) -> Ledger:
+        """The account of the machine and its jobs, of the simulation that has begun."""
+        assert self._ledger is not None
+        return self._ledger
+
     def _begin(self, begins: ev.SimulationBegins) -> None:
         self._ledger = fastest(Ledger)(begins)
 

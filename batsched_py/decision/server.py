@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
-from batsched_py.decision.process import DecisionProcess
-from batsched_py.decision.pybatsim import PyBatsimProcess
 from batsched_py.errors import PeerVanished, ProtocolError
 from batsched_py.protocol.dialect import Codec, Dialect
 from batsched_py.protocol.dialects import BATSIM4, spoken_in
@@ -19,6 +18,21 @@ from batsched_py.protocol.stop import stop
 from batsched_py.wire.sockets import AnsweringEnd
 
 _log = logging.getLogger(__name__)
+
+
+class Answers(Protocol):
+    """Whoever answers the requests of one simulation: a decision process, or one that is watched."""
+
+    @property
+    def needs(self) -> Settings:
+        """What a simulator must allow."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the simulation has ended."""
+
+    def react(self, request: Message) -> Message:
+        """Answer one request."""
 
 
 class Server:
@@ -32,7 +46,7 @@ class Server:
     def __init__(
         self,
         end: AnsweringEnd,
-        new_process: Callable[[], DecisionProcess | PyBatsimProcess],
+        new_process: Callable[[], Answers],
         keep_alive: bool = False,
         dialect: Dialect | None = None,
     ) -> None:
@@ -66,7 +80,7 @@ class Server:
                 self._reply(stop(self._now, str(error) or f"it was stopped by {type(error).__name__}"))
             raise
 
-    def _converse(self, process: DecisionProcess | PyBatsimProcess) -> None:
+    def _converse(self, process: Answers) -> None:
         request = self._first_request(process.needs)
         while True:
             self._reply(process.react(request))

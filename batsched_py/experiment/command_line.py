@@ -20,7 +20,11 @@ def run_command(experiment: Experiment, prefix: str) -> str:
 
 def run_options(experiment: Experiment) -> list[str]:
     """What makes ``batsched-py run`` run an experiment."""
-    return [*scenario_options(experiment.scenario), *_actor_options(experiment.actors)]
+    return [
+        *scenario_options(experiment.scenario),
+        *_actor_options(experiment.actors),
+        *_flag("--remarks", experiment.remarks),
+    ]
 
 
 def serve_options(experiment: Experiment) -> list[str]:

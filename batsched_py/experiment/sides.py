@@ -16,6 +16,7 @@ from batsched_py.experiment.value import Actors, Choice, Experiment, Machine, Sc
 from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol.events import Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
+from batsched_py.schedulers.remarks import HEADER, taking_down
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.external_events import read_events
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
@@ -53,7 +54,12 @@ def sides(
     process = new_process(experiment.actors, workloads, cast)
     static = workloads if experiment.actors.users is None else ()
     scenario = _with_needs(experiment.simulated, process.needs)
-    return new_batsim(scenario, platform, static, prefix, new_file=new_file), process
+    batsim = new_batsim(scenario, platform, static, prefix, new_file=new_file)
+    if experiment.remarks:
+        if not isinstance(process, DecisionProcess):
+            raise InputError("a scheduler of PyBatsim cannot leave remarks; leave out --remarks")
+        process.heed(taking_down(batsim.outputs.open("remarks", HEADER)))
+    return batsim, process
 
 
 def _with_needs(scenario: Scenario, needs: Settings) -> Scenario:

@@ -168,6 +168,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     scenario: Scenario
     actors: Actors
+    remarks: bool = False
+    """Whether it is written down what the scheduler remarks on jobs."""
 
     @property
     def simulated(self) -> Scenario:
@@ -195,7 +197,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
             machine = replace(machine, file=rename(machine.file))
         events = tuple(map(rename, scenario.events))
         users = None if actors.users is None else actors.users.renamed(rename)
-        return Experiment(
+        return replace(
+            self,
             scenario=replace(scenario, workloads=workloads, machine=machine, events=events),
             actors=replace(actors, scheduler=actors.scheduler.renamed(rename), users=users),
         )

@@ -95,6 +95,11 @@ class JobQueue:
         assert job is not None
         return job
 
+    def first(self, count: int) -> Waiting:
+        """Those so many who wait longest, or all if they are fewer, as columns of numbers."""
+        columns = self._as_columns()
+        return Waiting(columns, columns.places()[:count])
+
     def estimate(self, job: Job) -> float:
         """How long a waiting job is expected to run."""
         return self._estimates[self._place[job.id]]
@@ -190,8 +195,8 @@ class QueueBook:
             rest = slice(next_one + 1, None)
             found, sizes, estimates = found[rest], sizes[rest], estimates[rest]
 
-    def order_by(self, score: Score) -> None:
-        """Keep the jobs in the order of their scores."""
+    def order_by(self, score: Score | None) -> None:
+        """Keep the jobs in the order of their scores; without them, in submission order."""
         self.queue._score = score
 
     def append(self, job: Job, estimate: float) -> None:

@@ -24,6 +24,7 @@ from batsched_py.protocol.events import (
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.schedulers.availability import AvailabilityProfile
+from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import Selection
 
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
@@ -66,11 +67,16 @@ class Cluster:
         self.hosts = ledger.hosts
         self.nb_hosts = len(ledger.hosts)
         self.queue = ledger.queue
+        self.order: Order | None = None
+        """The order of the queue, if it is not submission order."""
         self.running = ledger.running
         self._ledger = ledger
         self._said = said
         self._selection = selection
         self._events = events
+        self.heeded = False
+        """Whether anybody heeds remarks; where nobody does, a policy need not think of any."""
+        self._heed: Callable[[Remark], None] | None = None
 
     # --- what a policy sees ----------------------------------------------------------------------
 
@@ -78,6 +84,11 @@ class Cluster:
     def events(self) -> Sequence[Event]:
         """What was told since the policy was last asked."""
         return self._events()
+
+    @property
+    def decided(self) -> Sequence[Effect]:
+        """What was decided since the policy was last asked."""
+        return self._said.decisions
 
     @property
     def quiet(self) -> bool:
@@ -158,9 +169,11 @@ class Cluster:
 
     # --- what a policy says ----------------------------------------------------------------------
 
-    def order_queue(self, order: Order) -> None:
-        """Keep the queue in this order from now on, instead of in submission order."""
-        self._ledger.queue_book.order_by(self._scoring(order))
+    def order_queue(self, order: Order | None) -> None:
+        """Keep the queue in this order from now on; without one, in submission order."""
+        self.order = order
+        self._ledger.quiet = False
+        self._ledger.queue_book.order_by(None if order is None else self._scoring(order))
 
     def on_end(self, listener: Callable[[RunningJob], None]) -> None:
         """Call the listener with each job that ends, before the policy is asked."""
@@ -176,6 +189,18 @@ class Cluster:
             self._ledger.queue_book.expect(job, run_time)
         else:
             self._ledger.running_book.expect(job.id, run_time)
+
+    def remark(self, job: Job, text: str, start: float | None = None) -> None:
+        """Say something about a job, such as why it waits; with ``start``, by when it is to start.
+
+        Remarks change nothing. They are shown by ``-v``, `batsched-py explain` and Gantt charts.
+        """
+        if self._heed is not None:
+            self._heed(Remark(self.now, job.id, text, start))
+
+    def heed(self, listener: Callable[[Remark], None]) -> None:
+        """Tell a listener of all remarks from now on."""
+        self._heed, self.heeded = listener, True
 
     def start(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
         """Run a waiting job now, on the given hosts or on free ones that the selection chooses."""

@@ -76,6 +76,8 @@ class Conservative(Scheduler):
     def _reserve(self, job: Job, start: float) -> None:
         self._profile.take(start, start + job.walltime, job.size)
         self._reserved[job] = start
+        if self._cluster.heeded and start > self._cluster.now:
+            self._cluster.remark(job, "has a reservation", start)
 
     def _give_up(self, job: Job) -> None:
         start = self._reserved[job]

@@ -37,26 +37,41 @@ class EasyBackfilling(Scheduler):
         if queue_order is not None:
             cluster.order_queue(queue_order)
         self._head: Job | None = None
+        """For whom all waiting jobs were tried, and nothing was started before them since."""
+        self._remarked: tuple[Job, float] | None = None
 
     def schedule(self, cluster: Cluster) -> None:
         """Start from the head while it fits, reserve for the head, then backfill."""
         queue = cluster.queue
         while queue and cluster.fits(head := queue.head):
             cluster.start(head)
-        if len(queue) < 2 or not cluster.nb_free:
-            return
+            self._head = None
+        if cluster.heeded and queue:
+            self._remark_on(cluster, queue.head)
+        if len(queue) > 1 and cluster.nb_free:
+            # While nothing happens but submissions, what would have delayed this head still would.
+            only_new = cluster.quiet and head is self._head
+            self._head = head
+            backfill(cluster, head, self._backfill_order, only_new)
 
+    def _remark_on(self, cluster: Cluster, head: Job) -> None:
+        """Say which reservation the head has, when it has a new one."""
         shadow_time, extra = cluster.reservation(head)
+        if self._remarked != (head, shadow_time):
+            self._remarked = head, shadow_time
+            cluster.remark(head, f"heads the queue, {extra} hosts are extra when it starts", shadow_time)
 
-        def harmless(size: Any, estimate: Any) -> Any:
-            return (cluster.now + estimate <= shadow_time) | (size <= extra)
 
-        # Where nothing but submissions has happened, a job that would have done harm before does so still.
-        only_new = cluster.quiet and head is self._head
-        self._head = head
-        for job in cluster.fitting(harmless, self._backfill_order, only_new):
-            if cluster.start(job).expected_end > shadow_time:
-                extra -= job.size
+def backfill(cluster: Cluster, head: Job, order: Order | None = None, only_new: bool = False) -> None:
+    """Start the jobs that do not delay the head, for which too few hosts are free now."""
+    shadow_time, extra = cluster.reservation(head)
+
+    def harmless(size: Any, estimate: Any) -> Any:
+        return (cluster.now + estimate <= shadow_time) | (size <= extra)
+
+    for job in cluster.fitting(harmless, order, only_new):
+        if cluster.start(job).expected_end > shadow_time:
+            extra -= job.size
 
 
 @dataclass

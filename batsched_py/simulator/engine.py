@@ -50,6 +50,11 @@ class Batsim:
         self._reply_now = 0.0
         self._ended = False
 
+    @property
+    def drawn_joules(self) -> float:
+        """What all hosts have drawn so far; nothing where energy is not accounted for."""
+        return self._world.drawn_joules
+
     # --- in one process --------------------------------------------------------------------------
 
     def play(self, audience: Audience, on_decisions: Callable[[], None] | None = None) -> None:

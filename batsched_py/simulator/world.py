@@ -118,6 +118,11 @@ class World:
             else:
                 agenda.happen()
 
+    @property
+    def drawn_joules(self) -> float:
+        """What all hosts have drawn so far; nothing where energy is not accounted for."""
+        return 0.0 if self._energy is None else self._energy.meter.total()
+
     def end(self) -> None:
         """All is over: complete the output files."""
         if self._energy is not None:

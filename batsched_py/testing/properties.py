@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import Policy as Promise
 from batsched_py.analysis.validator import validate
 from batsched_py.decision.process import DecisionProcess
@@ -20,7 +21,7 @@ from batsched_py.protocol.events import HostsAvailable, HostsUnavailable, Messag
 from batsched_py.schedulers import Scheduler
 from batsched_py.testing.jobs import JobSpec, workload_of
 from batsched_py.testing.policies import Meddler, Policy, new
-from batsched_py.testing.runs import rows_of, schedule_of
+from batsched_py.testing.runs import jobs_csv, rows_in, rows_of, schedule_of
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -154,7 +155,8 @@ Trial: TypeAlias = Callable[[Policy, Example], Iterator[tuple[str, str]]]
 
 def _plain(policy: Policy, example: Example, promise: Promise | None) -> Iterator[tuple[str, str]]:
     try:
-        schedule = schedule_of(new(policy), example.jobs, example.hosts)
+        with jobs_csv(new(policy), example.jobs, example.hosts) as file:
+            schedule, once = read_schedule(file), rows_in(file)
     except Deadlock as deadlock:
         yield "forgets no job", str(deadlock)
         return
@@ -164,7 +166,6 @@ def _plain(policy: Policy, example: Example, promise: Promise | None) -> Iterato
     for violation in validate(schedule, example.hosts, [workload_of(example.jobs)], promise):
         of_promise = promise is not None and violation.rule.startswith(promise)
         yield f"keeps the promise of {promise}" if of_promise else "keeps the rules", str(violation)
-    once = rows_of(new(policy), example.jobs, example.hosts)
     for name, other, when in (
         ("decides the same again", new(policy), "the second time"),
         ("decides the same by messages", _ByMessages(new(policy)), "by messages"),

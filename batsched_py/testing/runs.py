@@ -32,7 +32,7 @@ def schedule_of(
     outages: Sequence[Event] = (),
 ) -> pd.DataFrame:
     """The schedule of a whole simulation, in which hosts may go and come back."""
-    with _jobs_csv(policy, jobs, hosts, outages) as file:
+    with jobs_csv(policy, jobs, hosts, outages) as file:
         return read_schedule(file)
 
 
@@ -40,8 +40,8 @@ def rows_of(
     policy: Scheduler | Decides, jobs: Sequence[JobSpec] | Workload, hosts: int | Platform
 ) -> list[dict[str, str]]:
     """The rows of its ``jobs.csv`` as they are written, which is less work."""
-    with _jobs_csv(policy, jobs, hosts) as file, file.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+    with jobs_csv(policy, jobs, hosts) as file:
+        return rows_in(file)
 
 
 def starts(policy: Scheduler | Decides, jobs: Sequence[JobSpec], hosts: int) -> dict[str, float]:
@@ -51,14 +51,20 @@ def starts(policy: Scheduler | Decides, jobs: Sequence[JobSpec], hosts: int) -> 
     return {job_id: time for time, job_id in sorted(begun)}
 
 
+def rows_in(file: Path) -> list[dict[str, str]]:
+    """The rows of a ``jobs.csv``, each cell as it is written."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
 @contextmanager
-def _jobs_csv(
+def jobs_csv(
     policy: Scheduler | Decides,
     jobs: Sequence[JobSpec] | Workload,
     hosts: int | Platform,
     outages: Sequence[Event] = (),
 ) -> Iterator[Path]:
-    """Simulate; the file is there for a while."""
+    """Simulate; the ``jobs.csv`` is there for a while."""
     platform = Platform.homogeneous(hosts) if isinstance(hosts, int) else hosts
     workload = jobs if isinstance(jobs, Workload) else workload_of(jobs)
     process = DecisionProcess(policy) if isinstance(policy, Scheduler) else policy

@@ -17,9 +17,13 @@ from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5, DIALECTS
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile, Unintelligible
+from batsched_py.protocol.shown import shown
 from batsched_py.workload.model import Workload
 
 T = TypeVar("T")
+
+#: A machine that is larger than any, so that a number of hosts is a number that fits.
+_LARGEST = 2**53
 
 
 class _File(Struct):
@@ -34,10 +38,8 @@ def read_batsim_json(path: str | Path, name: str, dialect: Dialect | None = None
     As in Batsim, profiles that no job needs are left out. Where no dialect is given, the types of the
     profiles tell which it is.
     """
-    content = decode_workload(path, _File)
-    if content.nb_res < 1:
-        raise InputError(f"{path}: field `nb_res`: must be positive, got {content.nb_res}")
-    dialect = dialect or dialect_of(content.profiles.values())
+    content = _read_file(path)
+    dialect = dialect or _dialect(content)
     jobs = [_read_job(path, index, fields, name, dialect) for index, fields in enumerate(content.jobs)]
     seen: dict[str, int] = {}
     for index, job in enumerate(jobs):
@@ -54,7 +56,14 @@ def read_batsim_json(path: str | Path, name: str, dialect: Dialect | None = None
     )
 
 
-def decode_workload(path: str | Path, kind: type[T]) -> T:
+def _read_file(path: str | Path) -> _File:
+    content = _decode(path, _File)
+    if not 1 <= content.nb_res <= _LARGEST:
+        raise InputError(f"{path}: field `nb_res`: must be positive, got {shown(content.nb_res)}")
+    return content
+
+
+def _decode(path: str | Path, kind: type[T]) -> T:
     """What is in a workload file, if it is of this kind."""
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=kind)
@@ -64,9 +73,9 @@ def decode_workload(path: str | Path, kind: type[T]) -> T:
         raise InputError(f"{path}: not a Batsim workload: {error}") from None
 
 
-def dialect_of(profiles: Iterable[dict[str, Any]]) -> Dialect:
+def _dialect(content: _File) -> Dialect:
     """The dialect that knows most of the profiles; Batsim 4's if several do."""
-    types = [kind for profile in profiles if isinstance(kind := profile.get("type"), str)]
+    types = [kind for profile in content.profiles.values() if isinstance(kind := profile.get("type"), str)]
     known = {
         dialect.name: sum(kind in dialect.profile_types for kind in types) for dialect in DIALECTS.values()
     }
@@ -112,35 +121,57 @@ def write_batsim_json(path: str | Path, workload: Workload, dialect: Dialect = B
     _write(path, {"nb_res": size}, jobs, _spelled(path, workload.profiles, dialect))
 
 
+class Content(Struct):
+    """All that is in a workload file, in the order of the file."""
+
+    about: dict[str, Any]
+    """The size of the machine, and whatever else was said beside jobs and profiles."""
+    ids: list[str | int]
+    """What the jobs call themselves."""
+    jobs: list[Job]
+    profiles: dict[str, Profile]
+
+
+def read_content(path: str | Path) -> Content:
+    """Read a workload file without leaving anything out; its dialect is told by the types of its profiles."""
+    file = _read_file(path)
+    dialect = _dialect(file)
+    jobs = [
+        _read_job(path, index, fields, _workload_of(fields), dialect)
+        for index, fields in enumerate(file.jobs)
+    ]
+    members = _decode(path, dict)
+    return Content(
+        about={name: value for name, value in members.items() if name not in ("jobs", "profiles")},
+        ids=[fields["id"] for fields in file.jobs],
+        jobs=jobs,
+        profiles={name: dialect.read_profile(fields) for name, fields in file.profiles.items()},
+    )
+
+
+def _workload_of(fields: dict[str, Any]) -> str:
+    """What the identifier of a job says about its workload, or any name."""
+    return str(fields.get("id")).rpartition("!")[0] or "w0"
+
+
 def translate_batsim_json(source: str | Path, target: str | Path, dialect: Dialect) -> int:
     """Write a workload file again, in another dialect or the same; how many jobs it has.
 
     Nothing is left out, be it that nobody needs it or that nobody here knows it. What the dialect cannot say
     is an error with its name.
     """
-    content = decode_workload(source, _File)
-    spoken = dialect_of(content.profiles.values())
-    jobs = [
-        dialect.spell_job(_read_job(source, index, fields, _workload_of(fields), spoken))
-        | {"id": fields["id"]}
-        for index, fields in enumerate(content.jobs)
-    ]
-    profiles = {name: spoken.read_profile(fields) for name, fields in content.profiles.items()}
-    for name, profile in profiles.items():
+    content = read_content(source)
+    for name, profile in content.profiles.items():
         if isinstance(profile, Unintelligible):
             raise InputError(f"{source}: profile {name!r} {profile.fault}")
-    members = decode_workload(source, dict)
-    about = {name: value for name, value in members.items() if name not in ("jobs", "profiles")}
+    jobs = (
+        dialect.spell_job(job) | {"id": name} for job, name in zip(content.jobs, content.ids, strict=True)
+    )
     try:
-        _write(target, about, jobs, _spelled(target, profiles, dialect))
+        _write(target, content.about, jobs, _spelled(target, content.profiles, dialect))
     except OSError as error:
         raise InputError(f"{target}: cannot be written: {error.strerror or error}") from None
-    return len(jobs)
-
-
-def _workload_of(fields: dict[str, Any]) -> str:
-    """What the identifier of a job says about its workload, or any name."""
-    return str(fields.get("id")).rpartition("!")[0] or "w0"
+    return len(content.jobs)
 
 
 def _spelled(

@@ -15,12 +15,15 @@ from typing import Any
 from batsched_py.errors import InputError
 from batsched_py.workload.changes import change_log
 from batsched_py.workload.models import MODELS, LearningModel, Model
+from batsched_py.workload.models.base import Progress
 from batsched_py.workload.models.saved import load_model
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.swf import SwfLog
 
 
-def log_from_recipe(recipe: Mapping[str, Any], folder: str | Path = "") -> SwfLog:
+def log_from_recipe(
+    recipe: Mapping[str, Any], folder: str | Path = "", progress: Progress | None = None
+) -> SwfLog:
     """The log that a recipe describes; its files are relative to ``folder``.
 
     A recipe has either a ``file``, which may need a ``kind``, or a ``model`` with its options, ``jobs``, a
@@ -33,7 +36,7 @@ def log_from_recipe(recipe: Mapping[str, Any], folder: str | Path = "") -> SwfLo
         raise InputError(f'changes must be a list of texts like "load factor=1.2", not {changes!r}')
     if ("file" in rest) == ("model" in rest):
         raise InputError(f"a log needs either a file or a model, not {', '.join(recipe) or 'nothing'}")
-    log = _read(rest, Path(folder)) if "file" in rest else _generated(rest, Path(folder))
+    log = _read(rest, Path(folder)) if "file" in rest else _generated(rest, Path(folder), progress)
     return change_log(log, changes)
 
 
@@ -46,17 +49,22 @@ def _read(recipe: dict[str, Any], folder: Path) -> SwfLog:
     return read_log(folder / file, kind)
 
 
-def _generated(recipe: dict[str, Any], folder: Path) -> SwfLog:
+def _generated(recipe: dict[str, Any], folder: Path, progress: Progress | None) -> SwfLog:
     name, seed = recipe.pop("model"), recipe.pop("seed", 0)
     jobs = recipe.pop("jobs", None)
     if not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"model {name!r}: say how many jobs it shall generate, as in jobs = 10000")
     like, fitted = recipe.pop("like", None), recipe.pop("fitted", None)
-    return _model(name, recipe, folder, like, fitted).generate(jobs, seed)
+    return _model(name, recipe, folder, like, fitted, progress).generate(jobs, seed)
 
 
 def _model(
-    name: str, options: dict[str, Any], folder: Path, like: str | SwfLog | None, fitted: str | None
+    name: str,
+    options: dict[str, Any],
+    folder: Path,
+    like: str | SwfLog | None,
+    fitted: str | None,
+    progress: Progress | None,
 ) -> Model:
     model = MODELS.create(name, options)
     if not isinstance(model, LearningModel):
@@ -65,7 +73,13 @@ def _model(
             raise InputError(f"model {name!r} learns from no log; leave out {needless}")
         return model
     if (like is None) == (fitted is None):
-        raise InputError(f"model {name!r} learns from a log: give either like = LOG or fitted = FILE")
+        raise InputError(
+            f"model {name!r} learns from a log: give either like = LOG or fitted = FILE; "
+            "on the command line, give --like LOG or --model FILE"
+        )
     if fitted:
-        return load_model(folder / fitted, options)
-    return model.fit(like if isinstance(like, SwfLog) else read_log(folder / str(like)))
+        found = load_model(folder / fitted, options)
+        if found.name != name:
+            raise InputError(f"{fitted}: this is a model {found.name}, not {name}")
+        return found
+    return model.fit(like if isinstance(like, SwfLog) else read_log(folder / str(like)), progress)

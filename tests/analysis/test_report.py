@@ -136,6 +136,15 @@ def test_many_hosts_share_the_rows_of_the_gantt_chart(tmp_path: Path) -> None:
     assert (image[: ROWS // 2] == 1).all()
 
 
+def test_remarks_of_the_policy_stand_under_the_jobs_of_the_gantt_chart(tmp_path: Path) -> None:
+    rows = [Row(1, 0, 0, 10, "0-3"), Row(2, 1, 10, 20, "0")]
+    (tmp_path / "run_remarks.csv").write_text(
+        'time,job_id,start,text\n1,w0!2,10,"waits, alas"\n2,w0!2,,still\n'
+    )
+    chart = gantt(run_of(tmp_path, rows, nb_hosts=8), most=3)
+    assert chart["remarks"] == {1: ["at 1: waits, alas, to start by 10", "at 2: still"]}
+
+
 def test_few_jobs_are_in_the_gantt_chart_one_by_one(tmp_path: Path) -> None:
     rows = [Row(7, 0, 50, 100.5, "1-3"), Row(8, 0), Row(9, 0, 0, 100, "0 4")]
     chart = gantt(run_of(tmp_path, rows, nb_hosts=8), most=3)

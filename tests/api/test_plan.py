@@ -44,10 +44,10 @@ def test_the_words_are_those_of_a_plan_file() -> None:
 
 
 def test_the_words_of_run_are_those_of_the_command() -> None:
-    """But for the folders of logs and the trust, which reading a plan takes."""
+    """But for the folders of logs and the trust, which reading a plan takes, and the view of a terminal."""
     words = {str(max(each.opts, key=len)).lstrip("-").replace("-", "_") for each in run_command.params}
     ours = inspect.signature(bp.Plan.run).parameters.keys()
-    assert ours - {"self", "progress"} == words - {"plan_file", "logs", "trust"}
+    assert ours - {"self", "progress"} == words - {"plan_file", "logs", "live", "trust"}
 
 
 def test_a_plan_in_python_is_the_plan_in_its_file(here: Path, log: bp.Log) -> None:
@@ -124,10 +124,10 @@ def test_runs_that_fail_are_told_and_the_others_are_done(here: Path, log: bp.Log
         ({"schedulers": ["best"]}, r"^plan: schedulers.best: there is no scheduler 'best'"),
         ({"platforms": {"m": {"host": 4}}}, r"^plan: platforms.m.host: there is no such key"),
         ({"logs": {"none": "none.swf"}}, r"^plan: logs.none.file: there is no file "),
-        ({"loads": [1.0, 1.0]}, r"^plan: loads: a load is given twice"),
+        ({"loads": [1.0, 1.00000001]}, r"^plan: loads: a load is given twice"),
         ({"loads": [0.0]}, r"^plan: loads.*Expected `float` > 0.0"),
         ({"parts": "fortnight"}, r"^plan: parts: 'fortnight' is no span of time"),
-        ({"parts": "90d"}, r"^plan: parts: .* covers no whole part of 90d"),
+        ({"parts": "90d"}, r"^plan: parts: .* covers no whole parts of 90d"),
     ],
 )
 def test_a_mistake_is_named_by_its_key(words: dict[str, Any], message: str) -> None:

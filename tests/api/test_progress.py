@@ -145,3 +145,36 @@ def test_a_campaign_tells_how_many_runs_are_done(
     for number, _ in enumerate(with_progress([Done("a", 1.0), Done("b", 2.0, "broken")], 2), start=1):
         wait_until(partial(is_told, f"batsched-py: {number} of 2 runs, "), "it is told")
     assert "".join(told) == "[1/2] a: 1.0 s\n[2/2] b: failed\n"
+
+
+NOTEBOOK = """
+from threading import Event
+from batsched_py.api import progress
+
+progress.SECONDS_BEFORE_BAR = progress.SECONDS_BETWEEN_UPDATES = 0.0
+looked, enough = 0, Event()
+
+def how_far():
+    global looked
+    looked += 1
+    if looked == 3:
+        enough.set()
+    return looked, 3000
+
+with progress.shown("jobs", how_far):
+    enough.wait()
+"""
+
+
+def test_in_a_notebook_it_is_one_line_that_vanishes_in_the_end() -> None:
+    nbclient = pytest.importorskip("nbclient", reason="executes notebooks")
+    nbformat = pytest.importorskip("nbformat", reason="writes notebooks")
+    pytest.importorskip("ipykernel", reason="executes notebooks")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(NOTEBOOK)])
+    nbclient.NotebookClient(notebook, timeout=PATIENCE, kernel_name="python3").execute()
+    outputs = notebook.cells[0].outputs
+    assert {output.name for output in outputs} == {"stderr"}, "rich would want ipywidgets"
+    text = "".join(output.text for output in outputs)
+    assert "\r1 of 3,000 jobs, " in text
+    assert "\n" not in text
+    assert text.endswith(" \r")

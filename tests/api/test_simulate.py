@@ -30,7 +30,15 @@ POWER = ROOT / "platforms" / "power64.xml"
 OTHERWISE = {"option": "options", "user_option": "user_options"}
 
 #: What is for commands only.
-COMMANDS_ONLY = {"json", "help", "sched_cfg_file", "disable_machine_state_tracing", "external_events"}
+COMMANDS_ONLY = {
+    "json",
+    "help",
+    "step",
+    "live",
+    "sched_cfg_file",
+    "disable_machine_state_tracing",
+    "external_events",
+}
 
 
 @pytest.fixture(scope="module")

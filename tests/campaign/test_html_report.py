@@ -87,6 +87,17 @@ def page(campaign: Campaign) -> Path:
     return file
 
 
+def test_remarks_that_a_plan_asks_for_are_in_the_gantt_chart(log: list[str], tmp_path: Path) -> None:
+    plan = PLAN.replace("repetitions = 2", "").replace("fcfs = {}", "easy = { remarks = true }")
+    campaign = conducted(tmp_path, plan, log[:120])
+    (easy,) = campaign.folder.glob("runs/*full_easy*")
+    remarks = (easy / "out_remarks.csv").read_text()
+    file = tmp_path / "report.html"
+    write_html(file, campaign)
+    assert "heads the queue, " in remarks
+    assert "heads the queue, " in file.read_text()
+
+
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A browser that talks to nobody."""

@@ -15,6 +15,7 @@ from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.setup import Setup
 from batsched_py.users import Action, Remark, Submission, User, Withdrawal
 from tests.drive import platform
 
@@ -316,7 +317,7 @@ def test_over_protocol_5_a_user_is_called_in_milliseconds_never_early_and_never_
     simulates, decides = BATSIM5.codec(), BATSIM5.codec()
     process = DecisionProcess(Picky(), [Chain(1, first=wanted)])
     simulates.open(lambda said: decides.answer(said, process.needs) or b"")
-    batsim = Batsim(platform(), [], allowed)
+    batsim = Batsim(Setup(platform(), [], allowed))
     request: ev.Message | None = batsim.begin()
     calls, submissions = [], []
     while request is not None:

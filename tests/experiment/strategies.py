@@ -55,4 +55,5 @@ experiments = st.builds(
         users=st.none() | choices,
         scheduling_delay=st.floats(min_value=0, max_value=1e9),
     ),
+    remarks=st.booleans(),
 )

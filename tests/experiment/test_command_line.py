@@ -28,7 +28,8 @@ def test_what_run_is_told_is_the_experiment(experiment: Experiment) -> None:
 def test_batsim_and_serve_together_are_told_what_run_is(experiment: Experiment) -> None:
     scenario = handed(line.scenario_options(experiment.scenario), scenario_options(False, None))
     decides = handed(line.serve_options(experiment), actor_options, workload_options(required=False))
-    assert Experiment(scenario=scenario["scenario"], actors=decides["actors"]) == experiment
+    together = Experiment(scenario=scenario["scenario"], actors=decides["actors"], remarks=experiment.remarks)
+    assert together == experiment
     submitted = Workloads() if experiment.actors.users is None else experiment.scenario.workloads
     assert decides["workloads"] == submitted
 

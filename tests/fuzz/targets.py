@@ -33,6 +33,7 @@ from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.external_events import read_events
 from batsched_py.simulator.platform import Platform, read_platform
+from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS
 from batsched_py.wire.conversation import read_conversation
 from batsched_py.workload.model import Workload
@@ -166,7 +167,7 @@ def _replied(dialect: Dialect) -> Target:
         for turn in range(2):
             codec = dialect.codec()
             reply = codec.decode_reply(text)
-            batsim = Batsim(_small_platform(), [_small_workload()], settings, energy=True)
+            batsim = Batsim(Setup(_small_platform(), [_small_workload()], settings, energy=True))
             request: ev.Message | None = batsim.begin()
             for step in range(4):
                 if request is not None:

@@ -108,4 +108,4 @@ def test_a_policy_sees_the_queue_and_the_running_jobs_and_not_how_they_are_kept(
         Batsim(Setup(Platform.homogeneous(4), [workload_of([JobSpec("a", 5, 2, 10, 20)])])),
         DecisionProcess(Nosy()),
     )
-    assert seen[0] == (["estimate", "get", "head", "users"], ["get"])
+    assert seen[0] == (["estimate", "first", "get", "head", "users"], ["get"])

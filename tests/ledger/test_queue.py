@@ -58,6 +58,9 @@ def test_it_is_a_list_that_is_searched_fast(ordered: bool, seed: int, nb_jobs: i
         limit, widest = random.randint(1, 20), random.randint(1, 9)
         found = book.where(free(widest), lambda _, estimate, limit=limit: estimate <= limit)
         assert list(found) == [one for one in expected if one.size <= widest and one.walltime <= limit]
+        first = queue.first(limit)
+        assert first.submission.tolist() == [one.submission_time for one in plain[:limit]]
+        assert first.estimate.tolist() == [one.walltime for one in plain[:limit]]
         assert list(queue) == expected
         assert len(queue) == len(plain)
         if plain:

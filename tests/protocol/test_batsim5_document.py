@@ -14,6 +14,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialects import BATSIM5
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.setup import Setup
 from tests.conftest import ROOT
 from tests.drive import platform, workload
 
@@ -63,7 +64,7 @@ def test_what_is_translated_is_known_and_the_rest_is_not(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, (_, fate) in told().items() if fate == "refused"])
 def test_what_is_refused_is_refused_by_name(name: str) -> None:
-    batsim = Batsim(platform(), [workload({"id": "1"})])
+    batsim = Batsim(Setup(platform(), [workload({"id": "1"})]))
     batsim.begin()
     with pytest.raises(RuleBroken, match=f"^{name}Event at 0.000000: Batsim does not know such a decision"):
         batsim.advance(BATSIM5.codec().decode_reply(message(name)))
@@ -83,7 +84,7 @@ class Listener(Scheduler):
 def test_what_is_kept_reaches_the_policy_and_survives(name: str) -> None:
     codec, policy = BATSIM5.codec(), Listener()
     process = DecisionProcess(policy)
-    process.react(Batsim(platform(), [workload({"id": "1"})]).begin())
+    process.react(Batsim(Setup(platform(), [workload({"id": "1"})])).begin())
     request = codec.decode_request(message(name))
     process.react(request)
     assert policy.heard[-1] == ev.Unknown(f"{name}Event", {"anything": 1})

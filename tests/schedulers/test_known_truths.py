@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import permutations
 from math import factorial, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +14,13 @@ from hypothesis import strategies as st
 
 from batsched_py.analysis.validator import validate
 from batsched_py.protocol.jobs import Job
+from batsched_py.schedulers import Cluster
 from batsched_py.schedulers.conservative import Conservative
+from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.orders import OrderName
 from batsched_py.testing import JobSpec, schedule_of, starts
 from batsched_py.testing.strategies import workloads
+from batsched_py.workload.swf import read_swf
 from tests.reference_schedulers import simulate
 from tests.scheduling import policy
 
@@ -72,6 +77,26 @@ def test_easy_is_first_fit_when_no_job_ever_waits(jobs: list[JobSpec]) -> None:
 @given(jobs=workloads(HOSTS))
 def test_the_user_aware_scheduler_without_weight_on_responsiveness_is_easy(jobs: list[JobSpec]) -> None:
     assert starts(policy("user-aware", alpha="0"), jobs, HOSTS) == starts(policy("easy"), jobs, HOSTS)
+
+
+class Forgetful(Easy):
+    """Tries all waiting jobs each time."""
+
+    def schedule(self, cluster: Cluster) -> None:
+        self._head = None
+        super().schedule(cluster)
+
+
+@pytest.mark.parametrize("order", ["submission", "shortest", "longest", "expansion-factor"])
+def test_easy_misses_nothing_by_trying_only_new_jobs(order: OrderName, root: Path) -> None:
+    log = read_swf(root / "workloads" / "sample.swf")
+    columns = zip(log.submit, log.processors, log.run_time, strict=True)
+    jobs = [
+        JobSpec(str(number), float(submit), int(size), float(run_time), 2 * float(run_time) + 60)
+        for number, (submit, size, run_time) in enumerate(columns)
+    ][:500]
+    always = Forgetful(order=order, backfill="submission")
+    assert starts(Easy(order=order, backfill="submission"), jobs, 64) == starts(always, jobs, 64)
 
 
 class Watched(Conservative):

@@ -73,6 +73,17 @@ def test_an_order_is_its_formula(name: OrderName, waiting: list[Job]) -> None:
     assert FORMULAS[name](cluster.queue.head) == pytest.approx(min(scores))
 
 
+def test_without_an_order_it_is_submission_order_again() -> None:
+    bench = bench_with(job("long", 0.0, 1, 60.0), job("short", 5.0, 1, 10.0))
+    cluster = bench.cluster
+    cluster.order_queue(order("shortest", cluster))
+    assert names(cluster) == ["short", "long"]
+    bench.ledger.settle()
+    cluster.order_queue(None)
+    assert names(cluster) == ["long", "short"]
+    assert not cluster.quiet  # whoever looks at new jobs only must look at all of them again
+
+
 @pytest.mark.parametrize("name", FORMULAS)
 def test_equal_jobs_go_in_submission_order(name: OrderName) -> None:
     bench = bench_with(*(job(str(number), 5.0, 2, 60.0) for number in range(50)))

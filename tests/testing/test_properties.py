@@ -46,7 +46,7 @@ class Buggy(Scheduler):
             cluster.start(job, idle.lowest(job.size))
             return
         cluster.start(job)
-        if "twice" in self.bugs and job.size == 2:
+        if "twice" in self.bugs and job.size == 1 and job.user == "1":
             cluster.start(job)
 
 
@@ -74,6 +74,19 @@ def test_it_finds_each_bug_and_says_which(bug: str, broken: str, words: str) -> 
     with pytest.raises(PropertyBroken, match=words) as caught:
         check(with_bugs(bug), promise="easy")
     assert broken in {finding.property for finding in caught.value.findings}
+
+
+def test_one_call_finds_all_of_them() -> None:
+    found = {
+        finding.property for finding in findings(with_bugs(*(bug for bug, _, _ in BUGS)), promise="easy")
+    }
+    assert {broken for _, broken, _ in BUGS} <= found
+
+
+def test_what_is_waived_is_not_complained_of() -> None:
+    assert findings(with_bugs("starves"), waived=["starves no job"], examples=5) == []
+    with pytest.raises(ValueError, match="there is no property 'is nice'; there are keeps the rules, "):
+        check("fcfs", waived=["is nice"])
 
 
 def test_it_is_silent_without_a_bug() -> None:

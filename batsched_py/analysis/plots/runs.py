@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -11,10 +12,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.analysis.lateness import job_lateness, noted_submissions, recorded_submissions
+from batsched_py.analysis.remarks import remarks_beside
 from batsched_py.analysis.schedule import host_intervals, read_schedule, started
 from batsched_py.analysis.summary import read_summary
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import JobState
+from batsched_py.schedulers.remarks import Remark
 from batsched_py.workload.swf import SwfLog
 
 
@@ -32,6 +35,8 @@ class Run:
     """The joules that all hosts have drawn by each time, where that was accounted for."""
     intervals: pd.DataFrame | None = None
     """Which hosts each job had, as ``host_intervals`` tells; not known of a log."""
+    remarks: Mapping[str, Sequence[Remark]] = field(default_factory=dict)
+    """What the policy remarked on jobs, by their full identifiers, if that was written down."""
 
     @cached_property
     def executed(self) -> pd.DataFrame:
@@ -97,7 +102,7 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
         run = run_of(jobs, label, read_summary(path).nb_hosts or 0)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return replace(run, log=log, energy=_read_energy(path))
+    return replace(run, log=log, energy=_read_energy(path), remarks=remarks_beside(path))
 
 
 def run_of(jobs: pd.DataFrame, label: str, hosts: int = 0) -> Run:

@@ -15,11 +15,15 @@ from numpy.typing import NDArray
 from batsched_py.analysis.plots.kinds.gantt import rectangles
 from batsched_py.analysis.plots.raster import paint
 from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.remarks import in_words as remark_in_words
 from batsched_py.analysis.report.series import end_of
+from batsched_py.analysis.schedule import full_ids
 
 #: The size of an image; where there are more hosts than rows, neighbours share one.
 COLUMNS: Final = 900
 ROWS: Final = 100
+#: The most remarks on a job; the last ones are shown.
+MOST_REMARKS: Final = 3
 #: Shades of grey, so that two pixels fit into a byte.
 SHADES: Final = 16
 
@@ -33,12 +37,19 @@ def gantt(run: Run, most: int) -> dict[str, Any]:
     return chart | {"image": base64.b64encode(_png(_shades(run, areas))).decode()}
 
 
-def _outlines(run: Run, areas: pd.DataFrame) -> dict[str, list[Any]]:
-    """The jobs in the order of their starts; for each rectangle the place of its job, and its sides."""
+def _outlines(run: Run, areas: pd.DataFrame) -> dict[str, Any]:
+    """The jobs in the order of their starts; for each rectangle the place of its job, and its sides.
+
+    What the policy remarked on jobs stands under their places.
+    """
     jobs = run.executed.sort_values("starting_time", kind="stable")
     decimals = max(0, 6 - ceil(log10(end_of(run))))
     times = {side: areas[side].round(decimals).to_list() for side in ("begin", "end")}
-    return {
+    remarks = {place: run.remarks[job] for place, job in enumerate(full_ids(jobs)) if job in run.remarks}
+    told = {
+        place: [remark_in_words(remark) for remark in each[-MOST_REMARKS:]] for place, each in remarks.items()
+    }
+    return ({"remarks": told} if told else {}) | {
         "jobs": jobs["job_id"].to_list(),
         "job": jobs.index.get_indexer(areas["job"]).tolist(),
         "from": [int(time) if time.is_integer() else time for time in times["begin"]],

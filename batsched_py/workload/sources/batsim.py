@@ -4,53 +4,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from msgspec import Meta, Struct
 
-from batsched_py.protocol.batsim5.extra_data import unpack
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.protocol.numbers import is_natural
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile, Unintelligible
-from batsched_py.workload.batsim_json import decode_workload, dialect_of, write_batsim_json
+from batsched_py.workload.batsim_json import read_content, write_batsim_json
 from batsched_py.workload.sources.accounting import Account
 from batsched_py.workload.sources.base import Source, lost_of
 from batsched_py.workload.swf import SwfLog, swf_to_workload
 from batsched_py.workload.swf_text import LOG_SPEED
 
 _NAMES = ("user", "group", "executable", "queue", "partition")
-
-Count = Annotated[int, Meta(ge=0, le=2**53)]
-
-
-class _Job(Struct):
-    id: str | int
-    subtime: float
-    res: Count
-    profile: str
-    walltime: float = -1.0
-    user: Any = None
-    group: Any = None
-    executable: Any = None
-    queue: Any = None
-    partition: Any = None
-    extra_data: Any = None
-    """Where Batsim 5 has what stands in the fields above in files of Batsim 4."""
-
-    def numbers(self) -> list[Any]:
-        """Who submitted what where, as far as that is a number."""
-        carried = unpack(self.extra_data) if isinstance(self.extra_data, str) else {}
-        said = {name: getattr(self, name) for name in _NAMES}
-        values = (carried.get(name) if value is None else value for name, value in said.items())
-        return [value if is_natural(value) else -1 for value in values]
-
-
-class _Workload(Struct):
-    nb_res: Count
-    jobs: list[_Job]
-    profiles: dict[str, dict[str, Any]]
 
 
 class Batsim(Source):
@@ -68,29 +36,26 @@ class Batsim(Source):
 
     def read(self, path: Path) -> SwfLog:
         """Read a workload, of either Batsim."""
-        content = decode_workload(path, _Workload)
+        content = read_content(path)
         account = Account(path)
-        spoken = dialect_of(content.profiles.values())
-        profiles = {name: spoken.read_profile(fields) for name, fields in content.profiles.items()}
-        run_times = {name: _run_time(profile) for name, profile in profiles.items()}
+        run_times = {name: _run_time(profile) for name, profile in content.profiles.items()}
         jobs = [job for job in content.jobs if run_times.get(job.profile) is not None]
         for job in content.jobs:
             if run_times.get(job.profile) is None:
-                kind = _kind(profiles.get(job.profile))
+                kind = _kind(content.profiles.get(job.profile))
                 account.left_out[f"run time of a profile of the type {kind}"] += 1
-        numbers = np.array([job.numbers() for job in jobs], dtype=np.int64).reshape(-1, len(_NAMES))
         columns = {
-            "submit": np.array([job.subtime for job in jobs]),
+            "submit": np.array([job.submission_time for job in jobs]),
             "run_time": np.array([run_times[job.profile] for job in jobs]),
-            "allocated_processors": np.array([job.res for job in jobs]),
-            "requested_processors": np.array([job.res for job in jobs]),
-            "requested_time": np.array([job.walltime for job in jobs]),
-            **dict(zip(_NAMES, numbers.T, strict=True)),
+            "allocated_processors": np.array([job.size for job in jobs]),
+            "requested_processors": np.array([job.size for job in jobs]),
+            "requested_time": np.array([job.walltime if job.has_walltime else -1.0 for job in jobs]),
+            **{name: np.array([_number(job.extra.get(name)) for job in jobs]) for name in _NAMES},
         }
-        ids = [str(job.id).rpartition("!")[2] for job in jobs]
+        ids = [job.name for job in jobs]
         if all(re.fullmatch("[0-9]{1,15}", name) for name in ids) and len(set(ids)) == len(ids):
             columns["job_number"] = np.array([int(name) for name in ids])
-        return account.log(columns, {"MaxProcs": str(content.nb_res)})
+        return account.log(columns, {"MaxProcs": str(content.about["nb_res"])})
 
     def write(self, path: Path, log: SwfLog) -> None:
         """Write a workload."""
@@ -119,6 +84,10 @@ def _run_time(profile: Profile) -> float | None:
     if type(profile) is Homogeneous and not profile.sends_bytes:
         return float(profile.work) / LOG_SPEED
     return None
+
+
+def _number(value: Any) -> int:
+    return value if is_natural(value) else -1
 
 
 def _kind(profile: Profile | None) -> str:

@@ -104,5 +104,5 @@ def test_jobs_of_batsim_whose_run_time_is_unknown_are_counted(tmp_path: Path) ->
 def test_a_job_of_batsim_without_a_size_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "w.json"
     path.write_text('{"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "profile": "d"}], "profiles": {}}')
-    with pytest.raises(InputError, match="not a Batsim workload: Object missing required field `res`"):
+    with pytest.raises(InputError, match=r"w.json: job 0 \(1\): field `job`: a job needs `res`"):
         read_log(path)

@@ -68,14 +68,14 @@ class Gantt extends Plot {
   }
 
   findJob(time, host) {
-    const { jobs, job, from, to, low, high } = this.row.gantt;
+    const { jobs, job, from, to, low, high, remarks } = this.row.gantt;
     const hit = job.findIndex((_, place) =>
       from[place] <= time && time < to[place] && low[place] <= host && host < high[place]);
     if (hit < 0) return null;
     const parts = job.map((_, place) => place).filter((place) => job[place] === job[hit]);
     const hosts = parts.map((place) => (high[place] - low[place] > 1 ? `${low[place]}-${high[place] - 1}` : low[place]));
-    const text = `${this.x.tell(from[hit])} to ${this.x.tell(to[hit])}, hosts ${hosts.join(" ")}`;
-    return { name: `job ${jobs[job[hit]]}`, text };
+    const where = `${this.x.tell(from[hit])} to ${this.x.tell(to[hit])}, hosts ${hosts.join(" ")}`;
+    return { name: `job ${jobs[job[hit]]}`, text: [where, ...(remarks?.[job[hit]] ?? [])].join("; ") };
   }
 
   /* --- image --- */

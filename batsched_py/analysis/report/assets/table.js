@@ -136,14 +136,19 @@ function cellText(column, row) {
   return mean === null ? "–" : withDecimals(mean / column.scale, column.decimals);
 }
 
-/* For each log, what stands in the best cells of a column; nothing where all are equal. */
+/* What a row is comparable with: the rows of the same log and the same load. */
+function rivals(row) {
+  return `${row.axes.log} ${row.axes.load ?? ""}`;
+}
+
+/* For each log and load, what stands in the best cells of a column; nothing where all are equal. */
 function bestTexts(column, rows) {
   const best = new Map();
-  for (const log of column.best ? new Set(rows.map((row) => row.axes.log)) : []) {
-    const known = rows.filter((row) => row.axes.log === log && Number.isFinite(row.cells[column.name]?.[0]));
+  for (const group of column.best ? new Set(rows.map(rivals)) : []) {
+    const known = rows.filter((row) => rivals(row) === group && Number.isFinite(row.cells[column.name]?.[0]));
     known.sort((a, b) => a.cells[column.name][0] - b.cells[column.name][0]);
     if (column.best === "highest") known.reverse();
-    if (new Set(known.map((row) => cellText(column, row))).size > 1) best.set(log, cellText(column, known[0]));
+    if (new Set(known.map((row) => cellText(column, row))).size > 1) best.set(group, cellText(column, known[0]));
   }
   return best;
 }
@@ -165,7 +170,7 @@ function drawTable() {
       ...headings.map((axis) => element("td", { className: "text", textContent: row.axes[axis] ?? "" })),
       ...data.columns.map((column) => {
         const text = cellText(column, row);
-        const cell = element("td", { textContent: text, className: best.get(column).get(row.axes.log) === text ? "best" : "" });
+        const cell = element("td", { textContent: text, className: best.get(column).get(rivals(row)) === text ? "best" : "" });
         if (room.get(column)) {
           const half = element("span", { className: "half", textContent: halfText(column, row) });
           half.style.width = `${room.get(column)}ch`;

@@ -1,0 +1,278 @@
+"""Why a job waited: what can be told from the schedule alone, and from what a policy remarked.
+
+The schedule says who waited and who ran where. That is enough for a job's place in the queue, for who held
+the hosts that it got, and for who overtook it. Why that was allowed follows from the reservations, if the
+policy makes some and remarked on them; otherwise from whether the job would have fitted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets
+from batsched_py.analysis.violation import SLACK
+from batsched_py.errors import InputError
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import JobState
+from batsched_py.schedulers.remarks import Remark
+
+#: Why a job could overtake another. Where a reservation is known: it ends by then, or takes hosts that are
+#: not needed then. Otherwise: the other did not fit, or would have fitted and was not chosen.
+Reason = Literal["ends by the reservation", "takes extra hosts", "did not fit", "was not chosen"]
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A job that held hosts which another one got in the end."""
+
+    id: str
+    hosts: HostSet
+    """Those of its hosts that the other got."""
+    since: float
+    until: float
+
+
+@dataclass(frozen=True)
+class Overtaker:
+    """A job that was submitted later and started earlier."""
+
+    id: str
+    start: float
+    size: int
+    expected_end: float
+    """By its walltime."""
+    reason: Reason
+    reserved_for: str | None
+    """Whose reservation it had to respect, if one is known."""
+    reserved_at: float | None
+    """When that job was to start."""
+    free: int
+    """How many hosts were free before it started."""
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """By when a job was to start, from some time on."""
+
+    since: float
+    start: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """From the submission of a job to its start."""
+
+    id: str
+    size: int
+    walltime: float
+    submission: float
+    start: float | None
+    """Nothing for a job that was rejected."""
+    hosts: HostSet
+    """Those that it got."""
+    nb_hosts: int
+    """How many there were."""
+    places: Sequence[tuple[float, int]] = ()
+    """Its place in the order of submission among those that wait, from each time on at which it changed."""
+    free: Sequence[tuple[float, int]] = ()
+    """How many hosts were free, from each time on at which that changed."""
+    holders: Sequence[Holder] = ()
+    """Who held its hosts while it waited, by when they left them."""
+    overtakers: Sequence[Overtaker] = ()
+    """In the order of their starts."""
+    reservations: Sequence[Reservation] = ()
+    """Each one that it had, as the policy remarked."""
+    remarks: Sequence[Remark] = field(default=())
+    """What else the policy remarked on it."""
+
+    @property
+    def waited(self) -> float:
+        """For how long."""
+        return 0.0 if self.start is None else self.start - self.submission
+
+    @property
+    def room(self) -> float:
+        """For how many seconds of its wait enough hosts were free."""
+        assert self.start is not None
+        ends = [*(time for time, _ in self.free[1:]), self.start]
+        intervals = zip(self.free, ends, strict=True)
+        return sum(max(0.0, end - since) for (since, count), end in intervals if count >= self.size)
+
+
+def explain(
+    schedule: pd.DataFrame,
+    job: str,
+    hosts: int | None = None,
+    remarks: Mapping[str, Sequence[Remark]] | None = None,
+) -> Explanation:
+    """Explain the wait of a job, which is named as in the schedule, with or without its workload.
+
+    Where the number of hosts is not told, there are as many as were used. Hosts that were away or asleep are
+    taken for free, because the schedule does not tell.
+    """
+    return Explainer(schedule, hosts, remarks or {}).explain(job)
+
+
+class Explainer:
+    """Explains the jobs of one schedule."""
+
+    def __init__(
+        self, schedule: pd.DataFrame, hosts: int | None, remarks: Mapping[str, Sequence[Remark]]
+    ) -> None:
+        self._ids = full_ids(schedule).to_list()
+        self._names = schedule["job_id"].to_list()
+        self._hosts = host_sets(schedule)
+        used = max((each.mask.bit_length() for each in self._hosts), default=0)
+        self._nb_hosts = max(used, hosts or 0)
+        self._ran = (schedule["final_state"] != JobState.REJECTED).to_numpy()
+        self._submission = schedule["submission_time"].to_numpy()
+        self._start = schedule["starting_time"].to_numpy()
+        passing = schedule["execution_time"].to_numpy() <= INSTANT
+        self._finish = np.where(passing, self._start, schedule["finish_time"].to_numpy())
+        self._size = schedule["requested_number_of_resources"].to_numpy()
+        self._held = np.array([len(each) for each in self._hosts], dtype=np.int64)
+        limit = schedule["requested_time"].to_numpy()
+        self._walltime = np.where(limit < 0, inf, limit)
+        self._remarks = remarks
+        self._reserved = sorted(
+            (remark for each in remarks.values() for remark in each if remark.start is not None),
+            key=lambda remark: remark.time,
+        )
+        self._reserved_times = [remark.time for remark in self._reserved]
+        self._rows = {job_id: row for row, job_id in enumerate(self._ids)}
+
+    def explain(self, job: str) -> Explanation:
+        """What there is to say about a job."""
+        row = self._find(job)
+        job_id = self._ids[row]
+        submission = float(self._submission[row])
+        common = (job_id, int(self._size[row]), float(self._walltime[row]), submission)
+        own = self._remarks.get(job_id, ())
+        others = [remark for remark in own if remark.start is None]
+        reservations = [Reservation(remark.time, remark.start) for remark in own if remark.start is not None]
+        if not self._ran[row]:
+            return Explanation(
+                *common, None, HostSet(), self._nb_hosts, reservations=reservations, remarks=others
+            )
+        start = float(self._start[row])
+        return Explanation(
+            *common,
+            start,
+            self._hosts[row],
+            self._nb_hosts,
+            list(self._places(row)),
+            list(self._free_hosts(submission, start)),
+            sorted(self._holders(row), key=lambda holder: (holder.until, holder.since, holder.id)),
+            [self._overtaker(row, int(other)) for other in self._overtakers(row)],
+            reservations,
+            others,
+        )
+
+    def _find(self, job: str) -> int:
+        rows = [row for row, names in enumerate(zip(self._ids, self._names, strict=True)) if job in names]
+        if not rows:
+            example = f"; its jobs are called like {self._ids[0]!r}" if self._ids else ""
+            raise InputError(f"there is no job {job!r} in the schedule{example}")
+        if len(rows) > 1:
+            called = ", ".join(self._ids[row] for row in rows)
+            raise InputError(f"there are several jobs {job!r}; say which one: {called}")
+        return rows[0]
+
+    # --- the queue -------------------------------------------------------------------------------
+
+    def _places(self, row: int) -> Iterator[tuple[float, int]]:
+        """Only starts of jobs before it change its place."""
+        ahead = self._ran & self._earlier(row) & (self._start > self._submission[row] + SLACK)
+        place = int(ahead.sum()) + 1
+        yield float(self._submission[row]), place
+        starts = np.sort(self._start[ahead & (self._start <= self._start[row] + SLACK)])
+        for time, count in zip(*np.unique(starts, return_counts=True), strict=True):
+            place -= int(count)
+            yield float(time), place
+
+    def _earlier(self, row: int) -> np.ndarray:
+        """Who was submitted before a job; at one instant Batsim submits in the order of identifiers."""
+        before = self._submission < self._submission[row] - SLACK
+        together = np.flatnonzero(np.abs(self._submission - self._submission[row]) <= SLACK)
+        before[[other for other in together if self._ids[other] < self._ids[row]]] = True
+        return before
+
+    def _overtakers(self, row: int) -> list[int]:
+        later = ~self._earlier(row)
+        later[row] = False
+        earlier_started = self._start < self._start[row] - SLACK
+        found = np.flatnonzero(self._ran & later & earlier_started)
+        return sorted(found.tolist(), key=lambda other: (self._start[other], self._ids[other]))
+
+    # --- the hosts -------------------------------------------------------------------------------
+
+    def _free_hosts(self, begin: float, end: float) -> Iterator[tuple[float, int]]:
+        """How many hosts are free from a time on until another, when all of each instant has happened."""
+        running = self._ran & (self._start <= begin + SLACK) & (self._finish > begin + SLACK)
+        free = self._nb_hosts - int(self._held[running].sum())
+        yield begin, free
+        changes: dict[float, int] = {}
+        for times, sign in ((self._start, -1), (self._finish, 1)):
+            within = self._ran & (times > begin + SLACK) & (times < end - SLACK)
+            for time, held in zip(times[within].tolist(), self._held[within].tolist(), strict=True):
+                changes[time] = changes.get(time, 0) + sign * held
+        for time, change in sorted(changes.items()):
+            if change:
+                free += change
+                yield time, free
+
+    def _holders(self, row: int) -> Iterator[Holder]:
+        wanted, begin, end = self._hosts[row], self._submission[row], self._start[row]
+        overlapping = self._ran & (self._start < end - SLACK) & (self._finish > begin + SLACK)
+        for other in np.flatnonzero(overlapping).tolist():
+            if other != row and (shared := self._hosts[other] & wanted):
+                yield Holder(self._ids[other], shared, float(self._start[other]), float(self._finish[other]))
+
+    # --- why -------------------------------------------------------------------------------------
+
+    def _overtaker(self, row: int, other: int) -> Overtaker:
+        start = float(self._start[other])
+        expected_end = start + float(self._walltime[other])
+        reserved = self._reservation(row, start)
+        running = self._ran & (self._start < start - SLACK) & (self._finish > start + SLACK)
+        free = self._nb_hosts - int(self._held[running].sum())
+        reason: Reason
+        if reserved is None:
+            reason = "did not fit" if free < self._size[row] else "was not chosen"
+        else:
+            assert reserved.start is not None
+            in_time = expected_end <= reserved.start + SLACK
+            reason = "ends by the reservation" if in_time else "takes extra hosts"
+        return Overtaker(
+            self._ids[other],
+            start,
+            int(self._size[other]),
+            expected_end,
+            reason,
+            None if reserved is None else reserved.job_id,
+            None if reserved is None else reserved.start,
+            free,
+        )
+
+    def _reservation(self, row: int, time: float) -> Remark | None:
+        """The reservation of the job itself at a time, or else the last one that still counts."""
+        own = [
+            remark
+            for remark in self._remarks.get(self._ids[row], ())
+            if remark.start is not None and remark.time <= time + SLACK
+        ]
+        if own:
+            return own[-1]
+        for place in range(bisect_right(self._reserved_times, time + SLACK) - 1, -1, -1):
+            remark = self._reserved[place]
+            holder = self._rows.get(remark.job_id)
+            if holder is not None and self._ran[holder] and self._start[holder] > time + SLACK:
+                return remark
+        return None

@@ -1,0 +1,49 @@
+"""Remarks of a policy, as they were written down beside the other files: ``PREFIX_remarks.csv``."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+
+from batsched_py.errors import InputError
+from batsched_py.schedulers.remarks import HEADER, Remark
+
+
+def in_words(remark: Remark) -> str:
+    """A remark with its times.
+
+    >>> in_words(Remark(60.0, "w0!7", "heads the queue", 3600.0))
+    'at 60: heads the queue, to start by 3600'
+    """
+    start = "" if remark.start is None else f", to start by {remark.start:.10g}"
+    return f"at {remark.time:.10g}: {remark.text}{start}"
+
+
+def read_remarks(lines: Iterable[str], name: str) -> dict[str, list[Remark]]:
+    """The remarks on each job, in the order of time; a line that cannot be read is named."""
+    rows = csv.DictReader(lines)
+    found: dict[str, list[Remark]] = {}
+    try:
+        for row in rows:
+            start = float(row["start"]) if row["start"] else None
+            remark = Remark(float(row["time"]), row["job_id"], row["text"] or "", start)
+            found.setdefault(remark.job_id, []).append(remark)
+    except (KeyError, ValueError, TypeError, csv.Error):
+        raise InputError(f"{name}:{rows.line_num}: this is no line of remarks ({HEADER.strip()})") from None
+    return found
+
+
+def remarks_beside(jobs_file: str | Path) -> dict[str, list[Remark]]:
+    """The remarks beside a ``PREFIX_jobs.csv``; none where they were not asked for."""
+    jobs_file = Path(jobs_file)
+    path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "remarks.csv")
+    if not path.is_file():
+        return {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return read_remarks(file, str(path))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not text in UTF-8") from None

@@ -1,0 +1,147 @@
+"""Why a job waited, in a few lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TypeVar
+
+from batsched_py.analysis.explain import Explanation, Overtaker
+from batsched_py.api.quantities import duration
+
+Value = TypeVar("Value")
+
+#: So many of those that held hosts or overtook are told one by one; the others are counted.
+MOST = 5
+
+
+@dataclass(frozen=True, repr=False)
+class Explained:
+    """An explanation that shows itself in words; ``facts`` are what they are made of."""
+
+    facts: Explanation
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> Iterator[str]:
+        """A few lines, of which those after the first are indented. Times count from the submission."""
+        facts = self.facts
+        limit = "without a walltime" if facts.walltime == inf else f"for {duration(facts.walltime)} at most"
+        asked = f"job {facts.id}, {_hosts(facts.size)} {limit}, submitted at {facts.submission:.10g}"
+        if facts.start is None:
+            yield f"{asked}: rejected"
+            yield from self._remarks()
+            return
+        if facts.waited <= 0:
+            yield f"{asked}: started at once on {facts.hosts}"
+            yield from self._remarks()
+            return
+        yield f"{asked}: waited {duration(facts.waited)}, started at {facts.start:.10g} on {facts.hosts}"
+        yield from _labelled("queue", [self._queue()])
+        yield from _labelled("free", [self._free()])
+        yield from _labelled("held", self._held())
+        yield from _labelled("reserved", self._reserved())
+        yield from _labelled("overtaken", self._overtaken())
+        yield from self._remarks()
+
+    def _queue(self) -> str:
+        told = [
+            f"{'first' if place == 1 else f'behind {place - 1}'} {self._after(time)}"
+            for time, place in _few(self.facts.places)
+        ]
+        return ", ".join(told)
+
+    def _free(self) -> str:
+        facts = self.facts
+        came = f"{facts.free[0][1]} of {facts.nb_hosts} hosts when it came"
+        most = max(count for _, count in facts.free)
+        if facts.room <= 0:
+            return f"{came}, at most {most} until it started: never enough"
+        return f"{came}; enough for {duration(facts.room)} of its wait, so others were to go first"
+
+    def _held(self) -> list[str]:
+        told = [
+            f"{_hosts(len(holder.hosts))} by {holder.id}, from {self._when(holder.since)} until "
+            f"{self._when(holder.until)}"
+            for holder in reversed(self.facts.holders)
+        ]
+        return _most(told, "jobs before")
+
+    def _reserved(self) -> list[str]:
+        reservations = self.facts.reservations
+        if not reservations:
+            return []
+        told = [f"for {self._when(each.start)}, {self._after(each.since)}" for each in _few(reservations)]
+        left = len(reservations) - len(told)
+        return [", then ".join(told) + (f" (moved {left} times more in between)" if left else "")]
+
+    def _overtaken(self) -> list[str]:
+        overtakers = self.facts.overtakers
+        if not overtakers:
+            return ["by nobody"]
+        told = [
+            f"by {each.id} ({_hosts(each.size)}) {self._after(each.start)}: {self._why(each)}"
+            for each in overtakers[:MOST]
+        ]
+        if left := overtakers[MOST:]:
+            counts = Counter(each.reason for each in left)
+            reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+            told.append(f"by {len(left)} more: {reasons}")
+        return told
+
+    def _why(self, overtaker: Overtaker) -> str:
+        facts = self.facts
+        if overtaker.reserved_at is None:
+            free = f"{_hosts(overtaker.free)} free"
+            if overtaker.reason == "did not fit":
+                return f"{free}, too few for {facts.id}"
+            return f"{free}, enough for {facts.id} too, which was not chosen"
+        whose = (
+            "its"
+            if overtaker.reserved_for == facts.id
+            else f"the only protected job {overtaker.reserved_for}'s"
+        )
+        if overtaker.reason == "ends by the reservation":
+            return (
+                f"to end by {self._when(overtaker.expected_end)}, not after {whose} reservation for "
+                f"{self._when(overtaker.reserved_at)}"
+            )
+        return f"on hosts that {whose} reservation for {self._when(overtaker.reserved_at)} leaves over"
+
+    def _remarks(self) -> Iterator[str]:
+        told = [f"{self._after(remark.time)}: {remark.text}" for remark in self.facts.remarks]
+        yield from _labelled("remarks", _most(told, "more"))
+
+    def _after(self, time: float) -> str:
+        """How long after the submission."""
+        later = time - self.facts.submission
+        return "when it came" if later <= 0 else f"after {duration(later)}"
+
+    def _when(self, time: float) -> str:
+        if time == inf:
+            return "some day"
+        later = time - self.facts.submission
+        return f"{duration(-later)} before" if later < 0 else duration(later)
+
+
+def _labelled(label: str, lines: Sequence[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        yield f"  {'' if number else label:<9}  {line}"
+
+
+def _hosts(count: int) -> str:
+    return f"{count} host{'s' if count != 1 else ''}"
+
+
+def _few(values: Sequence[Value]) -> list[Value]:
+    """The first, the last and some in between."""
+    if len(values) <= MOST:
+        return list(values)
+    return [values[round(number * (len(values) - 1) / (MOST - 1))] for number in range(MOST)]
+
+
+def _most(lines: list[str], what: str) -> list[str]:
+    return lines if len(lines) <= MOST else [*lines[:MOST], f"and {len(lines) - MOST} {what}"]

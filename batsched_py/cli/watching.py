@@ -1,0 +1,91 @@
+"""Options to watch a simulation while it runs, step by step or live."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from batsched_py.decision.process import DecisionProcess
+    from batsched_py.decision.pybatsim import PyBatsimProcess
+    from batsched_py.simulator.engine import Batsim
+
+
+class Pace(NamedTuple):
+    """How quickly a live view moves."""
+
+    seconds: float = 0.0
+    """So many simulated seconds a second; 0 for as many as possible."""
+    paused: bool = False
+    """Whether it waits for a key before it moves."""
+
+
+class PaceType(click.ParamType):
+    """``paused``, or so many simulated seconds a second."""
+
+    name = "pace"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Pace:
+        """Read it."""
+        if isinstance(value, Pace):
+            return value
+        if value in ("", "paused"):
+            return Pace(paused=value == "paused")
+        try:
+            seconds = float(str(value))
+        except ValueError:
+            seconds = -1.0
+        if not 0 < seconds < float("inf"):
+            self.fail(f"{value!r} is neither 'paused' nor a number of simulated seconds a second", param, ctx)
+        return Pace(seconds)
+
+
+step_option = click.option(
+    "--step",
+    metavar="[COMMAND]",
+    is_flag=False,
+    flag_value="",
+    help="Stop each time the scheduler was asked, show what happened and what it decided, and ask what to "
+    "do. With a COMMAND such as 'until 5h', 'job 12' or 'when queue > 10', stop there first.",
+)
+
+live_option = click.option(
+    "--live",
+    metavar="[PACE]",
+    is_flag=False,
+    flag_value="",
+    type=PaceType(),
+    help="Show the simulation on the terminal while it runs: queue, running jobs, hosts, curves; keys pause "
+    "it and step. PACE is 'paused' to begin with a pause, or so many simulated seconds a second.",
+)
+
+
+def step_through(
+    first: str, batsim: Batsim, process: DecisionProcess | PyBatsimProcess, nb_jobs: int
+) -> None:
+    """Go step by step through the simulation, as the standard input says; where that ends, to its end."""
+    from batsched_py.watch.scenes import watch
+    from batsched_py.watch.stepper import Stepper
+
+    def ask() -> str:
+        click.echo("step> ", nl=False, err=True)
+        return sys.stdin.readline() or "continue"
+
+    watch(Stepper(ask, partial(click.echo, err=True), first), batsim, process)
+
+
+def show_live(
+    pace: Pace, title: str, batsim: Batsim, process: DecisionProcess | PyBatsimProcess, nb_jobs: int
+) -> None:
+    """Go through the simulation and show it."""
+    from batsched_py.watch.live import LiveView
+    from batsched_py.watch.scenes import watch
+    from batsched_py.watch.screen import Screen
+
+    with Screen() as screen:
+        view = LiveView(screen, title, nb_jobs, *pace)
+        watch(view, batsim, process)
+        view.hold()

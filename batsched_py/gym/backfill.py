@@ -1,0 +1,56 @@
+"""Backfilling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from batsched_py.gym.observations import QUEUE, Observation
+from batsched_py.gym.tasks import Questions, Task, waiting_at
+from batsched_py.schedulers.cluster import Cluster
+
+
+@dataclass
+class Backfill(Task):
+    """Jobs start first come, first served; the agent says who is backfilled while the first one waits.
+
+    It is offered the jobs that would not delay the first, one after another. The last action is to stop, as
+    is any that is not offered. Whoever always takes the first that is offered is EASY.
+    """
+
+    slots: int = 128
+    """How many waiting jobs the agent sees."""
+    observation: Observation = QUEUE
+
+    @property
+    def nb_actions(self) -> int:
+        """One for each job that it sees, and to stop."""
+        return self.slots + 1
+
+    def turn(self, cluster: Cluster) -> Questions:
+        """Start from the head while it fits, reserve for the head, then backfill."""
+        queue = cluster.queue
+        while queue and cluster.fits(queue.head):
+            cluster.start(queue.head)
+        if len(queue) < 2 or not cluster.nb_free:
+            return
+        shadow_time, extra = cluster.reservation(queue.head)
+
+        def harmless(size: Any, estimate: Any) -> Any:
+            return (cluster.now + estimate <= shadow_time) | (size <= extra)
+
+        while next(cluster.fitting(harmless), None) is not None:
+            waiting = queue.first(self.slots)
+            size, mask = waiting.size, np.zeros(self.nb_actions, np.int8)
+            mask[: len(waiting)] = harmless(size, waiting.estimate) & (size <= cluster.nb_free)
+            if not np.count_nonzero(mask):
+                return  # whoever could be backfilled is too far behind to be seen
+            mask[-1] = 1
+            action = yield self.show(cluster, waiting, mask)
+            if action == self.slots or not mask[action]:
+                return
+            started = cluster.start(waiting_at(cluster, action))
+            if started.expected_end > shadow_time:
+                extra -= started.nb_hosts

@@ -1,0 +1,158 @@
+"""The environment: a simulation that stops whenever the agent is to be asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Mapping
+from copy import deepcopy
+from typing import Any
+
+import gymnasium
+
+from batsched_py.api.log import FileName, Log
+from batsched_py.core import fastest
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.errors import InputError
+from batsched_py.experiment.sides import read_machine
+from batsched_py.experiment.value import Choice, Machine
+from batsched_py.gym.episodes import Episodes, Windows, workload_of
+from batsched_py.gym.rewards import Reward, reward_of
+from batsched_py.gym.tasks import Task
+from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.cluster import Cluster
+from batsched_py.simulation import turns
+from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.outputs import Outputs, Results
+from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
+from batsched_py.users import USERS, Behaviour
+from batsched_py.workload.model import Workload
+
+#: So many episodes in a row in which nothing is asked end in an error.
+MOST_SILENT = 100
+
+
+class SchedulingEnv(gymnasium.Env[Any, Any]):
+    """Simulations in which an agent has the policy's place, one an episode.
+
+    ``episodes`` say what is simulated: a log or the name of a file, of which windows of 256 jobs are taken,
+    or any function of a random generator that gives a workload. The ``reward`` is a name among ``REWARDS`` or
+    an object. The other words are those of :func:`batsched_py.simulate`; ``users`` submit the jobs of each
+    episode, and react to what the agent does.
+
+    ``reset`` knows the options ``workload``, which is simulated instead of what ``episodes`` say, and
+    ``export``, the prefix of Batsim's output files; without it none are written. The ``info`` of the last
+    step of an episode has some figures of its results.
+    """
+
+    metadata = {"render_modes": []}
+
+    def __init__(
+        self,
+        task: Task,
+        episodes: Log | FileName | Workload | Episodes,
+        *,
+        reward: str | Reward = "bounded-slowdown",
+        hosts: int | None = None,
+        platform: FileName | None = None,
+        energy: bool = False,
+        users: str | Behaviour | None = None,
+        user_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.task = deepcopy(task)
+        self.action_space = self.task.action_space
+        self.observation_space = self.task.observation_space
+        self._reward = deepcopy(reward_of(reward))
+        self._episodes = episodes if callable(episodes) else Windows(episodes)
+        self._machine = Machine(file=None if platform is None else os.fspath(platform), hosts=hosts)
+        self._platform: Platform | None = None
+        self._energy = energy
+        self._behaviour = _behaviour(users, user_options or {})
+        self._questions: Generator[Any, int, None] | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin another episode, and let it go on to the first question."""
+        super().reset(seed=seed)
+        options = options or {}
+        if unknown := options.keys() - {"workload", "export"}:
+            raise InputError(f"reset knows the options workload and export, not {', '.join(sorted(unknown))}")
+        chosen = options.get("workload")
+        for _ in range(MOST_SILENT if chosen is None else 1):
+            self.close()
+            workload = self._episodes(self.np_random) if chosen is None else workload_of(chosen)
+            self._questions = self._ask(workload, options.get("export"))
+            for observation in self._questions:
+                return observation, {}
+        raise InputError("nothing is asked in an episode: no job of its workload gives the agent a choice")
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Do what the agent says, and go on to the next question, or to the end."""
+        if self._questions is None:
+            raise InputError("the episode is over, or none has begun; call reset() first")
+        action = self.task.as_action(action)
+        try:
+            observation = self._questions.send(action)
+        except StopIteration:
+            self._questions = None
+            end = self.task.show_end(self._cluster)
+            return end, self._reward.take(), True, False, _figures(self._batsim.outputs.results)
+        return observation, self._reward.take(), False, False, {}
+
+    def close(self) -> None:
+        """Leave the episode that is under way."""
+        if self._questions is not None:
+            self._questions.close()
+            self._questions = None
+
+    def _ask(self, workload: Workload, export: FileName | None) -> Generator[Any, int, None]:
+        """Simulate a workload, stopping at each question."""
+        if self._platform is None:
+            self._platform = read_machine(self._machine, [workload])
+        users = [] if self._behaviour is None else self._behaviour.users(workload)
+        process = DecisionProcess(_Seat(self._begin, workload), users)
+        played = [workload] if self._behaviour is None else []
+        setup = Setup(self._platform, played, process.needs, energy=self._energy)
+        self._batsim = Batsim(setup, fastest(Outputs)(None if export is None else os.fspath(export)))
+        for cluster in turns(self._batsim, process):
+            yield from self.task.turn(cluster)
+
+    def _begin(self, cluster: Cluster, workload: Workload) -> None:
+        self._cluster = cluster
+        self._reward.begin(self._batsim, cluster, workload)
+        self.task.begin(cluster)
+
+
+class _Seat(Scheduler):
+    """The place of the policy, in which somebody else decides."""
+
+    name = "agent"
+
+    def __init__(self, begin: Callable[[Cluster, Workload], None], workload: Workload) -> None:
+        super().__init__()
+        self._begin = begin
+        self._workload = workload
+
+    def begin(self, cluster: Cluster) -> None:
+        """Somebody else prepares."""
+        self._begin(cluster, self._workload)
+
+    def schedule(self, cluster: Cluster) -> None:
+        """Somebody else decides."""
+        raise NotImplementedError
+
+
+def _behaviour(users: str | Behaviour | None, options: Mapping[str, Any]) -> Behaviour | None:
+    return USERS.create(users, Choice.of(users, options).options) if isinstance(users, str) else users
+
+
+def _figures(results: Results) -> dict[str, Any]:
+    """What came out of an episode; means as in ``schedule.csv``."""
+    return {
+        "nb_jobs": results.nb_jobs,
+        "makespan": results.makespan,
+        "mean_waiting_time": results.mean(results.sum_waiting),
+        "mean_bounded_slowdown": results.mean(results.sum_bounded_slowdown),
+        "consumed_joules": results.consumed_joules,
+    }

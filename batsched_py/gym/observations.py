@@ -1,0 +1,69 @@
+"""What an agent is shown when it is asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import Space, spaces
+
+from batsched_py.gym.features import JOB, MACHINE, JobFeature, MachineFeature
+from batsched_py.ledger.queue import Waiting
+from batsched_py.schedulers.cluster import Cluster
+
+#: Numpy takes longer to look at a number of Python than to compare five hundred of its own.
+_ZERO, _ONE = np.zeros((), np.float32), np.ones((), np.float32)
+
+
+class Observation(ABC):
+    """A way to show a cluster. One of your own has these two methods, and keeps nothing between calls."""
+
+    @abstractmethod
+    def space(self, slots: int, actions: int) -> Space[Any]:
+        """What it shows of the first so many waiting jobs, when the agent has so many actions."""
+
+    @abstractmethod
+    def show(self, cluster: Cluster, waiting: Waiting, slots: int, mask: Any) -> Any:
+        """The cluster as it is now, with the jobs that are seen; they are fewer than slots where few wait.
+
+        The mask has a 1 for each action that makes sense.
+        """
+
+
+@dataclass(frozen=True)
+class QueueObservation(Observation):
+    """The first waiting jobs, a row of features each, padded with zeros; the machine; and the mask.
+
+    D. Zhang et al., "RLScheduler: An Automated HPC Batch Job Scheduler Using Reinforcement Learning",
+    SC 2020.
+    """
+
+    job: tuple[JobFeature, ...] = JOB
+    machine: tuple[MachineFeature, ...] = MACHINE
+
+    def space(self, slots: int, actions: int) -> Space[Any]:
+        """Numbers from 0 to 1."""
+        return spaces.Dict(
+            {
+                "jobs": spaces.Box(0.0, 1.0, (slots, len(self.job)), np.float32),
+                "machine": spaces.Box(0.0, 1.0, (len(self.machine),), np.float32),
+                "action_mask": spaces.MultiBinary(actions),
+            }
+        )
+
+    def show(self, cluster: Cluster, waiting: Waiting, slots: int, mask: Any) -> dict[str, Any]:
+        """The rows in the order of submissions."""
+        jobs = np.zeros((slots, len(self.job)), np.float32)
+        rows = jobs[: len(waiting)]
+        for column, feature in enumerate(self.job):
+            rows[:, column] = feature(waiting, cluster)
+        np.minimum(rows, _ONE, out=rows)
+        np.maximum(rows, _ZERO, out=rows)
+        machine = [min(max(feature(waiting, cluster), 0.0), 1.0) for feature in self.machine]
+        return {"jobs": jobs, "machine": np.array(machine, np.float32), "action_mask": mask}
+
+
+#: What tasks show unless they are given another observation.
+QUEUE = QueueObservation()

@@ -1,0 +1,36 @@
+"""What a policy remarks on jobs, for whoever wants to know why it decides as it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+#: How a file of remarks begins.
+HEADER = "time,job_id,start,text\n"
+
+
+class Remark(Struct, frozen=True, gc=False):
+    """A remark on a job."""
+
+    time: float
+    """When it was made."""
+    job_id: str
+    text: str
+    start: float | None = None
+    """By when the job is to start, if the remark is about that: its reservation."""
+
+
+def taking_down(write: Callable[[str], object]) -> Callable[[Remark], None]:
+    """What writes remarks, a line each."""
+    import csv
+    import io
+
+    def take_down(remark: Remark) -> None:
+        line = io.StringIO()
+        start = "" if remark.start is None else f"{remark.start:.6f}"
+        cells = [f"{remark.time:.6f}", remark.job_id, start, remark.text]
+        csv.writer(line, lineterminator="\n").writerow(cells)
+        write(line.getvalue())
+
+    return take_down

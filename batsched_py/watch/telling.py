@@ -1,0 +1,192 @@
+"""A scene in words: what happened, what was decided, and why that was all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from math import inf
+
+from batsched_py.api.quantities import duration
+from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob, describe
+from batsched_py.ledger.running import RunningJob
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.jobs import Job
+from batsched_py.watch.scenes import Scene
+
+#: So many jobs of a list are told one by one.
+MOST = 10
+
+
+def clock(time: float) -> str:
+    """A time of the simulation, for people.
+
+    >>> clock(93784.5)
+    '1 d 02:03:04'
+    """
+    days, seconds = divmod(int(time), 86400)
+    hours, seconds = divmod(seconds, 3600)
+    return f"{days} d {hours:02}:{seconds // 60:02}:{seconds % 60:02}"
+
+
+def happening(event: ev.Event) -> str:
+    """What happened."""
+    match event:
+        case ev.JobSubmitted(job=job):
+            return f"{job.id} submitted ({asked(job)})"
+        case ev.JobCompleted(job_id=job_id, state=state, hosts=hosts):
+            how = "ended" if state == "COMPLETED_SUCCESSFULLY" else state.removeprefix("COMPLETED_").lower()
+            return f"{job_id} {how.replace('_', ' ')}, hosts {hosts} are free"
+        case ev.HostsUnavailable(hosts=hosts):
+            return f"hosts {hosts} are away"
+        case ev.HostsAvailable(hosts=hosts):
+            return f"hosts {hosts} are back"
+        case ev.RequestedCall():
+            return "the policy wanted to be called"
+        case _:
+            return _words(type(event).__name__)
+
+
+def decision(effect: Effect) -> str:
+    """What was decided."""
+    match effect:
+        case RunningJob(job=job, hosts=hosts):
+            return f"start {job.id} on {hosts}"
+        case ev.ExecuteJob(job_id=job_id, hosts=hosts):
+            return f"start {job_id} on {hosts}"
+        case RejectedJob(job=job):
+            return f"reject {job.id}"
+        case RegisteredJob(job=job):
+            return f"a user submits {job.id} ({asked(job)})"
+        case ev.CallMeLater(at=at):
+            return f"be called at {at:.10g}"
+        case _:
+            return describe(effect)
+
+
+def asked(job: Job) -> str:
+    """What a job asks for."""
+    limit = "no walltime" if job.walltime == inf else duration(job.walltime)
+    return f"{_hosts(job.size)}, {limit}"
+
+
+def told(scene: Scene) -> Iterator[str]:
+    """A scene in a few lines."""
+    yield f"at {scene.now:.10g} ({clock(scene.now)})"
+    yield from _list("happened", [happening(event) for event in scene.happened])
+    yield from _list("decided", [decision(effect) for effect in scene.decided] or ["nothing"])
+    yield from _list("because", list(_why_no_more(scene)))
+    ledger = scene.ledger
+    yield (
+        f"  now        {len(ledger.queue)} waiting, {len(ledger.running)} running, "
+        f"{ledger.free.count} of {ledger.nb_hosts} hosts free"
+    )
+
+
+def _why_no_more(scene: Scene) -> Iterator[str]:
+    """Why the policy did not start more."""
+    ledger = scene.ledger
+    if not ledger.queue:
+        yield "nobody else waits"
+        return
+    head = ledger.queue.head
+    yield f"{waits(head, ledger, scene.now)}; it is first in the queue"
+    expected = _expected(head, ledger)
+    left = [job for job in islice(ledger.queue, 1, None) if job.size <= ledger.free.count]
+    for job in left[:3]:
+        end = scene.now + job.walltime
+        late = f", but may run until {end:.10g}, when {head.id} could run" if end > expected else ""
+        yield f"{job.id} ({asked(job)}) fits{late}, and was not chosen"
+    if len(left) > 3:
+        yield f"{len(left) - 3} more fit, and were not chosen"
+    for remark in scene.remarks:
+        start = "" if remark.start is None else f", to start by {remark.start:.10g}"
+        yield f"the policy on {remark.job_id}: {remark.text}{start}"
+
+
+def waits(job: Job, ledger: Ledger, now: float) -> str:
+    """Why a job waits: how many hosts it lacks, and when they will be there by what is expected."""
+    lacking = job.size - ledger.free.count
+    if lacking <= 0:
+        return f"{job.id} needs {_hosts(job.size)}, which are free"
+    expected = _expected(job, ledger)
+    when = (
+        f"{expected:.10g}"
+        if now < expected < inf
+        else "any moment"
+        if expected <= now
+        else "nobody knows when"
+    )
+    return f"{job.id} needs {_hosts(job.size)}, {lacking} more than are free; expected by {when}"
+
+
+def _expected(job: Job, ledger: Ledger) -> float:
+    """When enough hosts will be free for a job, if running jobs end as expected."""
+    free = ledger.free.count
+    if free >= job.size:
+        return 0.0
+    for running in ledger.running:
+        free += len(running.hosts - ledger.unavailable)
+        if free >= job.size:
+            return running.expected_end
+    return inf
+
+
+def _hosts(count: int) -> str:
+    return f"{count} host{'s' if count != 1 else ''}"
+
+
+def queue_lines(ledger: Ledger, now: float) -> list[str]:
+    """The jobs that wait, in the order of the queue."""
+    lines = [
+        f"{place:>4}  {job.id:<14} {asked(job):>22}  waits {duration(now - job.submission_time)}"
+        for place, job in enumerate(islice(ledger.queue, MOST), 1)
+    ]
+    return _with_rest(lines, len(ledger.queue), "nobody waits")
+
+
+def running_lines(ledger: Ledger, now: float) -> list[str]:
+    """The jobs that run, by their expected ends."""
+    lines = [
+        f"      {running.job.id:<14} {_hosts(len(running.hosts)):>12}  on {running.hosts}  "
+        f"since {duration(now - running.start)}, "
+        + (
+            "any end"
+            if running.expected_end == inf
+            else f"at most {duration(running.expected_end - now)} more"
+        )
+        for running in islice(ledger.running, MOST)
+    ]
+    return _with_rest(lines, len(ledger.running), "nothing runs")
+
+
+def host_lines(ledger: Ledger) -> list[str]:
+    """Which hosts are free, busy, away, asleep."""
+    groups = [
+        ("free", ledger.free.hosts()),
+        ("busy", ledger.busy()),
+        ("away", ledger.unavailable),
+        ("asleep", ledger.asleep),
+        ("switching", ledger.switching),
+    ]
+    return [f"      {label:<9} {len(hosts):>6}  {hosts}" for label, hosts in groups if hosts]
+
+
+def _with_rest(lines: list[str], count: int, none: str) -> list[str]:
+    if not count:
+        return [f"      {none}"]
+    return lines if count <= len(lines) else [*lines, f"      and {count - len(lines)} more"]
+
+
+def _list(label: str, lines: Sequence[str]) -> Iterator[str]:
+    shown = list(lines[:MOST]) + ([f"and {len(lines) - MOST} more"] if len(lines) > MOST else [])
+    for number, line in enumerate(shown):
+        yield f"  {'' if number else label:<9}  {line}"
+
+
+def _words(name: str) -> str:
+    """The name of an event as words.
+
+    >>> _words("NoMoreStaticJobs")
+    'no more static jobs'
+    """
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()

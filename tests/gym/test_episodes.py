@@ -1,0 +1,62 @@
+"""Windows of logs, and generated workloads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import batsched_py as bp
+from batsched_py.errors import InputError
+from batsched_py.gym import Generated, PickJob, SchedulingEnv, Windows
+from batsched_py.workload.model import Workload
+from batsched_py.workload.models import MODELS
+from tests.gym.agents import head, play
+
+
+def test_a_window_has_jobs_that_follow_each_other(log: bp.Log) -> None:
+    windows = Windows(log, 100)
+    assert len(windows) == len(log) - 99
+    numbers = [int(job.name) for job in windows[7].jobs]
+    assert numbers == log.jobs.index[7:107].tolist()
+
+
+def test_a_window_has_the_profiles_of_its_jobs_and_no_others(workload: Workload) -> None:
+    window = Windows(workload, 10)[3]
+    assert window.profiles.keys() == {job.profile for job in window.jobs}
+
+
+def test_a_window_of_unsorted_jobs_goes_by_time(root: Path) -> None:
+    workload = Workload("w0", [], {})
+    whole = Windows(root / "workloads" / "sample.swf", 50)[0]
+    workload.jobs, workload.profiles = list(reversed(whole.jobs)), whole.profiles
+    workload.finishes = [job.submission_time + 1 for job in workload.jobs]
+    window = Windows(workload, 5)[10]
+    assert [job.id for job in window.jobs] == [job.id for job in whole.jobs][10:15]
+    assert window.finishes == [job.submission_time + 1 for job in window.jobs]
+
+
+def test_every_window_comes_up(workload: Workload) -> None:
+    windows, random = Windows(workload, len(workload.jobs) - 2), np.random.default_rng(0)
+    assert {windows(random).jobs[0].id for _ in range(50)} == {job.id for job in workload.jobs[:3]}
+
+
+def test_a_log_that_is_shorter_is_one_window(workload: Workload) -> None:
+    assert len(Windows(workload, 10**6)) == 1
+
+
+def test_an_empty_log_has_no_windows() -> None:
+    with pytest.raises(InputError, match="hold none"):
+        Windows(Workload("w0", [], {}))
+
+
+def test_each_episode_can_be_generated() -> None:
+    model = MODELS.create("lublin", {"processors": "64"})
+    env = SchedulingEnv(PickJob(), Generated(model, 60))
+    first, second = play(env, head), play(env, head)
+    assert first == second  # by the seed of the environment
+    env.reset()
+    assert first[1]["nb_jobs"] == 60
+    jobs = [Generated(model, 60)(np.random.default_rng(seed)).jobs for seed in (1, 2)]
+    assert [job.size for job in jobs[0]] != [job.size for job in jobs[1]]
