@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from batsched_py.analysis.plots.figures import draw
+from batsched_py.analysis.plots.kinds.load import estimates_by_load
 from batsched_py.analysis.plots.results import configurations
 from batsched_py.errors import InputError
 
@@ -26,13 +27,32 @@ def table() -> pd.DataFrame:
     )
 
 
+def test_means_and_intervals_are_those_of_parts_at_a_load(table: pd.DataFrame) -> None:
+    rows = table[(table["log"] == "one") & (table["scheduler"] == "easy")]
+    estimates = estimates_by_load(rows, "makespan")
+    assert estimates.index.to_list() == [0.8, 1.2]
+    assert estimates["mean"].to_list() == [15, 15]
+    assert estimates["half"].to_list() == pytest.approx([12.706 * 5] * 2, rel=1e-4)
+
+
 def test_configurations_differ_in_more_than_repetitions(table: pd.DataFrame) -> None:
     assert [name for name, _ in configurations(table, "load")] == ["fcfs", "easy"]
     assert [len(rows) for _, rows in configurations(table)] == [4, 4, 4, 4]
 
 
+def test_a_panel_for_each_log_and_a_line_for_each_scheduler(table: pd.DataFrame) -> None:
+    axes = draw("load", table, metric="makespan").axes
+    assert [panel.get_title(loc="left") for panel in axes] == ["one", "two"]
+    assert [len(panel.containers) for panel in axes] == [2, 2]
+
+
 def test_a_box_for_each_configuration(table: pd.DataFrame) -> None:
     assert [len(panel.patches) for panel in draw("repetitions", table, metric="makespan").axes] == [4, 4]
+
+
+def test_a_table_without_loads(table: pd.DataFrame) -> None:
+    with pytest.raises(InputError, match="the table of results has no column 'load'; it has run, log"):
+        draw("load", table.drop(columns="load"), metric="makespan")
 
 
 def test_a_metric_that_no_run_has(table: pd.DataFrame) -> None:

@@ -33,10 +33,10 @@ class Run:
     """The log that it replays, or is; it tells the time on the wall clock."""
     energy: pd.Series | None = None
     """The joules that all hosts have drawn by each time, where that was accounted for."""
-    intervals: pd.DataFrame | None = None
-    """Which hosts each job had, as ``host_intervals`` tells; not known of a log."""
     remarks: Mapping[str, Sequence[Remark]] = field(default_factory=dict)
     """What the policy remarked on jobs, by their full identifiers, if that was written down."""
+    intervals: pd.DataFrame | None = None
+    """Which hosts each job had, as ``host_intervals`` tells; not known of a log."""
 
     @cached_property
     def executed(self) -> pd.DataFrame:
