@@ -19,6 +19,7 @@ ELSEWHERE = {
     "learning-agents": "tests/gym/test_learning_agents_document.py",
     "python": "tests/test_python_document.py",
     "schedulers": "tests/schedulers/test_schedulers_document.py",
+    "see-inside": "tests/watch/test_see_inside_document.py",
     "testing-a-policy": "tests/testing/test_workbench.py",
     "users": "tests/cli/test_users_command.py",
     "what-if-half-the-nodes": "tests/test_worked_example.py",

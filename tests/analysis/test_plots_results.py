@@ -53,3 +53,8 @@ def test_a_box_for_each_configuration(table: pd.DataFrame) -> None:
 def test_a_table_without_loads(table: pd.DataFrame) -> None:
     with pytest.raises(InputError, match="the table of results has no column 'load'; it has run, log"):
         draw("load", table.drop(columns="load"), metric="makespan")
+
+
+def test_a_metric_that_no_run_has(table: pd.DataFrame) -> None:
+    with pytest.raises(InputError, match="the table of results has no column 'wait'; it has run, log"):
+        draw("repetitions", table, metric="wait")

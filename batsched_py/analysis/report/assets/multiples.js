@@ -58,10 +58,10 @@ class Multiples {
 
   /* Draw the panels anew, and which colour stands for what in them. */
   draw() {
-    const names = new Map(shown(this.axis.value).map((row) => [nameWithout(row, "log"), colourOf(row)]));
-    document.getElementById("panel-names").replaceChildren(...[...names].map(([name, colour]) => {
+    const names = new Map(shown(this.axis.value).map((row) => [nameWithout(row, "log"), row]));
+    document.getElementById("panel-names").replaceChildren(...[...names].map(([name, row]) => {
       const swatch = element("span", { className: "swatch" });
-      swatch.style.background = colour;
+      paintSwatch(swatch, row);
       return element("span", { className: "name" }, swatch, name);
     }));
     for (const panel of this.panels) panel.draw();

@@ -70,6 +70,13 @@ function dashOf(row) {
   return row.place === undefined ? [] : paletteDash(row.configuration);
 }
 
+/* The mark of a run: full, or dashed like its line. */
+function paintSwatch(swatch, row) {
+  const dashed = dashOf(row).length > 0;
+  swatch.style.background = dashed ? "none" : colourOf(row);
+  swatch.style.border = dashed ? `2px dashed ${colourOf(row)}` : "none";
+}
+
 function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

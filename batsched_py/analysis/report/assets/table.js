@@ -81,7 +81,7 @@ function list(axis, values) {
 /* Whatever tells which runs are drawn, and in what colour. */
 function drawMarks() {
   for (const row of [...data.rows, ...data.recorded]) {
-    row.chip.firstChild.style.background = colourOf(row);
+    paintSwatch(row.chip.firstChild, row);
     row.chip.setAttribute("aria-pressed", String(row.drawn));
     if (row.box) {
       row.box.checked = row.drawn;
