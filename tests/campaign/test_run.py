@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from batsched_py.campaign import simulate
+from batsched_py.campaign import results
 from batsched_py.campaign.run import Task, execute
 from tests.processes import COMMAND, environment
 
@@ -198,7 +198,7 @@ def test_a_full_disk_leaves_no_half_run(folder: Path, first_task: FirstTask) -> 
 
 
 def test_a_log_is_read_once_for_many_runs(folder: Path, first_task: FirstTask) -> None:
-    simulate._read.cache_clear()
+    results._read.cache_clear()
     while True:
         try:
             task = first_task()
@@ -206,7 +206,7 @@ def test_a_log_is_read_once_for_many_runs(folder: Path, first_task: FirstTask) -
             break
         assert execute(task).failure is None
     assert len(files(folder / "results" / "runs")) == 4
-    assert simulate._read.cache_info().misses == 1
+    assert results._read.cache_info().misses == 1
 
 
 def test_runs_that_share_a_log_do_not_disturb_each_other(folder: Path, first_task: FirstTask) -> None:

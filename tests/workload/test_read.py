@@ -18,7 +18,7 @@ JSON = b"""{"nb_res": 4, "jobs": [{"id": 5, "subtime": 0, "res": 4, "profile": "
     [
         ("log.swf", SWF),
         ("LOG.SWF", SWF),
-        ("log.swf.gz", gzip.compress(SWF)),
+        ("log.swf.gz", gzip.compress(SWF, mtime=0)),
         ("workload.json", JSON),
     ],
 )
