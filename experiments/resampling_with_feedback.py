@@ -397,8 +397,8 @@ def _queues(axes: Axes, figures: list[Figures], setting: str) -> None:
         rows = [f.queue_by_hour for f in _by_seed(figures, setting, scheduler, loads[-1]).values()]
         axes.plot(np.arange(24) + 0.5, np.mean(rows, axis=0), color=colour, label=scheduler)
     axes.set(
-        xlabel=f"hours after the time of day at which the log begins, {setting}",
-        ylabel="waiting jobs",
+        xlabel=f"hours since the log's first time of day, {setting}",
+        ylabel=f"waiting jobs, users x {loads[-1]:g}",
         xlim=(0, 24),
     )
     axes.legend()
