@@ -32,6 +32,7 @@ sample = { file = "workloads/sample.swf" }
 full = { hosts = 64 }
 [schedulers]
 fcfs = {}
+easy = {}
 """
 
 
