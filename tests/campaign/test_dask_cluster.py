@@ -103,8 +103,8 @@ def test_an_address_is_needed(folder: Path) -> None:
 
 #: How each batch system is asked for a job, what it answers, and how a job is taken back.
 BATCH_SYSTEMS = {
-    "slurm": ("sbatch", 'bash "$1"', "Submitted batch job $!", "scancel"),
-    "pbs": ("qsub", 'bash "$1"', "$!.server", "qdel"),
+    "slurm": ("sbatch", 'bash -c "$script"', "Submitted batch job $!", "scancel"),
+    "pbs": ("qsub", 'bash -c "$script"', "$!.server", "qdel"),
     "oar": ("oarsub", 'bash -c "${@: -1}"', "OAR_JOB_ID=$!", "oardel"),
 }
 
@@ -113,10 +113,11 @@ BATCH_SYSTEMS = {
 def test_a_batch_system_starts_the_workers(folder: Path, system: str) -> None:
     pytest.importorskip("dask_jobqueue")
     submit, job, answer, cancel = BATCH_SYSTEMS[system]
+    taken = 'test -f "$1" && script=$(cat "$1")'  # who submits a script may remove it at once
     programs = folder / "bin"
     programs.mkdir()
     for name, script in (
-        (submit, f'{job} >>"{folder}/jobs.log" 2>&1 &\necho "{answer}"'),
+        (submit, f'{taken}\n{job} >>"{folder}/jobs.log" 2>&1 &\necho "{answer}"'),
         (cancel, 'kill "${1%%.*}" 2>/dev/null; exit 0'),
     ):
         (programs / name).write_text(f"#!/bin/bash\n{script}\n")
