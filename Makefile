@@ -28,7 +28,7 @@ test: .venv/dev.stamp .venv5/peers.stamp  ## run all tests but the slow ones
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-slow: .venv/dev.stamp  ## run the slow tests
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -m slow -n 2 --dist worksteal
 
 lint: .venv/dev.stamp  ## ruff and mypy
 	$(BIN)/ruff check .
