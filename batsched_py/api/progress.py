@@ -42,7 +42,9 @@ def shown(what: str, how_far: HowFar) -> Iterator[None]:
 
 def somebody_looks() -> bool:
     """Whether the standard error is a terminal, or this is a notebook."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    ipython = sys.modules.get("IPython")
+    in_notebook = ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+    return sys.stderr.isatty() or in_notebook
 
 
 def _bar(over: Event, what: str, how_far: HowFar) -> None:

@@ -178,3 +178,12 @@ def test_in_a_notebook_it_is_one_line_that_vanishes_in_the_end() -> None:
     assert "\r1 of 3,000 jobs, " in text
     assert "\n" not in text
     assert text.endswith(" \r")
+
+
+def test_what_a_notebook_needs_makes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ipykernel", reason="what notebooks need")
+    import IPython
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+    assert IPython.get_ipython() is None
+    assert not progress.somebody_looks()
