@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Thread, current_thread, get_ident, main_thread
 from types import FrameType
 
@@ -54,16 +54,18 @@ def _watch(seconds: float) -> Iterator[None]:
     finally:
         over.set()
         watcher.join()
-        _raise_in(here, None)
+        with suppress(OutOfTime):  # what is pending is raised here: the interpreter looks for it until it is
+            _raise_in(here)
+            while True:
+                pass
 
 
 def _interrupt(thread: int, seconds: float, over: Event) -> None:
     while not over.wait(seconds):
-        _raise_in(thread, OutOfTime)
+        _raise_in(thread)
         seconds = AGAIN
 
 
-def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
-    """Let a thread raise something before its next step; nothing takes back what it has not raised yet."""
-    raised = None if kind is None else ctypes.py_object(kind)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+def _raise_in(thread: int) -> None:
+    """Let a thread raise that its time is over before its next step; there is at most one to be raised."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))

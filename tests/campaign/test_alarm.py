@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from threading import Thread
@@ -75,3 +77,27 @@ def test_what_comes_back_in_time_is_left_alone(
 
     somewhere(limited)
     assert ended == ["by itself"]
+
+
+PROFILED = """
+import sys
+from threading import Thread
+from batsched_py.campaign.alarm import alarm
+
+def limited():
+    with alarm(60):
+        pass
+
+thread = Thread(target=limited)
+thread.start()
+thread.join()
+sys.setprofile(lambda *arguments: None)
+limited()
+print("done")
+"""
+
+
+def test_an_alarm_in_a_thread_leaves_nothing_behind() -> None:
+    """CPython 3.11 comes to no end when a profiled function begins while it looks for something to raise."""
+    done = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, text=True, timeout=20)
+    assert done.stdout == "done\n", done.stderr
