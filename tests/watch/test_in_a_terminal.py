@@ -90,7 +90,7 @@ def test_an_error_gives_the_terminal_back_too(terminal: Terminal, tmp_path: Path
     before = terminal.settings()
     command = RUN.replace("easy", "failing.py:Failing")
     terminal.type(f"{command} out --live")
-    assert "I do not know" in terminal.until_ready()
+    terminal.until(lambda screen: "I do not know" in screen and screen.rstrip().endswith("READY>"))
     assert not terminal.shows_the_other_screen
     assert terminal.settings() == before
 
