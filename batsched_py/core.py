@@ -2,16 +2,17 @@
 
 What every job passes exists twice: as Python classes, and compiled, in :mod:`batsched_py._native`, which is
 built where a compiler is. Each room that has compiled classes keeps them in its module ``compiled``, under
-the names of the Python classes they derive from. Both do the same to the last bit.
+the names of the Python classes they derive from; so are compiled functions. Both do the same to the last bit.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeVar
 
-Class = TypeVar("Class", bound=type[Any])
+Part = TypeVar("Part", bound=Callable[..., Any])
 
 #: The variable of the environment that chooses the Python classes where it is neither empty nor 0.
 PURE = "BATSCHED_PY_PURE"
@@ -34,10 +35,10 @@ def describe() -> str:
     return "compiled core" if compiled else "pure Python"
 
 
-def fastest(plain: Class) -> Class:
-    """The compiled class for a Python class if the compiled core is in use, else that class itself."""
+def fastest(plain: Part) -> Part:
+    """The compiled twin of a Python class or function if the compiled core is in use, else itself."""
     if not compiled:
         return plain
     room = plain.__module__.rpartition(".")[0]
-    found: Class = getattr(import_module(f"{room}.compiled"), plain.__name__)
+    found: Part = getattr(import_module(f"{room}.compiled"), plain.__name__)
     return found

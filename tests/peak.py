@@ -22,13 +22,10 @@ def peak() -> int:
 
 
 if __name__ == "__main__":
-    from batsched_py import core
     from batsched_py.cli.main import main
+    from batsched_py.workload import usual_log
 
-    if core.compiled:
-        from batsched_py.workload import compiled
-
-        compiled.LARGE = 0
+    usual_log.LARGE = 0
     try:
         main()
     finally:

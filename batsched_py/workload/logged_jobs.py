@@ -12,9 +12,7 @@ import numpy as np
 from batsched_py.protocol.jobs import Job
 from batsched_py.workload.columns import BLOCK, Numbers, narrow
 from batsched_py.workload.jobs import Jobs, Places
-
-#: What a log says about a job and its ``extra`` repeats; -1 stands for nothing.
-EXTRA = ("user", "group", "executable", "queue", "partition")
+from batsched_py.workload.swf_text import extra_of
 
 #: So many extras are there at a time; jobs that agree in one share it.
 _SHARED_EXTRAS = 4096
@@ -111,7 +109,7 @@ class LoggedJobs(Jobs):
         return job if job.id == job_id else None
 
     def _make_extra(self, place: int) -> dict[str, Any]:
-        return {name: value for name, value in zip(EXTRA, self._extras[place], strict=True) if value != -1}
+        return extra_of(self._extras[place])
 
     @cached_property
     def _by_number(self) -> Places:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from os.path import isfile
 from pathlib import Path
 
-from batsched_py import core
 from batsched_py.errors import InputError
 from batsched_py.workload.model import WalltimeRule, Workload
 
@@ -38,11 +37,10 @@ def read_workload(
 
 
 def _read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload:
-    if core.compiled:
-        from batsched_py.workload.compiled import read_log
+    from batsched_py.workload.usual_log import read_log as read_usual_log
 
-        if (workload := read_log(path, name, walltime_factor, walltime)) is not None:
-            return workload
+    if (workload := read_usual_log(path, name, walltime_factor, walltime)) is not None:
+        return workload
     from batsched_py.workload.swf import read_swf_workload
 
     return read_swf_workload(path, name, walltime_factor, walltime)

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather
-from batsched_py.workload.logged_jobs import EXTRA, LoggedJobs, RecordedFinishes
+from batsched_py.workload.logged_jobs import LoggedJobs, RecordedFinishes
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.swf_log import COLUMNS, WHOLE, SwfLog
 from batsched_py.workload.swf_records import Records, choose
-from batsched_py.workload.swf_text import LOG_SPEED, check_factor, machine_size
+from batsched_py.workload.swf_text import EXTRA, LOG_SPEED, check_factor, machine_size, spelled
 
 __all__ = [
     "COLUMNS",
@@ -99,11 +99,7 @@ def _lines(log: SwfLog) -> Iterator[str]:
 def _numbers(values: NDArray[Any]) -> Iterable[str]:
     """Each value as text; those of a column that is whole, as most are, without looking at each."""
     whole = values.astype(np.int64)
-    return map(str, whole.tolist()) if np.array_equal(whole, values) else map(_number, values.tolist())
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
+    return map(str, whole.tolist()) if np.array_equal(whole, values) else map(spelled, values.tolist())
 
 
 def swf_to_workload(
@@ -198,7 +194,7 @@ class _JobColumns:
             raise InputError(f"{path}: no job has a positive number of processors")
         columns["submit"] = _from_zero(columns["submit"])
         finishes = RecordedFinishes(columns["submit"], columns.pop("wait"), columns["run_time"])
-        names = {run_time: f"run_{_number(run_time)}" for run_time in distinct(columns["run_time"]).tolist()}
+        names = {run_time: f"run_{spelled(run_time)}" for run_time in distinct(columns["run_time"]).tolist()}
         profiles: dict[str, Profile] = {
             profile: Homogeneous(run_time * LOG_SPEED) for run_time, profile in names.items()
         }

@@ -15,6 +15,7 @@ from batsched_py.errors import InputError
 from batsched_py.workload.columns import Numbers, select
 from batsched_py.workload.lines import read_lines
 from batsched_py.workload.swf_log import COLUMNS, WHOLE, Floats
+from batsched_py.workload.swf_text import LARGEST
 from batsched_py.workload.table import read_table
 
 _log = logging.getLogger(__name__)
@@ -25,7 +26,6 @@ MOST_RECORDS = 100_000_000
 #: So many bytes of comments are kept.
 MOST_COMMENTS = 1 << 24
 
-_LARGEST = 2.0**53
 _SHOWN_BAD_LINES = 3
 _COMMENT = re.compile(r";\s*(?:([A-Za-z]\w*):(?=\s|$))?\s*(.*)")
 
@@ -132,7 +132,7 @@ def _faults(values: Mapping[str, Floats]) -> dict[int, str]:
             found.setdefault(row, reason)
 
     for name, column in values.items():
-        blame(np.abs(column) > _LARGEST, f"{name} is too large")
+        blame(np.abs(column) > LARGEST, f"{name} is too large")
         if name in WHOLE:
             blame(column != np.floor(column), f"{name} is not a whole number")
     blame(values["submit"] < 0, "submit is negative")

@@ -1,10 +1,11 @@
-"""What is asked of the text of an SWF log, apart from its records."""
+"""What is known of SWF logs and of their texts without numpy."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from math import isfinite
+from typing import Any
 
 from batsched_py.errors import InputError
 
@@ -12,6 +13,12 @@ from batsched_py.errors import InputError
 #: for t seconds is given t times this many operations on each of its hosts, and so runs for t seconds on a
 #: host of this speed, and for t/2 on one that is twice as fast.
 LOG_SPEED = 1e9
+
+#: What a log says about a job and its ``extra`` repeats; -1 stands for nothing.
+EXTRA = ("user", "group", "executable", "queue", "partition")
+
+#: No number of a log is larger, so that each is exact.
+LARGEST = 2**53
 
 _COMMENT = re.compile(r";\s*(?:([A-Za-z]\w*):(?=\s|$))?\s*(.*)")
 
@@ -35,6 +42,16 @@ def machine_size(header: Mapping[str, str]) -> int | None:
         if number := re.match(r"\d{1,18}(?!\d)", header.get(key, "")):
             return int(number[0])
     return None
+
+
+def extra_of(values: Iterable[int]) -> dict[str, Any]:
+    """What a job's ``extra`` says about who submitted what to where."""
+    return {name: value for name, value in zip(EXTRA, values, strict=True) if value != -1}
+
+
+def spelled(number: float) -> str:
+    """A number as logs and the names of profiles spell it."""
+    return str(int(number)) if number == int(number) else repr(number)
 
 
 def check_factor(walltime_factor: float) -> None:
