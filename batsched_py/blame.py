@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sysconfig
 import traceback
 from functools import cache
 from pathlib import Path
@@ -36,7 +35,9 @@ def is_installed(file: str) -> bool:
     path = Path(file)
     if file.startswith("<") or "site-packages" in path.parts:
         return not path.resolve().is_relative_to(_OURS)
-    return path.is_relative_to(sysconfig.get_path("stdlib"))
+    from sysconfig import get_path
+
+    return path.is_relative_to(get_path("stdlib"))
 
 
 def _is_ours_or_installed(file: str) -> bool:

@@ -10,7 +10,6 @@ import importlib
 import importlib.util
 import inspect
 import os
-import pkgutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -109,8 +108,10 @@ class Registry(Generic[Plugin]):
         return {point.name: point.load() for point in points if wanted in (None, point.name)}
 
     def _modules(self) -> Iterator[ModuleType]:
+        from pkgutil import iter_modules
+
         package = importlib.import_module(self._package)
-        for module in pkgutil.iter_modules(package.__path__):
+        for module in iter_modules(package.__path__):
             yield importlib.import_module(f"{self._package}.{module.name}")
 
     def _defined_in(self, module: ModuleType) -> dict[str, type[Plugin]]:
