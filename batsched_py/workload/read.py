@@ -5,6 +5,7 @@ from __future__ import annotations
 from os.path import isfile
 from pathlib import Path
 
+from batsched_py.core import fastest
 from batsched_py.errors import InputError
 from batsched_py.workload.model import WalltimeRule, Workload
 
@@ -37,10 +38,11 @@ def read_workload(
 
 
 def _read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload:
-    from batsched_py.workload.usual_log import read_log as read_usual_log
+    from batsched_py.workload.usual_log import read_log
 
-    if (workload := read_usual_log(path, name, walltime_factor, walltime)) is not None:
-        return workload
-    from batsched_py.workload.swf import read_swf_workload
+    workload = fastest(read_log)(path, name, walltime_factor, walltime)
+    if workload is None:
+        from batsched_py.workload.swf import read_swf_workload
 
-    return read_swf_workload(path, name, walltime_factor, walltime)
+        return read_swf_workload(path, name, walltime_factor, walltime)
+    return workload

@@ -7,7 +7,8 @@ field. A text with anything in it that has to be reported is left to :mod:`batsc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Annotated, Any
 
@@ -15,9 +16,10 @@ from msgspec import DecodeError, Meta, Struct
 from msgspec.json import Decoder
 
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.workload.swf_text import LARGEST, extra_of, spelled
 
-#: So many bytes are read at a time.
+#: So many bytes are worked on at a time.
 _PIECE = 1 << 16
 
 #: What the numbers of a log and the space between them are made of.
@@ -55,23 +57,28 @@ _decoder = Decoder(list[UsualRecord])
 
 
 def read_jobs(
-    text: bytes, workload: str, walltime_factor: float, requested_only: bool
-) -> tuple[list[Job], dict[str, float], list[float], list[bytes], int, int] | None:
-    """The jobs of a log in which nothing is unusual, else nothing.
+    pieces: Iterable[bytes],
+    largest: int,
+    workload: str,
+    walltime_factor: float,
+    requested_only: bool,
+    speed: float,
+) -> tuple[list[Job], dict[str, Profile], array[float], list[bytes], int, int] | None:
+    """The jobs of a log of ``largest`` bytes at most in which nothing is unusual, else nothing.
 
-    With them come the run times by the names of their profiles, when the jobs had finished, the comments, and
-    how many jobs have no processors, of how many in all. Numbers that do not ascend are unusual, and so are
-    submissions that are not in the order of time.
+    With them come the profiles that last as long on hosts of this ``speed``, when the jobs had finished, the
+    comments, and how many jobs have no processors, of how many in all. A piece has whole lines. Numbers that
+    do not ascend are unusual, and so are submissions that are not in the order of time.
     """
     factor = 0.0 if requested_only else walltime_factor
     jobs: list[Job] = []
-    finishes: list[float] = []
+    finishes = array("d")
     comments: list[bytes] = []
     names, extras = _ProfileNames(), _Extras()
     number, submit, first = -LARGEST - 1, 0.0, None
     nb_unsized = 0
-    for piece in _pieces(text):
-        if (records := _records(piece, comments)) is None:
+    for text in _cut(_limited(pieces, largest)):
+        if (records := _records(text, comments)) is None:
             return None
         for record in records:
             if record.job_number <= number or record.submit < submit:
@@ -95,17 +102,31 @@ def read_jobs(
                 )
             )
             finishes.append(submission + (record.wait if record.wait > 0 else 0.0) + run_time)
-    run_times = {names[run_time]: run_time for run_time in sorted(names)}
-    return (jobs, run_times, finishes, comments, nb_unsized, len(jobs) + nb_unsized) if jobs else None
+    profiles: dict[str, Profile] = {
+        names[run_time]: Homogeneous(run_time * speed) for run_time in sorted(names)
+    }
+    return (jobs, profiles, finishes, comments, nb_unsized, len(jobs) + nb_unsized) if jobs else None
 
 
-def _pieces(text: bytes) -> Iterator[bytes]:
-    """The text cut after ends of lines."""
-    start = 0
-    while start < len(text):
-        end = text.find(b"\n", start + _PIECE) + 1 or len(text)
-        yield text[start:end]
-        start = end
+def _limited(pieces: Iterable[bytes], largest: int) -> list[bytes]:
+    """All pieces, or none if there is more in them; jobs would be made in vain until that is known."""
+    held = []
+    for piece in pieces:
+        largest -= len(piece)
+        if largest < 0:
+            return []
+        held.append(piece)
+    return held
+
+
+def _cut(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Smaller pieces, so that what is made of one stays in the processor's cache."""
+    for piece in pieces:
+        start = 0
+        while start < len(piece):
+            end = piece.find(b"\n", start + _PIECE) + 1 or len(piece)
+            yield piece[start:end]
+            start = end
 
 
 def _records(text: bytes, comments: list[bytes]) -> list[UsualRecord] | None:

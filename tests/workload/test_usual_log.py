@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,17 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict
 
 from batsched_py import core
+from batsched_py.core import fastest
 from batsched_py.errors import InputError
-from batsched_py.workload import swf_jobs, usual_log
+from batsched_py.workload import swf_jobs
 from batsched_py.workload.logged_jobs import LoggedJobs
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.read import read_workload
 from batsched_py.workload.swf import read_swf, swf_to_workload
 from batsched_py.workload.swf_jobs import UsualRecord, read_jobs
 from batsched_py.workload.swf_log import COLUMNS, WHOLE
+from batsched_py.workload.swf_text import LOG_SPEED
+from batsched_py.workload.usual_log import read_log
 
 RULES: tuple[WalltimeRule, ...] = ("at-least-run-time", "max", "requested")
 
@@ -138,10 +142,15 @@ def test_a_log_of_the_archive_tells_the_same(shared: Path, monkeypatch: pytest.M
     assert told(by_either, path, "max") == told(by_columns, path, "max")
 
 
+def read_text(text: str) -> Any:
+    """The jobs of a text and what comes with them, without the compiled core."""
+    return read_jobs([text.encode()], 10**6, "w0", 2.0, False, LOG_SPEED)
+
+
 @given(USUAL)
 def test_records_in_order_are_usual(lines: list[list[str]]) -> None:
     text = "\n".join(["; MaxProcs: 4", *map(" ".join, lines), ""])
-    found = read_jobs(text.encode(), "w0", 1.0, False)
+    found = read_text(text)
     sized = [words for words in lines if max(int(words[4]), int(words[7])) > 0]
     if not sized:
         assert found is None
@@ -173,8 +182,8 @@ def test_records_in_order_are_usual(lines: list[list[str]]) -> None:
 )
 def test_whatever_has_to_be_reported_is_left_to_those_who_do(unusual: str) -> None:
     before = "5 8 0 60 4 -1 -1 4 120 -1 1 7 -1 -1 -1 -1 -1 -1"
-    assert read_jobs(before.encode(), "w0", 1.0, False) is not None
-    assert read_jobs(f"{before}\n{unusual}\n".encode(), "w0", 1.0, False) is None
+    assert read_text(before) is not None
+    assert read_text(f"{before}\n{unusual}\n") is None
 
 
 @given(texts())
@@ -187,7 +196,7 @@ def test_where_pieces_end_changes_nothing(text: str) -> None:
 
 def told_by_jobs(text: str) -> Any:
     """What is found in a usual text."""
-    if (found := read_jobs(text.encode(), "w0", 2.0, False)) is None:
+    if (found := read_text(text)) is None:
         return None
     jobs, *rest = found
     return [asdict(job) for job in jobs], rest
@@ -205,5 +214,5 @@ def test_jobs_of_a_large_log_are_made_when_they_are_asked_for(
 ) -> None:
     path.write_text(f"{RECORD}\n")
     assert isinstance(read_workload(path, "w0").jobs, list)
-    monkeypatch.setattr(usual_log, "LARGE", 40)
+    monkeypatch.setattr(sys.modules[fastest(read_log).__module__], "LARGE", 40)
     assert isinstance(read_workload(path, "w0").jobs, LoggedJobs)
