@@ -21,14 +21,14 @@ _SHARED_EXTRAS = 4096
 class LoggedJobs(Jobs):
     """Jobs over the columns ``job_number``, ``submit``, ``size``, ``walltime``, ``run_time`` and ``extra``.
 
-    A walltime of 0 stands for none, and an ``extra`` for its place among the combinations of its values.
+    A walltime of 0 stands for none, and an ``extra`` for its row among the combinations of its values.
     """
 
     def __init__(
         self,
         workload: str,
         columns: Mapping[str, Numbers],
-        extras: Sequence[tuple[int, ...]],
+        extras: Numbers,
         profiles: Mapping[float, str],
     ) -> None:
         self._workload = workload
@@ -76,7 +76,7 @@ class LoggedJobs(Jobs):
     def users(self) -> tuple[list[str | None], Numbers]:
         """The names of the users, and for each job the place of its user's name among them."""
         places: dict[str | None, int] = {}
-        names = (None if user == -1 else str(user) for user, *_ in self._extras)
+        names = (None if user == -1 else str(user) for user in self._extras[:, 0].tolist())
         users = [places.setdefault(name, len(places)) for name in names]
         return list(places), narrow(np.array(users))[self._extra_of]
 
@@ -109,7 +109,7 @@ class LoggedJobs(Jobs):
         return job if job.id == job_id else None
 
     def _make_extra(self, place: int) -> dict[str, Any]:
-        return extra_of(self._extras[place])
+        return extra_of(self._extras[place].tolist())
 
     @cached_property
     def _by_number(self) -> Places:

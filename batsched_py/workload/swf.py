@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.profiles import Homogeneous, Profile
-from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather
+from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather, narrow
 from batsched_py.workload.logged_jobs import LoggedJobs, RecordedFinishes
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.swf_log import COLUMNS, WHOLE, SwfLog
@@ -198,9 +198,10 @@ class _JobColumns:
         profiles: dict[str, Profile] = {
             profile: Homogeneous(run_time * LOG_SPEED) for run_time, profile in names.items()
         }
+        extras = narrow(np.array(list(self._extras), dtype=np.int64))
         return Workload(
             name=name,
-            jobs=LoggedJobs(name, columns, list(self._extras), names),
+            jobs=LoggedJobs(name, columns, extras, names),
             profiles=profiles,
             nb_hosts=machine_size(header),
             path=path,
