@@ -12,7 +12,7 @@
 #include "machines.hpp"
 #include "outputs.hpp"
 
-inline PyObject *name_hear_end, *name_decide, *name_carry_out, *name_start, *name_fail, *name_hand_over, *name_run;
+inline PyObject *name_hear_end, *name_decide, *name_carry_out, *name_start, *name_fail, *name_take_over, *name_run, *name_apply;
 inline PyObject *name_tell_users, *name_next_reply, *name_reject_unfit;
 constexpr double kLeastCall = 1e-5;  // Batsim stretches shorter waits for a call to this
 inline PyObject *state_success, *state_walltime, *zero, *minus_one;
@@ -204,7 +204,10 @@ inline void start(PyObject* self, PyObject* started) {
 inline void hand_over(PyObject* self) {
     World& world = of<World>(self);
     world.calendar().replace(world.end_action.get(), [&](PyObject* running) {
-        Ref pair = call_method(world.runner.get(), name_hand_over, running);
+        RunningJob& job = of<RunningJob>(running);
+        Ref pair = call_method(world.runner.get(), name_take_over, running, job.executed.get(),
+                               from_double(job.begun).get(), from_int(job.agenda_number).get(),
+                               job.reaches_walltime ? state_walltime : state_success);
         return std::pair(Ref::to(PyTuple_GET_ITEM(pair.get(), 0)), Ref::to(PyTuple_GET_ITEM(pair.get(), 1)));
     });
 }
@@ -294,11 +297,11 @@ inline bool ask_with_users(World& world, PyObject* effects, double now) {
     }
 }
 
-inline void carry_out(PyObject* self, PyObject* batsim, PyObject* effects) {
+inline void carry_out(PyObject* self, PyObject* effects) {
     World& world = of<World>(self);
     Agenda& agenda = world.calendar();
     if (agenda.now > agenda.clock) {
-        call_method(batsim, name_carry_out, effects);
+        call_method(self, name_carry_out, effects);
         return;
     }
     if (!world.news) agenda.give_notices();
@@ -307,13 +310,13 @@ inline void carry_out(PyObject* self, PyObject* batsim, PyObject* effects) {
         if (is_a<RunningJob>(effect)) {
             start(self, effect);
         } else {
-            call(attribute(self, "carry_out").get(), effect);
+            call_method(self, name_apply, effect);
         }
     }
 }
 
 // The turn of a decision process with users, and what comes of it.
-inline void take_turn_with_users(PyObject* self, PyObject* batsim) {
+inline void take_turn_with_users(PyObject* self) {
     World& world = of<World>(self);
     Agenda& agenda = world.calendar();
     PyObject* desk = world.policy.desk.get();
@@ -335,7 +338,7 @@ inline void take_turn_with_users(PyObject* self, PyObject* batsim) {
         call_at = users.call_to_ask(now);
     }
     if (PyList_GET_SIZE(effects.get()) || registered || !std::isnan(call_at) || agenda.now > agenda.clock) {
-        carry_out(self, batsim, effects.get());
+        carry_out(self, effects.get());
     }
     if (!std::isnan(call_at)) {
         agenda.put(std::max(call_at, agenda.clock + kLeastCall), 0, world.make_call.get(), Py_None);
@@ -343,7 +346,7 @@ inline void take_turn_with_users(PyObject* self, PyObject* batsim) {
 }
 
 // The turn of a decision process that nobody else takes part in, or that is not known.
-inline void take_turn(PyObject* self, PyObject* batsim, PyObject* process) {
+inline void take_turn(PyObject* self, PyObject* process) {
     World& world = of<World>(self);
     Agenda& agenda = world.calendar();
     Ref effects;
@@ -354,11 +357,11 @@ inline void take_turn(PyObject* self, PyObject* batsim, PyObject* process) {
     } else {
         effects = call_method(process, name_decide, from_double(agenda.now).get());
     }
-    if (PyList_GET_SIZE(effects.get()) || agenda.now > agenda.clock) carry_out(self, batsim, effects.get());
+    if (PyList_GET_SIZE(effects.get()) || agenda.now > agenda.clock) carry_out(self, effects.get());
 }
 
 // Goes through a simulation that has begun, until nothing else will happen.
-inline void go_on(PyObject* self, PyObject* batsim, PyObject* process, PyObject* on_decisions) {
+inline void go_on(PyObject* self, PyObject* process, PyObject* on_decisions) {
     World& world = of<World>(self);
     Agenda& agenda = world.calendar();
     while (!agenda.empty() || world.news) {
@@ -369,9 +372,9 @@ inline void go_on(PyObject* self, PyObject* batsim, PyObject* process, PyObject*
         world.news = false;
         if (PySet_GET_SIZE(world.acknowledged.get())) checked(PySet_Clear(world.acknowledged.get()));
         if (world.policy.desk) {
-            take_turn_with_users(self, batsim);
+            take_turn_with_users(self);
         } else {
-            take_turn(self, batsim, process);
+            take_turn(self, process);
         }
         if (on_decisions != Py_None) call(on_decisions);
     }
@@ -418,7 +421,8 @@ inline void prepare_world(PyObject* module) {
     name_carry_out = name("carry_out");
     name_start = name("start");
     name_fail = name("fail");
-    name_hand_over = name("take_over");
+    name_take_over = name("take_over");
+    name_apply = name("apply");
     name_run = name("_run");
     name_tell_users = name("_tell_users");
     name_next_reply = name("next_reply");
@@ -506,9 +510,9 @@ inline void prepare_world(PyObject* module) {
         {"_go_on",
          [](PyObject* self, PyObject* arguments) {
              return guarded([&] {
-                 PyObject *batsim, *process, *on_decisions;
-                 if (!PyArg_ParseTuple(arguments, "OOO", &batsim, &process, &on_decisions)) throw PythonError();
-                 go_on(self, batsim, process, on_decisions);
+                 PyObject *process, *on_decisions;
+                 if (!PyArg_ParseTuple(arguments, "OO", &process, &on_decisions)) throw PythonError();
+                 go_on(self, process, on_decisions);
                  return Py_NewRef(Py_None);
              });
          },
@@ -533,14 +537,6 @@ inline void prepare_world(PyObject* module) {
                                                       members, getset)));
 
     static PyMethodDef submitter_methods[] = {
-        {"_plan",
-         [](PyObject* self, PyObject* now) {
-             return guarded([&] {
-                 plan_submission(self, as_double(now));
-                 return Py_NewRef(Py_None);
-             });
-         },
-         METH_O, "Put down when jobs are submitted next."},
         {"_run",
          [](PyObject* self, PyObject*) {
              return guarded([&] {

@@ -37,6 +37,9 @@ Plugin = TypeVar("Plugin")
 #: Goes through a simulation of so many jobs, or of 0 where nobody knows how many.
 GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int], None]"
 
+#: So many objects more than before may be there until garbage is searched for.
+_RARELY = 20_000
+
 #: Options of a scheduler or of users, as texts or as what they are.
 Options = Mapping[str, Any]
 
@@ -167,15 +170,22 @@ def _progress(wanted: bool, how_far: Any) -> AbstractContextManager[None]:
 
 @contextmanager
 def _spared_from_search() -> Iterator[None]:
-    """What was read lives until the end of the simulation: no search for garbage need look at it."""
+    """What was read lives until the end of the simulation: no search for garbage need look at it.
+
+    What a simulation makes is hardly ever garbage that must be searched for, so the search is rare.
+    """
     if gc.get_freeze_count():
         yield
         return
+    thresholds = gc.get_threshold()
     gc.freeze()
+    if thresholds[0]:
+        gc.set_threshold(max(thresholds[0], _RARELY), *thresholds[1:])
     try:
         yield
     finally:
         gc.unfreeze()
+        gc.set_threshold(*thresholds)
 
 
 def _several(given: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import signal
 import sys
 import traceback
@@ -159,5 +160,10 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line.
+
+    Nothing here multiplies large matrices, and the threads that numpy starts for that take half of the time
+    in which it is loaded.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     batsched_py(prog_name="batsched-py")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Sequence
 from math import isnan
+from typing import NoReturn, cast
 
 from batsched_py.blame import culprit
 from batsched_py.core import fastest
@@ -105,9 +106,10 @@ class DecisionProcess:
             self._desk = fastest(SubmissionDesk)(self.users, begins, ledger)
         self._begun = True
         try:
-            self._ask(scheduler.begin)
-        except RuleBroken as broken:
-            raise self._blame(broken) from None
+            scheduler.begin(self.cluster)
+            self._settle()
+        except (Exception, SystemExit) as error:
+            self.fail(error, 0.0)
 
     def hear_submission(self, job: Job, now: float) -> None:
         """A job was submitted."""
@@ -159,16 +161,19 @@ class DecisionProcess:
                 try:
                     next(turns)
                 except StopIteration as over:
-                    decided: list[Effect] = over.value
-                    return decided
+                    return cast(list[Effect], over.value)
                 self.ask()
-        self._now = now
-        self.cluster.now = now + self.scheduling_delay
+        cluster, said = self.cluster, self._said
+        cluster.now = now + self.scheduling_delay
         try:
-            self._ask(self.scheduler.schedule)
-        except RuleBroken as broken:
-            raise self._blame(broken) from None
-        return self._take()
+            self.scheduler.schedule(cluster)
+        except (Exception, SystemExit) as error:
+            self.fail(error, now)
+        if said.broken is not None:
+            self.fail(said.broken, now)
+        self._ledger.settle()
+        self._heard.clear()
+        return self._take() if said.decisions else []
 
     def turns(self, now: float) -> Generator[Cluster, None, list[Effect]]:
         """The same, but leave each turn of the policy to whoever goes through this.
@@ -192,10 +197,8 @@ class DecisionProcess:
         """It is the policy's turn."""
         try:
             self.scheduler.schedule(self.cluster)
-        except RuleBroken as broken:
-            raise self._blame(broken) from None
         except (Exception, SystemExit) as error:
-            raise self._failed(error) from error
+            self.fail(error, self._now)
 
     def parts(self) -> Parts | None:
         """What a loop needs that does what :meth:`decide` does itself, and hears for all who take part.
@@ -213,7 +216,7 @@ class DecisionProcess:
             self._desk,
         )
 
-    def fail(self, error: Exception, now: float) -> None:
+    def fail(self, error: BaseException, now: float) -> NoReturn:
         """The policy was asked and has raised this."""
         self._now = now
         if isinstance(error, RuleBroken):
@@ -255,15 +258,6 @@ class DecisionProcess:
             elif hears_starts and isinstance(decision, RunningJob):
                 desk.job_started(decision)
         return decisions
-
-    def _ask(self, question: Callable[[Cluster], None]) -> None:
-        try:
-            question(self.cluster)
-        except RuleBroken:
-            raise
-        except (Exception, SystemExit) as error:
-            raise self._failed(error) from error
-        self._settle()
 
     def _settle(self) -> None:
         """The policy's turn is over; what has happened before is no news any more."""

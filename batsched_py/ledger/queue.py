@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,13 @@ else:
 Condition = Callable[[Any, Any], Any]
 
 #: Fewer jobs than this are gone through one by one.
-FEW = 96
+FEW = 256
 
 #: So many gaps more than there are jobs are left open.
 GAPS = 32
+
+#: A size that no job has.
+_GONE = sys.maxsize
 
 
 class Waiting:
@@ -79,6 +83,8 @@ class JobQueue:
         self._score: Score | None = None
         self._place: dict[str, int] = {}
         self._jobs: list[Job | None] = []
+        self._sizes: list[int] = []
+        """Of the jobs; beyond all hosts where there is a gap."""
         self._estimates: list[float] = []
         self._first = 0
         self._columns: Columns | None = None
@@ -167,17 +173,27 @@ class QueueBook:
         if only_new:
             first = max(first, len(jobs) - self.nb_new)
         score = score or queue._score
-        if score is None and len(jobs) - first < FEW:
-            for job, estimate in zip(jobs[first:], queue._estimates[first:], strict=True):
-                if (
-                    job is not None
-                    and job.size <= free.count
-                    and (condition is None or condition(job.size, estimate))
-                    and job.id in queue._place
-                ):
+        if score is not None or len(jobs) - first >= FEW:
+            return self._where_among_many(free, condition, score, first)
+        sizes, widest = queue._sizes, free.count
+        found = [place for place in range(first, len(jobs)) if sizes[place] <= widest]
+        return self._where_among(found, free, condition) if found else iter(())
+
+    def _where_among(self, places: list[int], free: FreeHosts, condition: Condition | None) -> Iterator[Job]:
+        queue = self.queue
+        jobs, sizes, estimates = queue._jobs, queue._sizes, queue._estimates
+        for place in places:
+            size = sizes[place]
+            if size <= free.count and (condition is None or condition(size, estimates[place])):
+                job = jobs[place]
+                if job is not None and job.id in queue._place:
                     yield job
-            return
-        columns = queue._as_columns()
+
+    def _where_among_many(
+        self, free: FreeHosts, condition: Condition | None, score: Score | None, first: int
+    ) -> Iterator[Job]:
+        queue = self.queue
+        jobs, columns = queue._jobs, queue._as_columns()
         found = columns.not_wider(first, free.count)
         if score is not None:
             found = found[score(Waiting(columns, found)).argsort(kind="stable")]
@@ -206,6 +222,7 @@ class QueueBook:
             self._close_gaps()
         queue._place[job.id] = len(queue._jobs)
         queue._jobs.append(job)
+        queue._sizes.append(job.size)
         queue._estimates.append(estimate)
         self.nb_new += 1
         if queue._columns is not None:
@@ -216,10 +233,11 @@ class QueueBook:
         queue = self.queue
         jobs, place = queue._jobs, queue._place.pop(job_id)
         estimate, end = queue._estimates[place], len(jobs)
-        jobs[place] = None
+        jobs[place], queue._sizes[place] = None, _GONE
         if queue._columns is not None:
             queue._columns.remove(place)
         if place == queue._first:
+            place += 1
             while place < end and jobs[place] is None:
                 place += 1
             queue._first = place
@@ -242,6 +260,7 @@ class QueueBook:
     def _shorten(self, end: int) -> None:
         queue = self.queue
         queue._jobs = queue._jobs[:end]
+        queue._sizes = queue._sizes[:end]
         queue._estimates = queue._estimates[:end]
         if queue._columns is not None:
             queue._columns.shorten(end)
@@ -251,6 +270,7 @@ class QueueBook:
         queue = self.queue
         places = [place for place, job in enumerate(queue._jobs) if job is not None]
         queue._jobs = [queue._jobs[place] for place in places]
+        queue._sizes = [queue._sizes[place] for place in places]
         queue._estimates = [queue._estimates[place] for place in places]
         queue._place = {job.id: place for place, job in enumerate(queue._jobs) if job is not None}
         queue._first = 0

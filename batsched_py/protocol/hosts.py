@@ -149,11 +149,10 @@ class HostSet(Struct, eq=False, gc=False):
 
     def text(self) -> str:
         """The set as Batsim writes it."""
-        text = self.known_text
-        if text is None:
-            pieces = [f"{first}-{last}" if first != last else str(first) for first, last in self.runs()]
-            self.known_text = text = " ".join(pieces)
-        return text
+        if self.known_text is None:
+            pieces = [f"{first}-{last}" if first != last else f"{first}" for first, last in self.runs()]
+            self.known_text = pieces[0] if len(pieces) == 1 else " ".join(pieces)
+        return self.known_text
 
     def __str__(self) -> str:
         return self.text()

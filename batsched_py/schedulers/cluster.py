@@ -143,14 +143,14 @@ class Cluster:
         are enough: the time at which this happens is the *shadow time*, what is left over then are the
         *extra* hosts. Where that never happens, the shadow time is infinite and there is nothing extra.
         """
-        free, needed = self._ledger.free.count, job.size
-        if free >= needed:
-            return self.now, free - needed
-        all_available = self._ledger.all_available
-        for end, _, running in self._ledger.running_book.by_end:
-            free += running.nb_hosts if all_available else self._usable(running)
-            if free >= needed:
-                return max(end, self.now), free - needed
+        ledger, now = self._ledger, self.now
+        extra = ledger.free.count - job.size
+        if extra >= 0:
+            return now, extra
+        for end, _, running in ledger.running_book.by_end:
+            extra += running.nb_hosts if ledger.all_available else self._usable(running)
+            if extra >= 0:
+                return (end if end > now else now), extra
         return inf, 0
 
     def profile(self) -> AvailabilityProfile:

@@ -21,11 +21,14 @@ class Agenda:
         self.clock = 0.0
         self.now = 0.0
         """The clock as it is told."""
-        self.heap: list[tuple[float, int, int, Action, Any]] = []
-        """Time, 1 for a notice, number, action and its argument; the first is next."""
+        self.heap: list[tuple[float, int, int, Any, Any]] = []
+        """Time, 1 for a notice, number, action and its argument; the first is next.
+
+        Whoever goes through the heap by themselves may put down other things than actions.
+        """
         self.count = 0
         """The number of the last action that was put down."""
-        self._cancelled: set[int] = set()
+        self.cancelled: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.heap)
@@ -43,8 +46,8 @@ class Agenda:
 
     def cancel(self, number: int) -> None:
         """Strike an action out, as if it had never been put down."""
-        self._cancelled.add(number)
-        self._drop_cancelled()
+        self.cancelled.add(number)
+        self.drop_cancelled()
 
     def instant_is_over(self) -> bool:
         """Whether nothing but notices is left to happen now."""
@@ -59,14 +62,15 @@ class Agenda:
     def happen(self) -> None:
         """Go to the next action's time and let it happen."""
         time, _, _, action, argument = heappop(self.heap)
-        if self._cancelled:
-            self._drop_cancelled()
+        if self.cancelled:
+            self.drop_cancelled()
         if time != self.clock:
             self.clock = time
-            self.now = to_tick(time)
+            self.now = time if time.is_integer() else to_tick(time)
         action(argument)
 
-    def _drop_cancelled(self) -> None:
-        heap, cancelled = self.heap, self._cancelled
+    def drop_cancelled(self) -> None:
+        """Make the first one that is not struck out the next."""
+        heap, cancelled = self.heap, self.cancelled
         while heap and heap[0][2] in cancelled:
             cancelled.remove(heappop(heap)[2])

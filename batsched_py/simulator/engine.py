@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator
 from batsched_py.core import fastest
 from batsched_py.errors import Deadlock, RuleBroken
 from batsched_py.ledger.ledger import Effect
-from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.simulator.audience import Audience
 from batsched_py.simulator.outputs import Outputs
@@ -62,9 +61,8 @@ class Batsim:
 
         What it decides is in the ledger at once, and carried out when it has decided all.
         """
-        effects = audience.decide(self._join(audience))
-        self._set_out(effects)
-        self._world.go_on(self, audience, on_decisions)
+        self._join(audience)
+        self._world.go_on(audience, on_decisions)
         self._finish(audience)
 
     def instants(self, audience: Audience) -> Generator[float, list[Effect], None]:
@@ -78,54 +76,21 @@ class Batsim:
             while True:  # StopIteration says that all is over
                 now = instants.send(process.decide(now))
         """
-        self._set_out((yield self._join(audience)))
-        agenda = self._agenda
-        for now in self._world.instants():
-            effects = yield now
-            if effects or agenda.now > agenda.clock:
-                self.carry_out(effects)
+        self._join(audience)
+        yield from self._world.instants()
         self._finish(audience)
 
-    def _join(self, audience: Audience) -> float:
-        """Let the decision process take part; when it is asked first."""
+    def _join(self, audience: Audience) -> None:
+        """Let the decision process take part."""
         world = self._world
         world.listener = audience
         world.begin()
         audience.join(world.begins, world.ledger)
-        return 0.0
-
-    def _set_out(self, effects: list[Effect]) -> None:
-        """What was decided first is carried out when all that begins with the simulation has happened."""
-        agenda = self._agenda
-        while not agenda.instant_is_over():
-            agenda.happen()
-        self.carry_out(effects)
 
     def _finish(self, audience: Audience) -> None:
         self._check_end()
         audience.hear(ev.SimulationEnds(time=self._agenda.now))
         self._world.end()
-
-    def carry_out(self, effects: list[Effect]) -> None:
-        """Carry decisions out, now or when the time has come that was told as now."""
-        world, agenda = self._world, self._agenda
-        if not world.news:
-            agenda.give_notices()
-        if agenda.now > agenda.clock:
-            self._world.ready = False
-            agenda.at(agenda.now, self._carry_out_late, effects)
-            return
-        start = world.runner.start
-        for effect in effects:
-            if type(effect) is RunningJob:
-                start(effect)
-            else:
-                world.carry_out(effect)
-
-    def _carry_out_late(self, effects: list[Effect]) -> None:
-        for effect in effects:
-            self._world.carry_out(effect)
-        self._world.ready = True
 
     # --- by messages -----------------------------------------------------------------------------
 
@@ -191,7 +156,7 @@ class Batsim:
     def _decide(self, decision: ev.Event) -> None:
         """Take a decision down, and carry it out."""
         try:
-            self._world.carry_out(self.ledger.decide(decision, self._agenda.clock))
+            self._world.apply(self.ledger.decide(decision, self._agenda.clock))
         except RuleBroken as broken:
             raise RuleBroken(f"{name_of(decision)} at {decision.time:f}: {broken}") from None
 

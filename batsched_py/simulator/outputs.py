@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import chain, repeat
 from math import inf
+from operator import add, attrgetter, lt, sub, truediv
 from pathlib import Path
 from typing import Protocol, TextIO
 
@@ -22,15 +24,21 @@ JOBS_HEADER = (
     "consumed_energy,metadata\n"
 )
 
-_FINISHED_ROW = '%s,%s,%s,%.6f,%d,%.6f,%d,%s,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%s,%.6f,"%s"\n'
+_ROW = '%s,%s,%s,%.6f,%d,%.6f,%s,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%s,%.6f,"%s"\n'
 
-#: The same where all times are whole numbers, which is written in half the time.
+#: The same of whole numbers, which are written in half the time.
 _WHOLE_ROW = (
-    "%s,%s,%s,%d.000000,%d,%d.000000,%d,%s,%d.000000,%d.000000,%d.000000,%d.000000,%d.000000,%.6f,%s,%.6f,"
-    '"%s"\n'
+    '%s,%s,%s,%d.000000,%d,%d.000000,%s,%d.000000,%d.000000,%d.000000,%d.000000,%d.000000,%.6f,%s,%.6f,"%s"\n'
 )
 
-_SUCCESS = JobState.SUCCESS
+#: Whether a job succeeded, and its final state.
+_ENDINGS = {state: f"{state is JobState.SUCCESS:d},{state}" for state in JobState}
+
+#: What is written of a job as it was submitted.
+_DESCRIPTION = attrgetter("id", "submission_time", "size", "walltime", "profile")
+
+#: The joules of a job, where energy is not accounted for.
+NO_JOULES = -1.0
 
 #: Batsim writes seconds of its own clock here; the same simulation must give the same bytes, so we do not.
 UNMEASURED = "nan"
@@ -47,8 +55,8 @@ _TO_BE_QUOTED = re.compile(r'[",\r\n]')
 #: So many jobs are counted and written at a time.
 MANY = 1024
 
-#: How a job ended: itself, state, hosts (none if it never ran), start, end, joules and metadata.
-End = tuple[Job, JobState, HostSet | None, float, float, float, str]
+#: How a job ended: itself, state, hosts, start, end, joules and metadata.
+End = tuple[Job, JobState, HostSet, float, float, float, str]
 
 #: Writes text to a file, or nowhere.
 Write = Callable[[str], object]
@@ -128,60 +136,67 @@ class Results:
         self.nb_machine_switches = 0
         """Hosts in all of them."""
 
-    def count(self, ended: End) -> str:
-        """A job has ended; its row."""
-        job, state, hosts, start, end, joules, metadata = ended
-        workload, _, name = job.id.partition("!")
-        profile = job.profile
-        if _TO_BE_QUOTED.search(job.id) or _TO_BE_QUOTED.search(profile):
-            workload, name, profile = map(_quoted, (workload, name, profile))
-        submission = job.submission_time
-        walltime = job.walltime if job.walltime != inf else -1.0
-        self.nb_jobs += 1
-        if hosts is None:
-            self.nb_rejected += 1
-            return (
-                f"{name},{workload},{profile},{submission:.6f},{job.size},{walltime:.6f},0,REJECTED,"
-                f',,,,,,,,"{metadata}"\n'
-            )
-        runtime = end - start or LEAST_RUNTIME
-        finish = start + runtime
-        waiting = start - submission
-        turnaround = finish - submission
-        slowdown = turnaround / runtime
-        success = state is _SUCCESS
-        self.nb_success += success
-        self.sum_waiting += waiting
-        self.sum_turnaround += turnaround
-        self.sum_slowdown += slowdown
-        self.sum_bounded_slowdown += max(1.0, turnaround / max(runtime, SLOWDOWN_BOUND))
-        if finish > self.makespan:
-            self.makespan = finish
-        if waiting > self.max_waiting:
-            self.max_waiting = waiting
-        if turnaround > self.max_turnaround:
-            self.max_turnaround = turnaround
-        if slowdown > self.max_slowdown:
-            self.max_slowdown = slowdown
-        whole = submission.is_integer() and start.is_integer() and end.is_integer() and walltime.is_integer()
-        return (_WHOLE_ROW if whole and end > start else _FINISHED_ROW) % (
-            name,
-            workload,
-            profile,
-            submission,
-            job.size,
-            walltime,
-            success,
-            state,
-            start,
-            runtime,
-            finish,
-            waiting,
-            turnaround,
-            slowdown,
-            hosts,
+    def count(self, ended: Sequence[End]) -> str:
+        """Jobs have left their hosts; their rows."""
+        jobs, states, hosts, starts, ends, joules, notes = zip(*ended, strict=True)
+        ids, submissions, sizes, limits, profiles = zip(*map(_DESCRIPTION, jobs), strict=True)
+        names = [name.partition("!") for name in ids]
+        if _TO_BE_QUOTED.search("".join(chain(ids, profiles))):
+            names = [(_quoted(workload), mark, _quoted(name)) for workload, mark, name in names]
+            profiles = tuple(map(_quoted, profiles))
+        walltimes: Sequence[float] = [-1.0 if limit == inf else limit for limit in limits]
+        row = _ROW
+        if all(map(float.is_integer, chain(submissions, walltimes, starts, ends))) and all(
+            map(lt, starts, ends)
+        ):
+            row, times = _WHOLE_ROW, (submissions, walltimes, starts, ends)
+            submissions, walltimes, starts, ends = (tuple(map(int, column)) for column in times)
+        runtimes = [runtime or LEAST_RUNTIME for runtime in map(sub, ends, starts)]
+        finishes = list(map(add, starts, runtimes))
+        waitings = list(map(sub, starts, submissions))
+        turnarounds = list(map(sub, finishes, submissions))
+        slowdowns = list(map(truediv, turnarounds, runtimes))
+        bounded = map(truediv, turnarounds, map(max, runtimes, repeat(SLOWDOWN_BOUND)))
+        self.nb_jobs += len(ended)
+        self.nb_success += states.count(JobState.SUCCESS)
+        self.makespan = float(max(self.makespan, *finishes))
+        self.sum_waiting = _sum(waitings, self.sum_waiting)
+        self.max_waiting = float(max(self.max_waiting, *waitings))
+        self.sum_turnaround = _sum(turnarounds, self.sum_turnaround)
+        self.max_turnaround = float(max(self.max_turnaround, *turnarounds))
+        self.sum_slowdown = _sum(slowdowns, self.sum_slowdown)
+        self.max_slowdown = max(self.max_slowdown, *slowdowns)
+        self.sum_bounded_slowdown = _sum(map(max, bounded, repeat(1.0)), self.sum_bounded_slowdown)
+        rows = zip(
+            [name for _, _, name in names],
+            [workload for workload, _, _ in names],
+            profiles,
+            submissions,
+            sizes,
+            walltimes,
+            [_ENDINGS[state] for state in states],
+            starts,
+            runtimes,
+            finishes,
+            waitings,
+            turnarounds,
+            slowdowns,
+            [allocation.text() for allocation in hosts],
             joules,
-            metadata,
+            notes,
+            strict=True,
+        )
+        return "".join(map(row.__mod__, rows))
+
+    def reject(self, job: Job, metadata: str) -> str:
+        """A job was refused; its row."""
+        self.nb_jobs += 1
+        self.nb_rejected += 1
+        name, workload, profile = map(_quoted, (job.name, job.workload, job.profile))
+        walltime = job.walltime if job.has_walltime else -1.0
+        return (
+            f"{name},{workload},{profile},{job.submission_time:.6f},{job.size},{walltime:.6f},0,REJECTED,"
+            f',,,,,,,,"{metadata}"\n'
         )
 
     @property
@@ -236,9 +251,8 @@ class Outputs:
 
     def rejected(self, job: Job, metadata: str) -> None:
         """A job was refused."""
-        self._ends.append((job, JobState.REJECTED, None, 0.0, 0.0, 0.0, metadata))
-        if len(self._ends) >= MANY:
-            self._flush()
+        self._flush()
+        self._write_jobs(self._results.reject(job, metadata))
 
     def finished(
         self,
@@ -259,9 +273,9 @@ class Outputs:
     def _flush(self) -> None:
         """Count and write the jobs that have ended."""
         if self._ends:
-            rows = [self._results.count(end) for end in self._ends]
+            rows = self._results.count(self._ends)
             self._ends.clear()
-            self._write_jobs("".join(rows))
+            self._write_jobs(rows)
 
     def complete(self, machines: Machines) -> None:
         """The simulation ended well: give the files their names."""
@@ -316,6 +330,13 @@ class Outputs:
             "time_switching_on": seconds[HostState.SWITCHING_ON],
             "time_unavailable": seconds[HostState.UNAVAILABLE],
         }
+
+
+def _sum(values: Iterable[float], total: float) -> float:
+    """The total with these added one by one; from Python 3.12 on, :func:`sum` rounds in another way."""
+    for value in values:
+        total += value
+    return total
 
 
 def _quoted(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from heapq import heappush
 from math import ceil, inf
 from typing import Any
 
@@ -14,7 +13,6 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import (
-    TIMING_PRECISION,
     Computation,
     DataStaging,
     Delay,
@@ -27,6 +25,7 @@ from batsched_py.protocol.profiles import (
     Send,
     Transfer,
 )
+from batsched_py.simulator.agenda import Action
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.computing import Computing
 from batsched_py.simulator.execution import Execution, Frame
@@ -57,8 +56,6 @@ class Runner:
         )
         machines = stage.machines
         self._storages = HostSet.range(machines.count) - HostSet.range(machines.count - machines.storages)
-        self._simple = not (shared or meter or self._storages or stage.states)
-        """Whether nothing is to be known of a task but how long it takes."""
         self._agenda = stage.agenda
         self._machines = machines
         self._catalog = catalog
@@ -66,7 +63,8 @@ class Runner:
         self._states = stage.states
         self._tell = tell
         self._on_end = on_end
-        self._mail: dict[str, deque[str]] = {}
+        self.mail: dict[str, deque[str]] = {}
+        """Messages to jobs that were not read yet."""
 
     def busy(self) -> HostSet:
         """The hosts that run jobs."""
@@ -77,28 +75,14 @@ class Runner:
 
     def start(self, running: RunningJob) -> None:
         """Run a job."""
-        agenda, computing, catalog = self._agenda, self.computing, self._catalog
+        computing, now = self.computing, self._agenda.clock
         job, decision, hosts, nb_hosts = running.job, running.decision, running.hosts, running.nb_hosts
-        if self.exact:
-            job = self.exact.pop(job.id, job)
-        if catalog.collects:
-            profile = catalog.profile_of(job)
-        else:
-            profile = catalog.profiles[job.id.partition("!")[0]][job.profile]
-        now, walltime = agenda.clock, job.walltime
+        job = self.exact.pop(job.id, job)
+        profile = self._catalog.profile_of(job)
         speeds = computing.even_speeds or computing.speeds(hosts)
         self.running[job.id] = execution = Execution(
-            job, hosts, nb_hosts, speeds, now, walltime, job.profile, profile, now
+            job, hosts, nb_hosts, speeds, now, job.walltime, job.profile, profile, now
         )
-        if self._simple and type(profile) is Homogeneous and decision is None:
-            seconds = profile.work / speeds.slowest
-            self._machines.occupy(hosts, nb_hosts, now)
-            agenda.count = execution.agenda_number = number = agenda.count + 1
-            if seconds <= walltime + TIMING_PRECISION:
-                heappush(agenda.heap, (now + seconds, 0, number, self._end_task, execution))
-            else:
-                heappush(agenda.heap, (now + walltime, 0, number, self._reach_walltime, execution))
-            return
         if decision is not None:
             if decision.io_job is not None:
                 self._catalog.check_bytes("an additional IO job")
@@ -112,6 +96,26 @@ class Runner:
         if self._states is not None:
             self._states.row()
         self._begin_task(execution)
+
+    def take_over(
+        self, running: RunningJob, job: Job, start: float, number: int, end: JobState
+    ) -> tuple[Action, Execution]:
+        """A job runs already, of which the agenda knows under a number how it will end: what to put there."""
+        speeds = self.computing.even_speeds
+        assert speeds is not None
+        self.running[job.id] = execution = Execution(
+            job,
+            running.hosts,
+            running.nb_hosts,
+            speeds,
+            start,
+            job.walltime,
+            job.profile,
+            self._catalog.profile_of(job),
+            start,
+            number,
+        )
+        return (self._end_task if end is _SUCCESS else self._reach_walltime), execution
 
     def kill(self, execution: Execution) -> None:
         """Stop a running job."""
@@ -199,23 +203,22 @@ class Runner:
     def _finish(self, execution: Execution, state: JobState, return_code: int) -> None:
         hosts, job_id = execution.hosts, execution.job.id
         del self.running[job_id]
-        if self._mail:
-            self._mail.pop(job_id, None)
+        if self.mail:
+            self.mail.pop(job_id, None)
         self._machines.vacate(hosts, execution.nb_hosts, self._agenda.clock)
         joules = -1.0
-        if not self._simple:
-            self.computing.stop(execution)
-            if self._states is not None:
-                self._states.row()
-            if self._energy is not None:
-                joules = self._energy.job_ends(hosts) - execution.joules
+        self.computing.stop(execution)
+        if self._states is not None:
+            self._states.row()
+        if self._energy is not None:
+            joules = self._energy.job_ends(hosts) - execution.joules
         self._on_end(execution, state, return_code, joules)
 
     # --- messages --------------------------------------------------------------------------------
 
     def deliver(self, job_id: str, message: str) -> None:
         """Leave a message for a job that waits or runs; who listens finds it when it looks next."""
-        self._mail.setdefault(job_id, deque()).append(message)
+        self.mail.setdefault(job_id, deque()).append(message)
         execution = self.running.get(job_id)
         if execution is not None and execution.listening:
             assert isinstance(execution.task, Receive)
@@ -229,7 +232,7 @@ class Runner:
                 execution.agenda_number = self._agenda.at(time, self._find_mail, execution)
 
     def _receive(self, execution: Execution, task: Receive) -> None:
-        if self._mail.get(execution.job.id):
+        if self.mail.get(execution.job.id):
             self._find_mail(execution)
         elif task.timeout:
             self._follow_up(execution, task, task.timeout)
@@ -243,7 +246,7 @@ class Runner:
     def _find_mail(self, execution: Execution) -> None:
         assert isinstance(execution.task, Receive)
         execution.spend(self._agenda.clock - execution.task_start)
-        message = self._mail[execution.job.id].popleft()
+        message = self.mail[execution.job.id].popleft()
         self._follow_up(execution, execution.task, execution.task.follow_up(message))
 
     def _follow_up(self, execution: Execution, task: Receive, name: str) -> None:

@@ -29,13 +29,19 @@ class Submitter:
         names = [workload.name for workload in workloads]
         self._workloads = dict(zip(names, every, strict=True))
         self._ranks = {name: rank for rank, name in enumerate(names)}
-        self._jobs = merge(*(jobs.in_submission_order() for jobs in every), key=attrgetter("submission_time"))
+        in_order = [jobs.in_submission_order() for jobs in every]
+        self._jobs = (
+            in_order[0] if len(in_order) == 1 else merge(*in_order, key=attrgetter("submission_time"))
+        )
         self._next = next(self._jobs, None)
         self._last: Job | None = None
         self._agenda = agenda
         self._submit = submit
         self._done = done
-        self._plan(0.0)
+        if self._next is None:
+            agenda.notice(0.0, done)
+        else:
+            agenda.at(max(self._next.submission_time, 0.0), self._run)
 
     @property
     def first(self) -> float | None:
@@ -52,19 +58,16 @@ class Submitter:
         """What the order of submissions goes by."""
         return job.submission_time, self._ranks[job.workload], job.id
 
-    def _plan(self, now: float) -> None:
-        if self._next is not None:
-            self._agenda.at(max(self._next.submission_time, now), self._run)
-        else:
-            self._agenda.notice(now, self._done)
-
     def _run(self, _: None) -> None:
-        job = self._next
+        job, submit, jobs = self._next, self._submit, self._jobs
         assert job is not None
         time = job.submission_time
         while job is not None and job.submission_time == time:
             self._last = job
-            self._submit(job)
-            job = next(self._jobs, None)
+            submit(job)
+            job = next(jobs, None)
         self._next = job
-        self._plan(time)
+        if job is None:
+            self._agenda.notice(time, self._done)
+        else:
+            self._agenda.at(job.submission_time, self._run)

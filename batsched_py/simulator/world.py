@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator
+from heapq import heappop, heappush
+from typing import Any
 
 from msgspec import structs
 
@@ -15,6 +16,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
+from batsched_py.protocol.profiles import TIMING_PRECISION, Homogeneous
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.audience import Audience, Listener, Messenger
 from batsched_py.simulator.catalog import Catalog
@@ -22,7 +24,7 @@ from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import Outside
 from batsched_py.simulator.machines import Machines, SharedMachines
-from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.outputs import NO_JOULES, Outputs
 from batsched_py.simulator.power import Power
 from batsched_py.simulator.runner import Runner
 from batsched_py.simulator.setup import Setup
@@ -30,11 +32,10 @@ from batsched_py.simulator.stage import Stage
 from batsched_py.simulator.submitter import Submitter
 from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
 
-if TYPE_CHECKING:
-    from batsched_py.simulator.engine import Batsim
-
 #: Batsim stretches shorter waits for a call to this.
 LEAST_CALL = 1e-5
+
+_SUCCESS = JobState.SUCCESS
 
 
 class World:
@@ -71,10 +72,15 @@ class World:
         self.agenda = agenda
         self.machines = machines
         self.outputs = outputs
-        self.runner = fastest(Runner)(stage, catalog, settings.compute_sharing, self._tell, self._job_is_over)
+        self.runner = Runner(stage, catalog, settings.compute_sharing, self._tell, self._job_is_over)
+        speeds = self.runner.computing.even_speeds
+        is_plain = not (energy or states or shared or platform.storages or catalog.collects)
+        self._speed = speeds.slowest if is_plain and speeds is not None else 0.0
+        """Of all hosts, or 0 where more is to be known of each job than how long it takes."""
         self._power = Power(stage, self.runner, self._tell) if energy is not None else None
         self._energy = energy
         self._setup = setup
+        self._catalog = catalog
         self._metadata: dict[str, str] = {}
         self._acknowledged: set[str] = set()
         """Jobs that were killed since the last news."""
@@ -93,30 +99,59 @@ class World:
         if setup.events:
             Outside(setup.events, self.machines.count, agenda, self._occur, self._no_more_external_events)
 
-    def go_on(self, batsim: Batsim, audience: Audience, on_decisions: Callable[[], None] | None) -> None:
+    def go_on(self, audience: Audience, on_decisions: Callable[[], None] | None) -> None:
         """Let everything happen, and let everything be carried out that is decided, until all is over."""
-        agenda = self.agenda
-        heap = agenda.heap
-        while heap or self.news:
-            if self.news and self.ready and (not heap or heap[0][0] > agenda.clock or heap[0][1] == 1):
-                self.told()
-                effects = audience.decide(agenda.now)
-                if effects or agenda.now > agenda.clock:
-                    batsim.carry_out(effects)
-                if on_decisions is not None:
-                    on_decisions()
-            else:
-                agenda.happen()
+        instants, decide = self.instants(), audience.decide
+        now = next(instants)
+        while True:
+            try:
+                now = instants.send(decide(now))
+            except StopIteration:
+                return
+            if on_decisions is not None:
+                on_decisions()
 
-    def instants(self) -> Iterator[float]:
-        """Let everything happen, but stop whenever there is something to decide: the times of these stops."""
-        agenda = self.agenda
-        while len(agenda) or self.news:
-            if self.news and self.ready and agenda.instant_is_over():
-                self.told()
-                yield agenda.now
-            else:
-                agenda.happen()
+    def instants(self) -> Generator[float, list[Effect], None]:
+        """Let everything happen, but stop whenever something is to be decided, and be sent what was.
+
+        The times of these stops come out, first of all the beginning.
+        """
+        self.set_out((yield 0.0))
+        agenda, machines, runner = self.agenda, self.machines, self.runner
+        heap, clock, now = agenda.heap, agenda.clock, agenda.now
+        finished, hear_end = self.outputs.finished, self.listener.hear_end
+        while heap or self.news:
+            if self.news and self.ready and (not heap or heap[0][0] > clock or heap[0][1] == 1):
+                self.news = False
+                if self._acknowledged:
+                    self._acknowledged.clear()
+                effects = yield now
+                if effects or now > clock:
+                    self.carry_out(effects)
+                continue
+            time, _, _, action, argument = heappop(heap)
+            if agenda.cancelled:
+                agenda.drop_cancelled()
+            if time != clock:
+                agenda.clock = clock = time
+                agenda.now = now = time if time.is_integer() else to_tick(time)
+            if type(argument) is not RunningJob:
+                action(argument)
+                continue
+            job, hosts = argument.job, argument.hosts
+            machines.vacate(hosts, argument.nb_hosts, clock)
+            metadata = self._metadata.pop(job.id, "") if self._metadata else ""
+            if runner.mail:
+                runner.mail.pop(job.id, None)
+            finished(job, action, hosts, argument.start, clock, NO_JOULES, metadata)
+            self.news = True
+            hear_end(job.id, action, 0 if action is _SUCCESS else -1, now)
+
+    def set_out(self, effects: list[Effect]) -> None:
+        """What was decided first is carried out when all that begins with the simulation has happened."""
+        while not self.agenda.instant_is_over():
+            self.agenda.happen()
+        self.carry_out(effects)
 
     @property
     def drawn_joules(self) -> float:
@@ -153,9 +188,11 @@ class World:
         self.listener.hear(event)
 
     def _submit(self, job: Job) -> None:
-        told = as_told(job)
-        if told is not job:
-            self.runner.exact[job.id] = job
+        told = job
+        if not (job.submission_time.is_integer() and job.walltime.is_integer()):
+            told = as_told(job)
+            if told is not job:
+                self.runner.exact[job.id] = job
         self.news = True
         self.listener.hear_submission(told, self.agenda.now)
 
@@ -169,6 +206,7 @@ class World:
 
     def _occur(self, event: ev.Event) -> None:
         """Something happens from outside. Jobs on a host that is taken away go on."""
+        self.hand_over()
         machines, now = self.machines, self.agenda.clock
         unavailable = machines.away[HostState.UNAVAILABLE]
         match event:
@@ -196,12 +234,57 @@ class World:
 
     # --- what is done ----------------------------------------------------------------------------
 
-    def carry_out(self, effect: Effect) -> None:
+    def carry_out(self, effects: list[Effect]) -> None:
+        """Carry decisions out, now or when the time has come that was told as now."""
+        agenda = self.agenda
+        if not self.news:
+            agenda.give_notices()
+        if agenda.now > agenda.clock:
+            self.ready = False
+            agenda.at(agenda.now, self._carry_out_late, effects)
+        else:
+            self._carry_out_now(effects)
+
+    def _carry_out_late(self, effects: list[Effect]) -> None:
+        self._carry_out_now(effects)
+        self.ready = True
+
+    def _carry_out_now(self, effects: list[Effect]) -> None:
+        """Carry decisions out.
+
+        A *plain* job, of which nothing is to be known but how long it takes, is no more than an entry in the
+        agenda: how it will end stands there in the place of an action.
+        """
+        agenda, profiles, speed, exact = self.agenda, self._catalog.profiles, self._speed, self.runner.exact
+        now = agenda.clock
+        for effect in effects:
+            if type(effect) is RunningJob and speed and effect.decision is None and effect.start == now:
+                job = effect.job
+                profile = profiles[job.id.partition("!")[0]][job.profile]
+                if type(profile) is Homogeneous and not (profile.return_code or (exact and job.id in exact)):
+                    self.machines.occupy(effect.hosts, effect.nb_hosts, now)
+                    seconds, end = profile.work / speed, _SUCCESS
+                    if seconds > job.walltime + TIMING_PRECISION:
+                        seconds, end = job.walltime, JobState.WALLTIME_REACHED
+                    agenda.count = number = agenda.count + 1
+                    heappush(agenda.heap, (now + seconds, 0, number, end, effect))
+                    continue
+            self.apply(effect)
+
+    def hand_over(self) -> None:
+        """Plain jobs that run are the runner's from now on, since more is to be known of them."""
+        heap = self.agenda.heap
+        for place, (time, kind, number, state, running) in enumerate(heap):
+            if type(running) is RunningJob:
+                execution = self.runner.take_over(running, running.job, running.start, number, state)
+                heap[place] = time, kind, number, *execution
+
+    def apply(self, effect: Effect) -> None:
         """Do what was decided, which is in the ledger already."""
         _CARRY_OUT[type(effect)](self, effect)
 
-    def _start(self, started: RunningJob) -> None:
-        self.runner.start(started)
+    def _start(self, running: RunningJob) -> None:
+        self.runner.start(running)
 
     def _reject(self, rejected: RejectedJob) -> None:
         job = self.runner.exact.pop(rejected.job.id, rejected.job)
@@ -213,6 +296,7 @@ class World:
 
     def _kill(self, decision: ev.KillJobs) -> None:
         """Kill jobs; one that ended by itself, which was not told yet, is acknowledged without progress."""
+        self.hand_over()
         runner = self.runner
         named = [job_id for job_id in dict.fromkeys(decision.job_ids) if job_id not in self._acknowledged]
         killed = [runner.running[job_id] for job_id in named if job_id in runner.running]
