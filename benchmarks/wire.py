@@ -3,6 +3,9 @@
 python benchmarks/wire.py [FOLDER OF ANOTHER VERSION]...
 
 Another version of this project is measured in turn with the present one, so that the ratio is of one run.
+So is what the library takes alone: pyzmq in two processes, of which one sends back whatever the other says.
+The two sides of a conversation speak in turn and are kept on one processor: what it takes to wake another
+one up depends on what else the machine does.
 """
 
 from __future__ import annotations
@@ -18,7 +21,10 @@ from time import process_time
 ROOT = Path(__file__).resolve().parents[1]
 RECORDING = ROOT / "tests" / "data" / "golden" / "busy400_easy_bf" / "conversation.jsonl"
 LOG = ROOT / "workloads" / "sample.swf"
-ROUNDS = 3
+ROUNDS = 5
+
+#: Of the usual length, and as many as there are about the jobs of the log.
+ECHOED, ECHOES = bytes(200), 6000
 
 
 def codec_costs() -> list[float]:
@@ -70,16 +76,58 @@ def serving_cost(version: Path) -> tuple[float, float]:
 
 def _converse(version: Path, log: Path, folder: str) -> tuple[float, float]:
     """Seconds of processor time that both sides take for a whole simulation."""
-    serve = _start(version, "serve", "-s", "easy", "--endpoint", "tcp://127.0.0.1:*")
-    assert serve.stdout is not None
-    endpoint = serve.stdout.readline().split()[-1]
-    batsim = _start(version, "batsim", "--hosts", "64", "-w", str(log), "-s", endpoint, "-e", f"{folder}/out")
+    command = "-m", "batsched_py"
+    serve = _start(version, *command, "serve", "-s", "easy", "--endpoint", "tcp://127.0.0.1:*")
+    log_options = "--hosts", "64", "-w", str(log), "-e", f"{folder}/out"
+    batsim = _start(version, *command, "batsim", *log_options, "-s", _endpoint(serve))
     return _wait(serve), _wait(batsim)
+
+
+def bare_cost() -> float:
+    """Microseconds of processor time a message that the answering side of a bare echo takes."""
+    few, many = _echo(1), _echo(1 + ECHOES)
+    return 1e6 * (many - few) / ECHOES
+
+
+def _echo(count: int) -> float:
+    answering = _start(ROOT, __file__, "--answer", str(count))
+    asking = _start(ROOT, __file__, "--ask", str(count), _endpoint(answering))
+    seconds = _wait(answering)
+    _wait(asking)
+    return seconds
+
+
+def answer(count: int) -> None:
+    """Send so many messages back."""
+    import zmq
+
+    with zmq.Context() as context, context.socket(zmq.REP) as socket:
+        socket.bind("tcp://127.0.0.1:*")
+        print(socket.getsockopt_string(zmq.LAST_ENDPOINT), flush=True)
+        for _ in range(count):
+            socket.send(socket.recv())
+
+
+def ask(count: int, endpoint: str) -> None:
+    """Send so many messages, each after the reply to the one before."""
+    import zmq
+
+    with zmq.Context() as context, context.socket(zmq.REQ) as socket:
+        socket.connect(endpoint)
+        for _ in range(count):
+            socket.send(ECHOED)
+            socket.recv()
+
+
+def _endpoint(process: subprocess.Popen[str]) -> str:
+    """Where a process says that it listens."""
+    assert process.stdout is not None
+    return process.stdout.readline().split()[-1]
 
 
 def _start(version: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "batsched_py", *arguments],
+        [sys.executable, *arguments],
         cwd=version,
         env={**os.environ, "PYTHONPATH": str(version)},
         stdout=subprocess.PIPE,
@@ -95,10 +143,13 @@ def _wait(process: subprocess.Popen[str]) -> float:
 
 def main() -> None:
     """Print a line for each version."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     versions = [ROOT, *map(Path, sys.argv[1:])]
+    bare = float("inf")
     codec = {version: [float("inf")] * 4 for version in versions}
     serving = {version: [float("inf")] * 2 for version in versions}
     for _ in range(ROUNDS):
+        bare = min(bare, bare_cost())
         for version in versions:
             command = [sys.executable, __file__, "--codec"]
             text = subprocess.run(
@@ -110,6 +161,7 @@ def main() -> None:
             ).stdout
             codec[version] = list(map(min, codec[version], map(float, text.split())))
             serving[version] = list(map(min, serving[version], serving_cost(version)))
+    print(f"a bare echo of pyzmq: {bare:.0f} us a message")
     for version in versions:
         print(f"{version.name}:")
         request, heard, reply, understood = codec[version]
@@ -118,11 +170,19 @@ def main() -> None:
             f"decode_request {heard:.1f}, encode_reply {reply:.1f}, decode_reply {understood:.1f})"
         )
         decides, simulates = serving[version]
-        print(f"  tcp: serve {decides:.0f} us a message, batsim {simulates:.0f} us a message")
+        print(
+            f"  tcp: serve {decides:.0f} us a message, batsim {simulates:.0f} us a message "
+            f"({decides / bare:.1f} and {simulates / bare:.1f} times a bare echo)"
+        )
 
 
 if __name__ == "__main__":
-    if "--codec" in sys.argv:
-        print(*codec_costs())
-    else:
-        main()
+    match sys.argv[1:]:
+        case ["--codec"]:
+            print(*codec_costs())
+        case ["--answer", count]:
+            answer(int(count))
+        case ["--ask", count, endpoint]:
+            ask(int(count), endpoint)
+        case _:
+            main()
