@@ -23,8 +23,13 @@ RECORDING = ROOT / "tests" / "data" / "golden" / "busy400_easy_bf" / "conversati
 LOG = ROOT / "workloads" / "sample.swf"
 ROUNDS = 5
 
-#: Of the usual length, and as many as there are about the jobs of the log.
-ECHOED, ECHOES = bytes(200), 6000
+JOBS = sum(not line.startswith(";") for line in LOG.read_text().splitlines())
+
+#: Each job is submitted and ends.
+MESSAGES = 2 * JOBS
+
+#: As long as most of them.
+ECHOED = bytes(200)
 
 
 def codec_costs() -> list[float]:
@@ -58,20 +63,13 @@ def _seconds(step: Callable[..., object], messages: list[object]) -> float:
     return process_time() - began
 
 
-def serving_cost(version: Path) -> tuple[float, float]:
-    """Microseconds of processor time a message of ``serve`` and of ``batsim``, with a socket between them.
-
-    What a process takes to start is measured by a simulation of one job, and left out.
-    """
+def conversing(version: Path) -> list[float]:
+    """Seconds of processor time of ``serve`` and of ``batsim``, for one job and for the whole log."""
     with tempfile.TemporaryDirectory() as folder:
-        few = Path(folder, "few.swf")
+        one_job = Path(folder, "one.swf")
         lines = LOG.read_text().splitlines(keepends=True)
-        first = next(place for place, line in enumerate(lines) if not line.startswith(";"))
-        few.write_text("".join(lines[: first + 1]))
-        start = _converse(version, few, folder)
-        whole = _converse(version, LOG, folder)
-    messages = 2 * (len(lines) - first)
-    return 1e6 * (whole[0] - start[0]) / messages, 1e6 * (whole[1] - start[1]) / messages
+        one_job.write_text("".join(lines[: len(lines) - JOBS + 1]))
+        return [*_converse(version, one_job, folder), *_converse(version, LOG, folder)]
 
 
 def _converse(version: Path, log: Path, folder: str) -> tuple[float, float]:
@@ -83,10 +81,9 @@ def _converse(version: Path, log: Path, folder: str) -> tuple[float, float]:
     return _wait(serve), _wait(batsim)
 
 
-def bare_cost() -> float:
-    """Microseconds of processor time a message that the answering side of a bare echo takes."""
-    few, many = _echo(1), _echo(1 + ECHOES)
-    return 1e6 * (many - few) / ECHOES
+def echoing() -> list[float]:
+    """Seconds of processor time of the answering side of a bare echo, for one message and for many."""
+    return [_echo(1), _echo(1 + MESSAGES)]
 
 
 def _echo(count: int) -> float:
@@ -132,7 +129,13 @@ def _start(version: Path, *arguments: str) -> subprocess.Popen[str]:
         env={**os.environ, "PYTHONPATH": str(version)},
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=_stay_on_one_processor,
     )
+
+
+def _stay_on_one_processor() -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def _wait(process: subprocess.Popen[str]) -> float:
@@ -141,15 +144,19 @@ def _wait(process: subprocess.Popen[str]) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def _each(start: float, whole: float) -> float:
+    """Microseconds a message, without what a process takes to start."""
+    return 1e6 * (whole - start) / MESSAGES
+
+
 def main() -> None:
     """Print a line for each version."""
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     versions = [ROOT, *map(Path, sys.argv[1:])]
-    bare = float("inf")
+    echo = [float("inf")] * 2
     codec = {version: [float("inf")] * 4 for version in versions}
-    serving = {version: [float("inf")] * 2 for version in versions}
+    sides = {version: [float("inf")] * 4 for version in versions}
     for _ in range(ROUNDS):
-        bare = min(bare, bare_cost())
+        echo = list(map(min, echo, echoing()))
         for version in versions:
             command = [sys.executable, __file__, "--codec"]
             text = subprocess.run(
@@ -160,7 +167,8 @@ def main() -> None:
                 env={**os.environ, "PYTHONPATH": str(version)},
             ).stdout
             codec[version] = list(map(min, codec[version], map(float, text.split())))
-            serving[version] = list(map(min, serving[version], serving_cost(version)))
+            sides[version] = list(map(min, sides[version], conversing(version)))
+    bare = _each(*echo)
     print(f"a bare echo of pyzmq: {bare:.0f} us a message")
     for version in versions:
         print(f"{version.name}:")
@@ -169,7 +177,8 @@ def main() -> None:
             f"  codec: {sum(codec[version]):.1f} us an exchange (encode_request {request:.1f}, "
             f"decode_request {heard:.1f}, encode_reply {reply:.1f}, decode_reply {understood:.1f})"
         )
-        decides, simulates = serving[version]
+        serve, batsim, whole_serve, whole_batsim = sides[version]
+        decides, simulates = _each(serve, whole_serve), _each(batsim, whole_batsim)
         print(
             f"  tcp: serve {decides:.0f} us a message, batsim {simulates:.0f} us a message "
             f"({decides / bare:.1f} and {simulates / bare:.1f} times a bare echo)"
