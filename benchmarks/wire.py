@@ -3,6 +3,9 @@
 python benchmarks/wire.py [FOLDER OF ANOTHER VERSION]...
 
 Another version of this project is measured in turn with the present one, so that the ratio is of one run.
+So is what the library takes alone: pyzmq in two processes, of which one sends back whatever the other says.
+The two sides of a conversation speak in turn and are kept on one processor: what it takes to wake another
+one up depends on what else the machine does.
 """
 
 from __future__ import annotations
@@ -18,7 +21,15 @@ from time import process_time
 ROOT = Path(__file__).resolve().parents[1]
 RECORDING = ROOT / "tests" / "data" / "golden" / "busy400_easy_bf" / "conversation.jsonl"
 LOG = ROOT / "workloads" / "sample.swf"
-ROUNDS = 3
+ROUNDS = 5
+
+JOBS = sum(not line.startswith(";") for line in LOG.read_text().splitlines())
+
+#: Each job is submitted and ends.
+MESSAGES = 2 * JOBS
+
+#: As long as most of them.
+ECHOED = bytes(200)
 
 
 def codec_costs() -> list[float]:
@@ -52,39 +63,79 @@ def _seconds(step: Callable[..., object], messages: list[object]) -> float:
     return process_time() - began
 
 
-def serving_cost(version: Path) -> tuple[float, float]:
-    """Microseconds of processor time a message of ``serve`` and of ``batsim``, with a socket between them.
-
-    What a process takes to start is measured by a simulation of one job, and left out.
-    """
+def conversing(version: Path) -> list[float]:
+    """Seconds of processor time of ``serve`` and of ``batsim``, for one job and for the whole log."""
     with tempfile.TemporaryDirectory() as folder:
-        few = Path(folder, "few.swf")
+        one_job = Path(folder, "one.swf")
         lines = LOG.read_text().splitlines(keepends=True)
-        first = next(place for place, line in enumerate(lines) if not line.startswith(";"))
-        few.write_text("".join(lines[: first + 1]))
-        start = _converse(version, few, folder)
-        whole = _converse(version, LOG, folder)
-    messages = 2 * (len(lines) - first)
-    return 1e6 * (whole[0] - start[0]) / messages, 1e6 * (whole[1] - start[1]) / messages
+        one_job.write_text("".join(lines[: len(lines) - JOBS + 1]))
+        return [*_converse(version, one_job, folder), *_converse(version, LOG, folder)]
 
 
 def _converse(version: Path, log: Path, folder: str) -> tuple[float, float]:
     """Seconds of processor time that both sides take for a whole simulation."""
-    serve = _start(version, "serve", "-s", "easy", "--endpoint", "tcp://127.0.0.1:*")
-    assert serve.stdout is not None
-    endpoint = serve.stdout.readline().split()[-1]
-    batsim = _start(version, "batsim", "--hosts", "64", "-w", str(log), "-s", endpoint, "-e", f"{folder}/out")
+    command = "-m", "batsched_py"
+    serve = _start(version, *command, "serve", "-s", "easy", "--endpoint", "tcp://127.0.0.1:*")
+    log_options = "--hosts", "64", "-w", str(log), "-e", f"{folder}/out"
+    batsim = _start(version, *command, "batsim", *log_options, "-s", _endpoint(serve))
     return _wait(serve), _wait(batsim)
+
+
+def echoing() -> list[float]:
+    """Seconds of processor time of the answering side of a bare echo, for one message and for many."""
+    return [_echo(1), _echo(1 + MESSAGES)]
+
+
+def _echo(count: int) -> float:
+    answering = _start(ROOT, __file__, "--answer", str(count))
+    asking = _start(ROOT, __file__, "--ask", str(count), _endpoint(answering))
+    seconds = _wait(answering)
+    _wait(asking)
+    return seconds
+
+
+def answer(count: int) -> None:
+    """Send so many messages back."""
+    import zmq
+
+    with zmq.Context() as context, context.socket(zmq.REP) as socket:
+        socket.bind("tcp://127.0.0.1:*")
+        print(socket.getsockopt_string(zmq.LAST_ENDPOINT), flush=True)
+        for _ in range(count):
+            socket.send(socket.recv())
+
+
+def ask(count: int, endpoint: str) -> None:
+    """Send so many messages, each after the reply to the one before."""
+    import zmq
+
+    with zmq.Context() as context, context.socket(zmq.REQ) as socket:
+        socket.connect(endpoint)
+        for _ in range(count):
+            socket.send(ECHOED)
+            socket.recv()
+
+
+def _endpoint(process: subprocess.Popen[str]) -> str:
+    """Where a process says that it listens."""
+    assert process.stdout is not None
+    return process.stdout.readline().split()[-1]
 
 
 def _start(version: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "batsched_py", *arguments],
+        [sys.executable, *arguments],
         cwd=version,
         env={**os.environ, "PYTHONPATH": str(version)},
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=_stay_on_one_processor,
     )
+
+
+def _stay_on_one_processor() -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def _wait(process: subprocess.Popen[str]) -> float:
@@ -93,12 +144,19 @@ def _wait(process: subprocess.Popen[str]) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def _each(start: float, whole: float) -> float:
+    """Microseconds a message, without what a process takes to start."""
+    return 1e6 * (whole - start) / MESSAGES
+
+
 def main() -> None:
     """Print a line for each version."""
     versions = [ROOT, *map(Path, sys.argv[1:])]
+    echo = [float("inf")] * 2
     codec = {version: [float("inf")] * 4 for version in versions}
-    serving = {version: [float("inf")] * 2 for version in versions}
+    sides = {version: [float("inf")] * 4 for version in versions}
     for _ in range(ROUNDS):
+        echo = list(map(min, echo, echoing()))
         for version in versions:
             command = [sys.executable, __file__, "--codec"]
             text = subprocess.run(
@@ -109,7 +167,9 @@ def main() -> None:
                 env={**os.environ, "PYTHONPATH": str(version)},
             ).stdout
             codec[version] = list(map(min, codec[version], map(float, text.split())))
-            serving[version] = list(map(min, serving[version], serving_cost(version)))
+            sides[version] = list(map(min, sides[version], conversing(version)))
+    bare = _each(*echo)
+    print(f"a bare echo of pyzmq: {bare:.0f} us a message")
     for version in versions:
         print(f"{version.name}:")
         request, heard, reply, understood = codec[version]
@@ -117,12 +177,21 @@ def main() -> None:
             f"  codec: {sum(codec[version]):.1f} us an exchange (encode_request {request:.1f}, "
             f"decode_request {heard:.1f}, encode_reply {reply:.1f}, decode_reply {understood:.1f})"
         )
-        decides, simulates = serving[version]
-        print(f"  tcp: serve {decides:.0f} us a message, batsim {simulates:.0f} us a message")
+        serve, batsim, whole_serve, whole_batsim = sides[version]
+        decides, simulates = _each(serve, whole_serve), _each(batsim, whole_batsim)
+        print(
+            f"  tcp: serve {decides:.0f} us a message, batsim {simulates:.0f} us a message "
+            f"({decides / bare:.1f} and {simulates / bare:.1f} times a bare echo)"
+        )
 
 
 if __name__ == "__main__":
-    if "--codec" in sys.argv:
-        print(*codec_costs())
-    else:
-        main()
+    match sys.argv[1:]:
+        case ["--codec"]:
+            print(*codec_costs())
+        case ["--answer", count]:
+            answer(int(count))
+        case ["--ask", count, endpoint]:
+            ask(int(count), endpoint)
+        case _:
+            main()

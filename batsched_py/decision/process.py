@@ -312,17 +312,16 @@ class DecisionProcess:
                 return ev.Message(now, [])
             events = news
         for event in events:
-            match event:
-                case ev.JobSubmitted(job=job):
-                    self._ledger.registry.meet([job.id])
-                    self.hear_submission(job, now)
-                case ev.JobCompleted(job_id=job_id, state=state, return_code=return_code):
-                    self.hear_end(job_id, state, return_code, now)
-                case _:
-                    self.hear(event)
+            if type(event) is ev.JobSubmitted:
+                self._ledger.registry.meet([event.job.id])
+                self.hear_submission(event.job, now)
+            elif type(event) is ev.JobCompleted:
+                self.hear_end(event.job_id, event.state, event.return_code, now)
+            else:
+                self.hear(event)
         if self.finished:
             return ev.Message(now, [])
-        decisions = [said for decision in self.decide(now) for said in _as_decisions(decision)]
+        decisions = _as_decisions(self.decide(now))
         if self.scheduling_delay:
             decisions.sort(key=lambda decision: decision.time)
         return ev.Message(self.cluster.now, decisions)
@@ -344,21 +343,20 @@ def _as_event(heard: Heard) -> ev.Event:
             return heard
 
 
-def _as_decisions(decision: Effect) -> list[ev.Event]:
-    match decision:
-        case RunningJob(decision=None):
-            return [ev.ExecuteJob(decision.job.id, decision.hosts, time=decision.start)]
-        case RunningJob(decision=executed):
-            assert executed is not None
-            return [executed]
-        case RejectedJob(job=job, time=time):
-            return [ev.RejectJob(job.id, time=time)]
-        case RegisteredJob(job=job, time=time, profile=profile, note=note):
-            said: list[ev.Event] = [ev.RegisterJob(job, time=time)]
-            if profile is not None:
-                said.insert(0, ev.RegisterProfile(job.workload, job.profile, profile, time=time))
-            if note:
-                said.append(ev.SetJobMetadata(job.id, note, time=time))
-            return said
-        case _:
-            return [decision]
+def _as_decisions(effects: list[Effect]) -> list[ev.Event]:
+    said: list[ev.Event] = []
+    for effect in effects:
+        if isinstance(effect, RunningJob):
+            said.append(effect.decision or ev.ExecuteJob(effect.job.id, effect.hosts, time=effect.start))
+        elif isinstance(effect, RejectedJob):
+            said.append(ev.RejectJob(effect.job.id, time=effect.time))
+        elif isinstance(effect, RegisteredJob):
+            job, time = effect.job, effect.time
+            if effect.profile is not None:
+                said.append(ev.RegisterProfile(job.workload, job.profile, effect.profile, time=time))
+            said.append(ev.RegisterJob(job, time=time))
+            if effect.note:
+                said.append(ev.SetJobMetadata(job.id, effect.note, time=time))
+        else:
+            said.append(effect)
+    return said

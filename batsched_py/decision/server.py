@@ -121,4 +121,4 @@ class Server:
 
 
 def _begins(request: Message) -> bool:
-    return any(isinstance(event, SimulationBegins) for event in request.events)
+    return SimulationBegins in map(type, request.events)

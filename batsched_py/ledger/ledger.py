@@ -255,7 +255,8 @@ class Ledger:
             raise RuleBroken(f"the job needs {job.size} hosts and was given {len(hosts)} ({hosts})")
         if storages is not None and not storages:
             raise RuleBroken("the storage mapping is empty")
-        if (job.workload, job.profile) in self.registry.for_files_only:
+        for_files_only = self.registry.for_files_only
+        if for_files_only and (job.workload, job.profile) in for_files_only:
             raise RuleBroken(
                 f"profile {job.profile!r} was registered while the simulation ran; Batsim runs one of its "
                 "kind from a workload file only"

@@ -15,17 +15,19 @@ from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.world import World, as_told
 
 #: The decisions that come alive when they are read, whatever their time.
-_REGISTRATIONS = (ev.RegisterProfile, ev.RegisterJob, ev.RegistrationFinished)
+_REGISTRATIONS = frozenset({ev.RegisterProfile, ev.RegisterJob, ev.RegistrationFinished})
 
 #: The decisions of which Batsim counts the members.
-_EXACT = (
-    ev.ExecuteJob,
-    ev.RejectJob,
-    ev.KillJobs,
-    ev.CallMeLater,
-    ev.SetHostsState,
-    ev.SetJobMetadata,
-    ev.QueryEnergy,
+_EXACT = frozenset(
+    {
+        ev.ExecuteJob,
+        ev.RejectJob,
+        ev.KillJobs,
+        ev.CallMeLater,
+        ev.SetHostsState,
+        ev.SetJobMetadata,
+        ev.QueryEnergy,
+    }
 )
 
 
@@ -125,31 +127,33 @@ class Batsim:
                 raise RuleBroken(
                     f"{name_of(decision)} at {decision.time:f} lies after its message's `now` {reply.now:f}"
                 )
-            if decision.extra and isinstance(decision, _EXACT):
+            if decision.extra and type(decision) in _EXACT:
                 members = ", ".join(decision.extra)
                 raise RuleBroken(
                     f"{name_of(decision)} at {decision.time:f}: it may not have the members {members}"
                 )
-            if isinstance(decision, ev.RegisterJob):
-                decision.job = as_told(decision.job)
-            if isinstance(decision, _REGISTRATIONS):
+            if type(decision) in _REGISTRATIONS:
+                if type(decision) is ev.RegisterJob:
+                    decision.job = as_told(decision.job)
                 self._decide(decision)
         self._decisions.extend(reply.events)
         self._reply_now = reply.now
 
     def _go_on_deciding(self, _: None) -> None:
         """Carry decisions out in order, each at its time; then the decision process is ready again."""
-        while self._decisions:
-            if self._decisions[0].time > self._agenda.clock:
-                self._agenda.at(self._decisions[0].time, self._go_on_deciding)
+        decisions, agenda = self._decisions, self._agenda
+        while decisions:
+            decision = decisions[0]
+            if decision.time > agenda.clock:
+                agenda.at(decision.time, self._go_on_deciding)
                 return
-            decision = self._decisions.popleft()
-            if not isinstance(decision, _REGISTRATIONS):
+            decisions.popleft()
+            if type(decision) not in _REGISTRATIONS:
                 self._decide(decision)
-            elif isinstance(decision, ev.RegisterJob) and self._settings.acknowledge_dynamic_jobs:
+            elif type(decision) is ev.RegisterJob and self._settings.acknowledge_dynamic_jobs:
                 self._world.acknowledge(decision.job)
-        if self._reply_now > self._agenda.clock:
-            self._agenda.at(self._reply_now, self._be_ready)
+        if self._reply_now > agenda.clock:
+            agenda.at(self._reply_now, self._be_ready)
         else:
             self._world.ready = True
 
@@ -166,7 +170,7 @@ class Batsim:
     def _next_request(self) -> ev.Message:
         world, agenda = self._world, self._agenda
         while True:
-            if world.news and self._world.ready and agenda.instant_is_over():
+            if world.news and world.ready and agenda.instant_is_over():
                 world.told()
                 return world.messenger.message(agenda.now)
             if not agenda:

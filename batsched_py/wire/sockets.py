@@ -81,10 +81,6 @@ class _End:
         """Say something."""
         raise NotImplementedError
 
-    def _listen(self) -> list[bytes] | None:
-        """The frames of the next message, or nothing if it was none; :class:`zmq.Again` when none came."""
-        raise NotImplementedError
-
     def receive(self, patiently: bool = False) -> bytes:
         """Wait for what the other end says; patiently means without the limit."""
         slices: Iterable[None] = repeat(None)
@@ -92,21 +88,29 @@ class _End:
             slices = repeat(None, self._slices)
         for _ in slices:
             try:
-                while (frames := self._listen()) is None:
+                while (said := self._listen()) is None:
                     pass
+                return said
             except zmq.Again:
                 continue
-            if len(frames) != 1:
-                raise ProtocolError(
-                    f"a message of the {self.peer} came in {len(frames)} frames; "
-                    "the protocol sends each in one"
-                )
-            if len(frames[0]) > LARGEST:
-                raise ProtocolError(
-                    f"a message of the {self.peer} has {len(frames[0])} bytes; {LARGEST} are the most"
-                )
-            return frames[0]
         raise PeerVanished(f"nothing came from the {self.peer} at {self.endpoint} for {self.timeout:g} s")
+
+    def _listen(self) -> bytes | None:
+        """The next message, or nothing if it was none; :class:`zmq.Again` when none came.
+
+        Frames are received one by one: to ask the socket whether more follow takes as long as the rest.
+        """
+        frame = self._socket.recv(copy=False)
+        if frame.more:
+            count = 1 + len(self._socket.recv_multipart())
+            raise ProtocolError(
+                f"a message of the {self.peer} came in {count} frames; the protocol sends each in one"
+            )
+        if len(frame) > LARGEST:
+            raise ProtocolError(
+                f"a message of the {self.peer} has {len(frame)} bytes; {LARGEST} are the most"
+            )
+        return frame.bytes
 
 
 class AskingEnd(_End):
@@ -122,9 +126,6 @@ class AskingEnd(_End):
     def send(self, message: bytes) -> None:
         """Say something."""
         self._socket.send(message)
-
-    def _listen(self) -> list[bytes]:
-        return self._socket.recv_multipart()
 
     def ask(self, request: bytes) -> bytes:
         """Send a request and wait for the reply to it."""
@@ -160,16 +161,21 @@ class AnsweringEnd(_End):
     def send(self, message: bytes) -> None:
         """Answer the last request."""
         assert self._asker is not None
-        self._socket.send_multipart([self._asker, b"", message])
+        self._socket.send(self._asker, zmq.SNDMORE)
+        self._socket.send(b"", zmq.SNDMORE)
+        self._socket.send(message)
         self._asker = None
 
-    def _listen(self) -> list[bytes] | None:
-        asker, *frames = self._socket.recv_multipart()
-        if len(frames) < 2 or frames[0]:
+    def _listen(self) -> bytes | None:
+        asker = self._socket.recv()
+        delimiter = self._socket.recv(copy=False)
+        if len(delimiter) or not delimiter.more:
+            if delimiter.more:
+                self._socket.recv_multipart()
             _log.debug("a stranger at %s sent something that is no request", self.endpoint)
             return None
         self._asker = asker
-        return frames[1:]
+        return super()._listen()
 
     @property
     def owes_reply(self) -> bool:

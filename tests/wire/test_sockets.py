@@ -1,0 +1,83 @@
+"""Frames that are no request, and messages that are none, between two real sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import zmq
+
+from batsched_py.errors import ProtocolError
+from batsched_py.wire.sockets import LARGEST, AnsweringEnd, AskingEnd
+
+ANYWHERE = "tcp://127.0.0.1:*"
+PATIENCE = 20
+
+
+@contextmanager
+def stranger(kind: int, endpoint: str | None = None) -> Iterator[zmq.Socket[bytes]]:
+    """A socket that sends whatever frames it is given."""
+    with zmq.Context() as context, context.socket(kind) as socket:
+        socket.linger = 0
+        socket.rcvtimeo = 1000 * PATIENCE
+        if endpoint is None:
+            socket.bind(ANYWHERE)
+        else:
+            socket.connect(endpoint)
+        yield socket
+
+
+@pytest.mark.parametrize(
+    "frames", [[b"x"], [b""], [b"x", b"y"], [b"x", b""], [b"x", b"", b"y"], [b"x", b"", b"", b"y"]]
+)
+def test_what_has_no_envelope_is_dropped_to_its_last_frame(frames: list[bytes]) -> None:
+    with AnsweringEnd(ANYWHERE, PATIENCE) as end, stranger(zmq.DEALER, end.endpoint) as socket:
+        socket.send_multipart(frames)
+        socket.send_multipart([b"", b"request"])
+        assert end.receive() == b"request"
+        end.send(b"reply")
+        assert socket.recv_multipart() == [b"", b"reply"]
+
+
+@pytest.mark.parametrize("bodies", [[b"", b""], [b"a", b"b", b"c"]])
+def test_a_request_in_several_frames_is_read_to_the_last_and_can_be_answered(bodies: list[bytes]) -> None:
+    with AnsweringEnd(ANYWHERE, PATIENCE) as end, stranger(zmq.DEALER, end.endpoint) as socket:
+        socket.send_multipart([b"", *bodies])
+        with pytest.raises(ProtocolError, match=f"of the simulator came in {len(bodies)} frames"):
+            end.receive()
+        assert end.owes_reply
+        end.send(b"no")
+        socket.send_multipart([b"", b"request"])
+        assert end.receive() == b"request"
+        end.send(b"reply")
+        assert [socket.recv_multipart() for _ in range(2)] == [[b"", b"no"], [b"", b"reply"]]
+
+
+def test_an_empty_request_is_one() -> None:
+    with AnsweringEnd(ANYWHERE, PATIENCE) as end, stranger(zmq.REQ, end.endpoint) as socket:
+        socket.send(b"")
+        assert end.receive() == b""
+        assert end.owes_reply
+
+
+def test_a_reply_in_several_frames_is_read_to_the_last() -> None:
+    with stranger(zmq.REP) as socket, AskingEnd(socket.last_endpoint.decode(), PATIENCE) as end:
+        end.send(b"request")
+        socket.recv()
+        socket.send_multipart([b"a", b"b", b"c"])
+        with pytest.raises(ProtocolError, match="of the decision process came in 3 frames"):
+            end.receive()
+        end.send(b"request")
+        socket.recv()
+        socket.send(b"reply")
+        assert end.receive() == b"reply"
+
+
+def test_a_message_that_is_too_long_is_refused_and_can_be_answered() -> None:
+    with AnsweringEnd(ANYWHERE, PATIENCE) as end, stranger(zmq.REQ, end.endpoint) as socket:
+        socket.send(bytes(LARGEST + 1), copy=False)
+        with pytest.raises(ProtocolError, match=f"has {LARGEST + 1} bytes; {LARGEST} are the most"):
+            end.receive()
+        end.send(b"no")
+        assert socket.recv() == b"no"
