@@ -1,5 +1,6 @@
 // What a job says about itself, read where a Struct keeps it.
 #pragma once
+#include <algorithm>
 #include <string_view>
 
 #include "python.hpp"
@@ -40,7 +41,43 @@ struct HomogeneousSlots {
 
 inline HomogeneousSlots homogeneous;
 
-inline void prepare_jobs() {
+// Jobs as Batsim submits those of a workload file: by time, then by the letters of their ids.
+inline Ref in_submission_order(PyObject* jobs) {
+    struct Submitted {
+        double time;
+        PyObject* job;
+    };
+    Ref fast(checked(PySequence_Fast(jobs, "jobs are a sequence")));
+    auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(fast.get()));
+    std::vector<Submitted> order;
+    order.reserve(count);
+    for (size_t place = 0; place < count; ++place) {
+        PyObject* job = checked_job(PySequence_Fast_ITEMS(fast.get())[place]);
+        order.push_back({job_submission(job), job});
+    }
+    auto earlier = [](const Submitted& one, const Submitted& other) { return one.time < other.time; };
+    if (!std::is_sorted(order.begin(), order.end(), earlier)) std::stable_sort(order.begin(), order.end(), earlier);
+    for (auto begin = order.begin(), end = begin; begin != order.end(); begin = end) {
+        while (end != order.end() && end->time == begin->time) ++end;
+        if (end - begin < 2) continue;
+        std::stable_sort(begin, end, [](const Submitted& one, const Submitted& other) {
+            return PyUnicode_Compare(job_id(one.job), job_id(other.job)) < 0;
+        });
+    }
+    Ref list(checked(PyList_New(static_cast<Py_ssize_t>(count))));
+    for (size_t place = 0; place < count; ++place) {
+        PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(place), Py_NewRef(order[place].job));
+    }
+    return list;
+}
+
+inline void prepare_jobs(PyObject* module) {
+    static PyMethodDef functions[] = {
+        {"in_submission_order",
+         [](PyObject*, PyObject* jobs) { return guarded([&] { return in_submission_order(jobs).release(); }); },
+         METH_O, "Jobs by the time of their submission, then by the letters of their ids."},
+        {}};
+    checked(PyModule_AddFunctions(module, functions));
     Ref jobs(checked(PyImport_ImportModule("batsched_py.protocol.jobs")));
     PyObject* type = attribute(jobs.get(), "Job").release();
     job_slots = {reinterpret_cast<PyTypeObject*>(type), slot_offset(type, "id"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import signal
@@ -159,5 +160,8 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Run the command line."""
-    batsched_py(prog_name="batsched-py")
+    """Run the command line; its process ends with it, so nobody need search what is left for garbage."""
+    try:
+        batsched_py(prog_name="batsched-py")
+    finally:
+        gc.freeze()
