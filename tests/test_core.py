@@ -35,9 +35,11 @@ from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
+from batsched_py.users import USERS
 from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
+from tests.feedback import Record, records, replay, workload_of
 from tests.processes import environment
 
 compiled_only = pytest.mark.skipif(not core.compiled, reason="the compiled core is not in use")
@@ -354,7 +356,27 @@ def test_both_cores_say_the_same_about_a_users_mistake(mistake: str) -> None:
     assert compiled == pure
 
 
-USERS = [
+@compiled_only
+@settings(max_examples=100, deadline=None)
+@given(
+    records(sizes=st.integers(1, 3), waits=st.integers(0, 20)),
+    st.sampled_from(["arrival", "last", "max"]),
+    st.sampled_from([0, 0.05, 0.25, 60]),
+    st.sampled_from(["reduced", "all"]),
+)
+def test_both_cores_cut_and_link_the_same_sessions(
+    found: list[Record], rule: str, minutes: float, edges: str
+) -> None:
+    options = {"sessions": f"{rule}:{minutes}", "edges": edges}
+
+    def play() -> str:
+        return replay(USERS.create("think-time", options).users(workload_of(found)), hosts=2)
+
+    pure, compiled = on_both(play)
+    assert compiled == pure
+
+
+COMMAND_USERS = [
     [],
     ["--users", "rigid"],
     ["--users", "think-time", "--sessions", "arrival:60"],
@@ -374,7 +396,7 @@ def files_of(folder: Path, *arguments: str) -> Callable[[], dict[str, bytes]]:
 
 
 @compiled_only
-@pytest.mark.parametrize("users", USERS, ids=["static", "rigid", "think-time"])
+@pytest.mark.parametrize("users", COMMAND_USERS, ids=["static", "rigid", "think-time"])
 @pytest.mark.parametrize("scheduler", sorted(SCHEDULERS.all()))
 def test_both_cores_write_the_same_files(
     root: Path, tmp_path: Path, scheduler: str, users: list[str]
@@ -405,7 +427,7 @@ def test_both_cores_write_the_same_files_with_options(root: Path, tmp_path: Path
 
 @compiled_only
 @pytest.mark.slow
-@pytest.mark.parametrize("users", USERS, ids=["static", "rigid", "think-time"])
+@pytest.mark.parametrize("users", COMMAND_USERS, ids=["static", "rigid", "think-time"])
 @pytest.mark.parametrize("scheduler", sorted(SCHEDULERS.all()))
 def test_both_cores_write_the_same_files_of_a_real_log(
     shared: Path, tmp_path: Path, scheduler: str, users: list[str]

@@ -7,9 +7,10 @@ from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
-from batsched_py._native import in_submission_order, read_jobs
+from batsched_py._native import by_user, in_submission_order, read_jobs
 from batsched_py.protocol.jobs import Job
 from batsched_py.workload import jobs
+from batsched_py.workload.jobs import Places
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.swf_text import LOG_SPEED, check_factor, header_of, machine_size
 
@@ -21,6 +22,10 @@ _log = logging.getLogger(__name__)
 
 class ListedJobs(jobs.ListedJobs):
     """Jobs that are there already."""
+
+    def by_user(self) -> dict[str | None, Places]:
+        """The places of each user's jobs, in the order of submission; those of nobody are under None."""
+        return {user: array("i", places) for user, places in by_user(self._jobs).items()}
 
     def in_submission_order(self) -> Iterator[Job]:
         """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
