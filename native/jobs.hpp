@@ -1,6 +1,8 @@
 // What a job says about itself, read where a Struct keeps it.
 #pragma once
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -27,6 +29,16 @@ inline std::string_view text_of(PyObject* text) {
     const char* letters = PyUnicode_AsUTF8AndSize(text, &length);
     if (!letters) throw PythonError();
     return {letters, static_cast<size_t>(length)};
+}
+
+// A number of usual size as names and notes spell it: without decimals if it is whole, else as Python does.
+inline std::string spelled(double value) {
+    if (value == std::floor(value)) return std::to_string(static_cast<int64_t>(value));
+    char* text = PyOS_double_to_string(value, 'r', 0, Py_DTSF_ADD_DOT_0, nullptr);
+    if (!text) throw PythonError();
+    std::string copy(text);
+    PyMem_Free(text);
+    return copy;
 }
 
 inline PyObject* job_id(PyObject* job) { return slot(job, job_slots.id); }

@@ -214,6 +214,11 @@ private:
 
     Ref note(PyObject* job, int32_t index) const {
         double time = job_submission(job);
+        if (std::abs(time) < 1e15) {
+            std::string text(text_of(who_.get()));
+            text.append(" session=").append(std::to_string(index)).append(" recorded=").append(spelled(time));
+            return Ref(checked(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()))));
+        }
         bool is_whole = std::isfinite(time) && time == std::floor(time);
         Ref number(checked(is_whole ? PyLong_FromDouble(time) : PyFloat_FromDouble(time)));
         return Ref(checked(PyUnicode_FromFormat("%U session=%d recorded=%R", who_.get(), index, number.get())));

@@ -165,16 +165,6 @@ inline std::optional<Log> read(PyObject* pieces, size_t largest) {
     return log;
 }
 
-// A number as Python's workloads spell it in names.
-inline std::string spelled(double value) {
-    if (value == std::floor(value)) return std::to_string(static_cast<int64_t>(value));
-    char* text = PyOS_double_to_string(value, 'r', 0, Py_DTSF_ADD_DOT_0, nullptr);
-    if (!text) throw PythonError();
-    std::string copy(text);
-    PyMem_Free(text);
-    return copy;
-}
-
 // Who submitted what to where, in one dictionary for each combination.
 inline std::vector<Ref> make_extras(const std::vector<Extra>& combinations) {
     std::vector<Ref> made;
