@@ -32,6 +32,7 @@ from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.cluster import Said
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.memory_files import PREFIX, MemoryFiles
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
@@ -353,6 +354,29 @@ def test_both_cores_say_the_same_about_a_users_mistake(mistake: str) -> None:
         return user._submissions
 
     pure, compiled = on_both(fail)
+    assert compiled == pure
+
+
+TIMES = st.floats(0, 1e13) | st.integers(0, 10**7).map(lambda ticks: ticks / 2**7)
+
+
+@compiled_only
+@given(st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=20))
+def test_both_cores_write_the_same_numbers(found: list[tuple[float, float, float]]) -> None:
+    """Ticks in binary fractions are often just between two numbers of six decimals."""
+
+    def write() -> str:
+        files = MemoryFiles()
+        outputs = fastest(Outputs)(PREFIX, new_file=files.new_file)
+        for submission, wait, run_time in found:
+            job, start = Job("w0!1", submission, 1, run_time, "p,"), submission + wait
+            outputs.finished(job, JobState.SUCCESS, HostSet.of([0]), start, start + run_time, -1.0, "")
+        outputs.abandon()
+        file = files.open("jobs")
+        assert file is not None
+        return file.read()
+
+    pure, compiled = on_both(write)
     assert compiled == pure
 
 
