@@ -1,9 +1,11 @@
 """What the extension module gives to the classes that derive from its classes."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from batsched_py.ledger import free, names, running
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Profile
 from batsched_py.simulator import agenda
 from batsched_py.users import think_time
 
@@ -88,6 +90,13 @@ class World:
     def _listen_to(self, process: Any, *parts: Any) -> None: ...
     def _go_on(self, process: Any, on_decisions: Any) -> None: ...
 
+def by_user(jobs: Sequence[Job]) -> dict[str | None, list[int]]: ...
+def in_submission_order(jobs: Sequence[Job]) -> list[Job]: ...
 def read_jobs(
-    text: bytes, workload: str, walltime_factor: float, requested_only: bool
-) -> tuple[list[Job], dict[str, float], list[float], list[bytes], int, int] | None: ...
+    pieces: Iterable[bytes],
+    largest: int,
+    workload: str,
+    walltime_factor: float,
+    requested_only: bool,
+    speed: float,
+) -> tuple[list[Job], dict[str, Profile], bytes, list[bytes], int, int] | None: ...

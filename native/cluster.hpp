@@ -25,13 +25,13 @@ inline PyObject* checked_said(PyObject* said) {
 }
 
 struct Cluster {
-    Ref queue, running, ledger, said, selection;
+    Ref queue, running, ledger, said, selection, heeded;
     Ref write_down;  // to be called before anybody looks at what was heard
     double now = 0;
 
     template <class Function>
     void each_ref(Function function) {
-        for (Ref* ref : {&queue, &running, &ledger, &said, &selection, &write_down}) function(*ref);
+        for (Ref* ref : {&queue, &running, &ledger, &said, &selection, &heeded, &write_down}) function(*ref);
     }
 
     Ledger& account() const { return of<Ledger>(ledger.get()); }
@@ -112,6 +112,7 @@ inline void prepare_cluster(PyObject* module) {
     static PyMemberDef members[] = {MEMBER(Cluster, now, "now", T_DOUBLE),
                                     MEMBER(Cluster, queue, "queue", T_OBJECT_EX),
                                     MEMBER(Cluster, running, "running", T_OBJECT_EX),
+                                    MEMBER(Cluster, heeded, "heeded", T_OBJECT_EX),
                                     MEMBER(Cluster, selection, "_selection", T_OBJECT_EX),
                                     {}};
     static PyGetSetDef getset[] = {

@@ -4,17 +4,66 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "python.hpp"
 
+// Numbers in memory that goes from one to the next: most are there for one question only.
+template <class Number>
+class Values {
+public:
+    explicit Values(size_t length = 0) : length_(length) {
+        if (!length) return;
+        if (!spare_.empty()) {
+            memory_ = std::move(spare_.back());
+            spare_.pop_back();
+        }
+        if (memory_.capacity >= length) return;
+        memory_.capacity = std::max<size_t>(2 * length, 64);
+        memory_.numbers.reset(new Number[memory_.capacity]);
+    }
+    Values(Values&& other) noexcept { *this = std::move(other); }
+    Values& operator=(Values&& other) noexcept {
+        std::swap(memory_, other.memory_);
+        std::swap(length_, other.length_);
+        return *this;
+    }
+    ~Values() {
+        if (memory_.numbers && spare_.size() < kSpare) spare_.push_back(std::move(memory_));
+    }
+
+    size_t size() const { return length_; }
+    void shorten(size_t length) { length_ = length; }
+    Number* data() { return memory_.numbers.get(); }
+    const Number* data() const { return memory_.numbers.get(); }
+    Number& operator[](size_t place) { return memory_.numbers[place]; }
+    const Number& operator[](size_t place) const { return memory_.numbers[place]; }
+
+private:
+    struct Memory {
+        std::unique_ptr<Number[]> numbers;
+        size_t capacity = 0;
+    };
+
+    static constexpr size_t kSpare = 16;
+    static inline std::vector<Memory> spare_ = [] {
+        std::vector<Memory> none;
+        none.reserve(kSpare);
+        return none;
+    }();
+    Memory memory_;
+    size_t length_ = 0;
+};
+
 struct Column {
-    std::vector<double> values;
+    Values<double> values;
     bool truth = false;  // whether they say what is true
 };
 
-inline Ref new_column(std::vector<double> values, bool truth = false) {
+inline Ref new_column(Values<double> values, bool truth = false) {
     Ref made(checked(make_box<Column>(&Box<Column>::type)));
-    of<Column>(made.get()) = {std::move(values), truth};
+    of<Column>(made.get()).values = std::move(values);
+    of<Column>(made.get()).truth = truth;
     return made;
 }
 
@@ -37,7 +86,8 @@ public:
 
     bool fits(bool truth) const { return column_ ? column_->truth == truth : exact_ && !truth; }
     size_t length() const { return column_ ? column_->values.size() : 0; }
-    double operator[](size_t place) const { return column_ ? column_->values[place] : number_; }
+    double number() const { return number_; }
+    const double* values() const { return column_ ? column_->values.data() : nullptr; }
 
 private:
     const Column* column_ = nullptr;
@@ -52,8 +102,15 @@ PyObject* combine(PyObject* left, PyObject* right, bool of_truth, bool gives_tru
         size_t length = std::max(one.length(), other.length());
         bool unequal = one.length() && other.length() && one.length() != other.length();
         if (!one.fits(of_truth) || !other.fits(of_truth) || unequal) return Py_NewRef(Py_NotImplemented);
-        std::vector<double> values(length);
-        for (size_t place = 0; place < length; ++place) values[place] = function(one[place], other[place]);
+        Values<double> values(length);
+        const double *a = one.values(), *b = other.values();
+        const double x = one.number(), y = other.number();
+        auto fill = [&](auto value) {
+            for (size_t place = 0; place < length; ++place) values[place] = value(place);
+        };
+        if (a && b) fill([&](size_t place) { return function(a[place], b[place]); });
+        else if (a) fill([&](size_t place) { return function(a[place], y); });
+        else fill([&](size_t place) { return function(x, b[place]); });
         return new_column(std::move(values), gives_truth).release();
     });
 }

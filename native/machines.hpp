@@ -17,34 +17,50 @@ public:
     void vacate(const Runs& hosts, int64_t number, double now) {
         pass(now);
         computing -= number;
-        changes_.push_back({now, hosts});
+        add(now, hosts);
         if (changes_.size() > many_) forget();
     }
 
     // All changes in a list of pairs.
     PyObject* as_python() {
-        for (const auto& [time, hosts] : changes_) {
-            Ref pair(checked(Py_BuildValue("dN", time, make_host_set(hosts).release())));
+        for (const Change& change : changes_) {
+            Ref pair(checked(Py_BuildValue("dN", change.time, make_host_set(hosts_of(change)).release())));
             checked(PyList_Append(earlier.get(), pair.get()));
         }
-        changes_.clear();
+        clear();
         return earlier.get();
     }
 
     void from_python(PyObject* list) {
         earlier = Ref::to(list);
-        changes_.clear();
+        clear();
     }
 
 private:
     struct Change {
         double time;
-        Runs hosts;
+        size_t begin, end;  // of its hosts among all
     };
 
     static constexpr size_t kMany = 4096;
     std::vector<Change> changes_;
+    Runs hosts_;
     size_t many_ = kMany;
+
+    Runs hosts_of(const Change& change) const {
+        return {hosts_.begin() + static_cast<ptrdiff_t>(change.begin), hosts_.begin() + static_cast<ptrdiff_t>(change.end)};
+    }
+
+    void add(double time, const Runs& hosts) {
+        size_t begin = hosts_.size();
+        hosts_.insert(hosts_.end(), hosts.begin(), hosts.end());
+        changes_.push_back({time, begin, hosts_.size()});
+    }
+
+    void clear() {
+        changes_.clear();
+        hosts_.clear();
+    }
 
     void pass(double now) {
         host_seconds += static_cast<double>(computing) * (now - since);
@@ -55,15 +71,15 @@ private:
     void forget() {
         FreeHosts unseen;
         unseen.fill({{0, count - 1}});
-        std::vector<Change> kept;
+        std::vector<std::pair<double, Runs>> kept;
         for (auto change = changes_.rbegin(); change != changes_.rend() && unseen.count; ++change) {
-            Runs fresh = unseen.overlap(change->hosts);
+            Runs fresh = unseen.overlap(hosts_of(*change));
             if (fresh.empty()) continue;
             unseen.take(fresh);
             kept.push_back({change->time, std::move(fresh)});
         }
-        std::reverse(kept.begin(), kept.end());
-        changes_ = std::move(kept);
+        clear();
+        for (auto change = kept.rbegin(); change != kept.rend(); ++change) add(change->first, change->second);
         many_ = 2 * changes_.size() + kMany;
     }
 };

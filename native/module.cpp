@@ -12,7 +12,7 @@ PyMODINIT_FUNC PyInit__native() {
                                          "What every job passes, compiled.", -1, nullptr};
         Ref module(checked(PyModule_Create(&definition)));
         prepare_hosts(module.get());
-        prepare_jobs();
+        prepare_jobs(module.get());
         prepare_names(module.get());
         prepare_running(module.get());
         prepare_columns(module.get());

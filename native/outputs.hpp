@@ -1,5 +1,6 @@
 // The rows of jobs.csv, and sums over them (batsched_py/simulator/outputs.py is the specification).
 #pragma once
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -137,10 +138,27 @@ private:
 
     // A name may have commas and quotes.
     void name(std::string_view part) {
-        if (part.find_first_of("\",\r\n") == std::string_view::npos) return text(part);
+        auto is_special = [](char letter) { return letter == '"' || letter == ',' || letter == '\r' || letter == '\n'; };
+        if (std::none_of(part.begin(), part.end(), is_special)) return text(part);
         rows_.add("\"");
         for (char letter : part) rows_.add(letter == '"' ? std::string_view("\"\"") : std::string_view(&letter, 1));
         rows_.add("\",");
+    }
+
+    // The same for a number of usual size, which is a fraction with a power of two below: exact, and quicker.
+    void millionths(double value) {
+        int exponent;
+        auto digits = static_cast<uint64_t>(std::ldexp(std::frexp(value, &exponent), 53));
+        int shift = 53 - exponent;  // the value is digits / 2 ** shift
+        unsigned __int128 scaled = static_cast<unsigned __int128>(digits) * 1'000'000;
+        unsigned __int128 half = static_cast<unsigned __int128>(1) << (shift - 1), rest = scaled & (2 * half - 1);
+        auto rounded = static_cast<uint64_t>(scaled >> shift);
+        rounded += rest > half || (rest == half && rounded % 2);
+        rows_.add_number(rounded / 1'000'000);
+        char text[8] = ".000000";
+        for (uint64_t left = rounded % 1'000'000, place = 6; left; left /= 10, --place) text[place] += left % 10;
+        text[7] = ',';
+        rows_.add({text, 8});
     }
 
     // Six decimals, correctly rounded.
@@ -148,6 +166,8 @@ private:
         if (std::abs(value) < 1e15 && value == std::floor(value) && !(value == 0 && std::signbit(value))) {
             rows_.add_number(static_cast<int64_t>(value));
             rows_.add(".000000,");
+        } else if (value >= 1 && value < 1e12) {
+            millionths(value);
         } else if (std::isfinite(value)) {
             rows_.add_number(value, std::chars_format::fixed, 6);
             rows_.add(",");

@@ -29,8 +29,10 @@ public:
     explicit Ref(PyObject* owned) : object_(owned) {}
     Ref(const Ref& other) : object_(Py_XNewRef(other.object_)) {}
     Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-    Ref& operator=(Ref other) noexcept {
-        std::swap(object_, other.object_);
+    Ref& operator=(const Ref& other) noexcept { return *this = Ref(other); }
+    Ref& operator=(Ref&& other) noexcept {
+        PyObject* before = std::exchange(object_, std::exchange(other.object_, nullptr));
+        Py_XDECREF(before);
         return *this;
     }
     ~Ref() { Py_XDECREF(object_); }

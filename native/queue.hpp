@@ -141,54 +141,69 @@ struct QueueBook {
 // A search among candidates, each of which is looked at when its turn has come.
 class Search {
 public:
-    struct Candidate {
-        Ref job;
-        int64_t size;
-        double estimate;
-    };
-
-    Ref queue, free, condition;
-    std::vector<Candidate> candidates;
+    // Candidates are those from one place to another in the queue for which enough hosts are free.
+    void begin(PyObject* queue, PyObject* free, PyObject* condition, Py_ssize_t first, Py_ssize_t end) {
+        const JobQueue& waiting = of<JobQueue>(queue);
+        queue_ = Ref::to(queue);
+        free_ = Ref::to(free);
+        condition_ = Ref::to(condition);
+        jobs_ = waiting.jobs;
+        int64_t widest = of<FreeHosts>(free).count;
+        size_t count = 0, most = static_cast<size_t>(std::max<Py_ssize_t>(end - first, 0));
+        places_ = Values<Py_ssize_t>(most);
+        sizes_ = Values<double>(most);
+        estimates_ = Values<double>(most);
+        for (Py_ssize_t place = first; place < end; ++place) {
+            places_[count] = place;
+            sizes_[count] = static_cast<double>(waiting.sizes[place]);
+            estimates_[count] = waiting.estimates[place];
+            count += waiting.sizes[place] <= widest;
+        }
+        places_.shorten(count);
+    }
 
     PyObject* find() {
-        const FreeHosts& hosts = of<FreeHosts>(free.get());
+        const FreeHosts& hosts = of<FreeHosts>(free_.get());
         asked_ = false;  // what was found has changed what is harmless
-        while (next_ < candidates.size()) {
+        while (next_ < places_.size()) {
             size_t place = next_++;
-            const Candidate& one = candidates[place];
-            if (one.size <= hosts.count && meets(place) && of<JobQueue>(queue.get()).waits(job_id(one.job.get()))) {
-                return Py_NewRef(one.job.get());
-            }
+            if (sizes_[place] > static_cast<double>(hosts.count) || !meets(place)) continue;
+            PyObject* job = checked(PyList_GetItem(jobs_.get(), places_[place]));
+            if (job != Py_None && of<JobQueue>(queue_.get()).waits(job_id(job))) return Py_NewRef(job);
         }
         return nullptr;
     }
 
 private:
     static constexpr size_t kFew = 4;  // asking of so many at once takes as long as of one after another
+    Ref queue_, free_, condition_;
+    Ref jobs_;                        // the list of the queue as it was, but for new gaps
+    Values<Py_ssize_t> places_;       // of the candidates in it
+    Values<double> sizes_, estimates_;
     size_t next_ = 0;
     bool columns_ = true;  // whether the condition can be asked of columns
     bool asked_ = false;   // whether it was, of all that are left
     size_t asked_from_ = 0;
-    std::vector<double> answers_;
+    Values<double> answers_;
 
     bool meets(size_t place) {
-        if (!condition.is_some()) return true;
-        if (!asked_ && columns_ && candidates.size() - place >= kFew) ask(place);
+        if (!condition_.is_some()) return true;
+        if (!asked_ && columns_ && places_.size() - place >= kFew) ask(place);
         if (asked_) return answers_[place - asked_from_] != 0;
-        Ref size = from_int(candidates[place].size), estimate = from_double(candidates[place].estimate);
-        return is_true(call(condition.get(), size.get(), estimate.get()).get());
+        Ref size = from_int(static_cast<int64_t>(sizes_[place])), estimate = from_double(estimates_[place]);
+        return is_true(call(condition_.get(), size.get(), estimate.get()).get());
     }
 
     void ask(size_t place) {
-        std::vector<double> sizes, estimates;
-        for (size_t each = place; each < candidates.size(); ++each) {
-            sizes.push_back(static_cast<double>(candidates[each].size));
-            estimates.push_back(candidates[each].estimate);
-        }
-        size_t length = sizes.size();
-        Ref size = new_column(std::move(sizes)), estimate = new_column(std::move(estimates));
+        size_t length = places_.size() - place;
+        auto left = [&](const Values<double>& values) {
+            Values<double> copy(length);
+            std::copy_n(values.data() + place, length, copy.data());
+            return new_column(std::move(copy));
+        };
+        Ref size = left(sizes_), estimate = left(estimates_);
         PyObject* both[] = {size.get(), estimate.get()};
-        Ref answer(PyObject_Vectorcall(condition.get(), both, 2, nullptr));
+        Ref answer(PyObject_Vectorcall(condition_.get(), both, 2, nullptr));
         if (!answer) {
             if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
             PyErr_Clear();
@@ -208,16 +223,9 @@ inline Ref where(PyObject* self, PyObject* free, PyObject* condition, PyObject* 
     if (score == Py_None && !queue.score.is_some()) {
         Py_ssize_t end = queue.end(), begin = queue.first;
         if (only_new) begin = std::max(begin, end - queue.nb_new);
+        checked_of<FreeHosts>(free);
         Ref made(checked(make_box<Search>(&Box<Search>::type)));
-        Search& search = of<Search>(made.get());
-        int64_t widest = checked_of<FreeHosts>(free).count;
-        for (Py_ssize_t index = begin; index < end; ++index) {
-            if (queue.sizes[index] > widest) continue;
-            search.candidates.push_back({Ref::to(queue.at(index)), queue.sizes[index], queue.estimates[index]});
-        }
-        search.queue = of<QueueBook>(self).queue;
-        search.free = Ref::to(free);
-        search.condition = Ref::to(condition);
+        of<Search>(made.get()).begin(of<QueueBook>(self).queue.get(), free, condition, begin, end);
         return made;
     }
     return call(above(Box<QueueBook>::type, self, "where").get(), free, condition, score,

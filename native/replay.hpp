@@ -4,8 +4,6 @@
 
 #include "broker.hpp"
 
-inline PyObject* name_jobs_of;
-
 // A column of numbers of any width, read where numpy keeps it.
 class Numbers {
 public:
@@ -46,26 +44,16 @@ class SessionReplay {
 public:
     template <class Function>
     void each_ref(Function function) {
-        for (Ref* ref : {&sessions_, &profiles_, &who_, &session_of_}) function(*ref);
+        for (Ref* ref : {&jobs_, &profiles_, &who_, &session_of_}) function(*ref);
         for (auto& [index, session] : under_way_) function(session.jobs);
     }
 
-    void begin(PyObject* sessions, PyObject* graph, PyObject* profiles, PyObject* who) {
-        sessions_ = Ref::to(sessions);
+    void begin(PyObject* sessions, bool reduced, PyObject* profiles, PyObject* who) {
+        jobs_ = attribute(sessions, "jobs");
         profiles_ = Ref::to(profiles);
         who_ = Ref::to(who);
-        starts_.read(attribute(sessions, "starts").get());
-        finishes_.read(attribute(sessions, "finishes").get());
-        nb_jobs_.read(attribute(sessions, "nb_jobs").get());
-        Ref bounds = attribute(graph, "successor_bounds");
-        first_.read(PyTuple_GET_ITEM(bounds.get(), 0));
-        stop_.read(PyTuple_GET_ITEM(bounds.get(), 1));
-        Numbers predecessors;
-        predecessors.read(attribute(graph, "nb_predecessors").get());
-        for (size_t index = 0; index < predecessors.size(); ++index) {
-            nb_predecessors_.push_back(static_cast<int32_t>(predecessors[index]));
-            if (!nb_predecessors_.back()) roots_.push_back(static_cast<int32_t>(index));
-        }
+        cut(sessions);
+        link(reduced);
         nb_unfinished_ = starts_.size();
         begin_next_root();
     }
@@ -81,7 +69,7 @@ public:
             std::pop_heap(plan_.begin(), plan_.end());
             plan_.pop_back();
             UnderWay& session = under_way_.at(index);
-            if (!place) session.jobs = call_method(sessions_.get(), name_jobs_of, from_int(index).get());
+            if (!place) session.jobs = jobs_of(index);
             PyObject* jobs = session.jobs.get();
             Ref job = Ref::to(checked_job(PyList_GET_ITEM(jobs, place++)));
             double decided = session.decided;
@@ -114,8 +102,7 @@ public:
         if (--under_way_.at(index).nb_unfinished) return;
         under_way_.erase(index);
         --nb_unfinished_;
-        auto stop = static_cast<int32_t>(stop_[index]);
-        for (auto successor = static_cast<int32_t>(first_[index]); successor < stop; ++successor) {
+        for (int32_t successor = first_[index]; successor < stop_[index]; ++successor) {
             double start = now + (starts_[successor] - finishes_[index]);
             auto known = earliest_start_.find(successor);
             if (known != earliest_start_.end()) start = std::max(start, known->second);
@@ -147,15 +134,67 @@ private:
         }
     };
 
-    Ref sessions_, profiles_, who_;
+    Ref jobs_, profiles_, who_;
     Ref session_of_{PyDict_New()};  // of each job that was submitted and has not ended
-    Numbers starts_, finishes_, nb_jobs_, first_, stop_;
-    std::vector<int32_t> nb_predecessors_;  // that are not over
+    std::vector<double> starts_, finishes_;
+    std::vector<int32_t> first_jobs_;        // and behind the last session the number of all jobs
+    std::vector<int32_t> first_, stop_;      // of the sessions that depend on one
+    std::vector<int32_t> nb_predecessors_;   // that are not over
     std::vector<int32_t> roots_;
     std::unordered_map<int32_t, double> earliest_start_;
     std::unordered_map<int32_t, UnderWay> under_way_;
     std::vector<Planned> plan_;
     size_t nb_begun_roots_ = 0, nb_unfinished_ = 0;
+
+    // The sessions of a user (batsched_py/workload/sessions.py is the specification).
+    void cut(PyObject* sessions) {
+        Ref delimiter = attribute(sessions, "delimiter");
+        Ref rule = attribute(delimiter.get(), "rule");
+        bool by_arrival = text_of(rule.get()) == "arrival", by_last = text_of(rule.get()) == "last";
+        double threshold = as_double(attribute(delimiter.get(), "seconds").get());
+        Numbers submissions, finishes;
+        submissions.read(attribute(sessions, "submissions").get());
+        finishes.read(attribute(sessions, "job_finishes").get());
+        double latest = -INFINITY;  // finish of all jobs so far
+        for (size_t job = 0; job < submissions.size(); ++job) {
+            double start = submissions[job];
+            bool opens = !job || (by_arrival ? start - submissions[job - 1] >= threshold
+                                             : start - (by_last ? finishes[job - 1] : latest) > threshold);
+            if (opens) {
+                first_jobs_.push_back(static_cast<int32_t>(job));
+                starts_.push_back(start);
+                finishes_.push_back(finishes[job]);
+            }
+            finishes_.back() = std::max(finishes_.back(), finishes[job]);
+            latest = std::max(latest, finishes[job]);
+        }
+        first_jobs_.push_back(static_cast<int32_t>(submissions.size()));
+    }
+
+    // What depends on what (batsched_py/workload/session_graph.py is the specification).
+    void link(bool reduced) {
+        auto count = static_cast<int32_t>(starts_.size());
+        std::vector<int32_t> earliest(count + 1, count);  // that depends on some session from a place on
+        for (int32_t index = 0; index < count; ++index) {
+            auto later = std::lower_bound(starts_.begin(), starts_.end(), finishes_[index]);
+            first_.push_back(std::max(index + 1, static_cast<int32_t>(later - starts_.begin())));
+        }
+        for (int32_t index = count; index-- > 0;) earliest[index] = std::min(earliest[index + 1], first_[index]);
+        nb_predecessors_.assign(count + 1, 0);
+        for (int32_t index = 0; index < count; ++index) {
+            stop_.push_back(reduced ? earliest[first_[index]] : count);
+            ++nb_predecessors_[first_[index]];
+            --nb_predecessors_[stop_[index]];
+        }
+        for (int32_t index = 0; index < count; ++index) {
+            if (index) nb_predecessors_[index] += nb_predecessors_[index - 1];
+            if (!nb_predecessors_[index]) roots_.push_back(index);
+        }
+    }
+
+    Ref jobs_of(int32_t index) const {
+        return Ref(checked(PySequence_GetSlice(jobs_.get(), first_jobs_[index], first_jobs_[index + 1])));
+    }
 
     void plan(double time, int32_t index, Py_ssize_t place) {
         plan_.push_back({time, index, place});
@@ -163,7 +202,7 @@ private:
     }
 
     void start_session(int32_t index, double start, double decided, bool is_root) {
-        under_way_[index] = {start, decided, is_root, static_cast<int64_t>(nb_jobs_[index]), Ref()};
+        under_way_[index] = {start, decided, is_root, first_jobs_[index + 1] - first_jobs_[index], Ref()};
         plan(start, index, 0);
     }
 
@@ -175,6 +214,11 @@ private:
 
     Ref note(PyObject* job, int32_t index) const {
         double time = job_submission(job);
+        if (std::abs(time) < 1e15) {
+            std::string text(text_of(who_.get()));
+            text.append(" session=").append(std::to_string(index)).append(" recorded=").append(spelled(time));
+            return Ref(checked(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()))));
+        }
         bool is_whole = std::isfinite(time) && time == std::floor(time);
         Ref number(checked(is_whole ? PyLong_FromDouble(time) : PyFloat_FromDouble(time)));
         return Ref(checked(PyUnicode_FromFormat("%U session=%d recorded=%R", who_.get(), index, number.get())));
@@ -182,7 +226,6 @@ private:
 };
 
 inline void prepare_replay(PyObject* module) {
-    name_jobs_of = checked(PyUnicode_InternFromString("jobs_of"));
     static PyMethodDef methods[] = {
         {"submit",
          [](PyObject* self, PyObject* now) {
@@ -212,9 +255,10 @@ inline void prepare_replay(PyObject* module) {
                                                  nullptr, getset);
     type.tp_init = [](PyObject* self, PyObject* arguments, PyObject*) {
         return guarded<int>(-1, [&] {
-            PyObject *sessions, *graph, *profiles, *who;
-            if (!PyArg_ParseTuple(arguments, "OOOU", &sessions, &graph, &profiles, &who)) throw PythonError();
-            of<SessionReplay>(self).begin(sessions, graph, profiles, who);
+            PyObject *sessions, *profiles, *who;
+            int reduced;
+            if (!PyArg_ParseTuple(arguments, "OpOU", &sessions, &reduced, &profiles, &who)) throw PythonError();
+            of<SessionReplay>(self).begin(sessions, reduced, profiles, who);
             return 0;
         });
     };

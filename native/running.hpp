@@ -30,7 +30,7 @@ public:
     struct Place {
         double end;
         int64_t number;
-        PyObject* running;  // kept alive by `jobs`
+        PyObject* running;  // owned
 
         bool operator<(const Place& other) const {
             return end < other.end || (end == other.end && number < other.number);
@@ -38,7 +38,25 @@ public:
     };
 
     std::vector<Place> by_end;
-    Ref jobs{PyDict_New()};  // by id
+
+    Running() = default;
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() {
+        for (const Place& place : by_end) Py_DECREF(place.running);
+    }
+
+    // The jobs by id, kept from when somebody has asked for one: those who only go through them never do.
+    PyObject* by_id() {
+        if (!by_id_) {
+            Ref jobs(checked(PyDict_New()));
+            for (const Place& place : by_end) {
+                checked(PyDict_SetItem(jobs.get(), job_id(of<RunningJob>(place.running).job.get()), place.running));
+            }
+            by_id_ = std::move(jobs);
+        }
+        return by_id_.get();
+    }
 
     // A job was started; the one who asks owns what comes back.
     Ref add(PyObject* job, Runs runs, double start, double run_time, int64_t nb_hosts) {
@@ -50,8 +68,8 @@ public:
         running.expected_end = start + run_time;
         running.nb_hosts = nb_hosts;
         running.number = ++count_;
-        checked(PyDict_SetItem(jobs.get(), job_id(job), made.get()));
-        insert(made.get());
+        if (by_id_) checked(PyDict_SetItem(by_id_.get(), job_id(job), made.get()));
+        insert(Py_NewRef(made.get()));
         return made;
     }
 
@@ -66,7 +84,8 @@ public:
     void drop(PyObject* made) {
         const RunningJob& running = of<RunningJob>(made);
         remove(running);
-        checked(PyDict_DelItem(jobs.get(), job_id(running.job.get())));
+        Py_DECREF(made);
+        if (by_id_) checked(PyDict_DelItem(by_id_.get(), job_id(running.job.get())));
     }
 
     void expect(PyObject* id, double run_time) {
@@ -81,13 +100,14 @@ public:
         insert(found.get());
     }
 
-    Ref get(PyObject* id) const {
-        PyObject* found = PyDict_GetItemWithError(jobs.get(), id);
+    Ref get(PyObject* id) {
+        PyObject* found = PyDict_GetItemWithError(by_id(), id);
         if (!found && PyErr_Occurred()) throw PythonError();
         return Ref::to(found);
     }
 
 private:
+    Ref by_id_;
     int64_t count_ = 0;
 
     void insert(PyObject* made) {
@@ -157,7 +177,7 @@ inline void prepare_running(PyObject* module) {
         return static_cast<Py_ssize_t>(of<Running>(self).by_end.size());
     };
     sequence.sq_contains = [](PyObject* self, PyObject* id) {
-        return PyDict_Contains(of<Running>(self).jobs.get(), id);
+        return guarded<int>(-1, [&] { return PyDict_Contains(of<Running>(self).by_id(), id); });
     };
     PyTypeObject& type = box_type<Running>("batsched_py._native.Running",
                                            "The running jobs, ordered by expected end.", methods);

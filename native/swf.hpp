@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -29,25 +30,53 @@ constexpr std::array<bool, kFields> kWhole = {true,  false, false, false, true, 
 using Line = std::array<double, kFields>;
 using Extra = std::array<double, 5>;
 
+struct Hash {
+    // The zero makes one number of the two zeros.
+    size_t operator()(double value) const { return (std::bit_cast<uint64_t>(value + 0.0) * 0x9E3779B97F4A7C15) >> 20; }
+    size_t operator()(const Extra& values) const {
+        size_t hash = 0;
+        for (double value : values) hash = hash * 1000003 + (*this)(value);
+        return hash;
+    }
+};
+
+// Values of which each is kept once, and known by its number from then on.
+template <class Value>
+class Distinct {
+public:
+    std::vector<Value> values;
+
+    uint32_t number_of(const Value& value) {
+        if (!values.empty() && values[last_] == value) return last_;
+        auto [place, is_new] = numbers_.try_emplace(value, static_cast<uint32_t>(values.size()));
+        if (is_new) values.push_back(value);
+        return last_ = place->second;
+    }
+
+private:
+    std::unordered_map<Value, uint32_t, Hash> numbers_;
+    uint32_t last_ = 0;  // many a line is like the one before
+};
+
 // What is needed of a line.
 struct Record {
-    double number, submit, wait, run_time, processors, requested_time;
-    Extra extra;
-
-    explicit Record(const Line& line)
-        : number(line[kNumber]),
-          submit(line[kSubmit]),
-          wait(line[kWait]),
-          run_time(line[kRunTime]),
-          processors(line[kAllocated] > 0 ? line[kAllocated] : line[kRequested]),
-          requested_time(line[kRequestedTime]) {
-        std::copy_n(line.begin() + kUser, extra.size(), extra.begin());
-    }
+    double number, submit, wait, processors, requested_time;
+    uint32_t run_time, extra;  // their numbers among the distinct ones
 };
 
 struct Log {
     std::vector<Record> records;
-    std::vector<std::string_view> comments;
+    Distinct<double> run_times;
+    Distinct<Extra> extras;
+    std::vector<std::string> comments;
+
+    void add(const Line& line) {
+        Extra extra;
+        std::copy_n(line.begin() + kUser, extra.size(), extra.begin());
+        records.push_back({line[kNumber], line[kSubmit], line[kWait],
+                           line[kAllocated] > 0 ? line[kAllocated] : line[kRequested], line[kRequestedTime],
+                           run_times.number_of(line[kRunTime]), extras.number_of(extra)});
+    }
 };
 
 inline bool is_space(char letter) { return static_cast<unsigned char>(letter) <= ' '; }
@@ -88,17 +117,15 @@ inline bool has_twins(const std::vector<Record>& records) {
                         [&](const Record& record) { return seen.insert(record.number).second; });
 }
 
-// The records in the order of their submissions; nothing if any line is unusual.
-inline std::optional<Log> read(const char* text, size_t length) {
-    Log log;
-    log.records.reserve(length / kShortLine);
-    const char* end = text + length;
+// Reads whole lines; whether all of them are usual.
+inline bool read_lines(Log& log, std::string_view lines) {
+    const char *text = lines.data(), *end = text + lines.size();
     while (text != end) {
         while (text != end && is_space(*text)) ++text;  // blank lines too
         if (text == end) break;
         if (*text == ';') {
             const char* stop = std::find(text, end, '\n');
-            log.comments.push_back({text, static_cast<size_t>(stop - text)});
+            log.comments.emplace_back(text, stop);
             text = stop;
             continue;
         }
@@ -107,12 +134,29 @@ inline std::optional<Log> read(const char* text, size_t length) {
             while (text != end && is_space(*text) && *text != '\n') ++text;
             const char* word = text;
             while (text != end && !is_space(*text)) ++text;
-            if (word == text || !read_number(word, text, line[field])) return std::nullopt;
+            if (word == text || !read_number(word, text, line[field])) return false;
         }
         while (text != end && is_space(*text) && *text != '\n') ++text;
-        if ((text != end && *text != '\n') || !is_usual(line)) return std::nullopt;
-        log.records.emplace_back(line);
+        if ((text != end && *text != '\n') || !is_usual(line)) return false;
+        log.add(line);
     }
+    return true;
+}
+
+// The records of all pieces in the order of their submissions; nothing if any line is unusual or the log large.
+inline std::optional<Log> read(PyObject* pieces, size_t largest) {
+    Log log;
+    log.records.reserve(largest / kShortLine);  // which is no memory yet
+    size_t size = 0;
+    Ref each(checked(PyObject_GetIter(pieces)));
+    while (Ref piece = Ref(PyIter_Next(each.get()))) {
+        char* text;
+        Py_ssize_t length;
+        checked(PyBytes_AsStringAndSize(piece.get(), &text, &length));
+        size += static_cast<size_t>(length);
+        if (size > largest || !read_lines(log, {text, static_cast<size_t>(length)})) return std::nullopt;
+    }
+    checked(PyErr_Occurred() ? -1 : 0);
     if (log.records.empty() || has_twins(log.records)) return std::nullopt;
     auto earlier = [](const Record& one, const Record& other) { return one.submit < other.submit; };
     if (!std::is_sorted(log.records.begin(), log.records.end(), earlier)) {
@@ -121,116 +165,110 @@ inline std::optional<Log> read(const char* text, size_t length) {
     return log;
 }
 
-struct ExtraHash {
-    size_t operator()(const Extra& values) const {
-        size_t hash = 0;
-        for (double value : values) hash = hash * 1000003 + std::hash<double>()(value);
-        return hash;
-    }
-};
-
 // Who submitted what to where, in one dictionary for each combination.
-class Extras {
-public:
-    PyObject* of_record(const Record& record) {
-        const Extra& values = record.extra;
-        Ref& extra = shared_[values];
-        if (!extra) {
-            extra = Ref(checked(PyDict_New()));
-            for (size_t place = 0; place < values.size(); ++place) {
-                if (values[place] == -1) continue;
-                checked(PyDict_SetItemString(extra.get(), kExtraNames[place],
-                                             from_int(static_cast<int64_t>(values[place])).get()));
-            }
+inline std::vector<Ref> make_extras(const std::vector<Extra>& combinations) {
+    std::vector<Ref> made;
+    for (const Extra& values : combinations) {
+        Ref extra(checked(PyDict_New()));
+        for (size_t place = 0; place < values.size(); ++place) {
+            if (values[place] == -1) continue;
+            checked(PyDict_SetItemString(extra.get(), kExtraNames[place],
+                                         from_int(static_cast<int64_t>(values[place])).get()));
         }
-        return extra.get();
+        made.push_back(extra);
     }
-
-private:
-    std::unordered_map<Extra, Ref, ExtraHash> shared_;
-};
-
-// A number as Python's workloads spell it in names.
-inline std::string spelled(double value) {
-    if (value == std::floor(value)) return std::to_string(static_cast<int64_t>(value));
-    char* text = PyOS_double_to_string(value, 'r', 0, Py_DTSF_ADD_DOT_0, nullptr);
-    if (!text) throw PythonError();
-    std::string copy(text);
-    PyMem_Free(text);
-    return copy;
+    return made;
 }
 
-// The run times of a log, and the names of the profiles that last as long.
-class Profiles {
-public:
-    Ref run_times{PyDict_New()};  // by name
+// The profiles that last as long as the run times that jobs have, from the shortest on.
+struct Profiles {
+    Ref by_name{PyDict_New()};
+    std::vector<Ref> names;  // by the numbers of the run times
 
-    explicit Profiles(const std::vector<Record>& records) {
-        for (const Record& record : records) sorted_.push_back(record.run_time);
-        std::sort(sorted_.begin(), sorted_.end());
-        sorted_.erase(std::unique(sorted_.begin(), sorted_.end()), sorted_.end());
-        for (double run_time : sorted_) {
-            names_.emplace_back(checked(PyUnicode_FromString(("run_" + spelled(run_time)).c_str())));
-            checked(PyDict_SetItem(run_times.get(), names_.back().get(), from_double(run_time).get()));
+    Profiles(const Log& log, double speed) : names(log.run_times.values.size()) {
+        const std::vector<double>& run_times = log.run_times.values;
+        std::vector<bool> is_used(run_times.size());
+        for (const Record& record : log.records) is_used[record.run_time] = true;
+        std::vector<uint32_t> order;
+        for (uint32_t number = 0; number < run_times.size(); ++number) {
+            if (is_used[number]) order.push_back(number);
+        }
+        std::sort(order.begin(), order.end(),
+                  [&](uint32_t one, uint32_t other) { return run_times[one] < run_times[other]; });
+        for (uint32_t number : order) {
+            double run_time = run_times[number];
+            names[number] = Ref(checked(PyUnicode_FromString(("run_" + spelled(run_time)).c_str())));
+            Ref profile = call(reinterpret_cast<PyObject*>(homogeneous.type), from_double(run_time * speed).get());
+            checked(PyDict_SetItem(by_name.get(), names[number].get(), profile.get()));
         }
     }
+};
 
-    PyObject* name_of(const Record& record) const {
-        return names_[std::lower_bound(sorted_.begin(), sorted_.end(), record.run_time) - sorted_.begin()].get();
+// A number as Python has it; jobs that follow each other and have the same one share it.
+class Shared {
+public:
+    PyObject* of(double value) {
+        if (!number_ || PyFloat_AS_DOUBLE(number_.get()) != value) number_ = from_double(value);
+        return number_.get();
     }
 
 private:
-    std::vector<double> sorted_;
-    std::vector<Ref> names_;
+    Ref number_;
 };
 
-// Jobs, run times by the names of profiles, recorded finishes, comments, and how many jobs have no processors.
+// Jobs, profiles by their names, recorded finishes, comments, and how many jobs have no processors.
 inline PyObject* read_jobs(PyObject*, PyObject* arguments) {
     return guarded([&]() -> PyObject* {
-        const char *text, *workload;
-        Py_ssize_t length;
-        double factor;
+        PyObject* pieces;
+        const char* workload;
+        Py_ssize_t largest;
+        double factor, speed;
         int requested_only;
-        if (!PyArg_ParseTuple(arguments, "y#sdp", &text, &length, &workload, &factor, &requested_only)) {
+        if (!PyArg_ParseTuple(arguments, "Onsdpd", &pieces, &largest, &workload, &factor, &requested_only, &speed)) {
             throw PythonError();
         }
-        std::optional<Log> log = read(text, static_cast<size_t>(length));
+        std::optional<Log> log = read(pieces, static_cast<size_t>(largest));
         if (!log) return Py_NewRef(Py_None);
         std::vector<Record>& records = log->records;
         size_t before = records.size();
         std::erase_if(records, [](const Record& record) { return record.processors <= 0; });
         if (records.empty()) return Py_NewRef(Py_None);
 
-        Profiles profiles(records);
-        Extras extras;
+        Profiles profiles(*log, speed);
+        std::vector<Ref> extras = make_extras(log->extras.values);
+        Shared submissions, walltimes;
         double first = records[0].submit;
         auto count = static_cast<Py_ssize_t>(records.size());
-        Ref jobs(checked(PyList_New(count))), finishes(checked(PyList_New(count)));
+        Ref jobs(checked(PyList_New(count)));
+        std::vector<double> finishes;
+        finishes.reserve(records.size());
         std::string id = std::string(workload) + "!";
         size_t prefix = id.size();
         for (Py_ssize_t place = 0; place < count; ++place) {
             const Record& record = records[place];
+            double run_time = log->run_times.values[record.run_time];
             double walltime = std::max(record.requested_time, 0.0);
-            if (!requested_only) walltime = std::max(walltime, factor * record.run_time);
+            if (!requested_only) walltime = std::max(walltime, factor * run_time);
             if (walltime == 0) walltime = std::numeric_limits<double>::infinity();
             char digits[24];
             id.resize(prefix);
             id.append(digits, std::to_chars(digits, digits + sizeof digits, static_cast<int64_t>(record.number)).ptr);
             double submission = record.submit - first;
             Ref name(checked(PyUnicode_FromStringAndSize(id.data(), static_cast<Py_ssize_t>(id.size()))));
-            Ref job = call(reinterpret_cast<PyObject*>(job_slots.type), name.get(), from_double(submission).get(),
-                           from_int(static_cast<int64_t>(record.processors)).get(), from_double(walltime).get(),
-                           profiles.name_of(record), extras.of_record(record));
+            Ref job = call(reinterpret_cast<PyObject*>(job_slots.type), name.get(), submissions.of(submission),
+                           from_int(static_cast<int64_t>(record.processors)).get(), walltimes.of(walltime),
+                           profiles.names[record.run_time].get(), extras[record.extra].get());
             PyList_SET_ITEM(jobs.get(), place, job.release());
-            double finish = submission + std::max(record.wait, 0.0) + record.run_time;
-            PyList_SET_ITEM(finishes.get(), place, from_double(finish).release());
+            finishes.push_back(submission + std::max(record.wait, 0.0) + run_time);
         }
         Ref comments(checked(PyList_New(0)));
-        for (std::string_view comment : log->comments) {
+        for (const std::string& comment : log->comments) {
             Ref line(checked(PyBytes_FromStringAndSize(comment.data(), static_cast<Py_ssize_t>(comment.size()))));
             checked(PyList_Append(comments.get(), line.get()));
         }
-        return checked(Py_BuildValue("OOOOnn", jobs.get(), profiles.run_times.get(), finishes.get(), comments.get(),
+        return checked(Py_BuildValue("OOy#Onn", jobs.get(), profiles.by_name.get(),
+                                     reinterpret_cast<const char*>(finishes.data()),
+                                     static_cast<Py_ssize_t>(finishes.size() * sizeof(double)), comments.get(),
                                      static_cast<Py_ssize_t>(before - records.size()),
                                      static_cast<Py_ssize_t>(before)));
     });

@@ -5,6 +5,7 @@
 // but how long it takes; all others are left to the Python classes.
 #pragma once
 #include <tuple>
+#include <unordered_map>
 
 #include "agenda.hpp"
 #include "cluster.hpp"
@@ -34,6 +35,51 @@ struct Told {
     double now;
 };
 
+// How much work is in each of the profiles of a workload, of which none is dropped; nan if that is for Python to
+// find out. Names are told apart by the objects they are first: jobs that do the same often share one.
+class Works {
+public:
+    explicit Works(PyObject* profiles) : profiles_(Ref::to(profiles)) {
+        size_t count = 2;
+        for (; count < 2 * static_cast<size_t>(PyDict_GET_SIZE(profiles)); count *= 2) --shift_;
+        works_.resize(count);
+        PyObject *name, *profile;
+        for (Py_ssize_t place = 0; PyDict_Next(profiles, &place, &name, &profile);) {
+            works_[find(name)] = {name, work_in(profile)};
+        }
+    }
+
+    double of(PyObject* name) const {
+        const Work& work = works_[find(name)];
+        if (work.name) return work.flops;
+        PyObject* profile = PyDict_GetItemWithError(profiles_.get(), name);
+        checked(!profile && PyErr_Occurred() ? -1 : 0);
+        return profile ? work_in(profile) : NAN;
+    }
+
+private:
+    struct Work {
+        PyObject* name = nullptr;  // of the dictionary
+        double flops = NAN;
+    };
+
+    Ref profiles_;
+    std::vector<Work> works_;  // by their hashes, or behind others
+    int shift_ = 63;
+
+    static double work_in(PyObject* profile) {
+        bool simple = Py_TYPE(profile) == homogeneous.type && !as_int(slot(profile, homogeneous.return_code));
+        return simple ? as_double(slot(profile, homogeneous.work)) : NAN;
+    }
+
+    // Where a name is, or would be.
+    size_t find(PyObject* name) const {
+        size_t place = (reinterpret_cast<uintptr_t>(name) * 0x9E3779B97F4A7C15) >> shift_;
+        while (works_[place].name && works_[place].name != name) place = (place + 1) % works_.size();
+        return place;
+    }
+};
+
 struct World {
     Ref agenda, ledger, machines, outputs;
     Ref runner, listener, metadata, acknowledged;
@@ -46,7 +92,8 @@ struct World {
     std::vector<Told> told;  // to the policy since it was last asked, and not written down in Python yet
     std::string hosts_text;
     std::string workload_name;  // the last one that was looked up
-    PyObject* workload_profiles = nullptr;
+    const Works* works = nullptr;
+    std::unordered_map<std::string, Works> works_of_workloads;
 
     template <class Function>
     void each_ref(Function function) {
@@ -107,28 +154,27 @@ struct World {
         return event;
     }
 
-    // What a job does, or nothing if that is for Python to find out.
-    PyObject* profile_of(PyObject* job) {
+    // How much work a job does on each host; nan if that is for Python to find out.
+    double work_of(PyObject* job) {
         std::string_view id = text_of(job_id(job));
         std::string_view workload = id.substr(0, std::min(id.find('!'), id.size()));
-        if (!workload_profiles || workload != workload_name) {
+        if (!works || workload != workload_name) {
             Ref name(checked(PyUnicode_FromStringAndSize(workload.data(), static_cast<Py_ssize_t>(workload.size()))));
-            workload_profiles = PyDict_GetItemWithError(profiles.get(), name.get());
-            if (!workload_profiles) return nullptr;
+            PyObject* named = PyDict_GetItemWithError(profiles.get(), name.get());
+            checked(PyErr_Occurred() ? -1 : 0);
+            if (!named) return NAN;
             workload_name = workload;
+            works = &works_of_workloads.try_emplace(workload_name, named).first->second;
         }
-        return PyDict_GetItemWithError(workload_profiles, job_profile(job));
+        return works->of(job_profile(job));
     }
 
     // Whether the job runs here.
     bool start(PyObject* started) {
         RunningJob& running = of<RunningJob>(started);
         if (!speed || running.decision.is_some()) return false;
-        PyObject* profile = profile_of(running.job.get());
-        if (!profile || Py_TYPE(profile) != homogeneous.type || as_int(slot(profile, homogeneous.return_code))) {
-            checked(PyErr_Occurred() ? -1 : 0);
-            return false;
-        }
+        double work = work_of(running.job.get());
+        if (std::isnan(work)) return false;
         running.executed = running.job;
         if (PyDict_GET_SIZE(exact.get())) {
             if (PyObject* job = PyDict_GetItemWithError(exact.get(), job_id(running.job.get()))) {
@@ -137,7 +183,7 @@ struct World {
             }
         }
         double now = calendar().clock, walltime = job_walltime(running.executed.get());
-        double seconds = as_double(slot(profile, homogeneous.work)) / speed;
+        double seconds = work / speed;
         running.begun = now;
         running.reaches_walltime = !(seconds <= walltime + 1e-9);
         of<Machines>(machines.get()).occupy(running.nb_hosts, now);

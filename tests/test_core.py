@@ -32,12 +32,15 @@ from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.cluster import Said
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.memory_files import PREFIX, MemoryFiles
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
+from batsched_py.users import USERS
 from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
+from tests.feedback import Record, records, replay, workload_of
 from tests.processes import environment
 
 compiled_only = pytest.mark.skipif(not core.compiled, reason="the compiled core is not in use")
@@ -354,7 +357,50 @@ def test_both_cores_say_the_same_about_a_users_mistake(mistake: str) -> None:
     assert compiled == pure
 
 
-USERS = [
+TIMES = st.floats(0, 1e13) | st.integers(0, 10**7).map(lambda ticks: ticks / 2**7)
+
+
+@compiled_only
+@given(st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=20))
+def test_both_cores_write_the_same_numbers(found: list[tuple[float, float, float]]) -> None:
+    """Ticks in binary fractions are often just between two numbers of six decimals."""
+
+    def write() -> str:
+        files = MemoryFiles()
+        outputs = fastest(Outputs)(PREFIX, new_file=files.new_file)
+        for submission, wait, run_time in found:
+            job, start = Job("w0!1", submission, 1, run_time, "p,"), submission + wait
+            outputs.finished(job, JobState.SUCCESS, HostSet.of([0]), start, start + run_time, -1.0, "")
+        outputs.abandon()
+        file = files.open("jobs")
+        assert file is not None
+        return file.read()
+
+    pure, compiled = on_both(write)
+    assert compiled == pure
+
+
+@compiled_only
+@settings(max_examples=100, deadline=None)
+@given(
+    records(sizes=st.integers(1, 3), waits=st.integers(0, 20)),
+    st.sampled_from(["arrival", "last", "max"]),
+    st.sampled_from([0, 0.05, 0.25, 60]),
+    st.sampled_from(["reduced", "all"]),
+)
+def test_both_cores_cut_and_link_the_same_sessions(
+    found: list[Record], rule: str, minutes: float, edges: str
+) -> None:
+    options = {"sessions": f"{rule}:{minutes}", "edges": edges}
+
+    def play() -> str:
+        return replay(USERS.create("think-time", options).users(workload_of(found)), hosts=2)
+
+    pure, compiled = on_both(play)
+    assert compiled == pure
+
+
+COMMAND_USERS = [
     [],
     ["--users", "rigid"],
     ["--users", "think-time", "--sessions", "arrival:60"],
@@ -374,7 +420,7 @@ def files_of(folder: Path, *arguments: str) -> Callable[[], dict[str, bytes]]:
 
 
 @compiled_only
-@pytest.mark.parametrize("users", USERS, ids=["static", "rigid", "think-time"])
+@pytest.mark.parametrize("users", COMMAND_USERS, ids=["static", "rigid", "think-time"])
 @pytest.mark.parametrize("scheduler", sorted(SCHEDULERS.all()))
 def test_both_cores_write_the_same_files(
     root: Path, tmp_path: Path, scheduler: str, users: list[str]
@@ -405,7 +451,7 @@ def test_both_cores_write_the_same_files_with_options(root: Path, tmp_path: Path
 
 @compiled_only
 @pytest.mark.slow
-@pytest.mark.parametrize("users", USERS, ids=["static", "rigid", "think-time"])
+@pytest.mark.parametrize("users", COMMAND_USERS, ids=["static", "rigid", "think-time"])
 @pytest.mark.parametrize("scheduler", sorted(SCHEDULERS.all()))
 def test_both_cores_write_the_same_files_of_a_real_log(
     shared: Path, tmp_path: Path, scheduler: str, users: list[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import os
@@ -160,10 +161,13 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Run the command line.
+    """Run the command line; its process ends with it, so nobody need search what is left for garbage.
 
     Nothing here multiplies large matrices, and the threads that numpy starts for that take half of the time
     in which it is loaded.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    batsched_py(prog_name="batsched-py")
+    try:
+        batsched_py(prog_name="batsched-py")
+    finally:
+        gc.freeze()

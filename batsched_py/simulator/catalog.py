@@ -9,7 +9,7 @@ from batsched_py.ledger.registry import Registry
 from batsched_py.protocol.events import Settings
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Parallel, Profile
-from batsched_py.simulator.runnable import as_registered, refusal
+from batsched_py.simulator.runnable import as_registered, is_plain, refusal
 from batsched_py.workload.model import Workload
 
 #: How deep profiles may be made of profiles, and of how many tasks they may be made in all: each takes time
@@ -31,14 +31,15 @@ class Catalog(Registry):
 
     def _check(self, workload: Workload) -> None:
         """Look at every profile, so that mistakes are found before the simulation begins."""
-        for name, profile in workload.profiles.items():
+        unusual = {name: profile for name, profile in workload.profiles.items() if not is_plain(profile)}
+        for name, profile in unusual.items():
             if (fault := self._fault(workload.name, name, profile)) is not None:
                 raise InputError(fault)
         sizes: dict[str, int] = {}
-        for name, profile in workload.profiles.items():
+        for name, profile in unusual.items():
             if profile.parts:
                 self._measure(workload.name, name, (), sizes)
-        if any(isinstance(profile, Parallel) for profile in workload.profiles.values()):
+        if any(isinstance(profile, Parallel) for profile in unusual.values()):
             profiles = self.profiles[workload.name]
             for job in workload.jobs:
                 if (fault := _misfit(job, profiles[job.profile])) is not None:

@@ -10,13 +10,16 @@ from collections.abc import Iterable
 from enum import StrEnum
 from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Host
-from batsched_py.simulator.simgrid_xml import DeclaredHost, declared_hosts
 from batsched_py.workload.swf_text import LOG_SPEED
+
+if TYPE_CHECKING:
+    from batsched_py.simulator.simgrid_xml import DeclaredHost
 
 #: The largest machine that is simulated; each host takes a kilobyte.
 MOST_HOSTS = 1 << 20
@@ -166,6 +169,8 @@ def read_platform(
     name, as the property ``role`` does in the file. With ``mmax``, only the first so many computing hosts are
     kept; 0 keeps all, as in Batsim.
     """
+    from batsched_py.simulator.simgrid_xml import declared_hosts
+
     given = {master_host: str(Role.MASTER)} | (roles or {})
     masters: list[str] = []
     computing: list[PlatformHost] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from msgspec import structs
@@ -23,6 +23,17 @@ from batsched_py.protocol.profiles import (
     Unintelligible,
 )
 from batsched_py.protocol.shown import shown
+
+
+def is_plain(profile: Profile) -> bool:
+    """Whether a profile is like most of them: so much work and nothing else, which can always be run."""
+    return (
+        type(profile) is Homogeneous
+        and type(profile.work) is float
+        and 0.0 <= profile.work < inf
+        and type(profile.return_code) is int
+        and profile.return_code == profile.bytes_sent == 0
+    )
 
 
 def refusal(profile: Profile, ignore_communication: bool) -> str | None:

@@ -55,11 +55,8 @@ class OfNamedUsers(Behaviour):
 
 def _nameless(workload: Workload) -> list[int]:
     """The places of the jobs whose user the log does not name."""
-    names, user_of = as_jobs(workload.jobs).users()
-    if None not in names:
-        return []
-    nobody = names.index(None)
-    return [place for place, user in enumerate(user_of.tolist()) if user == nobody]
+    nobody = as_jobs(workload.jobs).by_user().get(None)
+    return [] if nobody is None else sorted(nobody.tolist())
 
 
 def part_of(workload: Workload, places: list[int]) -> Workload:
@@ -74,14 +71,10 @@ def part_of(workload: Workload, places: list[int]) -> Workload:
 
 def one_by_one(workload: Workload) -> dict[str, Workload]:
     """The workload of each user, jobs in submission order; short names first, as numbers go."""
-    places: dict[str, list[int]] = {}
-    jobs = workload.jobs
-    for place in sorted(range(len(jobs)), key=lambda place: jobs[place].submission_time):
-        user = jobs[place].user
-        if user is not None:
-            places.setdefault(user, []).append(place)
+    places = {user: places for user, places in as_jobs(workload.jobs).by_user().items() if user is not None}
     return {
-        user: part_of(workload, places[user]) for user in sorted(places, key=lambda user: (len(user), user))
+        user: part_of(workload, places[user].tolist())
+        for user in sorted(places, key=lambda user: (len(user), user))
     }
 
 

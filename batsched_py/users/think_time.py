@@ -12,7 +12,6 @@ from heapq import heappop, heappush, heapreplace
 from math import inf
 from typing import Annotated, Literal
 
-import numpy as np
 from msgspec import Meta, Struct
 
 from batsched_py.core import fastest
@@ -21,9 +20,7 @@ from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Submission, User
 from batsched_py.users.note import who
 from batsched_py.users.of_one import OfNamedUsers
-from batsched_py.workload.columns import narrow
 from batsched_py.workload.model import Workload
-from batsched_py.workload.session_graph import SessionGraph
 from batsched_py.workload.sessions import Delimiter, Sessions, cut_workload
 
 
@@ -75,8 +72,9 @@ class ThinkTimeUser(User):
     def submit(self, now: float) -> list[Submission]:
         """All jobs whose time has come."""
         if self._replay is None:
-            graph = SessionGraph(self._sessions, self._reduced)
-            self._replay = fastest(SessionReplay)(self._sessions, graph, self._profiles, who(self.name))
+            self._replay = fastest(SessionReplay)(
+                self._sessions, self._reduced, self._profiles, who(self.name)
+            )
         submissions = self._replay.submit(now)
         self._next_time = self._replay.next_time
         return submissions
@@ -98,10 +96,12 @@ class SessionReplay:
     grows with the length of a log are a few numbers a session.
     """
 
-    def __init__(
-        self, sessions: Sessions, graph: SessionGraph, profiles: Mapping[str, Profile], who: str
-    ) -> None:
-        """``who`` is how notes call the user."""
+    def __init__(self, sessions: Sessions, reduced: bool, profiles: Mapping[str, Profile], who: str) -> None:
+        """The graph may be ``reduced``, and ``who`` is how notes call the user."""
+        from batsched_py.workload.columns import narrow
+        from batsched_py.workload.session_graph import SessionGraph
+
+        graph = SessionGraph(sessions, reduced)
         self._sessions = sessions
         self._profiles = profiles
         self._who = who
@@ -112,7 +112,7 @@ class SessionReplay:
         self._unfinished_predecessors = predecessors.data
         self._earliest_start: dict[int, float] = {}
         """When a session may start as far as its finished predecessors are concerned, while it has others."""
-        self._roots = np.flatnonzero(predecessors == 0).astype(np.int32).data
+        self._roots = (predecessors == 0).nonzero()[0].astype("i").data
         self._nb_begun_roots = 0
         self._under_way: dict[int, _UnderWay] = {}
         """The sessions that have started or are about to."""

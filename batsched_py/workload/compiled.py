@@ -1,13 +1,16 @@
-"""The jobs of a log by the compiled core, without numpy."""
+"""Listed jobs and those of a log by the compiled core, without numpy."""
 
 from __future__ import annotations
 
 import logging
+from array import array
+from collections.abc import Iterator
 from pathlib import Path
 
-from batsched_py._native import read_jobs
-from batsched_py.protocol.profiles import Homogeneous
-from batsched_py.workload.lines import read_lines
+from batsched_py._native import by_user, in_submission_order, read_jobs
+from batsched_py.protocol.jobs import Job
+from batsched_py.workload import jobs
+from batsched_py.workload.jobs import Places
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.swf_text import LOG_SPEED, check_factor, header_of, machine_size
 
@@ -17,33 +20,35 @@ LARGE = 1 << 26
 _log = logging.getLogger(__name__)
 
 
+class ListedJobs(jobs.ListedJobs):
+    """Jobs that are there already."""
+
+    def by_user(self) -> dict[str | None, Places]:
+        """The places of each user's jobs, in the order of submission; those of nobody are under None."""
+        return {user: array("i", places) for user, places in by_user(self._jobs).items()}
+
+    def in_submission_order(self) -> Iterator[Job]:
+        """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
+        return iter(in_submission_order(self._jobs))
+
+
 def read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload | None:
     """The workload of an SWF log, if it is not large and there is nothing to report about its lines."""
+    from batsched_py.workload.lines import read_lines
+
     check_factor(walltime_factor)
-    text = _text(path)
     factor = walltime_factor if walltime == "max" else 1.0
-    found = None if text is None else read_jobs(text, name, factor, walltime == "requested")
+    found = read_jobs(read_lines(path), LARGE, name, factor, walltime == "requested", LOG_SPEED)
     if found is None:
         return None
-    jobs, run_times, finishes, comments, nb_unsized, nb_all = found
+    listed, profiles, finishes, comments, nb_unsized, nb_all = found
     if nb_unsized:
         _log.warning("%s: left out for want of processors: %d of %d jobs", path, nb_unsized, nb_all)
     return Workload(
         name=name,
-        jobs=jobs,
-        profiles={profile: Homogeneous(run_time * LOG_SPEED) for profile, run_time in run_times.items()},
+        jobs=listed,
+        profiles=profiles,
         nb_hosts=machine_size(header_of(comments)),
         path=str(path),
-        finishes=finishes,
+        finishes=array("d", finishes),
     )
-
-
-def _text(path: Path) -> bytes | None:
-    """The whole text, unless it is so large that its jobs had better be made one by one."""
-    pieces, size = [], 0
-    for piece in read_lines(path):
-        size += len(piece)
-        if size > LARGE:
-            return None
-        pieces.append(piece)
-    return b"".join(pieces)

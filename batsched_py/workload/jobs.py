@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, overload
 
+from batsched_py.core import fastest
 from batsched_py.protocol.jobs import Job
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from batsched_py.workload.columns import Numbers
 
-    Places = NDArray[np.signedinteger]
+    Places = NDArray[np.signedinteger] | array[int]
 else:
     Places = Any
 
@@ -44,11 +46,31 @@ class Jobs(Sequence[Job]):
         """The jobs in these few places."""
         return [self[place] for place in places]
 
+    def part(self, places: Places) -> Sequence[Job]:
+        """The jobs in these places, which are not made before they are asked for."""
+        return _Part(self, places)
+
+    def submissions_of(self, places: Places) -> Numbers | array[float]:
+        """When the jobs in these places are submitted."""
+        return self.submission_times[places]
+
+    def by_user(self) -> dict[str | None, Places]:
+        """The places of each user's jobs, in the order of submission; those of nobody are under None."""
+        from batsched_py.workload.columns import group
+
+        names, user_of = self.users()
+        order = self.by_time()
+        if order is None:
+            groups = group(user_of, len(names))
+        else:
+            groups = [order[places] for places in group(user_of[order], len(names))]
+        return {name: places for name, places in zip(names, groups, strict=True) if len(places)}
+
     @abstractmethod
     def find(self, job_id: str) -> Job | None:
         """The job with this identifier, if it is one of these."""
 
-    def by_time(self) -> Places | None:
+    def by_time(self) -> NDArray[np.signedinteger] | None:
         """The places in the order of submission, those of one instant in order; None if that is their own."""
         import numpy as np
 
@@ -70,6 +92,26 @@ class Jobs(Sequence[Job]):
             batch.sort(key=attrgetter("submission_time"))
             yield from batch
             start = stop
+
+
+class _Part(Sequence[Job]):
+    """Some of the jobs."""
+
+    def __init__(self, jobs: Jobs, places: Places) -> None:
+        self._jobs = jobs
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> Job: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Job]: ...
+    def __getitem__(self, place: int | slice) -> Job | list[Job]:
+        if isinstance(place, slice):
+            return self._jobs.pick(self._places[place].tolist())
+        return self._jobs[int(self._places[place])]
 
 
 class ListedJobs(Jobs):
@@ -112,6 +154,22 @@ class ListedJobs(Jobs):
         jobs = self._jobs
         return [jobs[place] for place in places]
 
+    def part(self, places: Places) -> Sequence[Job]:
+        """The jobs in these places."""
+        return self.pick(places.tolist())
+
+    def submissions_of(self, places: Places) -> array[float]:
+        """When the jobs in these places are submitted."""
+        return array("d", (self._jobs[place].submission_time for place in places))
+
+    def by_user(self) -> dict[str | None, Places]:
+        """The places of each user's jobs, in the order of submission; those of nobody are under None."""
+        jobs = self._jobs
+        users: dict[str | None, array[int]] = {}
+        for place in sorted(range(len(jobs)), key=lambda place: jobs[place].submission_time):
+            users.setdefault(jobs[place].user, array("i")).append(place)
+        return dict(users)
+
     def in_submission_order(self) -> Iterator[Job]:
         """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
         jobs = sorted(self._jobs, key=attrgetter("id"))
@@ -129,4 +187,4 @@ class ListedJobs(Jobs):
 
 def as_jobs(jobs: Sequence[Job]) -> Jobs:
     """The jobs with what is known of them without looking at each."""
-    return jobs if isinstance(jobs, Jobs) else ListedJobs(jobs)
+    return jobs if isinstance(jobs, Jobs) else fastest(ListedJobs)(jobs)

@@ -7,20 +7,25 @@ of Zakay and Feitelson (2012), who found 60 minutes (``arrival``) and 20 minutes
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from math import inf, isfinite
-from typing import Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
-import numpy as np
 from msgspec import Struct
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
-from batsched_py.workload.columns import Numbers, group, narrow
 from batsched_py.workload.jobs import Jobs, Places, as_jobs
-from batsched_py.workload.logged_jobs import RecordedFinishes
 from batsched_py.workload.model import Workload
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from batsched_py.workload.columns import Numbers
+
+    Times = Numbers | array[float]
 
 Rule = Literal["arrival", "last", "max"]
 
@@ -56,6 +61,11 @@ class Delimiter(Struct, frozen=True):
             f"session delimiter {text!r}: write arrival:MINUTES, last:MINUTES or max:MINUTES, like arrival:60"
         )
 
+    @property
+    def seconds(self) -> float:
+        """How long a silence it takes."""
+        return self.minutes * 60
+
     def __str__(self) -> str:
         return f"{self.rule}:{repr(float(self.minutes)).removesuffix('.0')}"
 
@@ -81,13 +91,15 @@ class Sessions(Sequence[Session]):
     """
 
     def __init__(
-        self, jobs: Jobs, places: Places, finishes: Callable[[Places], Numbers], delimiter: Delimiter
+        self, jobs: Jobs, places: Places, finishes: Callable[[Places], Times], delimiter: Delimiter
     ) -> None:
         """The user's jobs are those in these ``places``, and ``finishes`` tells when they had finished."""
-        self._jobs = jobs
+        self.jobs = jobs.part(places)
+        """All jobs of the user, in submission order."""
+        self.delimiter = delimiter
+        self._every_job = jobs
         self._places = places
-        self._recorded_finishes = finishes
-        self._delimiter = delimiter
+        self._finishes_of = finishes
 
     def __len__(self) -> int:
         return len(self._first_jobs)
@@ -101,43 +113,64 @@ class Sessions(Sequence[Session]):
             return [self[i] for i in range(*index.indices(len(self)))]
         return Session(self.jobs_of(index), self.start_of(index), float(self.finishes.item(index)))
 
-    def jobs_of(self, index: int) -> list[Job]:
+    def jobs_of(self, index: int) -> Sequence[Job]:
         """The jobs of a session."""
         first = self._first_jobs.item(index)
-        places = self._places[first : first + self.nb_jobs.item(index)]
-        return self._jobs.pick(places.tolist())
+        return self.jobs[first : first + self.nb_jobs.item(index)]
 
     def start_of(self, index: int) -> float:
         """When the first job of a session was submitted."""
-        return float(self._jobs.submission_times.item(self._places.item(self._first_jobs.item(index))))
+        return float(self._every_job.submission_times[self._places[self._first_jobs.item(index)]])
 
     @property
     def first_submission(self) -> float:
         """When the first session starts; known without cutting."""
-        return float(self._jobs.submission_times[self._places[0]])
+        return self.jobs[0].submission_time
+
+    @property
+    def submissions(self) -> Times:
+        """For each job, when it was submitted."""
+        return self._every_job.submissions_of(self._places)
+
+    @property
+    def job_finishes(self) -> Times:
+        """For each job, when it had finished."""
+        return self._finishes_of(self._places)
 
     @cached_property
     def nb_jobs(self) -> Numbers:
         """For each session, how many jobs it has."""
+        import numpy as np
+
+        from batsched_py.workload.columns import narrow
+
         return narrow(np.diff(self._first_jobs, append=len(self._places)))
 
     @property
     def starts(self) -> Numbers:
         """For each session, when its first job was submitted."""
-        return self._jobs.submission_times[self._places[self._first_jobs]]
+        import numpy as np
+
+        return self._every_job.submission_times[np.asarray(self._places)[self._first_jobs]]
 
     @cached_property
     def finishes(self) -> Numbers:
         """For each session, when the last of its jobs to finish had finished."""
-        finishes = self._recorded_finishes(self._places)
+        import numpy as np
+
+        from batsched_py.workload.columns import narrow
+
+        finishes = np.asarray(self.job_finishes)
         return narrow(np.maximum.reduceat(finishes, self._first_jobs)) if len(finishes) else finishes
 
     @cached_property
-    def _first_jobs(self) -> Places:
+    def _first_jobs(self) -> NDArray[Any]:
         """For each session, the place of its first job among those of the user."""
-        submissions = self._jobs.submission_times[self._places].astype(np.float64)
-        finishes = self._recorded_finishes(self._places)
-        match self._delimiter.rule:
+        import numpy as np
+
+        submissions = np.asarray(self.submissions, dtype=np.float64)
+        finishes = np.asarray(self.job_finishes)
+        match self.delimiter.rule:
             case "arrival":
                 silent_since = submissions
             case "last":
@@ -145,8 +178,8 @@ class Sessions(Sequence[Session]):
             case "max":  # jobs of earlier sessions had finished before this one began, and so change nothing
                 silent_since = np.maximum.accumulate(finishes)
         silence = submissions[1:] - silent_since[:-1]
-        threshold = self._delimiter.minutes * 60
-        opens = silence >= threshold if self._delimiter.rule == "arrival" else silence > threshold
+        threshold = self.delimiter.seconds
+        opens = silence >= threshold if self.delimiter.rule == "arrival" else silence > threshold
         first = np.flatnonzero(opens).astype(np.int32) + np.int32(1)
         return np.concatenate([np.zeros(min(len(submissions), 1), dtype=np.int32), first])
 
@@ -156,10 +189,10 @@ def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], delimiter: Deli
 
     ``finishes`` are the recorded finish times of the jobs, in the same order; none is before the submission.
     """
-    recorded = np.fromiter(finishes, dtype=np.float64)
+    recorded = array("d", finishes)
     if len(recorded) != len(jobs):
         raise ValueError(f"{len(jobs)} jobs and {len(recorded)} finishes")
-    return Sessions(as_jobs(jobs), np.arange(len(jobs)), recorded.take, delimiter)
+    return Sessions(as_jobs(jobs), array("i", range(len(jobs))), _takes(recorded), delimiter)
 
 
 def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, Sessions]:
@@ -171,22 +204,19 @@ def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, Sessions
     source = workload.path or workload.name
     if workload.finishes is None:
         raise InputError(f"{source} does not say when its jobs had finished; sessions need an SWF log")
-    finishes = workload.finishes
-    take = finishes.take if isinstance(finishes, RecordedFinishes) else np.asarray(finishes).take
-    names, user_of = jobs.users()
-    order = jobs.by_time()
-    if order is not None:
-        user_of = user_of[order]
-    nobody = np.flatnonzero(user_of == (names.index(None) if None in names else len(names)))
-    if len(nobody):
-        job = jobs[int(nobody[0] if order is None else order[nobody[0]])]
+    places = jobs.by_user()
+    if None in places:
+        job = jobs[int(places[None][0])]
         raise InputError(f"job {job.id} of {source} has no user, so no session")
-    submitted_by = {
-        name: places if order is None else order[places]
-        for name, places in zip(names, group(user_of, len(names)), strict=True)
-        if name is not None and len(places)
-    }
+    named = {user: submitted for user, submitted in places.items() if user is not None}
+    take = _takes(workload.finishes)
     return {
-        user: Sessions(jobs, submitted_by[user], take, delimiter)
-        for user in sorted(submitted_by, key=lambda name: (len(name), name))
+        user: Sessions(jobs, named[user], take, delimiter)
+        for user in sorted(named, key=lambda name: (len(name), name))
     }
+
+
+def _takes(finishes: Sequence[float] | NDArray[Any]) -> Callable[[Places], Times]:
+    """What tells the finishes in some places: those of a large log can do it themselves."""
+    take: Callable[[Places], Times] | None = getattr(finishes, "take", None)
+    return take or (lambda places: array("d", (finishes[place] for place in places)))

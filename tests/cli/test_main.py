@@ -100,6 +100,11 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         ("--version", LIBRARIES),
         *((f"{name} --help", LIBRARIES) for name in COMMANDS),
         (f"run -w {SAMPLE} -s easy -e {{tmp_path}}/out", LIBRARIES),
+        *(
+            (f"run -w {SAMPLE} -s easy --users {users} -e {{tmp_path}}/out", LIBRARIES)
+            for users in ("rigid", "think-time")
+            if core.compiled
+        ),
         ("serve -s easy --endpoint nonsense", LIBRARIES - {"numpy", "zmq"}),
         ("schedulers easy", LIBRARIES - {"numpy"}),
     ],

@@ -56,6 +56,26 @@ def test_lazy_jobs_are_those_of_a_list(path: Path, records) -> None:
         assert [names[place] for place in places] == [job.user for job in listed]
 
 
+@given(RECORDS, st.randoms(use_true_random=False))
+def test_the_jobs_of_a_user_are_known_in_the_order_of_submission(path: Path, records, random) -> None:
+    write(path, records)
+    lazy = read_swf_workload(path).jobs
+    assert isinstance(lazy, LoggedJobs)
+    shuffled = list(lazy)
+    random.shuffle(shuffled)
+    for jobs in (lazy, ListedJobs(shuffled), as_jobs(shuffled)):
+        expected: dict[str | None, list[int]] = {}
+        for place in sorted(range(len(jobs)), key=lambda place: jobs[place].submission_time):
+            expected.setdefault(jobs[place].user, []).append(place)
+        found = jobs.by_user()
+        assert {user: places.tolist() for user, places in found.items()} == expected
+        for places in found.values():
+            part = jobs.part(places)
+            assert fields(list(part)) == fields([jobs[place] for place in places])
+            assert fields(part[1:3]) == fields(list(part)[1:3])
+            assert jobs.submissions_of(places).tolist() == [job.submission_time for job in part]
+
+
 def test_jobs_read_piece_by_piece_are_those_of_the_whole_log(shared: Path) -> None:
     path = shared / "logs" / "KTH-SP2-1996-2.1-cln.swf.gz"
     piecewise, whole = read_swf_workload(path), swf_to_workload(read_swf(path))
@@ -64,7 +84,7 @@ def test_jobs_read_piece_by_piece_are_those_of_the_whole_log(shared: Path) -> No
     assert (piecewise.profiles, piecewise.nb_hosts) == (whole.profiles, whole.nb_hosts)
 
 
-@pytest.mark.parametrize("kind", [as_jobs, ListedJobs])
+@pytest.mark.parametrize("kind", [as_jobs, ListedJobs, lambda jobs: as_jobs(list(jobs))])
 @given(RECORDS)
 def test_they_are_submitted_by_time_and_then_by_the_letters_of_their_ids(path: Path, kind, records) -> None:
     write(path, records)
