@@ -53,7 +53,7 @@ SLOWDOWN_BOUND = 10.0
 _TO_BE_QUOTED = re.compile(r'[",\r\n]')
 
 #: So many jobs are counted and written at a time.
-MANY = 1024
+MANY = 256
 
 #: How a job ended: itself, state, hosts, start, end, joules and metadata.
 End = tuple[Job, JobState, HostSet, float, float, float, str]
