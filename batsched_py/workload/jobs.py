@@ -95,7 +95,9 @@ class Jobs(Sequence[Job]):
 
 
 class _Part(Sequence[Job]):
-    """Some of the jobs."""
+    """Some of the jobs; a log has as many parts as users, so each is small."""
+
+    __slots__ = ("_jobs", "_places")
 
     def __init__(self, jobs: Jobs, places: Places) -> None:
         self._jobs = jobs

@@ -5,7 +5,6 @@ from __future__ import annotations
 from os.path import isfile
 from pathlib import Path
 
-from batsched_py.core import fastest
 from batsched_py.errors import InputError
 from batsched_py.workload.model import WalltimeRule, Workload
 
@@ -40,7 +39,7 @@ def read_workload(
 def _read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload:
     from batsched_py.workload.usual_log import read_log
 
-    workload = fastest(read_log)(path, name, walltime_factor, walltime)
+    workload = read_log(path, name, walltime_factor, walltime)
     if workload is None:
         from batsched_py.workload.swf import read_swf_workload
 

@@ -63,12 +63,12 @@ def read_jobs(
     walltime_factor: float,
     requested_only: bool,
     speed: float,
-) -> tuple[list[Job], dict[str, Profile], array[float], list[bytes], int, int] | None:
+) -> tuple[list[Job], dict[str, Profile], bytes, list[bytes], int, int] | None:
     """The jobs of a log of ``largest`` bytes at most in which nothing is unusual, else nothing.
 
-    With them come the profiles that last as long on hosts of this ``speed``, when the jobs had finished, the
-    comments, and how many jobs have no processors, of how many in all. A piece has whole lines. Numbers that
-    do not ascend are unusual, and so are submissions that are not in the order of time.
+    With them come the profiles that last as long on hosts of this ``speed``, when the jobs had finished (the
+    bytes of doubles), the comments, and how many jobs have no processors, of how many in all. A piece has
+    whole lines. Numbers that do not ascend are unusual, and so are submissions out of the order of time.
     """
     factor = 0.0 if requested_only else walltime_factor
     jobs: list[Job] = []
@@ -105,7 +105,9 @@ def read_jobs(
     profiles: dict[str, Profile] = {
         names[run_time]: Homogeneous(run_time * speed) for run_time in sorted(names)
     }
-    return (jobs, profiles, finishes, comments, nb_unsized, len(jobs) + nb_unsized) if jobs else None
+    if not jobs:
+        return None
+    return jobs, profiles, finishes.tobytes(), comments, nb_unsized, len(jobs) + nb_unsized
 
 
 def _limited(pieces: Iterable[bytes], largest: int) -> list[bytes]:

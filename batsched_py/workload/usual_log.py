@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from array import array
 from pathlib import Path
 
+from batsched_py.core import fastest
 from batsched_py.workload.lines import read_lines
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.swf_jobs import read_jobs
@@ -20,7 +22,7 @@ def read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRu
     """The workload of an SWF log, if it is not large and there is nothing to report about its lines."""
     check_factor(walltime_factor)
     factor = walltime_factor if walltime == "max" else 1.0
-    found = read_jobs(read_lines(path), LARGE, name, factor, walltime == "requested", LOG_SPEED)
+    found = fastest(read_jobs)(read_lines(path), LARGE, name, factor, walltime == "requested", LOG_SPEED)
     if found is None:
         return None
     jobs, profiles, finishes, comments, nb_unsized, nb_all = found
@@ -32,5 +34,5 @@ def read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRu
         profiles=profiles,
         nb_hosts=machine_size(header_of(comments)),
         path=str(path),
-        finishes=finishes,
+        finishes=array("d", finishes),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import logging
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict
 
 from batsched_py import core
-from batsched_py.core import fastest
 from batsched_py.errors import InputError
-from batsched_py.workload import swf_jobs
+from batsched_py.workload import swf_jobs, usual_log
 from batsched_py.workload.logged_jobs import LoggedJobs
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.read import read_workload
@@ -24,7 +22,6 @@ from batsched_py.workload.swf import read_swf, swf_to_workload
 from batsched_py.workload.swf_jobs import UsualRecord, read_jobs
 from batsched_py.workload.swf_log import COLUMNS, WHOLE
 from batsched_py.workload.swf_text import LOG_SPEED
-from batsched_py.workload.usual_log import read_log
 
 RULES: tuple[WalltimeRule, ...] = ("at-least-run-time", "max", "requested")
 
@@ -214,5 +211,5 @@ def test_jobs_of_a_large_log_are_made_when_they_are_asked_for(
 ) -> None:
     path.write_text(f"{RECORD}\n")
     assert isinstance(read_workload(path, "w0").jobs, list)
-    monkeypatch.setattr(sys.modules[fastest(read_log).__module__], "LARGE", 40)
+    monkeypatch.setattr(usual_log, "LARGE", 40)
     assert isinstance(read_workload(path, "w0").jobs, LoggedJobs)
