@@ -48,7 +48,7 @@ private:
     size_t many_ = kMany;
 
     Runs hosts_of(const Change& change) const {
-        return {hosts_.begin() + static_cast<ptrdiff_t>(change.begin), hosts_.begin() + static_cast<ptrdiff_t>(change.end)};
+        return {hosts_.data() + change.begin, hosts_.data() + change.end};
     }
 
     void add(double time, const Runs& hosts) {

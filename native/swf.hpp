@@ -81,27 +81,29 @@ struct Log {
 
 inline bool is_space(char letter) { return static_cast<unsigned char>(letter) <= ' '; }
 
-// The number that a word is, if it is one in plain digits.
-inline bool read_number(const char* word, const char* end, double& number) {
-    const char* digits = word + (*word == '-');
-    if (digits == end || *digits < '0' || *digits > '9') return false;
+inline bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+// Reads the word that a text begins with, if it is a number in plain digits.
+inline bool read_number(const char*& text, const char* end, double& number) {
+    const char* word = text;
+    bool negative = text != end && *text == '-';
+    const char* digits = text += negative;
+    if (text == end || !is_digit(*text)) return false;
     int64_t whole = 0;
-    const char* place = digits;
-    for (; place != end && *place >= '0' && *place <= '9' && place - digits < 16; ++place) {
-        whole = 10 * whole + (*place - '0');
-    }
-    if (place == end) {
-        number = static_cast<double>(*word == '-' ? -whole : whole);
+    for (; text != end && is_digit(*text) && text - digits < 16; ++text) whole = 10 * whole + (*text - '0');
+    if (text == end || is_space(*text)) {
+        number = static_cast<double>(negative ? -whole : whole);
         return true;
     }
-    auto [stop, error] = std::from_chars(word, end, number, std::chars_format::fixed);
-    return stop == end && error == std::errc();
+    while (text != end && !is_space(*text)) ++text;
+    auto [stop, error] = std::from_chars(word, text, number, std::chars_format::fixed);
+    return stop == text && error == std::errc();
 }
 
 inline bool is_usual(const Line& line) {
     for (int field = 0; field < kFields; ++field) {
         if (std::abs(line[field]) > kLargest) return false;
-        if (kWhole[field] && line[field] != std::floor(line[field])) return false;
+        if (kWhole[field] && line[field] != static_cast<double>(static_cast<int64_t>(line[field]))) return false;
     }
     return line[kSubmit] >= 0 && line[kRunTime] >= 0;
 }
@@ -132,9 +134,7 @@ inline bool read_lines(Log& log, std::string_view lines) {
         Line line;
         for (int field = 0; field < kFields; ++field) {
             while (text != end && is_space(*text) && *text != '\n') ++text;
-            const char* word = text;
-            while (text != end && !is_space(*text)) ++text;
-            if (word == text || !read_number(word, text, line[field])) return false;
+            if (!read_number(text, end, line[field])) return false;
         }
         while (text != end && is_space(*text) && *text != '\n') ++text;
         if ((text != end && *text != '\n') || !is_usual(line)) return false;
