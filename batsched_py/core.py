@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 
 Part = TypeVar("Part", bound=Callable[..., Any])
 
+#: The module of a room that has compiled classes; it cannot be imported where they were not built.
+TWINS = "compiled"
+
 #: The variable of the environment that chooses the Python classes where it is neither empty nor 0.
 PURE = "BATSCHED_PY_PURE"
 
@@ -40,5 +43,5 @@ def fastest(plain: Part) -> Part:
     if not compiled:
         return plain
     room = plain.__module__.rpartition(".")[0]
-    found: Part = getattr(import_module(f"{room}.compiled"), plain.__name__)
+    found: Part = getattr(import_module(f"{room}.{TWINS}"), plain.__name__)
     return found

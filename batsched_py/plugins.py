@@ -18,6 +18,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_typ
 
 import msgspec
 
+from batsched_py import core
 from batsched_py.errors import BatschedError, InputError
 
 #: What the name of a scheduler begins with if it is PyBatsim's, of which registries know nothing.
@@ -112,7 +113,8 @@ class Registry(Generic[Plugin]):
 
         package = importlib.import_module(self._package)
         for module in iter_modules(package.__path__):
-            yield importlib.import_module(f"{self._package}.{module.name}")
+            if module.name != core.TWINS:
+                yield importlib.import_module(f"{self._package}.{module.name}")
 
     def _defined_in(self, module: ModuleType) -> dict[str, type[Plugin]]:
         return {

@@ -564,3 +564,26 @@ def test_the_python_classes_can_be_chosen() -> None:
         version, env=environment() | {core.PURE: "1"}, capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout.endswith("(pure Python)\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "schedulers",
+        "users",
+        "models",
+        "run -w {root}/workloads/sample.swf -s easy --users think-time",
+        "campaign plan {root}/plans/sample.toml",
+    ],
+)
+def test_a_machine_without_a_compiler_lacks_nothing(command: str, root: Path) -> None:
+    """There the module of the compiled classes cannot be imported, whoever may want to."""
+    arguments = command.format(root=root).split()
+    code = (
+        "import sys; sys.modules['batsched_py._native'] = None; "
+        f"from batsched_py.cli.main import batsched_py; batsched_py({arguments!r})"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, timeout=120
+    )
+    assert (run.returncode, run.stderr) == (0, "")
