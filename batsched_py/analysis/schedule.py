@@ -180,12 +180,19 @@ def host_intervals(schedule: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plain_bounds(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """The bounds of all intervals in a text; none where one is not written as usual."""
+    """The bounds of all intervals in a text; none where one is not written as usual.
+
+    A number that no dash stands before begins an interval; the last number before the next one ends it.
+    """
     if not _PLAIN.fullmatch(text):
         return None
-    pieces = [piece.partition("-") for piece in text.split()]
-    low = np.array([int(first) for first, _, _ in pieces], dtype=np.int64)
-    return low, np.array([int(last or first) for first, _, last in pieces], dtype=np.int64)
+    numbers = np.fromstring(text.replace("-", " ").strip(), dtype=np.int64, sep=" ")
+    characters = np.frombuffer(f" {text}".encode(), dtype=np.uint8)
+    is_digit = characters >= ord("0")
+    before = characters[:-1][is_digit[1:] & ~is_digit[:-1]]
+    (first,) = np.nonzero(before != ord("-"))
+    last = np.append(first, len(numbers))[1:] - 1
+    return numbers[first], numbers[last]
 
 
 def _in_order(low: NDArray[np.int64], high: NDArray[np.int64], firsts: NDArray[np.int64]) -> bool:
