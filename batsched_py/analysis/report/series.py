@@ -50,9 +50,15 @@ class Subject:
         return user_lateness(self.run) if _is_late(self.run) else None
 
     @cached_property
-    def job_classes(self) -> pd.Series:
-        """The class of each executed job."""
-        return job_classes(self.run)
+    def measured(self) -> dict[Measure, Floats]:
+        """What is measured of each executed job, as far as figures show it."""
+        return {measure: measured(self.run, measure).to_numpy() for measure in ("wait", "slowdown")}
+
+    @cached_property
+    def of_class(self) -> dict[str, NDArray[np.bool_]]:
+        """Which of the executed jobs are of each class."""
+        classes = job_classes(self.run)
+        return {name: (classes == name).to_numpy() for name in CLASSES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +161,11 @@ def _quantiles(values: Floats) -> Curve:
 
 
 def _waits(subject: Subject) -> Curve:
-    return _quantiles(measured(subject.run, "wait").to_numpy())
+    return _quantiles(subject.measured["wait"])
 
 
 def _slowdowns(subject: Subject) -> Curve:
-    return _quantiles(measured(subject.run, "slowdown").to_numpy())
+    return _quantiles(subject.measured["slowdown"])
 
 
 def _power(subject: Subject) -> Curve | None:
@@ -215,8 +221,8 @@ def _share_of_users(column: str) -> Callable[[Subject], Curve | None]:
 
 def _share_of_class(job_class: str, measure: Measure) -> Callable[[Subject], Curve | None]:
     def curve(subject: Subject) -> Curve | None:
-        values = measured(subject.run, measure)[subject.job_classes == job_class]
-        return _shares(values.to_numpy()) if len(values) else None
+        values = subject.measured[measure][subject.of_class[job_class]]
+        return _shares(values) if len(values) else None
 
     return curve
 
