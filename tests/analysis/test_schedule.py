@@ -151,7 +151,16 @@ def assert_intervals_are_those_of_the_sets(texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "texts", [["0-3 7", "", "5", "0-3 7"], ["7 0-2 3", "4"], ["0-2 1-5"], ["0-1 2"], ["", ""], ["9 9", "3"]]
+    "texts",
+    [
+        ["0-3 7", "", "5", "0-3 7"],
+        ["7 0-2 3", "4"],
+        ["0-2 1-5"],
+        ["0-1 2"],
+        ["", ""],
+        ["9 9", "3"],
+        ["0\n2", "5"],
+    ],
 )
 def test_intervals_are_those_of_the_sets(texts: list[str]) -> None:
     assert_intervals_are_those_of_the_sets(texts)
