@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.image import imread
 
@@ -104,6 +105,11 @@ def test_a_curve_of_a_class_has_the_share_of_its_jobs_that_wait_no_longer(tmp_pa
     )
     assert (found[0][0], found[-1]) == (waits.min(), (waits.max(), 100))
     assert len(found) == min(len(set(waits)), 101)
+
+
+def test_without_a_user_there_are_no_shares_of_users(late: Subject) -> None:
+    nobody = pd.DataFrame({"longest_path": [], "arity": []})
+    assert not {"Longest paths", "Arities"} & curves(replace(late, graphs=nobody)).keys()
 
 
 def test_the_longest_wait_is_that_of_all_jobs(late: Subject) -> None:

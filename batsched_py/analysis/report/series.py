@@ -212,23 +212,22 @@ def _lateness_by_size(subject: Subject) -> Curve | None:
 
 def _share_of_users(column: str) -> Callable[[Subject], Curve | None]:
     def curve(subject: Subject) -> Curve | None:
-        if subject.graphs is None:
-            return None
-        return _shares(subject.graphs[column].to_numpy(float))
+        return None if subject.graphs is None else _shares(subject.graphs[column].to_numpy(float))
 
     return curve
 
 
 def _share_of_class(job_class: str, measure: Measure) -> Callable[[Subject], Curve | None]:
     def curve(subject: Subject) -> Curve | None:
-        values = subject.measured[measure][subject.of_class[job_class]]
-        return _shares(values) if len(values) else None
+        return _shares(subject.measured[measure][subject.of_class[job_class]])
 
     return curve
 
 
-def _shares(values: Floats) -> Curve:
+def _shares(values: Floats) -> Curve | None:
     """At each value, the share of those that are not larger; a percent further at each point, or more."""
+    if not len(values):
+        return None
     distinct, counts = np.unique(values, return_counts=True)
     share = 100 * counts.cumsum() / len(values)
     shown = np.unique(np.searchsorted(share, np.arange(101.0)))

@@ -24,7 +24,7 @@ Measure = Literal["wait", "turnaround", "slowdown"]
 #: Up to how many hosts a job is narrow, and up to how many seconds it is short.
 NARROW: Final = 8
 SHORT: Final = 3600.0
-#: The classes that this makes.
+#: The classes that this makes; in their numbers, a short job counts 2 and a wide one 1.
 CLASSES: Final = ("long, narrow", "long, wide", "short, narrow", "short, wide")
 #: How many users have a line of their own.
 USERS: Final = 4

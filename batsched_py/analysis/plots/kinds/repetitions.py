@@ -25,14 +25,14 @@ REACH: Final = 1.5
 
 @dataclass(frozen=True)
 class Box:
-    """What a box plot shows of some values; nothing of them is a number where there are none."""
+    """What a box plot shows of some values; all but their number is nan where there are none."""
 
     count: int
     """How many there are."""
     low: float
     """The smallest value that a whisker reaches."""
     lower: float
-    """The first quartile, between the two nearest values if there is none in this place."""
+    """The first quartile; as the others, between the two nearest values if none is in its place."""
     median: float
     upper: float
     """The third quartile."""

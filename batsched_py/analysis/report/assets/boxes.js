@@ -52,7 +52,9 @@ class Boxes extends Plot {
     context.globalAlpha = 0.45 * faint;
     context.fillRect(first, y - half, third - first, 2 * half);
     context.globalAlpha = faint;
+    context.setLineDash(dashOf(row));
     context.strokeRect(first, y - half, third - first, 2 * half);
+    context.setLineDash([]);
     line(left, y, first, y);
     line(third, y, right, y);
     for (const end of [left, right]) line(end, y - half / 2, end, y + half / 2);
@@ -70,10 +72,11 @@ class Boxes extends Plot {
   /* The box in the line of the pointer. */
   find(x, y) {
     const place = Math.floor(((this.box.bottom - y) / (this.box.bottom - this.box.top)) * this.drawn.length);
-    const box = this.drawn[place];
-    if (!box) return null;
-    const { row, count, lower, median, upper } = box;
-    const quartiles = count > 1 ? `, quartiles ${number(lower)} and ${number(upper)}, of ${count} repetitions` : ", not repeated";
-    return { x: this.toX(median), y: this.toY(place), name: row.label, colour: colourOf(row), text: `median ${number(median)}${quartiles}` };
+    if (!this.drawn[place]) return null;
+    const { row, count, lower, median, upper } = this.drawn[place];
+    const text = count > 1
+      ? `median ${number(median)}, quartiles ${number(lower)} and ${number(upper)}, ${count} repetitions`
+      : `${number(median)}, not repeated`;
+    return { x: this.toX(median), y: this.toY(place), name: row.label, colour: colourOf(row), text };
   }
 }
