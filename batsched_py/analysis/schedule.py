@@ -17,6 +17,8 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
 from batsched_py.protocol.jobs import JobState
 
+Integers = NDArray[np.int64]
+
 #: A run time up to this long stands for none at all: Batsim writes it in place of 0, to keep the stretch
 #: finite, although its clock does not move.
 INSTANT: Final = 1e-5
@@ -47,8 +49,8 @@ _TYPES: Final[dict[str, Any]] = (
     dict.fromkeys(_TEXTS, "str") | dict.fromkeys(_COUNTS, "int64") | dict.fromkeys(_NUMBERS, "float64")
 )
 
-#: Intervals of hosts as every Batsim writes them.
-_PLAIN: Final = re.compile(r"(?:\d{1,8}(?:-\d{1,8})?(?: |$)| )*", re.ASCII)
+#: Lines of intervals of hosts as every Batsim writes them.
+_PLAIN: Final = re.compile(r"(?:\d{1,8}+(?:-\d{1,8}+)?+(?:[ \n]|$)|[ \n])*+", re.ASCII)
 
 
 def read_schedule(path: str | Path) -> pd.DataFrame:
@@ -163,33 +165,40 @@ def host_intervals(schedule: pd.DataFrame) -> pd.DataFrame:
     It is what :func:`host_sets` gives, at less cost for texts as every Batsim writes them.
     """
     codes, distinct = pd.factorize(schedule["allocated_resources"])
-    texts = distinct.tolist()
-    bounds = _plain_bounds(" ".join(texts))
-    counts = np.array([len(text.split()) for text in texts], dtype=np.int64)
-    firsts = counts.cumsum() - counts
-    if bounds is None or not _in_order(*bounds, firsts[counts > 0]):
+    plain = _plain_intervals(distinct.tolist())
+    if plain is None:
         runs = [hosts.runs() for hosts in host_sets(schedule)]
         place = np.repeat(np.arange(len(runs)), [len(each) for each in runs])
         low, high = np.array([run for each in runs for run in each], dtype=np.int64).reshape(-1, 2).T
         return pd.DataFrame({"place": place, "low": low, "high": high})
+    counts, low, high = plain
     lengths = counts[codes]
     place = np.repeat(np.arange(len(codes)), lengths)
     within = np.arange(len(place)) - np.repeat(lengths.cumsum() - lengths, lengths)
-    pieces = firsts[codes][place] + within
-    return pd.DataFrame({"place": place, "low": bounds[0][pieces], "high": bounds[1][pieces]})
+    pieces = (counts.cumsum() - counts)[codes][place] + within
+    return pd.DataFrame({"place": place, "low": low[pieces], "high": high[pieces]})
 
 
-def _plain_bounds(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """The bounds of all intervals in a text; none where one is not written as usual."""
-    if not _PLAIN.fullmatch(text):
+def _plain_intervals(texts: list[str]) -> tuple[Integers, Integers, Integers] | None:
+    """How many intervals are in each text, and the bounds of them all; none where one is not as usual.
+
+    A number that no dash stands before begins an interval; the last number before the next one ends it.
+    """
+    lines = "\n".join(["", *texts])
+    if lines.count("\n") != len(texts) or not _PLAIN.fullmatch(lines):
         return None
-    pieces = [piece.partition("-") for piece in text.split()]
-    low = np.array([int(first) for first, _, _ in pieces], dtype=np.int64)
-    return low, np.array([int(last or first) for first, _, last in pieces], dtype=np.int64)
+    numbers = np.fromstring(lines.replace("-", " ").strip(), dtype=np.int64, sep=" ")
+    characters = np.frombuffer(lines.encode(), dtype=np.uint8)
+    is_digit = characters >= ord("0")
+    (before,) = np.nonzero(is_digit[1:] & ~is_digit[:-1])
+    (first,) = np.nonzero(characters[before] != ord("-"))
+    line = (characters == ord("\n")).cumsum()[before[first]] - 1
+    low, high = numbers[first], numbers[np.append(first, len(numbers))[1:] - 1]
+    is_in_order = _in_order(low, high, line)
+    return (np.bincount(line, minlength=len(texts)), low, high) if is_in_order else None
 
 
-def _in_order(low: NDArray[np.int64], high: NDArray[np.int64], firsts: NDArray[np.int64]) -> bool:
-    """Whether each interval ends after it begins, and begins after a gap unless it is one of the first."""
-    gap = low[1:] > high[:-1] + 1
-    gap[firsts[firsts > 0] - 1] = True
+def _in_order(low: Integers, high: Integers, line: Integers) -> bool:
+    """Whether each interval ends after it begins, and begins after a gap if it is not the first of a line."""
+    gap = (low[1:] > high[:-1] + 1) | (line[1:] > line[:-1])
     return bool((low <= high).all() and gap.all() and (high < MOST_HOSTS).all())

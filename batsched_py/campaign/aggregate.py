@@ -171,8 +171,13 @@ def _others(run: FinishedRun, *but: str) -> Place:
     return tuple((axis, name) for axis, name in run.axes.items() if axis not in but)
 
 
+def known_values(metric: str, runs: Sequence[FinishedRun]) -> list[float]:
+    """The values of a metric of the runs that have it."""
+    return [value for run in runs if (value := run.metrics.get(metric)) is not None]
+
+
 def _measured(metric: str, group: Sequence[FinishedRun], partners: dict[str, FinishedRun]) -> Measured:
-    values = [value for run in group if (value := run.metrics.get(metric)) is not None]
+    values = known_values(metric, group)
     pairs = [
         (mine, its)
         for run in group

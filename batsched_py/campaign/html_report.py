@@ -16,8 +16,10 @@ import pandas as pd
 
 from batsched_py.analysis.metrics import METRICS
 from batsched_py.analysis.plots.kinds.graphs import graph_statistics
+from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.plots.runs import read_run, recorded_run
 from batsched_py.analysis.report import Column, ListedRun, RecordedLog, Report, Row, Subject, write_report
+from batsched_py.campaign.aggregate import known_values
 from batsched_py.campaign.comparison import compare
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.manifest import MANIFEST_FILE
@@ -60,12 +62,14 @@ def write_html(
         repetitions.setdefault(choices, []).append(run)
     groups = list(repetitions.values())
     names = [name for name in campaign.wanted.metrics if any(name in run.metrics for run in finished)]
+    are_repeated = any(len(runs) > 1 for runs in groups)
     rows = [
         Row(
             runs[0].name,
             dict(choices),
             {name: _cell(name, runs) for name in names},
             partial(_subject, runs[0], logs.get(_files(runs[0])), trust),
+            _spreads(names, runs) if are_repeated else {},
         )
         for choices, runs in repetitions.items()
     ]
@@ -187,6 +191,11 @@ def _column(name: str, groups: Sequence[Sequence[FinishedRun]]) -> Column:
 def _cell(name: str, runs: Sequence[FinishedRun]) -> tuple[float | None, float | None]:
     found = estimate(name, runs)
     return (None, None) if isnan(found.mean) else (found.mean, found.half_width)
+
+
+def _spreads(names: Sequence[str], runs: Sequence[FinishedRun]) -> dict[str, Box]:
+    boxes = {name: Box.of(known_values(name, runs)) for name in names}
+    return {name: box for name, box in boxes.items() if box.count}
 
 
 def _listed(page: Path, run: FinishedRun) -> ListedRun:

@@ -9,7 +9,14 @@ from statistics import median_high
 from msgspec import Struct
 
 from batsched_py.analysis.statistics import CONFIDENCE, Estimate
-from batsched_py.campaign.aggregate import Aggregate, AggregateRow, Baseline, Measured, aggregate
+from batsched_py.campaign.aggregate import (
+    Aggregate,
+    AggregateRow,
+    Baseline,
+    Measured,
+    aggregate,
+    known_values,
+)
 from batsched_py.campaign.store import Campaign, FinishedRun
 
 #: Of these metrics more is better; of these neither is; of all others less is.
@@ -203,7 +210,7 @@ def _best(metric: str, results: Aggregate, form: ColumnFormat) -> set[int]:
 
 def estimate(metric: str, repetitions: Sequence[FinishedRun]) -> Estimate:
     """The mean of a metric over the runs that have it."""
-    return Estimate.of([value for run in repetitions if (value := run.metrics.get(metric)) is not None])
+    return Estimate.of(known_values(metric, repetitions))
 
 
 def _decimals(sizes: Sequence[float], exact: bool) -> int:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from batsched_py.analysis.plots.figures import draw
 from batsched_py.analysis.plots.kinds.load import estimates_by_load
+from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.plots.results import configurations
 from batsched_py.errors import InputError
 
@@ -48,6 +51,33 @@ def test_a_panel_for_each_log_and_a_line_for_each_scheduler(table: pd.DataFrame)
 
 def test_a_box_for_each_configuration(table: pd.DataFrame) -> None:
     assert [len(panel.patches) for panel in draw("repetitions", table, metric="makespan").axes] == [4, 4]
+
+
+@given(st.lists(st.floats(-1e9, 1e9) | st.integers(0, 3), min_size=1, max_size=30))
+def test_a_box_is_what_matplotlib_draws(values: list[float]) -> None:
+    from matplotlib.cbook import boxplot_stats
+
+    (expected,) = boxplot_stats(values)
+    names = {"low": "whislo", "lower": "q1", "median": "med", "upper": "q3", "high": "whishi"}
+    found = Box.of(values)
+    assert {theirs: getattr(found, ours) for ours, theirs in names.items()} == {
+        theirs: expected[theirs] for theirs in names.values()
+    }
+    assert found.beyond == sorted(expected["fliers"])
+    assert found.count == len(values)
+
+
+def test_a_configuration_without_values_has_no_box(table: pd.DataFrame) -> None:
+    table.loc[table["scheduler"] == "easy", "makespan"] = float("nan")
+    for panel in draw("repetitions", table, metric="makespan").axes:
+        assert [tick.get_text() for tick in panel.get_xticklabels()] == [
+            "0.8, fcfs",
+            "0.8, easy",
+            "1.2, fcfs",
+            "1.2, easy",
+        ]
+        drawn = [bool(pd.notna(patch.get_path().vertices).all()) for patch in panel.patches]
+        assert drawn == [True, False, True, False]
 
 
 def test_a_table_without_loads(table: pd.DataFrame) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.image import imread
 
@@ -73,6 +74,42 @@ def test_the_queue_is_as_long_as_jobs_wait(late: Subject) -> None:
     queue = points(*curves(late)["Queue"])
     assert {length for time, length in queue if 10900 < time < 14300} == {1}
     assert {length for time, length in queue if not 10700 < time < 14500} == {0}
+
+
+def test_the_classes_of_jobs_have_curves_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        Row(1, 0, 0, 3600, "0-8"),
+        Row(2, 0, 3600, 3660, "0-8"),
+        Row(3, 0, 0, 3600, "10"),
+        Row(4, 0, 3600, 9000, "10-17"),
+    ]
+    found = curves(Subject(run_of(tmp_path, rows)))
+    by_class = {title: points(*curve) for title, curve in found.items() if ": " in title}
+    assert by_class == {
+        "Waiting times: short, wide": [(0, 50), (3600, 100)],
+        "Waiting times: short, narrow": [(0, 100)],
+        "Waiting times: long, narrow": [(3600, 100)],
+        "Bounded slowdowns: short, wide": [(1, 50), (61, 100)],
+        "Bounded slowdowns: short, narrow": [(1, 100)],
+        "Bounded slowdowns: long, narrow": [(1.66667, 100)],
+    }
+
+
+@pytest.mark.parametrize("count", [1, 7, 1500])
+def test_a_curve_of_a_class_has_the_share_of_its_jobs_that_wait_no_longer(tmp_path: Path, count: int) -> None:
+    waits = np.random.default_rng(count).integers(0, 900, count)
+    rows = [Row(number, 0, wait, wait + 60, "0") for number, wait in enumerate(waits.tolist(), start=1)]
+    found = points(*curves(Subject(run_of(tmp_path, rows)))["Waiting times: short, narrow"])
+    assert [share for _, share in found] == pytest.approx(
+        [100 * float(np.mean(waits <= wait)) for wait, _ in found], rel=1e-5
+    )
+    assert (found[0][0], found[-1]) == (waits.min(), (waits.max(), 100))
+    assert len(found) == min(len(set(waits)), 101)
+
+
+def test_without_a_user_there_are_no_shares_of_users(late: Subject) -> None:
+    nobody = pd.DataFrame({"longest_path": [], "arity": []})
+    assert not {"Longest paths", "Arities"} & curves(replace(late, graphs=nobody)).keys()
 
 
 def test_the_longest_wait_is_that_of_all_jobs(late: Subject) -> None:

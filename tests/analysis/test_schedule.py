@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from batsched_py.analysis.schedule import full_ids, host_intervals, host_sets, read_schedule
 from batsched_py.errors import InputError
@@ -140,15 +142,33 @@ def test_bad_hosts_are_named_with_their_job(tmp_path: Path, lines: list[str]) ->
         host_sets(read_schedule(write(tmp_path / "jobs.csv", lines)))
 
 
-@pytest.mark.parametrize(
-    "texts", [["0-3 7", "", "5", "0-3 7"], ["7 0-2 3", "4"], ["0-2 1-5"], ["0-1 2"], ["", ""], ["9 9", "3"]]
-)
-def test_intervals_are_those_of_the_sets(texts: list[str]) -> None:
+def assert_intervals_are_those_of_the_sets(texts: list[str]) -> None:
     schedule = pd.DataFrame({"allocated_resources": texts, "workload_name": "w", "job_id": "1"})
     expected = [
         (place, low, high) for place, hosts in enumerate(host_sets(schedule)) for low, high in hosts.runs()
     ]
     assert list(host_intervals(schedule).itertuples(index=False, name=None)) == expected
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["0-3 7", "", "5", "0-3 7"],
+        ["7 0-2 3", "4"],
+        ["0-2 1-5"],
+        ["0-1 2"],
+        ["", ""],
+        ["9 9", "3"],
+        ["0\n2", "5"],
+    ],
+)
+def test_intervals_are_those_of_the_sets(texts: list[str]) -> None:
+    assert_intervals_are_those_of_the_sets(texts)
+
+
+@given(st.lists(st.sets(st.integers(0, 30)), min_size=1))
+def test_intervals_of_any_hosts_are_those_of_the_sets(sets: list[set[int]]) -> None:
+    assert_intervals_are_those_of_the_sets([str(HostSet.of(hosts)) for hosts in sets])
 
 
 @pytest.mark.parametrize("text", ["3-", "-3", "a", "3-1", "1-2-3", "99999999", "1_0"])

@@ -47,6 +47,9 @@ shuffled = { name = "policies.py:Shuffled" }
 think-time = {}
 """
 
+#: The height of a line of the box plots, in pixels.
+BOX_ROOM = 26
+
 
 class Here:
     """Executes in this process."""
@@ -153,10 +156,24 @@ def table(browser: Any) -> list[list[str]]:
     )
 
 
-def drawings(browser: Any) -> dict[str, str]:
-    """What is on the canvas of each figure that is shown, by its title."""
+def hover(browser: Any, selector: str, down: int = 0) -> None:
+    """Move the pointer to the middle of the first element, or so many pixels below."""
+    from selenium.webdriver import ActionChains
+
+    ActionChains(browser).move_to_element_with_offset(find(browser, selector)[0], 0, down).perform()
+    painted(browser)
+
+
+def choose(browser: Any, selector: str, text: str) -> None:
+    """Choose an option of a list by its text."""
+    next(option for option in find(browser, f"{selector} option") if option.text == text).click()
+    painted(browser)
+
+
+def drawings(browser: Any, section: str = "figures") -> dict[str, str]:
+    """What is on the canvas of each figure of a section that is shown, by its title."""
     return browser.execute_script(
-        "const figures = [...document.querySelectorAll('#figures figure:not([hidden])')];"
+        f"const figures = [...document.querySelectorAll('#{section} figure:not([hidden])')];"
         "return Object.fromEntries(figures.map((figure) =>"
         "[figure.querySelector('figcaption').firstChild.textContent,"
         " figure.querySelector('canvas').toDataURL()]))"
@@ -281,6 +298,55 @@ def test_the_pointer_is_told_the_value_of_the_nearest_run(browser: Any) -> None:
     painted(browser)
     tip = find(browser, "figure:nth-child(2) .tip")[0].text
     assert re.fullmatch(r"(as recorded|(full|half) · (fcfs|shuffled))\n[\d,]+ jobs at [\d.]+ \w+", tip)
+
+
+def test_the_jobs_of_each_class_have_a_figure(browser: Any) -> None:
+    classes = ("long, narrow", "long, wide", "short, narrow", "short, wide")
+    titles = [f"{measure}: {each}" for measure in ("Waiting times", "Bounded slowdowns") for each in classes]
+    before = drawings(browser, "classes")
+    assert sorted(before) == sorted(titles)
+    click(browser, "#legend .chip", "half · shuffled")
+    assert all(before[title] != image for title, image in drawings(browser, "classes").items())
+
+
+def test_the_pointer_is_told_a_share_of_the_jobs_of_a_class(browser: Any) -> None:
+    hover(browser, "#classes canvas")
+    tip = find(browser, "#classes .tip")[0].text
+    assert re.fullmatch(r"(as recorded|(full|half) · (fcfs|shuffled))\n[\d.]+ % at [\d.]+ \w+", tip)
+
+
+def test_a_box_tells_how_repetitions_differ(browser: Any, campaign: Campaign) -> None:
+    choose(browser, "#box-metric", "mean waiting time")
+    told = {}
+    for middle in browser.execute_script(
+        "const { height } = boxes.canvas.getBoundingClientRect();"
+        "return boxes.drawn.map((_, place) => boxes.toY(place) - height / 2)"
+    ):
+        hover(browser, "#box-chart canvas", down=round(middle))
+        name, text = find(browser, "#box-chart .tip")[0].text.split("\n")
+        told[name] = text
+    assert [name for name in told if told[name].endswith(", not repeated")] == ["half · fcfs", "full · fcfs"]
+    waits = campaign.table().set_index(["platform", "scheduler"])["mean_waiting_time"]
+    for platform in ("full", "half"):
+        marks = waits[platform, "shuffled"].quantile([0.5, 0.25, 0.75]) / 3600
+        text = told[f"{platform} · shuffled"]
+        assert [float(word) for word in re.findall(r"[\d.]*\d", text)] == pytest.approx(
+            [*marks, 2], abs=0.006
+        )
+
+
+def test_a_box_of_each_run_that_is_drawn(browser: Any) -> None:
+    def picture() -> tuple[int, str]:
+        (canvas,) = find(browser, "#box-chart canvas")
+        return canvas.size["height"], browser.execute_script("return arguments[0].toDataURL()", canvas)
+
+    before = picture()
+    click(browser, "#legend .chip", "half · shuffled")
+    assert picture()[0] == before[0] - BOX_ROOM
+    click(browser, "#legend .chip", "half · shuffled")
+    assert picture() == before
+    choose(browser, "#box-metric", "utilization")
+    assert picture() != before
 
 
 def test_the_gantt_chart_is_that_of_the_chosen_run(browser: Any) -> None:
@@ -409,6 +475,10 @@ def test_a_metric_is_drawn_against_an_axis_of_the_plan(three_logs: Any) -> None:
     painted(three_logs)
     assert three_logs.execute_script("return arguments[0].toDataURL()", canvas) != first
     assert three_logs.get_log("browser") == []
+
+
+def test_without_repetitions_there_are_no_box_plots(three_logs: Any) -> None:
+    assert not find(three_logs, "#repetitions")[0].is_displayed()
 
 
 @pytest.mark.slow

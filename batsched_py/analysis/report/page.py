@@ -6,17 +6,20 @@ import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.report.drawing import drawing
 from batsched_py.analysis.report.series import Subject, descriptions
 from batsched_py.errors import InputError
 
 #: The parts of the page's script, in the order in which they build on each other.
-SCRIPTS: Final = tuple(f"{part}.js" for part in "state table scale chart gantt multiples metric page".split())
+SCRIPTS: Final = tuple(
+    f"{part}.js" for part in "state table scale chart gantt multiples metric boxes page".split()
+)
 
 #: The most rectangles of jobs in all Gantt charts of a page together.
 MOST_RECTANGLES: Final = 100_000
@@ -46,6 +49,8 @@ class Row:
     """For each metric the mean over repetitions, and half of its confidence interval where there is one."""
     read: Callable[[], Subject | None]
     """Reads the run that is drawn, unless there is nothing to draw; called once, and not kept."""
+    spreads: Mapping[str, Box] = field(default_factory=dict)
+    """How each metric differs between repetitions; empty where nothing is repeated."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,8 @@ def write_report(
     most = MOST_RECTANGLES // max(1, len(report.rows))
     with drawing(workers) as draw_all:
         for row, drawn in zip(report.rows, draw_all([row.read for row in report.rows], most), strict=True):
-            rows.append({"name": row.name, "axes": row.axes, "cells": row.cells, **drawn})
+            spreads = {name: asdict(box) for name, box in row.spreads.items()}
+            rows.append({"name": row.name, "axes": row.axes, "cells": row.cells, "spreads": spreads, **drawn})
             if on_row is not None:
                 on_row(len(rows), len(report.rows))
         recorded = [

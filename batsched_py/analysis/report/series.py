@@ -6,7 +6,7 @@ Times are in seconds everywhere; the page chooses units that read well.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import ceil, log2
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from batsched_py.analysis.outcome import queue_length
 from batsched_py.analysis.plots.kinds.arrivals import user_arrivals
 from batsched_py.analysis.plots.kinds.cumulative import cumulative_jobs
-from batsched_py.analysis.plots.kinds.ecdf import measured
+from batsched_py.analysis.plots.kinds.ecdf import CLASSES, NARROW, SHORT, Measure, job_classes, measured
 from batsched_py.analysis.plots.kinds.lateness import user_lateness
 from batsched_py.analysis.plots.kinds.scalability import additional_lateness_by_size
 from batsched_py.analysis.plots.kinds.submissions import submissions_per_period
@@ -48,6 +48,17 @@ class Subject:
     def users(self) -> pd.DataFrame | None:
         """How late each user is; none where nobody is, or nobody knows."""
         return user_lateness(self.run) if _is_late(self.run) else None
+
+    @cached_property
+    def measured(self) -> dict[Measure, Floats]:
+        """What is measured of each executed job, as far as figures show it."""
+        return {measure: measured(self.run, measure).to_numpy() for measure in ("wait", "slowdown")}
+
+    @cached_property
+    def of_class(self) -> dict[str, NDArray[np.bool_]]:
+        """Which of the executed jobs are of each class."""
+        classes = job_classes(self.run)
+        return {name: (classes == name).to_numpy() for name in CLASSES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +91,9 @@ class Figure:
     curve: Callable[[Subject], Curve | None]
     """None where the subject does not have what it takes."""
     style: Literal["line", "means", "steps", "dots"] = "line"
-    """``means`` are of periods of equal length, and may be averaged further."""
+    """``means`` are of periods of equal length, and may be averaged further; ``steps`` rise from 0."""
+    section: Literal["figures", "classes"] = "figures"
+    """Where on the page it is."""
 
 
 def end_of(run: Run) -> float:
@@ -148,11 +161,11 @@ def _quantiles(values: Floats) -> Curve:
 
 
 def _waits(subject: Subject) -> Curve:
-    return _quantiles(measured(subject.run, "wait").to_numpy())
+    return _quantiles(subject.measured["wait"])
 
 
 def _slowdowns(subject: Subject) -> Curve:
-    return _quantiles(measured(subject.run, "slowdown").to_numpy())
+    return _quantiles(subject.measured["slowdown"])
 
 
 def _power(subject: Subject) -> Curve | None:
@@ -199,20 +212,36 @@ def _lateness_by_size(subject: Subject) -> Curve | None:
 
 def _share_of_users(column: str) -> Callable[[Subject], Curve | None]:
     def curve(subject: Subject) -> Curve | None:
-        if subject.graphs is None:
-            return None
-        values, counts = np.unique(subject.graphs[column].to_numpy(float), return_counts=True)
-        return Curve(values, 100 * counts.cumsum() / counts.sum())
+        return None if subject.graphs is None else _shares(subject.graphs[column].to_numpy(float))
 
     return curve
+
+
+def _share_of_class(job_class: str, measure: Measure) -> Callable[[Subject], Curve | None]:
+    def curve(subject: Subject) -> Curve | None:
+        return _shares(subject.measured[measure][subject.of_class[job_class]])
+
+    return curve
+
+
+def _shares(values: Floats) -> Curve | None:
+    """At each value, the share of those that are not larger; a percent further at each point, or more."""
+    if not len(values):
+        return None
+    distinct, counts = np.unique(values, return_counts=True)
+    share = 100 * counts.cumsum() / len(values)
+    shown = np.unique(np.searchsorted(share, np.arange(101.0)))
+    return Curve(distinct[shown], share[shown])
 
 
 _TIME: Final = Axis("time", "s")
 _JOBS: Final = Axis("share of the jobs", "%")
 _USERS: Final = Axis("share of the users", "%")
+_WAIT: Final = Axis("wait", "s", "symlog")
+_SLOWDOWN: Final = Axis("bounded slowdown", scale="log")
 _OF_USER: Final = Axis("jobs of the user", scale="log")
 
-FIGURES: Final = (
+_OF_RUNS: Final = (
     Figure("Submissions", "when jobs are submitted", _TIME, Axis("jobs", "/s"), _submissions, "means"),
     Figure(
         "Cumulative submissions",
@@ -237,14 +266,14 @@ FIGURES: Final = (
         "Waiting times",
         "a share of the jobs waits at most so long",
         _JOBS,
-        Axis("wait", "s", "symlog"),
+        _WAIT,
         _waits,
     ),
     Figure(
         "Bounded slowdowns",
         "a share of the jobs is slowed down at most so much",
         _JOBS,
-        Axis("bounded slowdown", scale="log"),
+        _SLOWDOWN,
         _slowdowns,
     ),
     Figure("Power", "what all hosts draw", _TIME, Axis("power", "W"), _power, "means"),
@@ -312,6 +341,28 @@ FIGURES: Final = (
     ),
 )
 
+_LIMITS: Final = {
+    "short": f"run time up to {SHORT / 3600:g} h",
+    "long": f"run time above {SHORT / 3600:g} h",
+    "narrow": f"up to {NARROW} hosts",
+    "wide": f"more than {NARROW} hosts",
+}
+
+
+def _by_class(title: str, x: Axis, measure: Measure) -> Iterator[Figure]:
+    """How something is distributed over the jobs of each class."""
+    for name in CLASSES:
+        about = ", ".join(_LIMITS[word] for word in name.split(", "))
+        curve = _share_of_class(name, measure)
+        yield Figure(f"{title}: {name}", about, x, _JOBS, curve, "steps", "classes")
+
+
+FIGURES: Final = (
+    *_OF_RUNS,
+    *_by_class("Waiting times", _WAIT, "wait"),
+    *_by_class("Bounded slowdowns", _SLOWDOWN, "slowdown"),
+)
+
 
 def descriptions() -> list[dict[str, Any]]:
     """All that the page needs to know of the figures, besides their curves."""
@@ -322,6 +373,7 @@ def descriptions() -> list[dict[str, Any]]:
             "x": asdict(figure.x),
             "y": asdict(figure.y),
             "style": figure.style,
+            "section": figure.section,
         }
         for figure in FIGURES
     ]

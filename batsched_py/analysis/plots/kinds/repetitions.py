@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from math import nan
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import numpy as np
 import pandas as pd
 from msgspec import Meta
+from numpy.typing import ArrayLike
 
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import TableKind
@@ -14,6 +17,47 @@ from batsched_py.analysis.plots.results import by_log, check_columns, configurat
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet
+
+
+#: How far a whisker reaches from its box, in lengths of the box.
+REACH: Final = 1.5
+
+
+@dataclass(frozen=True)
+class Box:
+    """What a box plot shows of some values; all but their number is nan where there are none."""
+
+    count: int
+    """How many there are."""
+    low: float
+    """The smallest value that a whisker reaches."""
+    lower: float
+    """The first quartile; as the others, between the two nearest values if none is in its place."""
+    median: float
+    upper: float
+    """The third quartile."""
+    high: float
+    """The largest value that a whisker reaches."""
+    beyond: list[float]
+    """The values out of the reach of both whiskers."""
+
+    @classmethod
+    def of(cls, values: ArrayLike) -> Box:
+        """The box plot of some values.
+
+        >>> Box.of([1, 2, 3, 4, 12])
+        Box(count=5, low=1.0, lower=2.0, median=3.0, upper=4.0, high=4.0, beyond=[12.0])
+        """
+        known = np.sort(np.asarray(values, dtype=float))
+        if not len(known):
+            return cls(0, nan, nan, nan, nan, nan, [])
+        lower, median, upper = np.percentile(known, [25, 50, 75]).tolist()
+        reach = REACH * (upper - lower)
+        within = (known >= lower - reach) & (known <= upper + reach)
+        low, high = known[within][[0, -1]].tolist()
+        return cls(
+            len(known), min(low, lower), lower, median, upper, max(high, upper), known[~within].tolist()
+        )
 
 
 @dataclass(frozen=True)
@@ -35,9 +79,9 @@ class Repetitions(TableKind):
         unit, label = in_unit(table, self.metric)
         axes = sheet.panels(list(logs), columns=2, height=2.4)
         for panel, part in zip(axes, logs.values(), strict=True):
-            boxes = {name: rows[self.metric].dropna() / unit for name, rows in configurations(part)}
-            drawn = panel.boxplot(
-                list(boxes.values()),
+            boxes = {name: Box.of(rows[self.metric].dropna() / unit) for name, rows in configurations(part)}
+            drawn = panel.bxp(
+                [_for_matplotlib(box) for box in boxes.values()],
                 positions=range(len(boxes)),
                 widths=0.6,
                 patch_artist=True,
@@ -50,3 +94,15 @@ class Repetitions(TableKind):
             style.plain_numbers(panel.yaxis)
         axes[0].set_ylim(bottom=0)
         sheet.supylabel(label)
+
+
+def _for_matplotlib(box: Box) -> dict[str, Any]:
+    """A box in the words of matplotlib."""
+    return {
+        "whislo": box.low,
+        "q1": box.lower,
+        "med": box.median,
+        "q3": box.upper,
+        "whishi": box.high,
+        "fliers": box.beyond,
+    }

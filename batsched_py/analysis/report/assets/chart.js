@@ -198,7 +198,7 @@ class Chart extends Plot {
         }
     if (this.figure.y.scale === "log") return low < high ? [low, high] : [low / 2 || 1, high * 2 || 10];
     if (low > high) [low, high] = [0, 1];
-    if (low > 0 && low < high * 0.6) low = 0;
+    if (low > 0 && (low < high * 0.6 || this.figure.style === "steps")) low = 0;
     if (low === high) [low, high] = [Math.min(low, 0), Math.max(high, low ? 0 : 1)];
     return [low, high];
   }
@@ -222,7 +222,7 @@ class Chart extends Plot {
     } else {
       for (let place = 0; place < xs.length; place++) {
         const [x, y] = [this.toX(xs[place]), this.toY(ys[place])];
-        if (place && this.figure.style === "steps") context.lineTo(x, this.toY(ys[place - 1]));
+        if (this.figure.style === "steps") context.lineTo(x, this.toY(ys[place - 1] ?? 0));
         context.lineTo(x, y);
       }
       context.stroke();

@@ -5,6 +5,7 @@ const charts = data.figures
   .map((figure) => new Chart(figure));
 const gantt = new Gantt();
 const metric = new Metric();
+const boxes = new Boxes();
 const multiples = new Multiples();
 let waiting = false;
 
@@ -24,6 +25,7 @@ function redraw() {
     for (const chart of charts) chart.draw();
     gantt.draw();
     metric.draw();
+    boxes.draw();
     multiples.draw();
   });
 }
@@ -38,7 +40,7 @@ function drawEverything() {
   redraw();
 }
 
-document.getElementById("figures").append(...charts.map((chart) => chart.element));
+for (const chart of charts) document.getElementById(chart.figure.section).append(chart.element);
 window.addEventListener("resize", redraw);
 dark.addEventListener("change", drawEverything);
 drawRuns();
