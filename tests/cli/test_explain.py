@@ -13,6 +13,10 @@ from tests.processes import call
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "workloads" / "sample.swf"
+GOLDEN = ROOT / "tests" / "data" / "golden"
+POWER60 = ["-w", GOLDEN / "power60_sleeper" / "power60.json", "-p", GOLDEN / "power60_sleeper" / "power8.xml"]
+RIGID200 = ["-w", GOLDEN / "outage_filler" / "rigid200.json", "-p", GOLDEN / "outage_filler" / "flat16.xml"]
+OUTAGE = GOLDEN / "outage_filler" / "outage.txt"
 
 
 def invoke(*arguments: object) -> Result:
@@ -58,13 +62,110 @@ def test_remarks_change_no_other_file(out: Path, tmp_path: Path) -> None:
 
 def test_python_tells_the_same(out: Path) -> None:
     result = bp.simulate(LOG, "easy", hosts=64, remarks=True, progress=False)
-    assert f"{result.explain('412')}\n" == invoke("explain", out, "412").stdout
+    told = invoke("explain", out, "412").stdout.replace(", counting any that were away", "")
+    assert f"{result.explain('412')}\n" == told
     assert result.explain("412").facts.waited == 641878 - 633400
+
+
+# --- hosts that cannot be used -------------------------------------------------------------------
+
+
+def told_of(label: str, lines: str) -> list[str]:
+    """What stands in the lines of a label."""
+    found, current = [], ""
+    for line in lines.splitlines()[1:]:
+        current = line[2:11].strip() or current
+        if current == label:
+            found.append(line[13:])
+    return found
+
+
+@pytest.fixture(scope="module")
+def outage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    prefix = tmp_path_factory.mktemp("outage") / "out"
+    result = invoke("run", *RIGID200, "--events", OUTAGE, "-s", "easy", "-e", prefix)
+    assert result.exit_code == 0
+    return prefix
+
+
+def test_hosts_that_were_away_are_named_and_are_not_free(outage: Path) -> None:
+    told = invoke("explain", outage, "12", "--events", OUTAGE).stdout
+    assert told_of("free", told) == ["0 of 16 hosts when it came, at most 8 until it started: never enough"]
+    assert told_of("unusable", told) == ["4 hosts away (0-3), from 1.56 min before until 6.78 min"]
+
+
+def test_where_nothing_tells_who_was_away_it_says_so(outage: Path) -> None:
+    told = invoke("explain", outage, "12").stdout
+    (free,) = told_of("free", told)
+    assert free.startswith("3 of 16 hosts when it came, counting any that were away; enough for ")
+    assert told_of("unusable", told) == []
+
+
+def test_a_schedule_alone_tells_neither_who_was_away_nor_who_slept(outage: Path, tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_bytes(Path(f"{outage}_jobs.csv").read_bytes())
+    (free,) = told_of("free", invoke("explain", tmp_path / "jobs.csv", "12").stdout)
+    assert "counting any that were away or asleep;" in free
+
+
+def test_the_manifest_of_a_run_tells_who_was_away_while_the_events_are_the_same(tmp_path: Path) -> None:
+    events, log, machine = tmp_path / "outage.txt", tmp_path / "log.json", tmp_path / "flat16.xml"
+    events.write_bytes(OUTAGE.read_bytes())
+    log.write_bytes(RIGID200[1].read_bytes())
+    machine.write_bytes(RIGID200[3].read_bytes())
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        '[logs]\nlog = { file = "log.json" }\n'
+        '[platforms]\nflat = { file = "flat16.xml", events = "outage.txt" }\n[schedulers]\neasy = {}\n'
+    )
+    assert invoke("campaign", "run", plan, "-d", tmp_path / "out").exit_code == 0
+    (jobs_file,) = tmp_path.glob("out/runs/*/*_jobs.csv")
+    told = invoke("explain", jobs_file, "12").stdout
+    assert told_of("unusable", told) == ["4 hosts away (0-3), from 1.56 min before until 6.78 min"]
+    assert "counting" not in told
+    events.write_text("")
+    assert "counting any that were away;" in invoke("explain", jobs_file, "12").stdout
+
+
+@pytest.fixture(scope="module")
+def sleepy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    prefix = tmp_path_factory.mktemp("sleepy") / "out"
+    options = ["--energy", "-s", "sleeper", "-o", "idle_time=30", "-e", prefix]
+    assert invoke("run", *POWER60, *options).exit_code == 0
+    return prefix
+
+
+def test_hosts_that_were_asleep_or_switching_are_named_and_are_not_free(sleepy: Path) -> None:
+    told = invoke("explain", sleepy, "14").stdout
+    assert told_of("free", told) == [
+        "0 of 8 hosts when it came, counting any that were away, at most 0 until it started: never enough"
+    ]
+    assert told_of("unusable", told) == [
+        "4 hosts asleep (4-7), from 3.31 min before until 1.13 min",
+        "2 hosts waking up (2-3), from 0 s until 20 s",
+    ]
+
+
+def test_without_the_changes_of_power_states_it_says_so(sleepy: Path, tmp_path: Path) -> None:
+    for name in ("jobs", "schedule"):
+        (tmp_path / f"out_{name}.csv").write_bytes(Path(f"{sleepy}_{name}.csv").read_bytes())
+    assert "any that were away or asleep" in invoke("explain", tmp_path / "out", "14").stdout
+
+
+def test_nonsense_for_power_states_is_named_with_its_line(sleepy: Path, tmp_path: Path) -> None:
+    (tmp_path / "out_jobs.csv").write_bytes(Path(f"{sleepy}_jobs.csv").read_bytes())
+    (tmp_path / "out_pstate_changes.csv").write_text("time,machine_id,new_pstate\n0,0-7,0\nsoon,0-7,-2\n")
+    result = invoke("explain", tmp_path / "out", "14")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "out_pstate_changes.csv:3: this is no change of a power state" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(["nowhere", "1"], "cannot be read"), (["{out}", "0815"], "there is no job '0815'")],
+    [
+        (["nowhere", "1"], "cannot be read"),
+        (["{out}", "0815"], "there is no job '0815'"),
+        (["{out}", "1", "--events", "nowhere.txt"], "nowhere.txt: cannot read this event file"),
+    ],
 )
 def test_mistakes_are_one_line(out: Path, arguments: list[str], words: str) -> None:
     result = invoke("explain", *(each.format(out=out) for each in arguments))
