@@ -237,19 +237,19 @@ class Explainer:
 
     def _free_hosts(self, begin: float, end: float) -> Iterator[tuple[float, int]]:
         """How many hosts are free from a time on until another, when all of each instant has happened."""
-        jobs = (self._start[self._ran], self._finish[self._ran])
-        others = [(each.since, each.until) for each in self._absences.told]
-        times = np.unique(np.concatenate([*jobs, np.array(others).ravel()]))
+        rows = np.flatnonzero(self._ran & (self._start < end) & (self._finish > begin))
+        absences = [(each.since, each.until) for each in self._absences.told]
+        times = np.unique(np.concatenate([self._start[rows], self._finish[rows], np.ravel(absences)]))
         free = None
         for time in [begin, *times[(times > begin + SLACK) & (times < end - SLACK)].tolist()]:
-            before, free = free, self._free_at(time, self._start <= time + SLACK)
+            before, free = free, self._free_at(time, rows[self._start[rows] <= time + SLACK])
             if free != before:
                 yield time, free
 
     def _free_at(self, time: float, begun: np.ndarray) -> int:
-        """How many hosts are left at a time by the jobs that have begun, and can be used."""
+        """How many hosts are left at a time by those of the jobs that have begun, and can be used."""
         taken = 0
-        for row in np.flatnonzero(self._ran & begun & (self._finish > time + SLACK)).tolist():
+        for row in begun[self._finish[begun] > time + SLACK].tolist():
             taken |= self._hosts[row].mask
         for absence in self._absences.told:
             if absence.since <= time + SLACK < absence.until:
@@ -269,7 +269,7 @@ class Explainer:
         start = float(self._start[other])
         expected_end = start + float(self._walltime[other])
         reserved = self._reservation(row, start)
-        free = self._free_at(start, self._start < start - SLACK)
+        free = self._free_at(start, np.flatnonzero(self._ran & (self._start < start - SLACK)))
         reason: Reason
         if reserved is None:
             reason = "did not fit" if free < self._size[row] else "was not chosen"
