@@ -180,6 +180,8 @@ def test_nonsense_for_remarks_is_named_with_its_line(out: Path, tmp_path: Path) 
     assert "out_remarks.csv:2: this is no line of remarks" in result.stderr
 
 
+# --- what a policy says itself -------------------------------------------------------------------
+
 CHATTY = '''
 import logging
 
@@ -208,3 +210,61 @@ def test_verbose_shows_what_a_policy_logs_and_remarks(tmp_path: Path) -> None:
     assert "batsched-py: info: asked at 1091" in lines
     assert "batsched-py: debug: at 13942, job w0!9: is too wide, alas" in lines
     assert call(run)[2] == ""
+
+
+#: A distribution of somebody else's: a policy and users in a package, and a library that they use.
+INSTALLED = {
+    "chatty/__init__.py": "",
+    "chatty/policy.py": CHATTY.replace("import logging\n", "import logging\nimport library\n").replace(
+        "        for job", "        library.help()\n        for job"
+    ),
+    "chatty/crowd.py": """
+import logging
+
+from batsched_py.users.rigid import Rigid
+
+
+class Crowd(Rigid):
+    name = "crowd"
+
+    def users(self, workload):
+        logging.getLogger("crowd").info("here we come")
+        return super().users(workload)
+""",
+    "library.py": "import logging\ndef help(): logging.getLogger(__name__).info('noise')\n",
+    "chatty-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: chatty\nVersion: 1.0\n",
+    "chatty-1.0.dist-info/entry_points.txt": (
+        "[batsched_py.schedulers]\nchatty = chatty.policy:Chatty\n"
+        "[batsched_py.users]\ncrowd = chatty.crowd:Crowd\n"
+    ),
+}
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> str:
+    """Where Python finds it."""
+    site = tmp_path / "lib" / "site-packages"
+    for name, text in INSTALLED.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+    return f"{site}:{ROOT}"
+
+
+def test_verbose_shows_what_installed_policies_and_users_log(tmp_path: Path, installed: str) -> None:
+    run = ["run", "-w", LOG, "--hosts", "64", "-s", "chatty", "--users", "crowd", "-e", tmp_path / "out"]
+    _, _, told = call(["-v", *run], PYTHONPATH=installed)
+    lines = told.splitlines()
+    assert "batsched-py: info: asked at 1091" in lines
+    assert "batsched-py: info: here we come" in lines
+    assert "noise" not in told
+    assert call(run, PYTHONPATH=installed)[2] == ""
+
+
+def test_an_installed_policy_that_fails_is_told_its_own_line(tmp_path: Path, installed: str) -> None:
+    site = Path(installed.partition(":")[0])
+    (site / "library.py").write_text("def help(): 1 / 0\n")
+    run = ["run", "-w", LOG, "--hosts", "64", "-s", "chatty", "-e", tmp_path / "out"]
+    code, _, told = call(run, PYTHONPATH=installed)
+    assert code == 1
+    line = (site / "chatty" / "policy.py").read_text().splitlines().index("        library.help()") + 1
+    assert f"({site / 'chatty' / 'policy.py'}:{line})" in told
