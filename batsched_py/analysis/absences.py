@@ -58,30 +58,61 @@ def outages(events: Iterable[Event]) -> Iterator[Absence]:
 def sleeps(lines: Iterable[str], name: str, schedule: pd.DataFrame) -> Iterator[Absence]:
     """What the lines of a ``pstate_changes.csv`` tell; one that cannot be read is named.
 
-    A host is asleep when it has arrived after falling asleep. Batsim writes six digits of each time; what was
-    rounded to them is taken for the nearest instant of the schedule that may be meant, if there is one.
+    A host is asleep when it has arrived after falling asleep, or if it begins in a power state in which hosts
+    sleep, as far as that shows. Batsim writes six digits of each time; what was rounded to them is taken for
+    the nearest instant of the schedule that may be meant, if there is one.
     """
+    changes = list(_changes(lines, name, _instants(schedule)))
+    beds, moved = _beds(changes), HostSet()
     board = _Board()
-    instants = _instants(schedule)
+    for time, hosts, pstate in changes:
+        if (way := _ON_THE_WAY.get(pstate)) is not None:
+            yield from board.turn(hosts, way, time)
+            moved = moved | hosts
+        else:
+            arrived = hosts & board.those("falling asleep")
+            asleep = arrived | (hosts - moved if pstate in beds else HostSet())
+            yield from board.turn(asleep, "asleep", time)
+            yield from board.turn(hosts - asleep, None, time)
+    yield from board.left()
+
+
+#: When which hosts were in which power state, or on their way to one.
+_Change = tuple[float, HostSet, int]
+
+
+def _changes(lines: Iterable[str], name: str, instants: Sequence[float]) -> Iterator[_Change]:
     rows = csv.DictReader(lines)
     try:
         for row in rows:
             time, hosts, pstate = float(row["time"]), HostSet.parse(row["machine_id"]), int(row["new_pstate"])
             if not isfinite(time):
                 raise ValueError
-            time = _meant(time, instants)
-            state = _ON_THE_WAY.get(pstate)
-            if state is not None:
-                yield from board.turn(hosts, state, time)
-            else:
-                arrived = board.those("falling asleep") & hosts
-                yield from board.turn(arrived, "asleep", time)
-                yield from board.turn(hosts - arrived, None, time)
+            yield _meant(time, instants), hosts, pstate
     except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
         raise InputError(
             f"{name}:{rows.line_num}: this is no change of a power state (time,machine_id,new_pstate)"
         ) from None
-    yield from board.left()
+
+
+def _beds(changes: Iterable[_Change]) -> set[int]:
+    """The power states in which hosts sleep: they fall asleep into them, or take time to wake from them."""
+    beds: set[int] = set()
+    present: dict[int, int] = {}
+    begun: dict[int, tuple[State, float]] = {}
+    for time, hosts, pstate in changes:
+        way = _ON_THE_WAY.get(pstate)
+        for host in hosts:
+            if way is not None:
+                begun[host] = way, time
+                continue
+            before, since = begun.pop(host, (None, time))
+            if before == "falling asleep":
+                beds.add(pstate)
+            elif before == "waking up" and since < time and host in present:
+                beds.add(present[host])
+            present[host] = pstate
+    return beds
 
 
 def _instants(schedule: pd.DataFrame) -> list[float]:

@@ -42,6 +42,15 @@ def test_hosts_fall_asleep_sleep_and_wake_up() -> None:
     ]
 
 
+def test_hosts_that_begin_asleep_sleep_until_they_are_woken() -> None:
+    found = asleep("0,0-1,0", "0,2-7,2", "100,2-3,-1", "120,2-3,0")
+    assert found == [
+        ("2-3", "asleep", 0.0, 100.0),
+        ("2-3", "waking up", 100.0, 120.0),
+        ("4-7", "asleep", 0.0, inf),
+    ]
+
+
 def test_a_change_of_speed_keeps_nobody_from_working() -> None:
     assert asleep("0,0-7,0", "60,1-2,-1", "60,1-2,1") == []
 

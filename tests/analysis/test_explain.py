@@ -233,8 +233,12 @@ def test_hosts_that_are_away_are_as_free_as_the_policy_saw() -> None:
     assert result.explain("12").facts.absences == [Absence(HostSet.parse("0-3"), "away", 100.0, 600.0)]
 
 
-def test_hosts_that_sleep_or_switch_are_as_free_as_the_policy_saw() -> None:
+@pytest.mark.parametrize("first_pstate", [0, 2], ids=["awake", "asleep"])
+def test_hosts_that_sleep_or_switch_are_as_free_as_the_policy_saw(first_pstate: int, tmp_path: Path) -> None:
     seen: Seen = {}
+    machine = tmp_path / "power8.xml"
+    awake = (POWER / "power8.xml").read_text()
+    machine.write_text(awake.replace('pstate="0"', f'pstate="{first_pstate}"'))
 
     class Noting(Sleeper):
         """Notes what it sees."""
@@ -246,7 +250,7 @@ def test_hosts_that_sleep_or_switch_are_as_free_as_the_policy_saw() -> None:
     result = bp.simulate(
         POWER / "power60.json",
         Noting(idle_time=30.0),
-        platform=POWER / "power8.xml",
+        platform=machine,
         energy=True,
         progress=False,
     )
