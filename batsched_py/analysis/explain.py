@@ -142,7 +142,8 @@ class Explainer:
         self._ids = full_ids(schedule).to_list()
         self._names = schedule["job_id"].to_list()
         self._hosts = host_sets(schedule)
-        used = max((each.mask.bit_length() for each in self._hosts), default=0)
+        named = (*self._hosts, *(absence.hosts for absence in absences.told))
+        used = max((each.mask.bit_length() for each in named), default=0)
         self._nb_hosts = max(used, hosts or 0)
         self._ran = (schedule["final_state"] != JobState.REJECTED).to_numpy()
         self._submission = schedule["submission_time"].to_numpy()
@@ -175,24 +176,20 @@ class Explainer:
                 *common, None, HostSet(), self._nb_hosts, reservations=reservations, remarks=others
             )
         start = float(self._start[row])
+        absences = [
+            each for each in self._absences.told if each.since < start - SLACK and each.until > submission
+        ]
         return Explanation(
             *common,
             start,
             self._hosts[row],
             self._nb_hosts,
             list(self._places(row)),
-            list(self._free_hosts(submission, start)),
+            list(self._free_hosts(submission, start, absences)),
             sorted(self._holders(row), key=lambda holder: (holder.until, holder.since, holder.id)),
-            sorted(
-                (
-                    each
-                    for each in self._absences.told
-                    if each.since < start - SLACK and each.until > submission
-                ),
-                key=lambda absence: (absence.until, absence.since),
-            ),
+            sorted(absences, key=lambda absence: (absence.until, absence.since)),
             self._absences.untold,
-            [self._overtaker(row, int(other)) for other in self._overtakers(row)],
+            [self._overtaker(row, int(other), absences) for other in self._overtakers(row)],
             reservations,
             others,
         )
@@ -235,23 +232,25 @@ class Explainer:
 
     # --- the hosts -------------------------------------------------------------------------------
 
-    def _free_hosts(self, begin: float, end: float) -> Iterator[tuple[float, int]]:
+    def _free_hosts(
+        self, begin: float, end: float, absences: Sequence[Absence]
+    ) -> Iterator[tuple[float, int]]:
         """How many hosts are free from a time on until another, when all of each instant has happened."""
         rows = np.flatnonzero(self._ran & (self._start < end) & (self._finish > begin))
-        absences = [(each.since, each.until) for each in self._absences.told]
-        times = np.unique(np.concatenate([self._start[rows], self._finish[rows], np.ravel(absences)]))
+        bounds = [(each.since, each.until) for each in absences]
+        times = np.unique(np.concatenate([self._start[rows], self._finish[rows], np.ravel(bounds)]))
         free = None
         for time in [begin, *times[(times > begin + SLACK) & (times < end - SLACK)].tolist()]:
-            before, free = free, self._free_at(time, rows[self._start[rows] <= time + SLACK])
+            before, free = free, self._free_at(time, rows[self._start[rows] <= time + SLACK], absences)
             if free != before:
                 yield time, free
 
-    def _free_at(self, time: float, begun: np.ndarray) -> int:
+    def _free_at(self, time: float, begun: np.ndarray, absences: Sequence[Absence]) -> int:
         """How many hosts are left at a time by those of the jobs that have begun, and can be used."""
         taken = 0
         for row in begun[self._finish[begun] > time + SLACK].tolist():
             taken |= self._hosts[row].mask
-        for absence in self._absences.told:
+        for absence in absences:
             if absence.since <= time + SLACK < absence.until:
                 taken |= absence.hosts.mask
         return self._nb_hosts - taken.bit_count()
@@ -265,11 +264,11 @@ class Explainer:
 
     # --- why -------------------------------------------------------------------------------------
 
-    def _overtaker(self, row: int, other: int) -> Overtaker:
+    def _overtaker(self, row: int, other: int, absences: Sequence[Absence]) -> Overtaker:
         start = float(self._start[other])
         expected_end = start + float(self._walltime[other])
         reserved = self._reservation(row, start)
-        free = self._free_at(start, np.flatnonzero(self._ran & (self._start < start - SLACK)))
+        free = self._free_at(start, np.flatnonzero(self._ran & (self._start < start - SLACK)), absences)
         reason: Reason
         if reserved is None:
             reason = "did not fit" if free < self._size[row] else "was not chosen"
