@@ -1,14 +1,19 @@
-"""Where code that others wrote failed: the line to show to whoever wrote it."""
+"""What others wrote who take part: which line failed, and what is theirs rather than a library's."""
 
 from __future__ import annotations
 
 import re
+import sys
 import traceback
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 
 _OURS = Path(__file__).resolve().parent
+
+#: The installed packages that take part, as folders, or as files where they are no more than a module.
+_GUESTS: set[Path] = set()
 
 
 def culprit(error: BaseException) -> str:
@@ -29,12 +34,29 @@ def culprit(error: BaseException) -> str:
     return f"{where.filename}:{where.lineno}"
 
 
+def take_part(classes: Iterable[type]) -> None:
+    """Take the packages that define these classes for what somebody wrote for this, although installed."""
+    for cls in classes:
+        parts = cls.__module__.split(".")
+        names = (".".join(parts[: number + 1]) for number in range(len(parts)))
+        packages = (sys.modules[name] for name in names if name in sys.modules)
+        whole = next((package for package in packages if getattr(package, "__file__", None)), None)
+        if whole is not None:
+            assert whole.__file__ is not None
+            file = Path(whole.__file__).resolve()
+            _GUESTS.add(file.parent if hasattr(whole, "__path__") else file)
+    is_installed.cache_clear()
+
+
 @cache
 def is_installed(file: str) -> bool:
-    """Whether a file is of an installed library or of Python itself, and none of what we or a user wrote."""
+    """Whether a file is of an installed library or of Python itself.
+
+    What we or a user wrote is not, nor are the packages of others that take part.
+    """
     path = Path(file)
     if file.startswith("<") or "site-packages" in path.parts:
-        return not path.resolve().is_relative_to(_OURS)
+        return not any(path.resolve().is_relative_to(each) for each in (_OURS, *_GUESTS))
     from sysconfig import get_path
 
     return path.is_relative_to(get_path("stdlib"))

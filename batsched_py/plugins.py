@@ -19,6 +19,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_typ
 import msgspec
 
 from batsched_py import core
+from batsched_py.blame import take_part
 from batsched_py.errors import BatschedError, InputError
 
 #: What the name of a scheduler begins with if it is PyBatsim's, of which registries know nothing.
@@ -67,6 +68,7 @@ class Registry(Generic[Plugin]):
 
     def make(self, cls: type[Plugin], name: str, options: Mapping[str, object]) -> Plugin:
         """An instance of a class, under whatever name it is known."""
+        take_part(each for each in cls.__mro__ if issubclass(each, self.base))
         fields = _options(cls)
         for key in options:
             if key not in fields:

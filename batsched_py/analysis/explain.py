@@ -2,7 +2,8 @@
 
 The schedule says who waited and who ran where. That is enough for a job's place in the queue, for who held
 the hosts that it got, and for who overtook it. Why that was allowed follows from the reservations, if the
-policy makes some and remarked on them; otherwise from whether the job would have fitted.
+policy makes some and remarked on them; otherwise from whether the job would have fitted. Hosts that were away
+or asleep are not in the schedule: they are told of apart, as far as something does.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
 
+from batsched_py.analysis.absences import Absence, Absences, State
 from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets
 from batsched_py.analysis.violation import SLACK
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import JobState
 from batsched_py.schedulers.remarks import Remark
+
+#: What a schedule alone says about hosts that are away or asleep.
+NOTHING_TOLD: Final = Absences()
 
 #: Why a job could overtake another. Where a reservation is known: it ends by then, or takes hosts that are
 #: not needed then. Otherwise: the other did not fit, or would have fitted and was not chosen.
@@ -54,7 +59,7 @@ class Overtaker:
     reserved_at: float | None
     """When that job was to start."""
     free: int
-    """How many hosts were free before it started."""
+    """How many hosts were free before it started, as far as is known."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +87,13 @@ class Explanation:
     places: Sequence[tuple[float, int]] = ()
     """Its place in the order of submission among those that wait, from each time on at which it changed."""
     free: Sequence[tuple[float, int]] = ()
-    """How many hosts were free, from each time on at which that changed."""
+    """How many hosts were free, from each time on at which that changed; as far as is known."""
     holders: Sequence[Holder] = ()
     """Who held its hosts while it waited, by when they left them."""
+    absences: Sequence[Absence] = ()
+    """Which of all hosts could not be used while it waited, by when they could again."""
+    untold: Sequence[State] = ()
+    """The states of which nothing tells: hosts in them are counted as free."""
     overtakers: Sequence[Overtaker] = ()
     """In the order of their starts."""
     reservations: Sequence[Reservation] = ()
@@ -111,25 +120,30 @@ def explain(
     job: str,
     hosts: int | None = None,
     remarks: Mapping[str, Sequence[Remark]] | None = None,
+    absences: Absences = NOTHING_TOLD,
 ) -> Explanation:
     """Explain the wait of a job, which is named as in the schedule, with or without its workload.
 
-    Where the number of hosts is not told, there are as many as were used. Hosts that were away or asleep are
-    taken for free, because the schedule does not tell.
+    Where the number of hosts is not told, there are as many as were used.
     """
-    return Explainer(schedule, hosts, remarks or {}).explain(job)
+    return Explainer(schedule, hosts, remarks or {}, absences).explain(job)
 
 
 class Explainer:
     """Explains the jobs of one schedule."""
 
     def __init__(
-        self, schedule: pd.DataFrame, hosts: int | None, remarks: Mapping[str, Sequence[Remark]]
+        self,
+        schedule: pd.DataFrame,
+        hosts: int | None,
+        remarks: Mapping[str, Sequence[Remark]],
+        absences: Absences = NOTHING_TOLD,
     ) -> None:
         self._ids = full_ids(schedule).to_list()
         self._names = schedule["job_id"].to_list()
         self._hosts = host_sets(schedule)
-        used = max((each.mask.bit_length() for each in self._hosts), default=0)
+        named = (*self._hosts, *(absence.hosts for absence in absences.told))
+        used = max((each.mask.bit_length() for each in named), default=0)
         self._nb_hosts = max(used, hosts or 0)
         self._ran = (schedule["final_state"] != JobState.REJECTED).to_numpy()
         self._submission = schedule["submission_time"].to_numpy()
@@ -137,10 +151,10 @@ class Explainer:
         passing = schedule["execution_time"].to_numpy() <= INSTANT
         self._finish = np.where(passing, self._start, schedule["finish_time"].to_numpy())
         self._size = schedule["requested_number_of_resources"].to_numpy()
-        self._held = np.array([len(each) for each in self._hosts], dtype=np.int64)
         limit = schedule["requested_time"].to_numpy()
         self._walltime = np.where(limit < 0, inf, limit)
         self._remarks = remarks
+        self._absences = absences
         self._reserved = sorted(
             (remark for each in remarks.values() for remark in each if remark.start is not None),
             key=lambda remark: remark.time,
@@ -162,15 +176,20 @@ class Explainer:
                 *common, None, HostSet(), self._nb_hosts, reservations=reservations, remarks=others
             )
         start = float(self._start[row])
+        absences = [
+            each for each in self._absences.told if each.since < start - SLACK and each.until > submission
+        ]
         return Explanation(
             *common,
             start,
             self._hosts[row],
             self._nb_hosts,
             list(self._places(row)),
-            list(self._free_hosts(submission, start)),
+            list(self._free_hosts(submission, start, absences)),
             sorted(self._holders(row), key=lambda holder: (holder.until, holder.since, holder.id)),
-            [self._overtaker(row, int(other)) for other in self._overtakers(row)],
+            sorted(absences, key=lambda absence: (absence.until, absence.since)),
+            self._absences.untold,
+            [self._overtaker(row, int(other), absences) for other in self._overtakers(row)],
             reservations,
             others,
         )
@@ -213,20 +232,28 @@ class Explainer:
 
     # --- the hosts -------------------------------------------------------------------------------
 
-    def _free_hosts(self, begin: float, end: float) -> Iterator[tuple[float, int]]:
+    def _free_hosts(
+        self, begin: float, end: float, absences: Sequence[Absence]
+    ) -> Iterator[tuple[float, int]]:
         """How many hosts are free from a time on until another, when all of each instant has happened."""
-        running = self._ran & (self._start <= begin + SLACK) & (self._finish > begin + SLACK)
-        free = self._nb_hosts - int(self._held[running].sum())
-        yield begin, free
-        changes: dict[float, int] = {}
-        for times, sign in ((self._start, -1), (self._finish, 1)):
-            within = self._ran & (times > begin + SLACK) & (times < end - SLACK)
-            for time, held in zip(times[within].tolist(), self._held[within].tolist(), strict=True):
-                changes[time] = changes.get(time, 0) + sign * held
-        for time, change in sorted(changes.items()):
-            if change:
-                free += change
+        rows = np.flatnonzero(self._ran & (self._start < end) & (self._finish > begin))
+        bounds = [(each.since, each.until) for each in absences]
+        times = np.unique(np.concatenate([self._start[rows], self._finish[rows], np.ravel(bounds)]))
+        free = None
+        for time in [begin, *times[(times > begin + SLACK) & (times < end - SLACK)].tolist()]:
+            before, free = free, self._free_at(time, rows[self._start[rows] <= time + SLACK], absences)
+            if free != before:
                 yield time, free
+
+    def _free_at(self, time: float, begun: np.ndarray, absences: Sequence[Absence]) -> int:
+        """How many hosts are left at a time by those of the jobs that have begun, and can be used."""
+        taken = 0
+        for row in begun[self._finish[begun] > time + SLACK].tolist():
+            taken |= self._hosts[row].mask
+        for absence in absences:
+            if absence.since <= time + SLACK < absence.until:
+                taken |= absence.hosts.mask
+        return self._nb_hosts - taken.bit_count()
 
     def _holders(self, row: int) -> Iterator[Holder]:
         wanted, begin, end = self._hosts[row], self._submission[row], self._start[row]
@@ -237,12 +264,11 @@ class Explainer:
 
     # --- why -------------------------------------------------------------------------------------
 
-    def _overtaker(self, row: int, other: int) -> Overtaker:
+    def _overtaker(self, row: int, other: int, absences: Sequence[Absence]) -> Overtaker:
         start = float(self._start[other])
         expected_end = start + float(self._walltime[other])
         reserved = self._reservation(row, start)
-        running = self._ran & (self._start < start - SLACK) & (self._finish > start + SLACK)
-        free = self._nb_hosts - int(self._held[running].sum())
+        free = self._free_at(start, np.flatnonzero(self._ran & (self._start < start - SLACK)), absences)
         reason: Reason
         if reserved is None:
             reason = "did not fit" if free < self._size[row] else "was not chosen"

@@ -21,6 +21,8 @@ class Summary(Struct, frozen=True):
 
     nb_hosts: int | None = None
     consumed_joules: float | None = None
+    nb_switches: int | None = None
+    """How many times power states were changed."""
 
 
 def read_summary(jobs_file: str | Path) -> Summary:
@@ -40,7 +42,11 @@ def read_summary(jobs_file: str | Path) -> Summary:
             return Summary()
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
-    return Summary(_size(row.get("nb_computing_machines") or ""), _joules(row.get("consumed_joules") or ""))
+    return Summary(
+        _count(row.get("nb_computing_machines") or ""),
+        _joules(row.get("consumed_joules") or ""),
+        _count(row.get("nb_grouped_switches") or ""),
+    )
 
 
 def _texts(content: bytes) -> dict[str, str]:
@@ -52,7 +58,7 @@ def _texts(content: bytes) -> dict[str, str]:
     return {name: str(value) for name, value in fields.items()} if isinstance(fields, dict) else {}
 
 
-def _size(text: str) -> int | None:
+def _count(text: str) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
 

@@ -42,6 +42,7 @@ class Explained:
         yield f"{asked}: waited {duration(facts.waited)}, started at {facts.start:.10g} on {facts.hosts}"
         yield from _labelled("queue", [self._queue()])
         yield from _labelled("free", [self._free()])
+        yield from _labelled("unusable", self._unusable())
         yield from _labelled("held", self._held())
         yield from _labelled("reserved", self._reserved())
         yield from _labelled("overtaken", self._overtaken())
@@ -57,10 +58,20 @@ class Explained:
     def _free(self) -> str:
         facts = self.facts
         came = f"{facts.free[0][1]} of {facts.nb_hosts} hosts when it came"
+        if facts.untold:
+            came += f", counting any that were {' or '.join(facts.untold)}"
         most = max(count for _, count in facts.free)
         if facts.room <= 0:
             return f"{came}, at most {most} until it started: never enough"
         return f"{came}; enough for {duration(facts.room)} of its wait, so others were to go first"
+
+    def _unusable(self) -> list[str]:
+        told = [
+            f"{_hosts(len(each.hosts))} {each.state} ({each.hosts}), from {self._when(each.since)} until "
+            f"{'the end' if each.until == inf else self._when(each.until)}"
+            for each in reversed(self.facts.absences)
+        ]
+        return _most(told, "times before")
 
     def _held(self) -> list[str]:
         told = [

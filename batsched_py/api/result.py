@@ -89,11 +89,14 @@ class Result:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``."""
         from batsched_py.analysis.explain import explain
         from batsched_py.analysis.remarks import read_remarks
+        from batsched_py.api.absences import absences_in
         from batsched_py.api.explained import Explained
 
         file = self._open("remarks")
         remarks = {} if file is None else read_remarks(file, "remarks.csv")
-        return Explained(explain(self._schedule, str(job), self.overview.hosts, remarks))
+        events, changes = self.experiment.scenario.events, self._open("pstate_changes")
+        absences = absences_in(self._schedule, events, changes)
+        return Explained(explain(self._schedule, str(job), self.overview.hosts, remarks, absences))
 
     # --- figures ---------------------------------------------------------------------------------
 

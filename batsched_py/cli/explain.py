@@ -16,27 +16,41 @@ import click
     type=click.IntRange(1),
     help="The number of hosts.  [default: what PREFIX_schedule.csv says, else those that were used]",
 )
-def command(prefix: str, jobs: tuple[str, ...], hosts: int | None) -> None:
+@click.option(
+    "--events",
+    "--external-events",
+    "events",
+    metavar="FILE",
+    multiple=True,
+    help="The events from outside that the simulation was given, which tell what hosts were away when; may "
+    "be repeated.  [default: what the manifest of a campaign's run names]",
+)
+def command(prefix: str, jobs: tuple[str, ...], hosts: int | None, events: tuple[str, ...]) -> None:
     """Tell why jobs waited, from the PREFIX_jobs.csv of this or any other Batsim.
 
     From the schedule alone: a job's place in the queue over time, how many hosts were free, who held those
     that it got, and who overtook it although it was there first. Where the simulation was run with --remarks,
     PREFIX_remarks.csv tells which reservations there were: how that of the job moved, and why those who
-    overtook were allowed to. Times count from the job's submission.
+    overtook were allowed to. Hosts that were asleep or switching are known from PREFIX_pstate_changes.csv,
+    those that were away from --events; where nothing tells, they count as free, and it is said that they do.
+    Times count from the job's submission.
 
     \b
     Examples:
       batsched-py run -w KTH-SP2.swf.gz -s easy -e out/kth --remarks
       batsched-py explain out/kth 1234
+      batsched-py explain out/outage 1234 --events outage.txt
     """
     from batsched_py.analysis.explain import Explainer
     from batsched_py.analysis.remarks import remarks_beside
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.summary import read_summary
+    from batsched_py.api.absences import absences_beside
     from batsched_py.api.explained import Explained
 
     file = Path(prefix if prefix.endswith("jobs.csv") else f"{prefix}_jobs.csv")
-    schedule = read_schedule(file)
-    explainer = Explainer(schedule, hosts or read_summary(file).nb_hosts, remarks_beside(file))
+    schedule, summary = read_schedule(file), read_summary(file)
+    absences = absences_beside(file, schedule, summary, events)
+    explainer = Explainer(schedule, hosts or summary.nb_hosts, remarks_beside(file), absences)
     for job in jobs:
         click.echo(Explained(explainer.explain(job)))

@@ -112,7 +112,7 @@ class OneLine(logging.Formatter):
 
 
 def _is_of_interest(record: logging.LogRecord) -> bool:
-    """Whether a record is ours, of a policy or of users somebody wrote, or a warning; libraries log much."""
+    """Whether a record is ours, of a policy or of users that take part, or a warning; libraries log much."""
     from batsched_py.blame import is_installed
 
     return record.levelno >= logging.WARNING or not is_installed(record.pathname)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from batsched_py.gym.observations import QUEUE, Observation
+from batsched_py.gym.seen import Seen
 from batsched_py.gym.tasks import Questions, Task, waiting_at
 from batsched_py.schedulers.cluster import Cluster
 
@@ -42,10 +43,10 @@ class Backfill(Task):
             return (cluster.now + estimate <= shadow_time) | (size <= extra)
 
         while next(cluster.fitting(harmless), None) is not None:
-            waiting = queue.first(self.slots)
+            waiting = Seen(cluster, self.slots)
             size, mask = waiting.size, np.zeros(self.nb_actions, np.int8)
-            mask[: len(waiting)] = harmless(size, waiting.estimate) & (size <= cluster.nb_free)
-            if not np.count_nonzero(mask):
+            mask[: waiting.count] = harmless(size, waiting.estimate) & (size <= cluster.nb_free)
+            if len(queue) > self.slots and not mask.any():
                 return  # whoever could be backfilled is too far behind to be seen
             mask[-1] = 1
             action = yield self.show(cluster, waiting, mask)

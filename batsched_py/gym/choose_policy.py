@@ -14,10 +14,10 @@ import numpy as np
 from batsched_py.errors import InputError
 from batsched_py.gym.features import HOUR
 from batsched_py.gym.observations import QUEUE, Observation
+from batsched_py.gym.seen import Seen
 from batsched_py.gym.tasks import Questions, Task
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Order
-from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.easy import Easy
 
 
@@ -30,8 +30,9 @@ class ChoosePolicy(Task):
     """The agent chooses which policy decides for a while.
 
     It is asked when something happens for the first time after a period is over, so whoever always chooses
-    the same is that policy. A policy must be able to go on from what others have done: one that keeps a plan
-    or estimates of its own, such as ``conservative`` or ``easy-sjbf``, is refused.
+    the same is that policy. A policy must be able to go on from what others have done, as ``take_over`` lets
+    it: ``conservative`` reserves anew for all who wait. One that has estimates of its own, such as
+    ``easy-sjbf``, is refused: what others go by would be its estimates too.
     """
 
     policies: Sequence[Scheduler] = field(default_factory=_easy_in_orders)
@@ -43,10 +44,10 @@ class ChoosePolicy(Task):
     def __post_init__(self) -> None:
         """Refuse policies that cannot be changed for others."""
         for policy in self.policies:
-            if isinstance(policy, Conservative) or type(policy).estimate is not Scheduler.estimate:
+            if type(policy).estimate is not Scheduler.estimate:
                 raise InputError(
-                    f"scheduler {policy.name!r} keeps a plan or estimates of its own, so it cannot take "
-                    "turns with others; choose among those that do not"
+                    f"scheduler {policy.name!r} has estimates of its own, so it cannot take turns with "
+                    "others; choose among those that have none"
                 )
 
     @property
@@ -67,10 +68,11 @@ class ChoosePolicy(Task):
     def turn(self, cluster: Cluster) -> Questions:
         """Ask if a period is over, then ask whom the agent has chosen."""
         if cluster.now >= self._until:
-            waiting = cluster.queue.first(self.slots)
+            waiting = Seen(cluster, self.slots)
             action = yield self.show(cluster, waiting, np.ones(self.nb_actions, np.int8))
             self._until = cluster.now + self.period
             if action != self._chosen:
                 self._chosen = action
                 cluster.order_queue(self._orders[action])
+                self.policies[action].take_over(cluster)
         self.policies[self._chosen].schedule(cluster)

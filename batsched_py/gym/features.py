@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from batsched_py.ledger.queue import Waiting
+from batsched_py.gym.seen import Seen
 from batsched_py.schedulers.cluster import Cluster
 
 #: Gives each of some waiting jobs a number; what is beyond 0 and 1 is cut off.
-JobFeature = Callable[[Waiting, Cluster], Any]
+JobFeature = Callable[[Seen, Cluster], Any]
 
 #: Gives the machine a number, knowing the waiting jobs that the agent sees.
-MachineFeature = Callable[[Waiting, Cluster], float]
+MachineFeature = Callable[[Seen, Cluster], float]
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -29,42 +29,42 @@ _PER_LONG = np.array(1 / _LONG)
 _MANY = log1p(10_000)
 
 
-def wait(waiting: Waiting, cluster: Cluster) -> Any:
+def wait(waiting: Seen, cluster: Cluster) -> Any:
     """How long the job has waited."""
     return np.log1p(cluster.now - waiting.submission) * _PER_LONG
 
 
-def estimate(waiting: Waiting, cluster: Cluster) -> Any:
+def estimate(waiting: Seen, cluster: Cluster) -> Any:
     """How long the job is expected to run."""
     return np.log1p(waiting.estimate) * _PER_LONG
 
 
-def size(waiting: Waiting, cluster: Cluster) -> Any:
+def size(waiting: Seen, cluster: Cluster) -> Any:
     """The share of the machine that the job asks for."""
     return waiting.size / cluster.nb_hosts
 
 
-def fits(waiting: Waiting, cluster: Cluster) -> Any:
+def fits(waiting: Seen, cluster: Cluster) -> Any:
     """Whether enough hosts are free for the job now."""
     return waiting.size <= cluster.nb_free
 
 
-def free(waiting: Waiting, cluster: Cluster) -> float:
+def free(waiting: Seen, cluster: Cluster) -> float:
     """The share of the machine that is free."""
     return cluster.nb_free / cluster.nb_hosts
 
 
-def queued(waiting: Waiting, cluster: Cluster) -> float:
+def queued(waiting: Seen, cluster: Cluster) -> float:
     """How many jobs wait, on a logarithmic scale on which ten thousand are 1."""
     return log1p(len(cluster.queue)) / _MANY
 
 
-def backlog(waiting: Waiting, cluster: Cluster) -> float:
+def backlog(waiting: Seen, cluster: Cluster) -> float:
     """How long the whole machine would need for the waiting jobs."""
-    return log1p(waiting.size.dot(waiting.estimate) / cluster.nb_hosts) / _LONG
+    return log1p(float(waiting.size.dot(waiting.estimate)) / cluster.nb_hosts) / _LONG
 
 
-def time_of_day(waiting: Waiting, cluster: Cluster) -> float:
+def time_of_day(waiting: Seen, cluster: Cluster) -> float:
     """The hour of the day, from one midnight to the next, if the simulation begins at one."""
     return cluster.now % DAY / DAY
 

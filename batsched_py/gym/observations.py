@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Space, spaces
 
 from batsched_py.gym.features import JOB, MACHINE, JobFeature, MachineFeature
-from batsched_py.ledger.queue import Waiting
+from batsched_py.gym.seen import Seen
 from batsched_py.schedulers.cluster import Cluster
 
 #: Numpy takes longer to look at a number of Python than to compare five hundred of its own.
@@ -25,7 +25,7 @@ class Observation(ABC):
         """What it shows of the first so many waiting jobs, when the agent has so many actions."""
 
     @abstractmethod
-    def show(self, cluster: Cluster, waiting: Waiting, slots: int, mask: Any) -> Any:
+    def show(self, cluster: Cluster, waiting: Seen, slots: int, mask: Any) -> Any:
         """The cluster as it is now, with the jobs that are seen; they are fewer than slots where few wait.
 
         The mask has a 1 for each action that makes sense.
@@ -53,14 +53,14 @@ class QueueObservation(Observation):
             }
         )
 
-    def show(self, cluster: Cluster, waiting: Waiting, slots: int, mask: Any) -> dict[str, Any]:
+    def show(self, cluster: Cluster, waiting: Seen, slots: int, mask: Any) -> dict[str, Any]:
         """The rows in the order of submissions."""
         jobs = np.zeros((slots, len(self.job)), np.float32)
-        rows = jobs[: len(waiting)]
-        for column, feature in enumerate(self.job):
-            rows[:, column] = feature(waiting, cluster)
-        np.minimum(rows, _ONE, out=rows)
-        np.maximum(rows, _ZERO, out=rows)
+        columns = jobs.T[:, : waiting.count]
+        for number, feature in enumerate(self.job):
+            columns[number] = feature(waiting, cluster)
+        np.minimum(columns, _ONE, out=columns)
+        np.maximum(columns, _ZERO, out=columns)
         machine = [min(max(feature(waiting, cluster), 0.0), 1.0) for feature in self.machine]
         return {"jobs": jobs, "machine": np.array(machine, np.float32), "action_mask": mask}
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from batsched_py.gym.observations import QUEUE, Observation
+from batsched_py.gym.seen import Seen
 from batsched_py.gym.tasks import Questions, Task, waiting_at
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.cluster import Cluster
@@ -57,8 +58,8 @@ class PickJob(Task):
             cluster.start(job)
 
     def _ask(self, cluster: Cluster) -> Generator[Any, int, Job]:
-        waiting = cluster.queue.first(self.slots)
+        waiting = Seen(cluster, self.slots)
         mask = np.zeros(self.slots, np.int8)
-        mask[: len(waiting)] = 1
+        mask[: waiting.count] = 1
         action = yield self.show(cluster, waiting, mask)
-        return waiting_at(cluster, action if action < len(waiting) else 0)
+        return waiting_at(cluster, action if action < waiting.count else 0)

@@ -17,7 +17,7 @@ from gymnasium import Space, spaces
 
 from batsched_py.errors import PolicyError
 from batsched_py.gym.observations import Observation
-from batsched_py.ledger.queue import Waiting
+from batsched_py.gym.seen import Seen
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.cluster import Cluster
 
@@ -62,13 +62,13 @@ class Task(ABC):
             raise PolicyError(f"the agent's action is {number}, but they go from 0 to {self.nb_actions - 1}")
         return number
 
-    def show(self, cluster: Cluster, waiting: Waiting, mask: Any) -> Any:
+    def show(self, cluster: Cluster, waiting: Seen, mask: Any) -> Any:
         """The cluster as the agent sees it, with what it can do."""
         return self.observation.show(cluster, waiting, self.slots, mask)
 
     def show_end(self, cluster: Cluster) -> Any:
         """The cluster when all is over, and there is nothing to be done."""
-        return self.show(cluster, cluster.queue.first(self.slots), np.zeros(self.nb_actions, np.int8))
+        return self.show(cluster, Seen(cluster, self.slots), np.zeros(self.nb_actions, np.int8))
 
 
 def waiting_at(cluster: Cluster, place: int) -> Job:

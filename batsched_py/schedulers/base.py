@@ -31,6 +31,10 @@ class Scheduler(ABC):
         """Prepare; called once, before any job is submitted."""
         return None
 
+    def take_over(self, cluster: Cluster) -> None:
+        """Go on from what others have decided, when policies take turns; a plan of one's own is made anew."""
+        return None
+
     def estimate(self, job: Job) -> float:
         """How long a job is expected to run; asked when it is submitted.
 

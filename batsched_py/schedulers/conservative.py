@@ -25,17 +25,20 @@ class Conservative(Scheduler):
 
     def begin(self, cluster: Cluster) -> None:
         """Nothing is planned yet."""
-        self._cluster = cluster
+        self.take_over(cluster)
+        cluster.on_end(lambda ended: self._give_rest_back(cluster, ended))
+
+    def take_over(self, cluster: Cluster) -> None:
+        """Plan anew, from the jobs that run; those that wait get their reservations in the queue's order."""
         self._profile = cluster.profile()
         self._available = cluster.available
         self._reserved: dict[Job, float] = {}
         self._some_ended = False
         self._freed_until = 0.0
-        cluster.on_end(self._give_rest_back)
 
-    def _give_rest_back(self, ended: RunningJob) -> None:
+    def _give_rest_back(self, cluster: Cluster, ended: RunningJob) -> None:
         hosts = len(ended.hosts & self._available)
-        self._profile.give(self._cluster.now, ended.expected_end, hosts)
+        self._profile.give(cluster.now, ended.expected_end, hosts)
         self._freed_until = max(self._freed_until, ended.expected_end)
         self._some_ended = True
 
@@ -47,10 +50,10 @@ class Conservative(Scheduler):
             self._profile = cluster.profile()
             self._reserved.clear()
         if self._some_ended:
-            self._move_forward()
+            self._move_forward(cluster)
         for job in cluster.queue:
             if job not in self._reserved:
-                self._reserve(job, self._profile.earliest(job.size, job.walltime))
+                self._reserve(cluster, job, self._profile.earliest(job.size, job.walltime))
         for job in [job for job, start in self._reserved.items() if start <= cluster.now]:
             if cluster.fits(job):
                 self._give_up(job)
@@ -58,7 +61,7 @@ class Conservative(Scheduler):
                 running = cluster.start(job)
                 self._profile.take(running.start, running.expected_end, job.size)
 
-    def _move_forward(self) -> None:
+    def _move_forward(self, cluster: Cluster) -> None:
         """Let each job in turn have the earliest reservation that all others leave.
 
         Only where hosts have become free can it be earlier than before. What a job leaves behind when it
@@ -69,15 +72,15 @@ class Conservative(Scheduler):
             earlier = self._profile.earlier(job.size, job.walltime, start, before=freed_until)
             if earlier < start:
                 self._give_up(job)
-                self._reserve(job, earlier)
+                self._reserve(cluster, job, earlier)
                 self._freed_until = max(self._freed_until, start + job.walltime)
                 freed_until = max(freed_until, self._freed_until)
 
-    def _reserve(self, job: Job, start: float) -> None:
+    def _reserve(self, cluster: Cluster, job: Job, start: float) -> None:
         self._profile.take(start, start + job.walltime, job.size)
         self._reserved[job] = start
-        if self._cluster.heeded and start > self._cluster.now:
-            self._cluster.remark(job, "has a reservation", start)
+        if cluster.heeded and start > cluster.now:
+            cluster.remark(job, "has a reservation", start)
 
     def _give_up(self, job: Job) -> None:
         start = self._reserved[job]

@@ -12,12 +12,16 @@ from random import Random
 import pytest
 
 import batsched_py as bp
+from batsched_py.analysis.absences import Absence, Absences
 from batsched_py.analysis.explain import Explainer, Explanation, explain
 from batsched_py.analysis.remarks import remarks_beside
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
+from batsched_py.schedulers import Cluster
+from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.remarks import Remark
+from batsched_py.schedulers.sleeper import Sleeper
 from batsched_py.testing import JobSpec, schedule_of
 from tests.scheduling import policy
 
@@ -177,6 +181,84 @@ def test_the_reservations_of_easy_are_the_shadow_times(sample: Sample) -> None:
         assert start == shadow
 
 
+# --- hosts that are away or asleep ---------------------------------------------------------------
+
+GOLDEN = ROOT / "tests" / "data" / "golden"
+OUTAGE = GOLDEN / "outage_filler"
+POWER = GOLDEN / "power60_sleeper"
+
+#: What a policy saw when it had decided, at each time: how many hosts were free, and who could not be used.
+Seen = dict[float, tuple[int, set[int]]]
+
+
+def note(cluster: Cluster, seen: Seen) -> None:
+    away = HostSet.range(len(cluster.machines)) - cluster.available
+    seen[round(cluster.now, 6)] = (cluster.nb_free, set(away | cluster.asleep | cluster.switching))
+
+
+def check_unusable(result: bp.Result, seen: Seen) -> None:
+    """All but at times at which only power states changed: of these Batsim writes six digits."""
+    instants = {*result.jobs["submission_time"], *result.jobs["starting_time"], *result.jobs["finish_time"]}
+    for job in result.jobs.itertuples():
+        facts = result.explain(job.job_id).facts
+        assert facts.untold == ()
+        rounded = {f"{bound:g}" for each in facts.absences for bound in (each.since, each.until)}
+        for time, (free, unusable) in seen.items():
+            known = time in instants or f"{time:g}" not in rounded
+            if known and facts.submission <= time < facts.start:
+                told = [each.hosts for each in facts.absences if each.since <= time < each.until]
+                assert set().union(*told) == unusable
+                assert [count for since, count in facts.free if since <= time][-1] == free
+        assert facts.room == 0 or any(count >= facts.size for _, count in facts.free)
+
+
+def test_hosts_that_are_away_are_as_free_as_the_policy_saw() -> None:
+    seen: Seen = {}
+
+    class Noting(Easy):
+        """Notes what it sees."""
+
+        def schedule(self, cluster: Cluster) -> None:
+            super().schedule(cluster)
+            note(cluster, seen)
+
+    result = bp.simulate(
+        OUTAGE / "rigid200.json",
+        Noting(),
+        platform=OUTAGE / "flat16.xml",
+        events=OUTAGE / "outage.txt",
+        progress=False,
+    )
+    check_unusable(result, seen)
+    assert result.explain("12").facts.absences == [Absence(HostSet.parse("0-3"), "away", 100.0, 600.0)]
+
+
+@pytest.mark.parametrize("first_pstate", [0, 2], ids=["awake", "asleep"])
+def test_hosts_that_sleep_or_switch_are_as_free_as_the_policy_saw(first_pstate: int, tmp_path: Path) -> None:
+    seen: Seen = {}
+    machine = tmp_path / "power8.xml"
+    awake = (POWER / "power8.xml").read_text()
+    machine.write_text(awake.replace('pstate="0"', f'pstate="{first_pstate}"'))
+
+    class Noting(Sleeper):
+        """Notes what it sees."""
+
+        def schedule(self, cluster: Cluster) -> None:
+            super().schedule(cluster)
+            note(cluster, seen)
+
+    result = bp.simulate(
+        POWER / "power60.json",
+        Noting(idle_time=30.0),
+        platform=machine,
+        energy=True,
+        progress=False,
+    )
+    check_unusable(result, seen)
+    told = {each.state for job in result.jobs["job_id"] for each in result.explain(job).facts.absences}
+    assert told == {"falling asleep", "asleep", "waking up"}
+
+
 # --- by hand -------------------------------------------------------------------------------------
 
 
@@ -200,6 +282,18 @@ def test_a_short_story() -> None:
     assert result.room == 0
     (overtaker,) = result.overtakers
     assert (overtaker.id, overtaker.reason, overtaker.free) == ("w0!c", "did not fit", 1)
+
+
+def test_who_overtakes_is_told_what_could_be_used() -> None:
+    schedule = schedule_of(policy("easy"), blocked_head(), 4)
+    away = Absence(HostSet.parse("4-7"), "away", 0.0, inf)
+    for absences, free, reason in (
+        (Absences(), 5, "was not chosen"),
+        (Absences([away], ()), 1, "did not fit"),
+    ):
+        result = explain(schedule, "b", 8, absences=absences)
+        assert [(each.free, each.reason) for each in result.overtakers] == [(free, reason)]
+        assert result.room == (9.0 if free == 5 else 0)
 
 
 def test_with_remarks_it_is_told_why_one_was_allowed_to_overtake() -> None:

@@ -9,6 +9,8 @@ import pytest
 
 import batsched_py as bp
 from batsched_py.gym import Backfill, ChoosePolicy, PickJob, SchedulingEnv, Task
+from batsched_py.schedulers.conservative import Conservative
+from batsched_py.schedulers.easy import Easy
 from tests.gym.agents import Act, Trained, always, head, play, shortest
 
 HOSTS = 64
@@ -27,6 +29,7 @@ CASES = {
     "backfilling the shortest is EASY": (Backfill(slots=ALL), shortest, "easy", {"backfill": "shortest"}),
     "backfilling nobody is FCFS": (Backfill(slots=8), always(8), "fcfs", {}),
     "always the same policy is that policy": (ChoosePolicy(), always(1), "easy", {"order": "shortest"}),
+    "even one that plans": (ChoosePolicy([Easy(), Conservative()]), always(1), "conservative", {}),
 }
 
 

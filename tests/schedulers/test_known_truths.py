@@ -105,8 +105,8 @@ class Watched(Conservative):
     def __init__(self) -> None:
         self.promised: dict[str, float] = {}
 
-    def _reserve(self, job: Job, start: float) -> None:
-        super()._reserve(job, start)
+    def _reserve(self, cluster: Cluster, job: Job, start: float) -> None:
+        super()._reserve(cluster, job, start)
         self.promised.setdefault(job.name, start)
 
 

@@ -1,0 +1,165 @@
+"""Hosts that no job can be given although none holds them: away, asleep, or on the way to sleep or back."""
+
+from __future__ import annotations
+
+import csv
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import floor, inf, isfinite, log10
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.errors import InputError
+from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
+from batsched_py.protocol.hosts import HostSet
+
+#: What keeps a host from being free.
+State = Literal["away", "falling asleep", "asleep", "waking up"]
+
+#: What ``pstate_changes.csv`` says of hosts on their way to a computing state, and to a sleeping one.
+_ON_THE_WAY: Final[dict[int, State]] = {-1: "waking up", -2: "falling asleep"}
+
+
+@dataclass(frozen=True)
+class Absence:
+    """Hosts that are in such a state for a while."""
+
+    hosts: HostSet
+    state: State
+    since: float
+    until: float
+    """Infinite for those who never come back."""
+
+
+@dataclass(frozen=True)
+class Absences:
+    """All that is known about hosts that could not be used."""
+
+    told: Sequence[Absence] = ()
+    untold: Sequence[State] = ("away", "asleep")
+    """The states of which nothing tells whether a host ever was in them."""
+
+
+def outages(events: Iterable[Event]) -> Iterator[Absence]:
+    """The hosts that events take away and give back; an event at a time is felt from then on."""
+    board = _Board()
+    for event in sorted(events, key=lambda event: event.time):
+        match event:
+            case HostsUnavailable(hosts=hosts):
+                yield from board.turn(hosts, "away", event.time)
+            case HostsAvailable(hosts=hosts):
+                yield from board.turn(hosts, None, event.time)
+    yield from board.left()
+
+
+def sleeps(lines: Iterable[str], name: str, schedule: pd.DataFrame) -> Iterator[Absence]:
+    """What the lines of a ``pstate_changes.csv`` tell; one that cannot be read is named.
+
+    A host is asleep when it has arrived after falling asleep, or if it begins in a power state in which hosts
+    sleep, as far as that shows. Batsim writes six digits of each time; what was rounded to them is taken for
+    the nearest instant of the schedule that may be meant, if there is one.
+    """
+    changes = list(_changes(lines, name, _instants(schedule)))
+    beds, moved = _beds(changes), HostSet()
+    board = _Board()
+    for time, hosts, pstate in changes:
+        if (way := _ON_THE_WAY.get(pstate)) is not None:
+            yield from board.turn(hosts, way, time)
+            moved = moved | hosts
+        else:
+            arrived = hosts & board.those("falling asleep")
+            asleep = arrived | (hosts - moved if pstate in beds else HostSet())
+            yield from board.turn(asleep, "asleep", time)
+            yield from board.turn(hosts - asleep, None, time)
+    yield from board.left()
+
+
+#: When which hosts were in which power state, or on their way to one.
+_Change = tuple[float, HostSet, int]
+
+
+def _changes(lines: Iterable[str], name: str, instants: Sequence[float]) -> Iterator[_Change]:
+    rows = csv.DictReader(lines)
+    try:
+        for row in rows:
+            time, hosts, pstate = float(row["time"]), HostSet.parse(row["machine_id"]), int(row["new_pstate"])
+            if not isfinite(time):
+                raise ValueError
+            yield _meant(time, instants), hosts, pstate
+    except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
+        raise InputError(
+            f"{name}:{rows.line_num}: this is no change of a power state (time,machine_id,new_pstate)"
+        ) from None
+
+
+def _beds(changes: Iterable[_Change]) -> set[int]:
+    """The power states in which hosts sleep: they fall asleep into them, or take time to wake from them."""
+    beds: set[int] = set()
+    present: dict[int, int] = {}
+    begun: dict[int, tuple[State, float]] = {}
+    for time, hosts, pstate in changes:
+        way = _ON_THE_WAY.get(pstate)
+        for host in hosts:
+            if way is not None:
+                begun[host] = way, time
+                continue
+            before, since = begun.pop(host, (None, time))
+            if before == "falling asleep":
+                beds.add(pstate)
+            elif before == "waking up" and since < time and host in present:
+                beds.add(present[host])
+            present[host] = pstate
+    return beds
+
+
+def _instants(schedule: pd.DataFrame) -> list[float]:
+    """When a job came, started or ended."""
+    times = schedule[["submission_time", "starting_time", "finish_time"]].to_numpy()
+    return np.unique(times[np.isfinite(times)]).tolist()
+
+
+def _meant(time: float, instants: Sequence[float]) -> float:
+    """The nearest of these instants that is written with the same six digits, or else the time as it is.
+
+    >>> _meant(1002.41, [988.404, 1002.408, 1022.408]), _meant(1002.4, [988.404, 1002.408])
+    (1002.408, 1002.4)
+    """
+    place = bisect_left(instants, time)
+    near = min(instants[max(place - 1, 0) : place + 1], key=lambda each: abs(each - time), default=time)
+    last_digit = 10.0 ** (floor(log10(time)) - 5) if time > 0 else 0.0
+    return near if abs(near - time) <= last_digit / 2 else time
+
+
+class _Board:
+    """Who is in which state since when."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[HostSet, State, float]] = []
+
+    def those(self, state: State) -> HostSet:
+        """The hosts in a state."""
+        found = HostSet()
+        for hosts, theirs, _ in self._entries:
+            if theirs == state:
+                found = found | hosts
+        return found
+
+    def turn(self, hosts: HostSet, state: State | None, time: float) -> Iterator[Absence]:
+        """Hosts go over to a state, or can be used again; what is over by that."""
+        kept = []
+        for present, theirs, since in self._entries:
+            if (gone := present & hosts) and since < time:
+                yield Absence(gone, theirs, since, time)
+            if left := present - hosts:
+                kept.append((left, theirs, since))
+        if hosts and state is not None:
+            kept.append((hosts, state, time))
+        self._entries = kept
+
+    def left(self) -> Iterator[Absence]:
+        """What does not end."""
+        for hosts, state, since in self._entries:
+            yield Absence(hosts, state, since, inf)

@@ -1,0 +1,71 @@
+"""What the inputs and the files of a simulation tell about hosts that were away or asleep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from batsched_py.analysis.absences import Absence, Absences, State, outages, sleeps
+from batsched_py.analysis.summary import Summary
+from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.manifest import MANIFEST_FILE, Manifest
+from batsched_py.errors import InputError
+from batsched_py.simulator.external_events import read_events
+
+
+def absences_in(schedule: pd.DataFrame, events: Sequence[str], changes: Iterable[str] | None) -> Absences:
+    """Those of a simulation of which all is known: its event files, and what changed of its power states."""
+    asleep = [] if changes is None else sleeps(changes, "pstate_changes.csv", schedule)
+    return Absences([*_outages(events), *asleep], untold=())
+
+
+def absences_beside(
+    jobs_file: Path, schedule: pd.DataFrame, summary: Summary, events: Sequence[str]
+) -> Absences:
+    """Those of the simulation that left a ``PREFIX_jobs.csv``, as far as something tells.
+
+    When hosts were away is known from the event files, which are given, or named in the manifest of a
+    campaign's run. Who slept is known from ``PREFIX_pstate_changes.csv``, and nobody did if no power state
+    was ever changed.
+    """
+    told: list[Absence] = []
+    untold: list[State] = []
+    files = events or _events_in_manifest(jobs_file.parent)
+    if files is None:
+        untold.append("away")
+    else:
+        told += _outages(files)
+    changes = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "pstate_changes.csv")
+    if changes.is_file():
+        told += _sleeps(changes, schedule)
+    elif summary.nb_switches != 0:
+        untold.append("asleep")
+    return Absences(told, untold)
+
+
+def _outages(files: Iterable[str]) -> list[Absence]:
+    events = [event for file in files for event in read_events(file, forward_unknown=True)]
+    return list(outages(events))
+
+
+def _events_in_manifest(folder: Path) -> Sequence[str] | None:
+    """The event files of a campaign's run, if they are still what they were."""
+    if not (folder / MANIFEST_FILE).is_file():
+        return None
+    manifest = Manifest.read(folder)
+    digests = {file.path: file.sha256 for file in manifest.inputs}
+    files = manifest.experiment.scenario.events
+    same = all(Path(file).is_file() and digest_of_file(Path(file)) == digests.get(file) for file in files)
+    return files if same else None
+
+
+def _sleeps(path: Path, schedule: pd.DataFrame) -> list[Absence]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return list(sleeps(file, str(path), schedule))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not text in UTF-8") from None
