@@ -47,11 +47,13 @@ class Columns:
 
     def places(self) -> Integers:
         """Where the jobs stand."""
-        return np.flatnonzero(self.sizes[: self._end] != _GONE)
+        places: Integers = (self.sizes[: self._end] != _GONE).nonzero()[0]
+        return places
 
     def not_wider(self, first: int, widest: int) -> Integers:
         """Where from a place on jobs stand that ask for so many hosts at most."""
-        return np.flatnonzero(self.sizes[first : self._end] <= widest) + first
+        places: Integers = (self.sizes[first : self._end] <= widest).nonzero()[0] + first
+        return places
 
     def append(self, job: Job, estimate: float) -> None:
         """A job joins at the end."""
