@@ -114,7 +114,8 @@ class World:
     def instants(self) -> Generator[float, list[Effect], None]:
         """Let everything happen, but stop whenever something is to be decided, and be sent what was.
 
-        The times of these stops come out, first of all the beginning.
+        The times of these stops come out, first of all the beginning. Plain jobs end right here; see
+        :meth:`_carry_out_now`.
         """
         self.set_out((yield 0.0))
         agenda, machines, runner = self.agenda, self.machines, self.runner
