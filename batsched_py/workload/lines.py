@@ -14,7 +14,7 @@ from pathlib import Path
 
 from batsched_py.errors import InputError
 
-#: Bytes that are read at a time.
+#: Bytes that are read at a time, unless somebody wants them otherwise.
 PIECE = 1 << 20
 
 #: Bytes in a line; a record of a log has a hundred.
@@ -28,18 +28,18 @@ HIGHEST_RATIO = 200
 HARMLESS = 1 << 26
 
 
-def read_lines(path: Path) -> Iterator[bytes]:
-    """Pieces of a file, each of which ends with the end of a line."""
+def read_lines(path: Path, size: int = PIECE) -> Iterator[bytes]:
+    """Pieces of a file of about this size, each of which ends with the end of a line."""
     try:
         with path.open("rb") as file:
             compressed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             if not compressed:
-                yield from _whole_lines(path, iter(lambda: file.read(PIECE), b""))
+                yield from _whole_lines(path, iter(lambda: file.read(size), b""))
                 return
             limit = max(HARMLESS, HIGHEST_RATIO * os.fstat(file.fileno()).st_size)
             with gzip.open(file) as unpacked:
-                pieces = iter(lambda: unpacked.read(PIECE), b"")
+                pieces = iter(lambda: unpacked.read(size), b"")
                 yield from _whole_lines(path, _limited(path, pieces, limit))
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None

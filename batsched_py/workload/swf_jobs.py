@@ -8,7 +8,7 @@ field. A text with anything in it that has to be reported is left to :mod:`batsc
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from math import inf
 from typing import Annotated, Any
 
@@ -18,9 +18,6 @@ from msgspec.json import Decoder
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.workload.swf_text import LARGEST, extra_of, spelled
-
-#: So many bytes are worked on at a time.
-_PIECE = 1 << 16
 
 #: What the numbers of a log and the space between them are made of.
 _LETTERS = b"0123456789+-.eE \t\r\n"
@@ -77,7 +74,7 @@ def read_jobs(
     names, extras = _ProfileNames(), _Extras()
     number, submit, first = -LARGEST - 1, 0.0, None
     nb_unsized = 0
-    for text in _cut(_limited(pieces, largest)):
+    for text in _limited(pieces, largest):
         if (records := _records(text, comments)) is None:
             return None
         for record in records:
@@ -119,16 +116,6 @@ def _limited(pieces: Iterable[bytes], largest: int) -> list[bytes]:
             return []
         held.append(piece)
     return held
-
-
-def _cut(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Smaller pieces, so that what is made of one stays in the processor's cache."""
-    for piece in pieces:
-        start = 0
-        while start < len(piece):
-            end = piece.find(b"\n", start + _PIECE) + 1 or len(piece)
-            yield piece[start:end]
-            start = end
 
 
 def _records(text: bytes, comments: list[bytes]) -> list[UsualRecord] | None:

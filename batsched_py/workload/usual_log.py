@@ -15,6 +15,9 @@ from batsched_py.workload.swf_text import LOG_SPEED, check_factor, header_of, ma
 #: Jobs of a log with more bytes are made as they are submitted, so that memory stays flat.
 LARGE = 1 << 26
 
+#: Bytes that are worked on at a time, which the processor's cache holds with what is made of them.
+SMALL = 1 << 16
+
 _log = logging.getLogger(__name__)
 
 
@@ -22,7 +25,9 @@ def read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRu
     """The workload of an SWF log, if it is not large and there is nothing to report about its lines."""
     check_factor(walltime_factor)
     factor = walltime_factor if walltime == "max" else 1.0
-    found = fastest(read_jobs)(read_lines(path), LARGE, name, factor, walltime == "requested", LOG_SPEED)
+    found = fastest(read_jobs)(
+        read_lines(path, SMALL), LARGE, name, factor, walltime == "requested", LOG_SPEED
+    )
     if found is None:
         return None
     jobs, profiles, finishes, comments, nb_unsized, nb_all = found
