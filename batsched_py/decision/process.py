@@ -163,17 +163,13 @@ class DecisionProcess:
                 except StopIteration as over:
                     return cast(list[Effect], over.value)
                 self.ask()
-        cluster, said = self.cluster, self._said
-        cluster.now = now + self.scheduling_delay
+        self.cluster.now = now + self.scheduling_delay
         try:
-            self.scheduler.schedule(cluster)
+            self.scheduler.schedule(self.cluster)
+            self._settle()
         except (Exception, SystemExit) as error:
             self.fail(error, now)
-        if said.broken is not None:
-            self.fail(said.broken, now)
-        self._ledger.settle()
-        self._heard.clear()
-        return self._take() if said.decisions else []
+        return self._take()
 
     def turns(self, now: float) -> Generator[Cluster, None, list[Effect]]:
         """The same, but leave each turn of the policy to whoever goes through this.

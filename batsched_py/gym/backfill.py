@@ -45,7 +45,7 @@ class Backfill(Task):
         while next(cluster.fitting(harmless), None) is not None:
             waiting = Seen(cluster, self.slots)
             size, mask = waiting.size, np.zeros(self.nb_actions, np.int8)
-            mask[: waiting.count] = harmless(size, waiting.estimate) & (size <= cluster.nb_free)
+            mask[: len(waiting)] = harmless(size, waiting.estimate) & (size <= cluster.nb_free)
             if len(queue) > self.slots and not mask.any():
                 return  # whoever could be backfilled is too far behind to be seen
             mask[-1] = 1

@@ -56,7 +56,7 @@ class QueueObservation(Observation):
     def show(self, cluster: Cluster, waiting: Seen, slots: int, mask: Any) -> dict[str, Any]:
         """The rows in the order of submissions."""
         jobs = np.zeros((slots, len(self.job)), np.float32)
-        columns = jobs.T[:, : waiting.count]
+        columns = jobs.T[:, : len(waiting)]
         for number, feature in enumerate(self.job):
             columns[number] = feature(waiting, cluster)
         np.minimum(columns, _ONE, out=columns)

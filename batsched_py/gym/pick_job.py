@@ -60,6 +60,6 @@ class PickJob(Task):
     def _ask(self, cluster: Cluster) -> Generator[Any, int, Job]:
         waiting = Seen(cluster, self.slots)
         mask = np.zeros(self.slots, np.int8)
-        mask[: waiting.count] = 1
+        mask[: len(waiting)] = 1
         action = yield self.show(cluster, waiting, mask)
-        return waiting_at(cluster, action if action < waiting.count else 0)
+        return waiting_at(cluster, action if action < len(waiting) else 0)

@@ -12,7 +12,7 @@ class Seen:
     Features, masks and tasks look at the same few columns many times until the agent is asked.
     """
 
-    __slots__ = ("_waiting", "count", "estimate", "size", "submission")
+    __slots__ = ("_waiting", "estimate", "size", "submission")
 
     def __init__(self, cluster: Cluster, slots: int) -> None:
         self._waiting: Waiting = cluster.queue.first(slots)
@@ -22,10 +22,9 @@ class Seen:
         """How long each job is expected to run."""
         self.submission: Floats = self._waiting.submission
         """When each job was submitted."""
-        self.count = len(self.size)
 
     def __len__(self) -> int:
-        return self.count
+        return len(self.size)
 
     @property
     def user(self) -> Integers:

@@ -88,7 +88,7 @@ class FreeHosts:
     def give(self, hosts: HostSet) -> None:
         """Give these back, none of which is free."""
         firsts, lasts = self._firsts, self._lasts
-        for first, last in hosts.known_runs or hosts.runs():
+        for first, last in hosts.runs():
             place = bisect_left(firsts, first)
             self.count += last + 1 - first
             joins_next = place < len(firsts) and firsts[place] == last + 1

@@ -151,7 +151,7 @@ class HostSet(Struct, eq=False, gc=False):
         """The set as Batsim writes it."""
         if self.known_text is None:
             pieces = [f"{first}-{last}" if first != last else f"{first}" for first, last in self.runs()]
-            self.known_text = pieces[0] if len(pieces) == 1 else " ".join(pieces)
+            self.known_text = " ".join(pieces)
         return self.known_text
 
     def __str__(self) -> str:

@@ -38,10 +38,7 @@ class Submitter:
         self._agenda = agenda
         self._submit = submit
         self._done = done
-        if self._next is None:
-            agenda.notice(0.0, done)
-        else:
-            agenda.at(max(self._next.submission_time, 0.0), self._run)
+        self._plan(0.0)
 
     @property
     def first(self) -> float | None:
@@ -58,6 +55,12 @@ class Submitter:
         """What the order of submissions goes by."""
         return job.submission_time, self._ranks[job.workload], job.id
 
+    def _plan(self, now: float) -> None:
+        if self._next is not None:
+            self._agenda.at(max(self._next.submission_time, now), self._run)
+        else:
+            self._agenda.notice(now, self._done)
+
     def _run(self, _: None) -> None:
         job, submit, jobs = self._next, self._submit, self._jobs
         assert job is not None
@@ -67,7 +70,4 @@ class Submitter:
             submit(job)
             job = next(jobs, None)
         self._next = job
-        if job is None:
-            self._agenda.notice(time, self._done)
-        else:
-            self._agenda.at(job.submission_time, self._run)
+        self._plan(time)

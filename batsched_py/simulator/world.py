@@ -123,9 +123,7 @@ class World:
         finished, hear_end = self.outputs.finished, self.listener.hear_end
         while heap or self.news:
             if self.news and self.ready and (not heap or heap[0][0] > clock or heap[0][1] == 1):
-                self.news = False
-                if self._acknowledged:
-                    self._acknowledged.clear()
+                self.told()
                 effects = yield now
                 if effects or now > clock:
                     self.carry_out(effects)
