@@ -576,7 +576,7 @@ def test_the_python_classes_can_be_chosen() -> None:
         "campaign plan {root}/plans/sample.toml",
     ],
 )
-def test_a_machine_without_a_compiler_lacks_nothing(command: str, root: Path) -> None:
+def test_a_machine_without_a_compiler_lacks_nothing(command: str, root: Path, tmp_path: Path) -> None:
     """There the module of the compiled classes cannot be imported, whoever may want to."""
     arguments = command.format(root=root).split()
     code = (
@@ -584,6 +584,11 @@ def test_a_machine_without_a_compiler_lacks_nothing(command: str, root: Path) ->
         f"from batsched_py.cli.main import batsched_py; batsched_py({arguments!r})"
     )
     run = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert (run.returncode, run.stderr) == (0, "")
