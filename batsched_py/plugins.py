@@ -18,7 +18,6 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_typ
 
 import msgspec
 
-from batsched_py import core
 from batsched_py.blame import take_part
 from batsched_py.errors import BatschedError, InputError
 
@@ -115,8 +114,7 @@ class Registry(Generic[Plugin]):
 
         package = importlib.import_module(self._package)
         for module in iter_modules(package.__path__):
-            if module.name != core.TWINS:
-                yield importlib.import_module(f"{self._package}.{module.name}")
+            yield importlib.import_module(f"{self._package}.{module.name}")
 
     def _defined_in(self, module: ModuleType) -> dict[str, type[Plugin]]:
         return {

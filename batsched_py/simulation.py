@@ -1,4 +1,4 @@
-"""The whole conversation: a simulator and a decision process that hand typed messages to each other."""
+"""A whole simulation by the Python engine: the built-in Batsim and a decision process take turns."""
 
 from __future__ import annotations
 
@@ -15,42 +15,52 @@ from batsched_py.simulator.outputs import Results
 
 
 class Decides(Protocol):
-    """Whoever answers requests: a ``DecisionProcess`` here, or a ``RemoteProcess`` elsewhere."""
+    """Answers requests: a ``DecisionProcess`` here, or a ``RemoteProcess`` elsewhere."""
 
     def react(self, request: Message) -> Message:
         """Answer one request of the simulator."""
 
 
-def simulate(batsim: Batsim, process: Decides, on_message: Callable[[], None] | None = None) -> Results:
-    """Run a whole simulation; whoever wants to show progress is called after each exchange.
+def simulate(batsim: Batsim, process: Decides, on_turn: Callable[[], None] | None = None) -> Results:
+    """Run a whole simulation; ``on_turn`` is called after each exchange, to show progress.
 
-    Where both sides are here, and the one that decides takes no time for it, they share one ledger.
+    If both sides are here, and the one that decides takes no time for it, they share one ledger. Otherwise
+    they exchange messages.
     """
     try:
         if isinstance(process, DecisionProcess) and not process.scheduling_delay:
-            batsim.play(process, on_message)
-            return batsim.outputs.results
-        request = batsim.begin()
-        while True:
-            following = batsim.advance(process.react(request))
-            if following is None:
-                return batsim.outputs.results
-            request = following
-            if on_message is not None:
-                on_message()
+            _share_a_ledger(batsim, process, on_turn)
+        else:
+            request: Message | None = batsim.begin()
+            while request is not None:
+                request = batsim.advance(process.react(request))
+                if on_turn is not None:
+                    on_turn()
     except BaseException:
         batsim.outputs.abandon()
         raise
+    return batsim.outputs.results
+
+
+def _share_a_ledger(batsim: Batsim, process: DecisionProcess, on_turn: Callable[[], None] | None) -> None:
+    instants, decide = batsim.instants(process), process.decide
+    now = next(instants)
+    while True:
+        try:
+            now = instants.send(decide(now))
+        except StopIteration:
+            return
+        if on_turn is not None:
+            on_turn()
 
 
 def turns(batsim: Batsim, process: DecisionProcess) -> Generator[Cluster, None, None]:
-    """Go through a whole simulation, but leave each turn of the policy to whoever goes through this.
+    """Go through a whole simulation, but leave each turn of the policy to the caller.
 
-    Simulator and users go on by themselves until the policy is to be asked. Then this stops, and whoever
-    goes through it has the policy's place: they look at the cluster, say to it what to start, and go on. Or
-    they let the policy decide after all, by ``process.ask()``, and look before and after. No thread, and
-    nothing to wait for: a stepper, a live view and a learning agent all hang on this one loop. The simulation
-    is the same as :func:`simulate` runs, and may be left before its end::
+    Simulator and users go on by themselves until the policy is to be asked. Then this stops, and the caller
+    has the policy's place: it looks at the cluster, says to it what to start, and goes on. Or it lets the
+    policy decide after all, by ``process.ask()``, and looks before and after. The simulation is the same as
+    :func:`simulate` runs, and may be left before its end::
 
         for cluster in turns(batsim, process):
             for job in cluster.fitting():

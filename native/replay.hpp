@@ -1,266 +1,234 @@
-// A session graph and how far its user has come in it (batsched_py/users/think_time.py is the specification).
+// Users that replay a log: as recorded, or session by session with think times (specification:
+// batsched_py/users/rigid.py, batsched_py/users/think_time.py, batsched_py/workload/session_graph.py).
 #pragma once
-#include <cstring>
+#include <algorithm>
+#include <queue>
 
-#include "broker.hpp"
+#include "log.hpp"
+#include "users.hpp"
 
-// A column of numbers of any width, read where numpy keeps it.
-class Numbers {
+namespace batsched {
+
+// A job as a user submits one of a log: profiles are registered with six decimals.
+inline JobPtr submission_of(const Log& log, size_t place, std::string note) {
+    JobPtr job = log.job(place);
+    job->profile.amount = to_tick(job->profile.amount);
+    job->note = std::move(note);
+    return job;
+}
+
+// Submits each job at its recorded time.
+class RigidUser : public User {
 public:
-    Numbers() = default;
-    Numbers(const Numbers&) = delete;
-    Numbers& operator=(const Numbers&) = delete;
-    ~Numbers() {
-        if (buffer_.obj) PyBuffer_Release(&buffer_);
+    // What a note begins with is told by a function of the number of an extra.
+    RigidUser(std::shared_ptr<const Log> log, std::vector<std::string> who_by_extra)
+        : log_(std::move(log)), who_(std::move(who_by_extra)), order_(log_->in_submission_order()) {}
+
+    std::string name() const override { return log_->workload; }
+
+    double next_time() override {
+        return next_ == order_.size() ? INFINITY : log_->records[order_[next_]].submission;
     }
 
-    void read(PyObject* column) {
-        checked(PyObject_GetBuffer(column, &buffer_, PyBUF_CONTIG_RO | PyBUF_FORMAT));
-        kind_ = *buffer_.format;
-        if (!std::strchr("bhilqd", kind_)) {
-            PyErr_Format(PyExc_TypeError, "%R is no column of numbers", column);
-            throw PythonError();
+    void submit(double now, Actions& actions) override {
+        for (; next_time() <= now; ++next_) {
+            const Log::Record& record = log_->records[order_[next_]];
+            std::string note = who_[record.extra];
+            if (!note.empty()) note += ' ';
+            note += "recorded=" + spelled(record.submission);
+            actions.submissions.push_back(submission_of(*log_, order_[next_], std::move(note)));
         }
     }
 
-    size_t size() const { return static_cast<size_t>(buffer_.len / buffer_.itemsize); }
-
-    double operator[](size_t place) const {
-        switch (kind_) {
-            case 'b': return static_cast<const int8_t*>(buffer_.buf)[place];
-            case 'h': return static_cast<const int16_t*>(buffer_.buf)[place];
-            case 'i': return static_cast<const int32_t*>(buffer_.buf)[place];
-            case 'd': return static_cast<const double*>(buffer_.buf)[place];
-            default: return static_cast<double>(static_cast<const int64_t*>(buffer_.buf)[place]);
-        }
-    }
+    void job_ended(Job&, double) override {}
 
 private:
-    Py_buffer buffer_{};
-    char kind_ = 'd';
+    std::shared_ptr<const Log> log_;
+    std::vector<std::string> who_;
+    std::vector<uint32_t> order_;
+    size_t next_ = 0;
 };
 
-class SessionReplay {
+// Where one session ends and the next begins (batsched_py/workload/sessions.py).
+struct Delimiter {
+    enum class Rule : uint8_t { kArrival, kLast, kMax } rule;
+    double seconds;
+};
+
+// The sessions of one user, in the order of their starts, and what depends on what.
+class SessionGraph {
 public:
-    template <class Function>
-    void each_ref(Function function) {
-        for (Ref* ref : {&jobs_, &profiles_, &who_, &session_of_}) function(*ref);
-        for (auto& [index, session] : under_way_) function(session.jobs);
-    }
+    std::vector<double> starts, finishes;
+    std::vector<int32_t> first_jobs;       // and behind the last session the number of all jobs
+    std::vector<int32_t> first, stop;      // of the sessions that depend on one
+    std::vector<int32_t> nb_predecessors;
 
-    void begin(PyObject* sessions, bool reduced, PyObject* profiles, PyObject* who) {
-        jobs_ = attribute(sessions, "jobs");
-        profiles_ = Ref::to(profiles);
-        who_ = Ref::to(who);
-        cut(sessions);
+    SessionGraph(const Log& log, const std::vector<uint32_t>& places, Delimiter delimiter, bool reduced) {
+        cut(log, places, delimiter);
         link(reduced);
-        nb_unfinished_ = starts_.size();
-        begin_next_root();
     }
 
-    double next_time() const { return plan_.empty() ? INFINITY : plan_[0].time; }
-    bool over() const { return !nb_unfinished_; }
+    int32_t size() const { return static_cast<int32_t>(starts.size()); }
 
-    // The jobs whose time has come, as submissions.
-    Ref submit(double now) {
-        Ref submissions(checked(PyList_New(0)));
+private:
+    void cut(const Log& log, const std::vector<uint32_t>& places, Delimiter delimiter) {
+        double latest = -INFINITY;  // finish of all jobs so far
+        for (size_t job = 0; job < places.size(); ++job) {
+            const Log::Record& record = log.records[places[job]];
+            bool opens = !job;
+            if (job) {
+                const Log::Record& before = log.records[places[job - 1]];
+                switch (delimiter.rule) {
+                    case Delimiter::Rule::kArrival:
+                        opens = record.submission - before.submission >= delimiter.seconds;
+                        break;
+                    case Delimiter::Rule::kLast:
+                        opens = record.submission - before.finish > delimiter.seconds;
+                        break;
+                    case Delimiter::Rule::kMax: opens = record.submission - latest > delimiter.seconds; break;
+                }
+            }
+            if (opens) {
+                first_jobs.push_back(static_cast<int32_t>(job));
+                starts.push_back(record.submission);
+                finishes.push_back(record.finish);
+            }
+            finishes.back() = std::max(finishes.back(), record.finish);
+            latest = std::max(latest, record.finish);
+        }
+        first_jobs.push_back(static_cast<int32_t>(places.size()));
+    }
+
+    void link(bool reduced) {
+        int32_t count = size();
+        std::vector<int32_t> earliest(static_cast<size_t>(count) + 1, count);  // that depends on some session from a place on
+        for (int32_t index = 0; index < count; ++index) {
+            auto later = std::lower_bound(starts.begin(), starts.end(), finishes[static_cast<size_t>(index)]);
+            first.push_back(std::max(index + 1, static_cast<int32_t>(later - starts.begin())));
+        }
+        for (auto index = static_cast<size_t>(count); index-- > 0;) {
+            earliest[index] = std::min(earliest[index + 1], first[index]);
+        }
+        nb_predecessors.assign(static_cast<size_t>(count) + 1, 0);
+        for (size_t index = 0; index < starts.size(); ++index) {
+            stop.push_back(reduced ? earliest[static_cast<size_t>(first[index])] : count);
+            ++nb_predecessors[static_cast<size_t>(first[index])];
+            --nb_predecessors[static_cast<size_t>(stop[index])];
+        }
+        for (size_t index = 1; index < starts.size(); ++index) nb_predecessors[index] += nb_predecessors[index - 1];
+        nb_predecessors.pop_back();
+    }
+};
+
+// Works through a session graph. A session starts when the recorded think times have passed since those that it
+// depends on were over; one that depends on none starts at its recorded time.
+class ThinkTimeUser : public User {
+public:
+    ThinkTimeUser(std::shared_ptr<const Log> log, std::string name, std::string who, std::vector<uint32_t> places,
+                  Delimiter delimiter, bool reduced)
+        : log_(std::move(log)), name_(std::move(name)), who_(std::move(who)), places_(std::move(places)),
+          delimiter_(delimiter), reduced_(reduced) {}
+
+    std::string name() const override { return name_; }
+
+    double next_time() override {
+        if (!graph_) return log_->records[places_[0]].submission;
+        return plan_.empty() ? INFINITY : plan_.top().time;
+    }
+
+    void submit(double now, Actions& actions) override {
+        if (!graph_) begin();
         while (next_time() <= now) {
-            auto [time, index, place] = plan_[0];
-            std::pop_heap(plan_.begin(), plan_.end());
-            plan_.pop_back();
-            UnderWay& session = under_way_.at(index);
-            if (!place) session.jobs = jobs_of(index);
-            PyObject* jobs = session.jobs.get();
-            Ref job = Ref::to(checked_job(PyList_GET_ITEM(jobs, place++)));
+            auto [time, index, place] = plan_.top();
+            plan_.pop();
+            Session& session = sessions_.at(index);
+            int32_t first = graph_->first_jobs[static_cast<size_t>(index)];
+            size_t job_place = places_[static_cast<size_t>(first + place)];
+            double recorded = log_->records[job_place].submission;
             double decided = session.decided;
             bool is_root = session.is_root;
-            if (place < PyList_GET_SIZE(jobs)) {
-                double distance = job_submission(PyList_GET_ITEM(jobs, place)) - job_submission(PyList_GET_ITEM(jobs, 0));
-                plan(session.start + distance, index, place);
-            } else {
-                session.jobs = Ref();
+            if (++place < graph_->first_jobs[static_cast<size_t>(index) + 1] - first) {
+                double distance = log_->records[places_[static_cast<size_t>(first + place)]].submission -
+                                  log_->records[places_[static_cast<size_t>(first)]].submission;
+                plan_.push({session.start + distance, index, place});
             }
             if (place == 1 && is_root) begin_next_root();
-            checked(PyDict_SetItem(session_of_.get(), job_id(job.get()), from_int(index).get()));
-            Ref profile(checked(PyObject_GetItem(profiles_.get(), job_profile(job.get()))));
-            Ref submission = call(submission_class(), job.get(), profile.get(), note(job.get(), index).get(),
-                                  from_double(decided).get());
-            checked(PyList_Append(submissions.get(), submission.get()));
+            std::string note = who_ + " session=";
+            append_integer(note, index);
+            note += " recorded=" + spelled(recorded);
+            JobPtr job = submission_of(*log_, job_place, std::move(note));
+            job->session = index;
+            job->decided = decided;
+            actions.submissions.push_back(std::move(job));
         }
-        return submissions;
     }
 
-    // What depends on the session that is over with this job goes on.
-    void job_ended(PyObject* id, double now) {
-        PyObject* number = PyDict_GetItemWithError(session_of_.get(), id);
-        if (!number) {
-            if (!PyErr_Occurred()) PyErr_SetObject(PyExc_KeyError, id);
-            throw PythonError();
-        }
-        auto index = static_cast<int32_t>(as_int(number));
-        checked(PyDict_DelItem(session_of_.get(), id));
-        if (--under_way_.at(index).nb_unfinished) return;
-        under_way_.erase(index);
-        --nb_unfinished_;
-        for (int32_t successor = first_[index]; successor < stop_[index]; ++successor) {
-            double start = now + (starts_[successor] - finishes_[index]);
-            auto known = earliest_start_.find(successor);
+    void job_ended(Job& job, double now) override {
+        int32_t index = job.session;
+        if (--sessions_.at(index).nb_unfinished) return;
+        sessions_.erase(index);
+        for (int32_t next = graph_->first[static_cast<size_t>(index)]; next < graph_->stop[static_cast<size_t>(index)];
+             ++next) {
+            auto successor = static_cast<size_t>(next);
+            double start = now + (graph_->starts[successor] - graph_->finishes[static_cast<size_t>(index)]);
+            auto known = earliest_start_.find(next);
             if (known != earliest_start_.end()) start = std::max(start, known->second);
-            if (--nb_predecessors_[successor]) {
-                earliest_start_[successor] = start;
+            if (--graph_->nb_predecessors[successor]) {
+                earliest_start_[next] = start;
             } else {
                 if (known != earliest_start_.end()) earliest_start_.erase(known);
-                start_session(successor, start, now, false);
+                begin_session(next, start, now, false);
             }
         }
     }
 
 private:
-    struct UnderWay {
+    struct Session {
         double start, decided;
         bool is_root;
-        int64_t nb_unfinished;
-        Ref jobs;  // all of them, from the first submission to the last
+        int32_t nb_unfinished;
     };
 
     struct Planned {
         double time;
-        int32_t index;
-        Py_ssize_t place;
-
-        // Whether it comes after the other one.
-        bool operator<(const Planned& other) const {
-            return time > other.time || (time == other.time && index > other.index);
+        int32_t index, place;  // of the session, and of the job in it
+        bool operator>(const Planned& other) const {
+            return time != other.time ? time > other.time : index > other.index;
         }
     };
 
-    Ref jobs_, profiles_, who_;
-    Ref session_of_{PyDict_New()};  // of each job that was submitted and has not ended
-    std::vector<double> starts_, finishes_;
-    std::vector<int32_t> first_jobs_;        // and behind the last session the number of all jobs
-    std::vector<int32_t> first_, stop_;      // of the sessions that depend on one
-    std::vector<int32_t> nb_predecessors_;   // that are not over
+    std::shared_ptr<const Log> log_;
+    std::string name_, who_;
+    std::vector<uint32_t> places_;  // of the user's jobs in the log
+    Delimiter delimiter_;
+    bool reduced_;
+    std::unique_ptr<SessionGraph> graph_;  // from the first submission on
+    std::priority_queue<Planned, std::vector<Planned>, std::greater<>> plan_;  // of each session the next job only
+    std::unordered_map<int32_t, Session> sessions_;          // that have started or are about to
+    std::unordered_map<int32_t, double> earliest_start_;     // of sessions that wait for others
     std::vector<int32_t> roots_;
-    std::unordered_map<int32_t, double> earliest_start_;
-    std::unordered_map<int32_t, UnderWay> under_way_;
-    std::vector<Planned> plan_;
-    size_t nb_begun_roots_ = 0, nb_unfinished_ = 0;
+    size_t nb_begun_roots_ = 0;
 
-    // The sessions of a user (batsched_py/workload/sessions.py is the specification).
-    void cut(PyObject* sessions) {
-        Ref delimiter = attribute(sessions, "delimiter");
-        Ref rule = attribute(delimiter.get(), "rule");
-        bool by_arrival = text_of(rule.get()) == "arrival", by_last = text_of(rule.get()) == "last";
-        double threshold = as_double(attribute(delimiter.get(), "seconds").get());
-        Numbers submissions, finishes;
-        submissions.read(attribute(sessions, "submissions").get());
-        finishes.read(attribute(sessions, "job_finishes").get());
-        double latest = -INFINITY;  // finish of all jobs so far
-        for (size_t job = 0; job < submissions.size(); ++job) {
-            double start = submissions[job];
-            bool opens = !job || (by_arrival ? start - submissions[job - 1] >= threshold
-                                             : start - (by_last ? finishes[job - 1] : latest) > threshold);
-            if (opens) {
-                first_jobs_.push_back(static_cast<int32_t>(job));
-                starts_.push_back(start);
-                finishes_.push_back(finishes[job]);
-            }
-            finishes_.back() = std::max(finishes_.back(), finishes[job]);
-            latest = std::max(latest, finishes[job]);
+    void begin() {
+        graph_ = std::make_unique<SessionGraph>(*log_, places_, delimiter_, reduced_);
+        for (int32_t index = 0; index < graph_->size(); ++index) {
+            if (!graph_->nb_predecessors[static_cast<size_t>(index)]) roots_.push_back(index);
         }
-        first_jobs_.push_back(static_cast<int32_t>(submissions.size()));
+        begin_next_root();
     }
 
-    // What depends on what (batsched_py/workload/session_graph.py is the specification).
-    void link(bool reduced) {
-        auto count = static_cast<int32_t>(starts_.size());
-        std::vector<int32_t> earliest(count + 1, count);  // that depends on some session from a place on
-        for (int32_t index = 0; index < count; ++index) {
-            auto later = std::lower_bound(starts_.begin(), starts_.end(), finishes_[index]);
-            first_.push_back(std::max(index + 1, static_cast<int32_t>(later - starts_.begin())));
-        }
-        for (int32_t index = count; index-- > 0;) earliest[index] = std::min(earliest[index + 1], first_[index]);
-        nb_predecessors_.assign(count + 1, 0);
-        for (int32_t index = 0; index < count; ++index) {
-            stop_.push_back(reduced ? earliest[first_[index]] : count);
-            ++nb_predecessors_[first_[index]];
-            --nb_predecessors_[stop_[index]];
-        }
-        for (int32_t index = 0; index < count; ++index) {
-            if (index) nb_predecessors_[index] += nb_predecessors_[index - 1];
-            if (!nb_predecessors_[index]) roots_.push_back(index);
-        }
-    }
-
-    Ref jobs_of(int32_t index) const {
-        return Ref(checked(PySequence_GetSlice(jobs_.get(), first_jobs_[index], first_jobs_[index + 1])));
-    }
-
-    void plan(double time, int32_t index, Py_ssize_t place) {
-        plan_.push_back({time, index, place});
-        std::push_heap(plan_.begin(), plan_.end());
-    }
-
-    void start_session(int32_t index, double start, double decided, bool is_root) {
-        under_way_[index] = {start, decided, is_root, first_jobs_[index + 1] - first_jobs_[index], Ref()};
-        plan(start, index, 0);
-    }
-
+    // Plans the root that starts next; the others can wait.
     void begin_next_root() {
         if (nb_begun_roots_ == roots_.size()) return;
         int32_t index = roots_[nb_begun_roots_++];
-        start_session(index, starts_[index], 0.0, true);
+        begin_session(index, graph_->starts[static_cast<size_t>(index)], 0.0, true);
     }
 
-    Ref note(PyObject* job, int32_t index) const {
-        double time = job_submission(job);
-        if (std::abs(time) < 1e15) {
-            std::string text(text_of(who_.get()));
-            text.append(" session=").append(std::to_string(index)).append(" recorded=").append(spelled(time));
-            return Ref(checked(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()))));
-        }
-        bool is_whole = std::isfinite(time) && time == std::floor(time);
-        Ref number(checked(is_whole ? PyLong_FromDouble(time) : PyFloat_FromDouble(time)));
-        return Ref(checked(PyUnicode_FromFormat("%U session=%d recorded=%R", who_.get(), index, number.get())));
+    void begin_session(int32_t index, double start, double decided, bool is_root) {
+        auto place = static_cast<size_t>(index);
+        sessions_[index] = {start, decided, is_root, graph_->first_jobs[place + 1] - graph_->first_jobs[place]};
+        plan_.push({start, index, 0});
     }
 };
 
-inline void prepare_replay(PyObject* module) {
-    static PyMethodDef methods[] = {
-        {"submit",
-         [](PyObject* self, PyObject* now) {
-             return guarded([&] { return of<SessionReplay>(self).submit(as_double(now)).release(); });
-         },
-         METH_O, "The jobs whose time has come."},
-        {"job_ended",
-         [](PyObject* self, PyObject* arguments) {
-             return guarded([&] {
-                 PyObject* id;
-                 double now;
-                 if (!PyArg_ParseTuple(arguments, "Od", &id, &now)) throw PythonError();
-                 of<SessionReplay>(self).job_ended(id, now);
-                 return Py_NewRef(Py_None);
-             });
-         },
-         METH_VARARGS, "Go on with what depends on the session that is over with this job."},
-        {}};
-    static PyGetSetDef getset[] = {
-        {"next_time", [](PyObject* self, void*) { return PyFloat_FromDouble(of<SessionReplay>(self).next_time()); },
-         nullptr, "When the next job is to be submitted; infinite for none that is planned.", nullptr},
-        {"over", [](PyObject* self, void*) { return PyBool_FromLong(of<SessionReplay>(self).over()); }, nullptr,
-         "Whether all sessions are over.", nullptr},
-        {}};
-    PyTypeObject& type = box_type<SessionReplay>("batsched_py._native.SessionReplay",
-                                                 "A session graph and how far the user has come in it.", methods,
-                                                 nullptr, getset);
-    type.tp_init = [](PyObject* self, PyObject* arguments, PyObject*) {
-        return guarded<int>(-1, [&] {
-            PyObject *sessions, *profiles, *who;
-            int reduced;
-            if (!PyArg_ParseTuple(arguments, "OpOU", &sessions, &reduced, &profiles, &who)) throw PythonError();
-            of<SessionReplay>(self).begin(sessions, reduced, profiles, who);
-            return 0;
-        });
-    };
-    checked(PyModule_AddType(module, &type));
-}
+}  // namespace batsched

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from batsched_py import core
 from batsched_py.cli.main import batsched_py
-from batsched_py.core import fastest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import BatschedError, PolicyError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
@@ -71,8 +70,8 @@ class Account:
 
     def __init__(self) -> None:
         begins = ev.SimulationBegins([Host(number, f"h{number}") for number in range(HOSTS)])
-        self.ledger = fastest(Ledger)(begins)
-        self.cluster = fastest(Cluster)(self.ledger, Said(), begins.hosts)
+        self.ledger = Ledger(begins)
+        self.cluster = Cluster(self.ledger, Said(), begins.hosts)
         self.seen: list[Any] = []
 
     def step(self, random: Random, jobs: list[Job]) -> None:
@@ -222,7 +221,7 @@ def test_both_cores_carry_out_whatever_a_policy_decides(
                 [workload],
                 events=[outages] if random.random() < 0.5 else [],
             ),
-            fastest(Outputs)(prefix),
+            Outputs(prefix),
         )
         simulate(batsim, DecisionProcess(policy))
         return policy.heard, [Path(f"{prefix}_{name}.csv").read_bytes() for name in ("jobs", "schedule")]
@@ -291,7 +290,7 @@ def test_both_cores_do_whatever_users_do(tmp_path_factory: pytest.TempPathFactor
         process = DecisionProcess(policy, users)
         reuse = random.random() < 0.8
         allowed = ev.Settings(dynamic_jobs=True, profile_reuse=reuse)
-        batsim = Batsim(Setup(Platform.homogeneous(HOSTS), (), allowed), fastest(Outputs)(prefix))
+        batsim = Batsim(Setup(Platform.homogeneous(HOSTS), (), allowed), Outputs(prefix))
         simulate(batsim, process)
         heard = [user.heard for user in users] + ([policy.heard] if isinstance(policy, Erratic) else [])
         return heard, [Path(f"{prefix}_{name}.csv").read_bytes() for name in ("jobs", "schedule")]
@@ -367,7 +366,7 @@ def test_both_cores_write_the_same_numbers(found: list[tuple[float, float, float
 
     def write() -> str:
         files = MemoryFiles()
-        outputs = fastest(Outputs)(PREFIX, new_file=files.new_file)
+        outputs = Outputs(PREFIX, new_file=files.new_file)
         for submission, wait, run_time in found:
             job, start = Job("w0!1", submission, 1, run_time, "p,"), submission + wait
             outputs.finished(job, JobState.SUCCESS, HostSet.of([0]), start, start + run_time, -1.0, "")

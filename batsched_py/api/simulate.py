@@ -20,7 +20,12 @@ from batsched_py.experiment.sides import BY_NAME, Cast, read_workloads, sides
 from batsched_py.plugins import Registry
 from batsched_py.protocol.events import Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
-from batsched_py.simulation import simulate as converse
+from batsched_py.simulation import simulate as converse0
+
+
+def converse(simulation, process, on_turn=None):
+    simulation.run(on_turn)
+
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.memory_files import PREFIX, MemoryFiles
 from batsched_py.simulator.outputs import OutputFile

@@ -120,7 +120,7 @@ def _is_of_interest(record: logging.LogRecord) -> bool:
 
 def _show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked:
-        from batsched_py.core import describe
+        from batsched_py.native import describe
 
         click.echo(f"batsched-py {__version__} ({describe()})")
         ctx.exit()

@@ -8,15 +8,14 @@ from math import isnan
 from typing import NoReturn, cast
 
 from batsched_py.blame import culprit
-from batsched_py.core import fastest
-from batsched_py.decision.desk import SubmissionDesk
+from batsched_py.decision.submissions import Submissions
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.schedulers.base import Scheduler
-from batsched_py.schedulers.cluster import Cluster, Said
+from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import selection
 from batsched_py.users.base import User
@@ -26,25 +25,14 @@ _log = logging.getLogger(__name__)
 #: A submission or an end with its time, or any other event as it is.
 Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
 
-#: The policy's method, its view, what it has said and heard, who is to hear of ends, and the users' desk.
-Parts = tuple[
-    Callable[[Cluster], None],
-    Cluster,
-    Said,
-    list[Heard],
-    list[Callable[[RunningJob], None]],
-    SubmissionDesk | None,
-]
-
-
 class DecisionProcess:
     """One simulation, seen from the side that decides: lets users submit, and asks the scheduler.
 
     There are two ways to talk to it. In the process of a simulator, :meth:`join` makes it look at the
-    simulator's own ledger; then :meth:`hear_submission` and its sisters say what has happened, and
-    :meth:`decide` gives the decisions, or :meth:`turns` lets somebody else make them. A simulator elsewhere
-    sends messages, which :meth:`react` answers: then the process has a ledger of its own, and nothing leaves
-    that this one has not passed.
+    simulator's own ledger; then :meth:`job_submitted`, :meth:`job_ended` and :meth:`happened` say what has
+    happened, and :meth:`decide` gives the decisions, or :meth:`turns` leaves them to the caller. A simulator
+    elsewhere sends messages, which :meth:`react` answers: then the process has a ledger of its own, which
+    checks every decision before it leaves.
     """
 
     def __init__(
@@ -60,8 +48,7 @@ class DecisionProcess:
         """What happened since the scheduler was last asked, in whatever form it was told."""
         self.acted: Sequence[Effect] = ()
         """What came of what users did since the policy was last asked, for whoever has its turn."""
-        self._desk: SubmissionDesk | None = None
-        self._said = Said()
+        self._submissions: Submissions | None = None
         self._heeding: list[Callable[[Remark], None]] = []
 
     @property
@@ -90,28 +77,34 @@ class DecisionProcess:
         """Take part in a simulation that is about to begin, of which this is the ledger."""
         scheduler = self.scheduler
         self._ledger = ledger
-        self.cluster = fastest(Cluster)(
+        cluster = Cluster(
             ledger,
-            self._said,
             begins.hosts,
             begins.settings,
             selection(scheduler.selection, begins, scheduler.selection_seed),
             self._events,
         )
-        if self._heeding or _log.isEnabledFor(logging.DEBUG):
-            self.cluster.heed(self._remarked)
         if type(scheduler).estimate is not Scheduler.estimate:
-            ledger.estimate = self._estimate
+            ledger.estimate = self.estimate
         if self.users or begins.settings.dynamic_jobs:
-            self._desk = fastest(SubmissionDesk)(self.users, begins, ledger)
+            self._submissions = Submissions(self.users, begins, ledger)
+        self.begin(cluster)
+        self._settle()
+
+    def begin(self, cluster: Cluster) -> None:
+        """Let the policy see a cluster for the first time."""
+        self.cluster = cluster
+        if self._heeding or _log.isEnabledFor(logging.DEBUG):
+            cluster.heed(self._remarked)
         self._begun = True
         try:
-            scheduler.begin(self.cluster)
-            self._settle()
+            self.scheduler.begin(cluster)
         except (Exception, SystemExit) as error:
             self.fail(error, 0.0)
+        if cluster.broken is not None:
+            raise self.blame(cluster.broken)
 
-    def hear_submission(self, job: Job, now: float) -> None:
+    def job_submitted(self, job: Job, now: float) -> None:
         """A job was submitted."""
         self.cluster.now = now + self.scheduling_delay
         self._heard.append((job, now))
@@ -119,22 +112,22 @@ class DecisionProcess:
         if self._ledger.unfit:
             self._reject_unfit()
 
-    def hear_end(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
+    def job_ended(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
         """A job has left its hosts."""
         self.cluster.now = now + self.scheduling_delay
         ended = self._ledger.release(job_id)
         if ended is None:
             return
         self._heard.append((ended, state, return_code, now))
-        for listener in self._said.listeners:
+        for listener in self.cluster.listeners:
             try:
                 listener(ended)
             except (Exception, SystemExit) as error:
                 raise self._failed(error) from error
-        if self._desk is not None:
-            self._desk.job_ended(job_id, state, now)
+        if self._submissions is not None:
+            self._submissions.job_ended(job_id, state, now)
 
-    def hear(self, event: ev.Event) -> None:
+    def happened(self, event: ev.Event) -> None:
         """Anything else has happened."""
         if type(event) is ev.RequestedCall:
             self._heard.append(event)
@@ -155,39 +148,52 @@ class DecisionProcess:
 
     def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened."""
-        if self._desk is not None:
+        if self._submissions is not None:
             turns = self.turns(now)
             while True:
                 try:
                     next(turns)
                 except StopIteration as over:
                     return cast(list[Effect], over.value)
-                self.ask()
+                if self._needs_asking():
+                    self.ask()
         self.cluster.now = now + self.scheduling_delay
-        try:
-            self.scheduler.schedule(self.cluster)
-            self._settle()
-        except (Exception, SystemExit) as error:
-            self.fail(error, now)
+        if self._needs_asking():
+            try:
+                self.scheduler.schedule(self.cluster)
+                self._settle()
+            except (Exception, SystemExit) as error:
+                self.fail(error, now)
         return self._take()
 
-    def turns(self, now: float) -> Generator[Cluster, None, list[Effect]]:
-        """The same, but leave each turn of the policy to whoever goes through this.
+    def _needs_asking(self) -> bool:
+        """Whether there could be something to decide."""
+        ledger = self._ledger
+        return bool(ledger.queue and ledger.free.count) or not (
+            self.scheduler.only_starts_jobs and not self.cluster.heeded
+        )
 
-        Whoever has the turn looks at the cluster and says to it what to do, or lets the policy do so by
+    def turns(self, now: float) -> Generator[Cluster, None, list[Effect]]:
+        """The same, but leave each turn of the policy to the caller.
+
+        At its turn, the caller looks at the cluster and says to it what to do, or lets the policy do so by
         :meth:`ask`. There is one turn, or with users one after another, while what is decided makes them act
         at once. What is returned in the end is to be done.
         """
         self._now = now
         self.cluster.now = now + self.scheduling_delay
         try:
-            if self._desk is not None:
-                return (yield from self._turns_with_users(self._desk, now))
+            if self._submissions is not None:
+                return (yield from self._turns_with_users(self._submissions, now))
             yield self.cluster
             self._settle()
         except RuleBroken as broken:
-            raise self._blame(broken) from None
+            raise self.blame(broken) from None
         return self._take()
+
+    def at(self, now: float) -> None:
+        """Time has come to this."""
+        self._now = now
 
     def ask(self) -> None:
         """It is the policy's turn."""
@@ -196,30 +202,14 @@ class DecisionProcess:
         except (Exception, SystemExit) as error:
             self.fail(error, self._now)
 
-    def parts(self) -> Parts | None:
-        """What a loop needs that does what :meth:`decide` does itself, and hears for all who take part.
-
-        Nothing where decisions take time, or where this is not all there is to them.
-        """
-        if self.scheduling_delay or type(self) is not DecisionProcess:
-            return None
-        return (
-            self.scheduler.schedule,
-            self.cluster,
-            self._said,
-            self._heard,
-            self._said.listeners,
-            self._desk,
-        )
-
     def fail(self, error: BaseException, now: float) -> NoReturn:
         """The policy was asked and has raised this."""
         self._now = now
         if isinstance(error, RuleBroken):
-            raise self._blame(error) from None
+            raise self.blame(error) from None
         raise self._failed(error) from error
 
-    def _turns_with_users(self, desk: SubmissionDesk, now: float) -> Generator[Cluster, None, list[Effect]]:
+    def _turns_with_users(self, submissions: Submissions, now: float) -> Generator[Cluster, None, list[Effect]]:
         """Let users act and the scheduler decide, and again while what it decides makes users act at once.
 
         A slow scheduler does not keep users from acting: what it decides comes after what they do.
@@ -229,40 +219,40 @@ class DecisionProcess:
         decisions = self._take()
         while True:
             acted: list[Effect] = []
-            while desk.is_due(now):
-                for action in desk.actions(now):
-                    acted += desk.take(action, now)
+            while submissions.is_due(now):
+                for action in submissions.actions(now):
+                    acted += submissions.take(action, now)
                     if ledger.unfit:
                         self._reject_unfit()
-                        acted += self._tell_users(desk)
+                        acted += self._tell_users(submissions)
             decisions += acted
             self.acted = acted
             yield self.cluster
             self._settle()
-            if self._said.decisions:
-                decisions += self._tell_users(desk)
-            if not desk.is_due(now):
-                decisions += desk.closing(now)
+            if self.cluster.decisions:
+                decisions += self._tell_users(submissions)
+            if not submissions.is_due(now):
+                decisions += submissions.closing(now)
                 return decisions
 
-    def _tell_users(self, desk: SubmissionDesk) -> list[Effect]:
+    def _tell_users(self, submissions: Submissions) -> list[Effect]:
         """What was decided, after users have heard which of their jobs are started and rejected by it."""
-        decisions, hears_starts = self._take(), desk.hears_starts
+        decisions, hears_starts = self._take(), submissions.hears_starts
         for decision in decisions:
             if isinstance(decision, RejectedJob):
-                desk.job_ended(decision.job.id, JobState.REJECTED, decision.time)
+                submissions.job_ended(decision.job.id, JobState.REJECTED, decision.time)
             elif hears_starts and isinstance(decision, RunningJob):
-                desk.job_started(decision)
+                submissions.job_started(decision)
         return decisions
 
     def _settle(self) -> None:
         """The policy's turn is over; what has happened before is no news any more."""
-        if self._said.broken is not None:
-            raise self._said.broken
+        if self.cluster.broken is not None:
+            raise self.cluster.broken
         self._ledger.settle()
         self._heard.clear()
 
-    def _estimate(self, job: Job) -> float:
+    def estimate(self, job: Job) -> float:
         """How long the scheduler expects a job to run."""
         try:
             estimate = float(self.scheduler.estimate(job))
@@ -281,10 +271,11 @@ class DecisionProcess:
         )
 
     def _take(self) -> list[Effect]:
-        decisions, self._said.decisions = self._said.decisions, []
+        decisions, self.cluster.decisions = self.cluster.decisions, []
         return decisions
 
-    def _blame(self, broken: RuleBroken) -> PolicyError:
+    def blame(self, broken: RuleBroken) -> PolicyError:
+        """What to raise when the policy, or a user, has broken a rule."""
         culprit = f"scheduler {self.scheduler.name!r}" + (" or a user" if self.users else "")
         return PolicyError(f"{culprit} broke a rule at time {self._now:g}: {broken}")
 
@@ -302,19 +293,19 @@ class DecisionProcess:
             raise ProtocolError(f"time runs backwards: {now:g} comes after {self._now:g}")
         self._now = now
         self.cluster.now = now + self.scheduling_delay
-        if self._desk is not None:
-            news = self._desk.news(events)
+        if self._submissions is not None:
+            news = self._submissions.news(events)
             if events and not news:
                 return ev.Message(now, [])
             events = news
         for event in events:
             if type(event) is ev.JobSubmitted:
                 self._ledger.registry.meet([event.job.id])
-                self.hear_submission(event.job, now)
+                self.job_submitted(event.job, now)
             elif type(event) is ev.JobCompleted:
-                self.hear_end(event.job_id, event.state, event.return_code, now)
+                self.job_ended(event.job_id, event.state, event.return_code, now)
             else:
-                self.hear(event)
+                self.happened(event)
         if self.finished:
             return ev.Message(now, [])
         decisions = _as_decisions(self.decide(now))
@@ -325,7 +316,7 @@ class DecisionProcess:
     def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
         if not events or not isinstance(events[0], ev.SimulationBegins):
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
-        self.join(events[0], fastest(Ledger)(events[0]))
+        self.join(events[0], Ledger(events[0]))
         return events[1:]
 
 

@@ -20,7 +20,6 @@ from types import ModuleType
 from typing import Any
 
 from batsched_py.blame import culprit
-from batsched_py.core import fastest
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.plugins import PYBATSIM
@@ -107,7 +106,7 @@ class PyBatsimProcess:
         return self._ledger
 
     def _begin(self, begins: ev.SimulationBegins) -> None:
-        self._ledger = fastest(Ledger)(begins)
+        self._ledger = Ledger(begins)
 
     def _converse(self, request: bytes) -> bytes:
         """What the scheduler answers to a request."""

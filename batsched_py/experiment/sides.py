@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from batsched_py.core import fastest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.experiment.value import Actors, Choice, Experiment, Machine, Scenario, Workloads
@@ -23,6 +22,7 @@ from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.simulator.platform import Platform, parse_roles, read_platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS, Behaviour
+from batsched_py.users.base import UsersOf
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
 
@@ -54,7 +54,7 @@ def sides(
     process = new_process(experiment.actors, workloads, cast)
     static = workloads if experiment.actors.users is None else ()
     scenario = _with_needs(experiment.simulated, process.needs)
-    batsim = new_batsim(scenario, platform, static, prefix, new_file=new_file)
+    batsim = new_engine(scenario, platform, static, prefix, process, new_file)
     if experiment.remarks:
         if not isinstance(process, DecisionProcess):
             raise InputError("a scheduler of PyBatsim cannot leave remarks; leave out --remarks")
@@ -81,8 +81,7 @@ def new_process(
     if actors.users is None:
         return DecisionProcess(policy, scheduling_delay=actors.scheduling_delay)
     behaviour = cast.behaviour or USERS.create(actors.users.name, actors.users.options)
-    users = [user for workload in workloads for user in behaviour.users(workload)]
-    return DecisionProcess(policy, users, actors.scheduling_delay)
+    return DecisionProcess(policy, UsersOf(behaviour, workloads), actors.scheduling_delay)
 
 
 def _new_pybatsim(scheduler: Choice) -> PyBatsimProcess:
@@ -107,7 +106,7 @@ def new_batsim(
     """The side that simulates, and submits the jobs of the workloads; without a prefix it writes no files."""
     if scenario.settings.profile_reuse and not scenario.settings.dynamic_jobs:
         raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
-    kind = fastest(Outputs) if outputs is Outputs else outputs
+    kind = Outputs if outputs is Outputs else outputs
     return Batsim(
         Setup(
             platform,
@@ -118,6 +117,22 @@ def new_batsim(
             events=[read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events],
         ),
         kind(prefix, scenario.traces_machine_states, new_file),
+    )
+
+
+def new_engine(scenario, platform, workloads, prefix, process, new_file):
+    from batsched_py.engines import new_simulation
+    return new_simulation(
+        Setup(
+            platform,
+            workloads,
+            scenario.settings,
+            ignore_communication=scenario.ignore_communication,
+            energy=scenario.energy,
+            events=[read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events],
+        ),
+        process,
+        Outputs(prefix, scenario.traces_machine_states, new_file),
     )
 
 

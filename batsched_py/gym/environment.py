@@ -10,7 +10,6 @@ from typing import Any
 import gymnasium
 
 from batsched_py.api.log import FileName, Log
-from batsched_py.core import fastest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.experiment.sides import read_machine
@@ -114,7 +113,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         process = DecisionProcess(_Seat(self._begin, workload), users)
         played = [workload] if self._behaviour is None else []
         setup = Setup(self._platform, played, process.needs, energy=self._energy)
-        self._batsim = Batsim(setup, fastest(Outputs)(None if export is None else os.fspath(export)))
+        self._batsim = Batsim(setup, Outputs(None if export is None else os.fspath(export)))
         for cluster in turns(self._batsim, process):
             yield from self.task.turn(cluster)
 

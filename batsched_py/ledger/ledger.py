@@ -7,20 +7,21 @@ one in another process has its own, which follows the conversation.
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from math import isfinite
+from math import inf
 from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
 
 from batsched_py.errors import RuleBroken
+from batsched_py.ledger import rules
 from batsched_py.ledger.free import FreeHosts
-from batsched_py.ledger.queue import JobQueue, QueueBook
+from batsched_py.ledger.queue import Condition, JobQueue, Score
 from batsched_py.ledger.registry import Registry
-from batsched_py.ledger.running import Running, RunningBook, RunningJob
+from batsched_py.ledger.reservation import Reservation
+from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, Request
@@ -57,10 +58,6 @@ class Ledger:
     Each method that takes a decision down checks it first, and raises :class:`RuleBroken` with the rule.
     """
 
-    _Queue, _QueueBook = JobQueue, QueueBook
-    _Running, _RunningBook = Running, RunningBook
-    _FreeHosts = FreeHosts
-
     def __init__(
         self,
         begins: ev.SimulationBegins,
@@ -71,13 +68,11 @@ class Ledger:
         self.hosts = HostSet.range(len(begins.hosts))
         """Those that compute."""
         self.nb_hosts = len(begins.hosts)
-        self.queue = self._Queue()
-        self.queue_book = self._QueueBook(self.queue)
+        self.queue = JobQueue()
         self.unfit: dict[str, Job] = {}
         """Jobs that wait and ask for no host, or for more than there are."""
-        self.running = self._Running()
-        self.running_book = self._RunningBook(self.running)
-        self.free = self._FreeHosts(self.hosts)
+        self.running = Running()
+        self.free = FreeHosts(self.hosts)
         self.unavailable = NOWHERE
         """The hosts that were taken away, whatever runs on them."""
         self.all_available = True
@@ -86,8 +81,11 @@ class Ledger:
         """The hosts that sleep, or slept when they began to switch."""
         self.switching = NOWHERE
         """The hosts that are on their way to another power state."""
-        self.quiet = False
-        """Whether nothing but submissions has happened since this was last made true."""
+        self._nb_changes = 0
+        """How often anything but a submission has happened."""
+        self._nb_settled_changes = -1
+        self._searched: tuple[Job | None, int, int] = (None, 0, 0)
+        """Beside whose reservation all jobs were last tried: after how many changes, and how many jobs."""
         self.registry = Registry(begins.profiles, begins.settings) if registry is None else registry
         self.estimate: Callable[[Job], float] = attrgetter("walltime")
         """How long a job is expected to run that is submitted."""
@@ -114,6 +112,59 @@ class Ledger:
         """Whether the machine could ever give a job what it asks for."""
         return 0 < request.hosts <= self.nb_hosts
 
+    def fits(self, job: Job) -> bool:
+        """Whether what a job asks for is free now."""
+        return job.size <= self.free.count
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing but submissions has happened since :meth:`settle` was last called."""
+        return self._nb_changes == self._nb_settled_changes
+
+    def note_change(self) -> None:
+        """Something has changed that waiting jobs may profit from."""
+        self._nb_changes += 1
+
+    def reservation(self, job: Job, now: float) -> Reservation:
+        """When a job can start at the latest, if the running ones end as expected."""
+        extra = self.free.count - job.size
+        if extra >= 0:
+            return Reservation(job, now, now, extra)
+        for end, _, running in self.running._by_end:
+            extra += running.nb_hosts if self.all_available else self.usable(running)
+            if extra >= 0:
+                return Reservation(job, now, end if end > now else now, extra)
+        return Reservation(job, now, inf, 0)
+
+    def usable(self, running: RunningJob) -> int:
+        """How many hosts will be free when a job ends."""
+        return running.nb_hosts if self.all_available else len(running.hosts - self.unavailable)
+
+    def fitting(
+        self, condition: Condition | None, score: Score | None, only_new: bool, beside: Reservation | None
+    ) -> Iterator[Job]:
+        """The waiting jobs that fit, meet a condition and do not delay a reservation, one after another.
+
+        As long as nothing happens but submissions, jobs that would have delayed a reservation still would,
+        and are not looked at again.
+        """
+        queue, nb_changes = self.queue, self._nb_changes
+        behind = queue._nb_settled if only_new else 0
+        if beside is not None:
+            job, changes, nb_tried = self._searched
+            if job is beside.job and changes == nb_changes and nb_tried > behind:
+                behind = nb_tried
+        searched = None if beside is None or condition else (beside.job, nb_changes, queue.nb_arrived)
+        found = queue._search(self.free, behind, condition, score, beside)
+        if found is None:
+            self._searched = searched or self._searched
+            return iter(())
+        return found if searched is None else self._noting(found, searched)
+
+    def _noting(self, found: Iterator[Job], searched: tuple[Job, int, int]) -> Iterator[Job]:
+        yield from found
+        self._searched = searched
+
     def begin_asleep(self, hosts: HostSet) -> None:
         """These hosts sleep from the beginning."""
         self.asleep = hosts
@@ -124,7 +175,7 @@ class Ledger:
     def submit(self, job: Job) -> None:
         """A job waits. One that no state of the machine could ever run is in no policy's way."""
         if self.could_grant(job.request):
-            self.queue_book.append(job, self.estimate(job))
+            self.queue._append(job, self.estimate(job))
         else:
             self.unfit[job.id] = job
         if self.registry.collects:
@@ -132,10 +183,10 @@ class Ledger:
 
     def release(self, job_id: str) -> RunningJob | None:
         """A job has left its hosts, which are free again, except those that were taken away meanwhile."""
-        running = self.running_book.pop(job_id)
+        running = self.running._pop(job_id)
         if running is None:
             return None
-        self.quiet = False
+        self._nb_changes += 1
         hosts = running.hosts
         if not (self._exclusive and self.all_available):
             hosts = self._without_jobs(hosts - self.unavailable)
@@ -146,21 +197,21 @@ class Ledger:
 
     def take_away(self, hosts: HostSet) -> None:
         """Hosts became unavailable."""
-        self.quiet = False
+        self._nb_changes += 1
         self.free.take(self.free.overlap(hosts))
         self.unavailable = self.unavailable | hosts
         self.all_available = False
 
     def give_back(self, hosts: HostSet) -> None:
         """Hosts became available again; those with a job on them are free when it ends."""
-        self.quiet = False
+        self._nb_changes += 1
         self.unavailable = self.unavailable - hosts
         self.all_available = not self.unavailable
         self._free_idle(hosts - self.asleep - self.switching)
 
     def switched(self, hosts: HostSet, pstate: int) -> None:
         """Hosts have reached a power state: those that compute in it are free again."""
-        self.quiet = False
+        self._nb_changes += 1
         asleep = HostSet.of(host for host in hosts if pstate in self._sleep_pstates[host])
         self.switching = self.switching - hosts
         self.asleep = self.asleep - hosts | asleep
@@ -192,8 +243,8 @@ class Ledger:
 
     def settle(self) -> None:
         """What has happened so far is no news any more."""
-        self.quiet = True
-        self.queue_book.nb_new = 0
+        self._nb_settled_changes = self._nb_changes
+        self.queue._settle()
 
     def _free_idle(self, hosts: HostSet) -> None:
         idle = self._without_jobs(hosts)
@@ -212,16 +263,11 @@ class Ledger:
             return self._run(
                 ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
             )
-        job_id, running = job.id, self.running_book
         try:
-            expected_end = now + self.queue_book.discard(job_id)
+            run_time = self.queue._discard(job.id)
         except KeyError:
-            raise RuleBroken(self._why_not_waiting(job_id)) from None
-        running.count = number = running.count + 1
-        started = RunningJob(job, free.take_lowest(size), now, expected_end, size, number)
-        running.jobs[job_id] = started
-        insort(running.by_end, (expected_end, number, started))
-        return started
+            raise RuleBroken(self._why_not_waiting(job.id)) from None
+        return self.running._add(job, free.take_lowest(size), now, run_time, size)
 
     def execute(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
         """A waiting job runs as the decision says."""
@@ -237,24 +283,10 @@ class Ledger:
         else:
             self._check_sharing(hosts)
             self.free.take(self.free.overlap(hosts))
-        return self.running_book.add(job, hosts, now, self._stop_waiting(job), len(hosts))
+        return self.running._add(job, hosts, now, self._stop_waiting(job), len(hosts))
 
     def _check_allocation(self, decision: ev.ExecuteJob, job: Job) -> None:
-        hosts, mapping, storages = decision.hosts, decision.mapping, decision.storage_mapping
-        if not hosts:
-            raise RuleBroken("no host was given")
-        self._check_existence(hosts)
-        if (mapping is not None) + (storages is not None) + (decision.io_job is not None) > 1:
-            raise RuleBroken("only one of a mapping, a storage mapping and an IO job can be given")
-        if mapping is not None:
-            if len(mapping) != job.size and not self._is_moldable(job):
-                raise RuleBroken(f"the job has {job.size} executors, the mapping places {len(mapping)}")
-            if not mapping or not all(0 <= place < len(hosts) for place in mapping):
-                raise RuleBroken("the mapping is empty or names a place outside the allocation")
-        elif len(hosts) != job.size and not self._is_moldable(job):
-            raise RuleBroken(f"the job needs {job.size} hosts and was given {len(hosts)} ({hosts})")
-        if storages is not None and not storages:
-            raise RuleBroken("the storage mapping is empty")
+        rules.check_allocation(decision, job, self.nb_machines, self._is_moldable(job))
         for_files_only = self.registry.for_files_only
         if for_files_only and (job.workload, job.profile) in for_files_only:
             raise RuleBroken(
@@ -274,7 +306,7 @@ class Ledger:
     def reject(self, job_id: str, now: float) -> RejectedJob:
         """A waiting job is refused for good."""
         job = self._waiting(job_id)
-        self.quiet = False
+        self._nb_changes += 1
         self._stop_waiting(job)
         if self.registry.collects:
             self.registry.job_is_over(job)
@@ -282,19 +314,11 @@ class Ledger:
 
     def kill(self, job_ids: list[str]) -> None:
         """Running jobs are to stop; they run until they are heard to have ended."""
-        if not job_ids:
-            raise RuleBroken("no job was named")
-        for job_id in job_ids:
-            if job_id not in self.running and job_id not in self.unheard:
-                state = "is waiting" if self._is_waiting(job_id) else "is unknown or has completed"
-                raise RuleBroken(f"job {job_id} {state}; only a running job can be killed")
+        rules.check_kill(job_ids, lambda id: id in self.running or id in self.unheard, self._is_waiting)
 
     def call(self, at: float, now: float) -> None:
         """A call is asked for."""
-        if not isfinite(at):
-            raise RuleBroken(f"a call at {at:g} will never come")
-        if at <= now:
-            raise RuleBroken(f"a call at {at:g} is not in the future (it is {now:g})")
+        rules.check_call(at, now)
 
     def register(self, job: Job) -> None:
         """A job is made known that is in no workload file; it waits."""
@@ -304,10 +328,10 @@ class Ledger:
     def switch(self, hosts: HostSet, pstate: int) -> None:
         """Hosts go over to a power state; until they are there, they are not free."""
         if not self._energy:
-            raise RuleBroken("power states can be changed with --energy only")
+            rules.refuse_without_energy(ev.SetHostsState(hosts, pstate))
         if not hosts:
             raise RuleBroken("no host was given")
-        self._check_existence(hosts)
+        rules.check_existence(hosts, self.nb_machines)
         for running in self.running:
             if busy := hosts & running.hosts:
                 raise RuleBroken(f"hosts {busy} run job {running.job.id} and cannot change their power state")
@@ -315,7 +339,7 @@ class Ledger:
             raise RuleBroken(f"hosts {switching} are switching their power state already")
         for host in hosts:
             self._check_pstate(host, pstate)
-        self.quiet = False
+        self._nb_changes += 1
         self.free.take(self.free.overlap(hosts))
         self.switching = self.switching | hosts
 
@@ -330,13 +354,8 @@ class Ledger:
 
     def note(self, job_id: str, text: str) -> None:
         """A note is left on a job."""
-        self.check_note(text)
+        rules.check_note(text)
         self.tell(job_id)
-
-    def check_note(self, text: str) -> None:
-        """A note is to be left on a job that there is."""
-        if '"' in text:
-            raise RuleBroken('metadata may not contain the character "')
 
     def tell(self, job_id: str) -> None:
         """A job is told something."""
@@ -348,20 +367,10 @@ class Ledger:
         ):
             raise RuleBroken(f"job {job_id} is unknown or has completed")
 
-    def change_state(self, job_id: str) -> None:
-        """A job is put into a state by hand."""
-        raise RuleBroken(
-            f"job {job_id} cannot be put into a state by hand, Batsim dies of it; execute, reject or kill it"
-        )
-
-    def query_energy(self) -> None:
+    def query_energy(self, query: ev.QueryEnergy) -> None:
         """The energy is asked for."""
         if not self._energy:
-            raise RuleBroken("the energy can be asked for with --energy only")
-
-    def _check_existence(self, hosts: HostSet) -> None:
-        if hosts.runs()[-1][1] >= self.nb_machines:
-            raise RuleBroken(f"hosts {hosts - HostSet.range(self.nb_machines)} do not exist")
+            rules.refuse_without_energy(query)
 
     def _is_waiting(self, job_id: str) -> bool:
         return self.queue.get(job_id) is not None or job_id in self.unfit
@@ -374,12 +383,10 @@ class Ledger:
 
     def _stop_waiting(self, job: Job) -> float:
         """A job waits no longer; how long it is expected to run."""
-        return job.walltime if self.unfit.pop(job.id, None) else self.queue_book.discard(job.id)
+        return job.walltime if self.unfit.pop(job.id, None) else self.queue._discard(job.id)
 
     def _why_not_waiting(self, job_id: str) -> str:
-        if job_id in self.running:
-            return f"job {job_id} is running already"
-        return f"job {job_id} is not waiting (it is unknown, not submitted yet, rejected or completed)"
+        return rules.why_not_waiting(job_id, job_id in self.running)
 
     def _is_moldable(self, job: Job) -> bool:
         profiles = self.registry.profiles.get(job.workload, {})
@@ -398,7 +405,8 @@ class Ledger:
             raise RuleBroken("the simulation has ended, nothing can be decided any more")
         take_down = _DECISIONS.get(type(decision))
         if take_down is None:
-            raise RuleBroken("Batsim does not know such a decision")
+            rules.refuse_without_energy(decision)
+        assert take_down is not None
         effect = take_down(self, decision, now)
         return decision if effect is None else effect
 
@@ -446,8 +454,8 @@ _DECISIONS: dict[type[ev.Event], Callable[[Ledger, Any, float], Effect | None]] 
     ev.ContinueRegistration: lambda ledger, e, now: ledger.registry.reopen(),
     ev.SetHostsState: lambda ledger, e, now: ledger.switch(e.hosts, e.pstate),
     ev.SetJobMetadata: lambda ledger, e, now: ledger.note(e.job_id, e.metadata),
-    ev.QueryEnergy: lambda ledger, e, now: ledger.query_energy(),
+    ev.QueryEnergy: lambda ledger, e, now: ledger.query_energy(e),
     ev.TellJob: lambda ledger, e, now: ledger.tell(e.job_id),
-    ev.ChangeJobState: lambda ledger, e, now: ledger.change_state(e.job_id),
+    ev.ChangeJobState: lambda ledger, e, now: rules.refuse_without_energy(e),
     ev.WaitingTimeAnswer: lambda ledger, e, now: None,
 }

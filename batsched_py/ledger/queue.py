@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +15,15 @@ if TYPE_CHECKING:
 
     from batsched_py.ledger.columns import Columns
     from batsched_py.ledger.free import FreeHosts
+    from batsched_py.ledger.reservation import Reservation
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 else:
     Floats = Integers = Any
 
-#: A condition on size and estimated run time, true or false for one job, or for a column of them at once.
-Condition = Callable[[Any, Any], Any]
+#: A condition on the size and the estimated run time of a job.
+Condition = Callable[[int, float], object]
 
 #: Fewer jobs than this are gone through one by one.
 FEW = 256
@@ -71,22 +73,30 @@ Score = Callable[[Waiting], Floats]
 class JobQueue:
     """Waiting jobs, in submission order or in the one that the policy has chosen.
 
-    This is what everybody may look at; who joins and leaves is written in the :class:`QueueBook`. Where many
-    jobs wait, or where they wait in an order, what conditions and scores are about also stands in numpy
-    columns, so that ten thousand waiting jobs are searched and compared in some microseconds instead of one
-    by one.
+    Methods with an underscore are the ledger's. A job that leaves in the middle leaves a gap; gaps are closed
+    before they are more than the jobs. Where many jobs wait, or where they wait in an order, what searches
+    and scores are about also stands in numpy columns, so that ten thousand waiting jobs are compared in some
+    microseconds instead of one by one.
     """
 
     def __init__(self) -> None:
         self.users: dict[str | None, int] = {}
         """Whose jobs have waited here, numbered; known from when :attr:`Waiting.user` is first asked for."""
+        self.nb_arrived = 0
+        """How many jobs have joined so far."""
+        self._nb_settled = 0
+        """How many of them are not new any more."""
         self._score: Score | None = None
         self._place: dict[str, int] = {}
         self._jobs: list[Job | None] = []
         self._sizes: list[int] = []
         """Of the jobs; beyond all hosts where there is a gap."""
         self._estimates: list[float] = []
+        self._arrivals: list[int] = []
+        """How many jobs had joined with each."""
         self._first = 0
+        self._most = 64
+        """So many places are used before gaps are closed."""
         self._columns: Columns | None = None
 
     @property
@@ -102,7 +112,7 @@ class JobQueue:
         return job
 
     def first(self, count: int) -> Waiting:
-        """Those so many who wait longest, or all if they are fewer, as columns of numbers."""
+        """Those that wait longest, so many or all if they are fewer, as columns of numbers."""
         columns = self._as_columns()
         return Waiting(columns, columns.places()[:count])
 
@@ -140,140 +150,141 @@ class JobQueue:
             self._columns = Columns(self._jobs, self._estimates, self.users)
         return self._columns
 
+    # --- searches --------------------------------------------------------------------------------
 
-class QueueBook:
-    """Writes down who joins a queue and who leaves it, and finds the jobs that can be started.
-
-    A job that leaves in the middle leaves a gap; gaps are closed before they are more than the jobs.
-    """
-
-    def __init__(self, queue: JobQueue) -> None:
-        self.queue = queue
-        self.nb_new = 0
-        """How many jobs have joined since this was last made 0."""
-        self._most = 64
-        """So many places are used before gaps are closed."""
-
-    def where(
+    def _search(
         self,
         free: FreeHosts,
-        condition: Condition | None = None,
-        score: Score | None = None,
-        only_new: bool = False,
-    ) -> Iterator[Job]:
-        """The jobs for which enough hosts are free, and that meet a condition, one after another.
+        behind: int,
+        condition: Condition | None,
+        score: Score | None,
+        beside: Reservation | None,
+    ) -> Iterator[Job] | None:
+        """The jobs behind an arrival that fit, meet a condition and do not delay a reservation.
 
-        The condition is a plain expression such as ``lambda size, estimate: (size <= 4) | (estimate < 60)``.
-        Both demands may become stricter while the jobs are gone through: they are made anew of each job. Jobs
-        come in the order of their scores, else in the queue's. With ``only_new``, only those are looked at
-        that have joined since :attr:`nb_new` was last made 0.
+        Each is looked at again when its turn has come. They come in the order of their scores, else in the
+        queue's. There is nothing to go through if none of them fits.
         """
-        queue = self.queue
-        jobs, first = queue._jobs, queue._first
-        if only_new:
-            first = max(first, len(jobs) - self.nb_new)
-        score = score or queue._score
+        jobs, first = self._jobs, self._first
+        if behind:
+            first = max(first, bisect_right(self._arrivals, behind))
+        score = score or self._score
         if score is not None or len(jobs) - first >= FEW:
-            return self._where_among_many(free, condition, score, first)
-        sizes, widest = queue._sizes, free.count
+            return self._search_columns(free, first, condition, score, beside)
+        sizes, widest = self._sizes, free.count
         found = [place for place in range(first, len(jobs)) if sizes[place] <= widest]
-        return self._where_among(found, free, condition) if found else iter(())
+        return self._search_places(found, free, condition, beside) if found else None
 
-    def _where_among(self, places: list[int], free: FreeHosts, condition: Condition | None) -> Iterator[Job]:
-        queue = self.queue
-        jobs, sizes, estimates = queue._jobs, queue._sizes, queue._estimates
+    def _search_places(
+        self, places: list[int], free: FreeHosts, condition: Condition | None, beside: Reservation | None
+    ) -> Iterator[Job]:
+        jobs, sizes, estimates = self._jobs, self._sizes, self._estimates
         for place in places:
-            size = sizes[place]
-            if size <= free.count and (condition is None or condition(size, estimates[place])):
+            size, estimate = sizes[place], estimates[place]
+            if (
+                size <= free.count
+                and (beside is None or beside.allows(size, estimate))
+                and (condition is None or condition(size, estimate))
+            ):
                 job = jobs[place]
-                if job is not None and job.id in queue._place:
+                if job is not None and job.id in self._place:
                     yield job
 
-    def _where_among_many(
-        self, free: FreeHosts, condition: Condition | None, score: Score | None, first: int
+    def _search_columns(
+        self,
+        free: FreeHosts,
+        first: int,
+        condition: Condition | None,
+        score: Score | None,
+        beside: Reservation | None,
     ) -> Iterator[Job]:
-        queue = self.queue
-        jobs, columns = queue._jobs, queue._as_columns()
+        jobs, columns = self._jobs, self._as_columns()
         found = columns.not_wider(first, free.count)
         if score is not None:
             found = found[score(Waiting(columns, found)).argsort(kind="stable")]
         sizes, estimates = columns.sizes[found], columns.estimates[found]
-        while len(found):
-            meets = sizes <= free.count
-            if condition is not None:
-                meets &= condition(sizes, estimates)
+        start = 0
+        while start < len(found):
+            meets = sizes[start:] <= free.count
+            if beside is not None:
+                meets &= beside.allows_each(sizes[start:], estimates[start:])
             next_one = int(meets.argmax())
             if not meets[next_one]:
                 return
-            job = jobs[found[next_one]]
-            if job is not None and job.id in queue._place:
-                yield job
-            rest = slice(next_one + 1, None)
-            found, sizes, estimates = found[rest], sizes[rest], estimates[rest]
+            place = start + next_one
+            start = place + 1
+            if condition is None or condition(int(sizes[place]), float(estimates[place])):
+                job = jobs[found[place]]
+                if job is not None and job.id in self._place:
+                    yield job
 
-    def order_by(self, score: Score | None) -> None:
+    # --- changes ---------------------------------------------------------------------------------
+
+    def _order_by(self, score: Score | None) -> None:
         """Keep the jobs in the order of their scores; without them, in submission order."""
-        self.queue._score = score
+        self._score = score
 
-    def append(self, job: Job, estimate: float) -> None:
+    def _settle(self) -> None:
+        """The jobs that are here are not new any more."""
+        self._nb_settled = self.nb_arrived
+
+    def _append(self, job: Job, estimate: float) -> None:
         """A job joins; it is expected to run for so long."""
-        queue = self.queue
-        if len(queue._jobs) == self._most:
+        if len(self._jobs) == self._most:
             self._close_gaps()
-        queue._place[job.id] = len(queue._jobs)
-        queue._jobs.append(job)
-        queue._sizes.append(job.size)
-        queue._estimates.append(estimate)
-        self.nb_new += 1
-        if queue._columns is not None:
-            queue._columns.append(job, estimate)
+        self._place[job.id] = len(self._jobs)
+        self._jobs.append(job)
+        self._sizes.append(job.size)
+        self._estimates.append(estimate)
+        self.nb_arrived = arrival = self.nb_arrived + 1
+        self._arrivals.append(arrival)
+        if self._columns is not None:
+            self._columns.append(job, estimate)
 
-    def discard(self, job_id: str) -> float:
+    def _discard(self, job_id: str) -> float:
         """A job leaves; how long it was expected to run."""
-        queue = self.queue
-        jobs, place = queue._jobs, queue._place.pop(job_id)
-        estimate, end = queue._estimates[place], len(jobs)
-        jobs[place], queue._sizes[place] = None, _GONE
-        if queue._columns is not None:
-            queue._columns.remove(place)
-        if place == queue._first:
+        jobs, place = self._jobs, self._place.pop(job_id)
+        estimate, end = self._estimates[place], len(jobs)
+        jobs[place], self._sizes[place] = None, _GONE
+        if self._columns is not None:
+            self._columns.remove(place)
+        if place == self._first:
             place += 1
             while place < end and jobs[place] is None:
                 place += 1
-            queue._first = place
+            self._first = place
         elif place + 1 == end:
             while jobs[place] is None:
                 place -= 1
             self._shorten(place + 1)
-        elif end - queue._first > 2 * len(queue._place) + GAPS:
+        elif end - self._first > 2 * len(self._place) + GAPS:
             self._close_gaps()
         return estimate
 
-    def expect(self, job: Job, estimate: float) -> None:
+    def _expect(self, job: Job, estimate: float) -> None:
         """Change how long a waiting job is expected to run."""
-        queue = self.queue
-        place = queue._place[job.id]
-        queue._estimates[place] = estimate
-        if queue._columns is not None:
-            queue._columns.estimates[place] = estimate
+        place = self._place[job.id]
+        self._estimates[place] = estimate
+        if self._columns is not None:
+            self._columns.estimates[place] = estimate
 
     def _shorten(self, end: int) -> None:
-        queue = self.queue
-        queue._jobs = queue._jobs[:end]
-        queue._sizes = queue._sizes[:end]
-        queue._estimates = queue._estimates[:end]
-        if queue._columns is not None:
-            queue._columns.shorten(end)
+        self._jobs = self._jobs[:end]
+        self._sizes = self._sizes[:end]
+        self._estimates = self._estimates[:end]
+        del self._arrivals[end:]
+        if self._columns is not None:
+            self._columns.shorten(end)
 
     def _close_gaps(self) -> None:
         """Move the jobs together, and make room for as many more."""
-        queue = self.queue
-        places = [place for place, job in enumerate(queue._jobs) if job is not None]
-        queue._jobs = [queue._jobs[place] for place in places]
-        queue._sizes = [queue._sizes[place] for place in places]
-        queue._estimates = [queue._estimates[place] for place in places]
-        queue._place = {job.id: place for place, job in enumerate(queue._jobs) if job is not None}
-        queue._first = 0
-        queue._columns = None
+        places = [place for place, job in enumerate(self._jobs) if job is not None]
+        self._jobs = [self._jobs[place] for place in places]
+        self._sizes = [self._sizes[place] for place in places]
+        self._estimates = [self._estimates[place] for place in places]
+        self._arrivals = [self._arrivals[place] for place in places]
+        self._place = {job.id: place for place, job in enumerate(self._jobs) if job is not None}
+        self._first = 0
+        self._columns = None
         while len(places) > self._most // 2:
             self._most *= 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from batsched_py.core import fastest
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.names import Names
 from batsched_py.protocol.events import Settings
@@ -34,7 +33,7 @@ class Registry:
         self.accepts = settings.dynamic_jobs
         """Whether jobs may be registered now."""
         self._reopened = False
-        self.met = fastest(Names)()
+        self.met = Names()
         """The names of jobs that are taken."""
         self._registered: defaultdict[str, set[str]] = defaultdict(set)
         self._dead: defaultdict[str, Names] = defaultdict(Names)

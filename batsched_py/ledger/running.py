@@ -29,11 +29,14 @@ class RunningJob(Struct, gc=False, eq=False):
 
 
 class Running:
-    """The running jobs, ordered by expected end, for everybody to look at."""
+    """The running jobs, ordered by expected end. Methods with an underscore are the ledger's."""
 
     def __init__(self) -> None:
         self._by_end: list[tuple[float, int, RunningJob]] = []
+        """Expected end, number and job."""
         self._jobs: dict[str, RunningJob] = {}
+        self._count = 0
+        """How many were started so far."""
 
     def get(self, job_id: str) -> RunningJob | None:
         """The running job of this name, if there is one."""
@@ -48,38 +51,26 @@ class Running:
     def __contains__(self, job_id: str) -> bool:
         return job_id in self._jobs
 
-
-class RunningBook:
-    """Writes down which jobs begin to run, which have ended, and when the others are expected to."""
-
-    def __init__(self, running: Running) -> None:
-        self.by_end = running._by_end
-        """Expected end, number and job."""
-        self.jobs = running._jobs
-        """The same by name."""
-        self.count = 0
-        """How many were started so far."""
-
-    def add(self, job: Job, hosts: HostSet, start: float, run_time: float, nb_hosts: int) -> RunningJob:
+    def _add(self, job: Job, hosts: HostSet, start: float, run_time: float, nb_hosts: int) -> RunningJob:
         """A job was started, and is expected to run for so long."""
-        self.count = number = self.count + 1
+        self._count = number = self._count + 1
         expected_end = start + run_time
-        self.jobs[job.id] = running = RunningJob(job, hosts, start, expected_end, nb_hosts, number)
-        insort(self.by_end, (expected_end, number, running))
+        self._jobs[job.id] = running = RunningJob(job, hosts, start, expected_end, nb_hosts, number)
+        insort(self._by_end, (expected_end, number, running))
         return running
 
-    def pop(self, job_id: str) -> RunningJob | None:
+    def _pop(self, job_id: str) -> RunningJob | None:
         """A job has ended; it is returned if it was running."""
-        running = self.jobs.pop(job_id, None)
+        running = self._jobs.pop(job_id, None)
         if running is not None:
-            by_end = self.by_end
+            by_end = self._by_end
             del by_end[bisect_left(by_end, (running.expected_end, running.number))]
         return running
 
-    def expect(self, job_id: str, run_time: float) -> None:
+    def _expect(self, job_id: str, run_time: float) -> None:
         """A job is now expected to run for so long in all."""
-        running = self.jobs[job_id]
-        by_end = self.by_end
+        running = self._jobs[job_id]
+        by_end = self._by_end
         del by_end[bisect_left(by_end, (running.expected_end, running.number))]
         running.expected_end = running.start + run_time
         insort(by_end, (running.expected_end, running.number, running))

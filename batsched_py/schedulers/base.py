@@ -24,6 +24,9 @@ class Scheduler(ABC):
     name: ClassVar[str]
     """How the policy is called on the command line."""
 
+    only_starts_jobs: ClassVar[bool] = False
+    """Whether all that the policy ever does is to start waiting jobs; then it need not be asked if none fits."""
+
     selection: Annotated[SelectionName, Meta(description="Which of the free hosts a job gets.")] = "lowest"
     selection_seed: Annotated[int, Meta(description="Where a random selection of hosts begins.")] = 0
 

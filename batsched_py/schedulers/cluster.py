@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import inf, isnan
 
-from msgspec import Struct, field
-
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, describe
+from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.queue import Condition, Floats, Score, Waiting
+from batsched_py.ledger.reservation import Reservation
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.events import (
@@ -23,7 +23,7 @@ from batsched_py.protocol.events import (
 )
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job
-from batsched_py.schedulers.availability import AvailabilityProfile
+from batsched_py.schedulers.plan import Plan
 from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import Selection
 
@@ -31,28 +31,19 @@ from batsched_py.schedulers.selection import Selection
 Order = Callable[[Waiting, float], Floats]
 
 
-class Said(Struct):
-    """What a policy has said."""
-
-    decisions: list[Effect] = field(default_factory=list)
-    """What it has decided since it was last asked."""
-    listeners: list[Callable[[RunningJob], None]] = field(default_factory=list)
-    """Who is to hear of each job that ends."""
-    broken: RuleBroken | None = None
-    """The first rule that it broke, which ends the simulation even if the policy takes no notice."""
-
-
 class Cluster:
     """The machine with its queue, as a policy sees it at the moment it is asked.
 
     A policy reads ``now``, ``queue``, ``running`` and ``free``, and says what to do with :meth:`start`,
     :meth:`reject`, :meth:`kill`, :meth:`call_at` and :meth:`switch`. Each is checked as it is said.
+
+    This class looks at a ledger, and documents what a policy may use. The native engine has a class of its
+    own that does the same.
     """
 
     def __init__(
         self,
         ledger: Ledger,
-        said: Said,
         machines: Sequence[Host] = (),
         settings: Settings = Settings(),
         selection: Selection | None = None,
@@ -71,7 +62,12 @@ class Cluster:
         """The order of the queue, if it is not submission order."""
         self.running = ledger.running
         self._ledger = ledger
-        self._said = said
+        self.decisions: list[Effect] = []
+        """What was decided since the policy was last asked."""
+        self.listeners: list[Callable[[RunningJob], None]] = []
+        """What is called for each job that ends."""
+        self.broken: RuleBroken | None = None
+        """The first rule that was broken, which ends the simulation even if the policy takes no notice."""
         self._selection = selection
         self._events = events
         self.heeded = False
@@ -88,7 +84,7 @@ class Cluster:
     @property
     def decided(self) -> Sequence[Effect]:
         """What was decided since the policy was last asked."""
-        return self._said.decisions
+        return self.decisions
 
     @property
     def quiet(self) -> bool:
@@ -121,37 +117,34 @@ class Cluster:
         return self._ledger.switching
 
     def fits(self, job: Job) -> bool:
-        """Whether enough hosts are free for the job now."""
-        return job.size <= self._ledger.free.count
+        """Whether what a job asks for is free now."""
+        return self._ledger.fits(job)
 
     def fitting(
-        self, condition: Condition | None = None, order: Order | None = None, only_new: bool = False
+        self,
+        condition: Condition | None = None,
+        order: Order | None = None,
+        only_new: bool = False,
+        beside: Reservation | None = None,
     ) -> Iterator[Job]:
-        """The waiting jobs for which enough hosts are free, and that meet a condition, one after another.
+        """The waiting jobs that fit, one after another.
 
-        They may be started as they come: each one is looked at again when its turn has come. Where no order
-        is given, it is the queue's. With ``only_new``, only those are looked at that have been submitted
-        since the policy was last asked.
+        They may be started as they come: each one is looked at again when its turn has come. A ``condition``
+        is asked of the size and the estimated run time of each job. Where no ``order`` is given, it is the
+        queue's. With ``only_new``, only jobs are looked at that have been submitted since the policy was last
+        asked. With ``beside``, only jobs come that do not delay a reservation.
         """
         score = None if order is None else self._scoring(order)
-        return self._ledger.queue_book.where(self._ledger.free, condition, score, only_new)
+        return self._ledger.fitting(condition, score, only_new, beside)
 
-    def reservation(self, job: Job) -> tuple[float, int]:
+    def reservation(self, job: Job) -> Reservation:
         """When the job can start at the latest, and how many hosts it will leave free then.
 
         Running jobs are gone through in the order of their expected ends, collecting their hosts until there
         are enough: the time at which this happens is the *shadow time*, what is left over then are the
         *extra* hosts. Where that never happens, the shadow time is infinite and there is nothing extra.
         """
-        ledger, now = self._ledger, self.now
-        extra = ledger.free.count - job.size
-        if extra >= 0:
-            return now, extra
-        for end, _, running in ledger.running_book.by_end:
-            extra += running.nb_hosts if ledger.all_available else self._usable(running)
-            if extra >= 0:
-                return (end if end > now else now), extra
-        return inf, 0
+        return self._ledger.reservation(job, self.now)
 
     def profile(self) -> AvailabilityProfile:
         """How many hosts will be free, and when, if the running jobs end as expected.
@@ -159,36 +152,36 @@ class Cluster:
         One that should have ended already may end at any moment.
         """
         profile = AvailabilityProfile(self.now, self.nb_free)
-        for end, _, running in self._ledger.running_book.by_end:
-            profile.give(max(end, self.now + TICK), inf, self._usable(running))
+        for running in self.running:
+            profile.give(max(running.expected_end, self.now + TICK), inf, self._ledger.usable(running))
         return profile
 
-    def _usable(self, running: RunningJob) -> int:
-        """How many hosts will be free when the job ends."""
-        return len(running.hosts - self._ledger.unavailable)
+    def plan(self) -> Plan:
+        """A reservation for each waiting job, beginning with what the running jobs leave free."""
+        return Plan(self)
 
     # --- what a policy says ----------------------------------------------------------------------
 
     def order_queue(self, order: Order | None) -> None:
         """Keep the queue in this order from now on; without one, in submission order."""
         self.order = order
-        self._ledger.quiet = False
-        self._ledger.queue_book.order_by(None if order is None else self._scoring(order))
+        self._ledger.note_change()
+        self._ledger.queue._order_by(None if order is None else self._scoring(order))
 
     def on_end(self, listener: Callable[[RunningJob], None]) -> None:
         """Call the listener with each job that ends, before the policy is asked."""
-        self._said.listeners.append(listener)
+        self.listeners.append(listener)
 
     def expect(self, job: Job, run_time: float) -> None:
         """Expect a job, waiting or running, to run for so long in all."""
         run_time = float(run_time)
         if isnan(run_time):
             raise self._broke(f"expect {job.id}", RuleBroken("nan is no run time"))
-        self._ledger.quiet = False
+        self._ledger.note_change()
         if job in self.queue:
-            self._ledger.queue_book.expect(job, run_time)
+            self._ledger.queue._expect(job, run_time)
         else:
-            self._ledger.running_book.expect(job.id, run_time)
+            self._ledger.running._expect(job.id, run_time)
 
     def remark(self, job: Job, text: str, start: float | None = None) -> None:
         """Say something about a job, such as why it waits; with ``start``, by when it is to start.
@@ -210,7 +203,7 @@ class Cluster:
             running = self._ledger.start(job, hosts, self.now)
         except RuleBroken as broken:
             raise self._broke(f"ExecuteJob {job.id}", broken) from None
-        self._said.decisions.append(running)
+        self.decisions.append(running)
         return running
 
     def reject(self, job: Job) -> None:
@@ -235,23 +228,23 @@ class Cluster:
     def decide(self, decision: Event) -> None:
         """Say anything else that the protocol allows, such as a query, a note on a job or a message to it."""
         decision.time = self.now
-        _make_floats(decision)
+        make_floats(decision)
         try:
             effect = self._ledger.decide(decision, self.now)
         except RuleBroken as broken:
             raise self._broke(describe(decision), broken) from None
-        self._said.decisions.append(effect)
+        self.decisions.append(effect)
 
     def _broke(self, decision: str, rule: RuleBroken) -> RuleBroken:
         broken = RuleBroken(f"{decision}: {rule}")
-        self._said.broken = self._said.broken or broken
+        self.broken = self.broken or broken
         return broken
 
     def _scoring(self, order: Order) -> Score:
         return lambda waiting: order(waiting, self.now)
 
 
-def _make_floats(decision: Event) -> None:
+def make_floats(decision: Event) -> None:
     """Times are floats from here on, whatever numbers the policy counts with."""
     match decision:
         case CallMeLater():

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -27,6 +27,8 @@ from batsched_py.schedulers.orders import OrderName, order
 class EasyBackfilling(Scheduler):
     """What the variants of EASY have in common; they differ in their orders, and in what they expect."""
 
+    only_starts_jobs = True
+
     @abstractmethod
     def orders(self, cluster: Cluster) -> tuple[Order | None, Order | None]:
         """The order of the queue, if it is not submission order, and of backfilling, if it is another one."""
@@ -36,8 +38,6 @@ class EasyBackfilling(Scheduler):
         queue_order, self._backfill_order = self.orders(cluster)
         if queue_order is not None:
             cluster.order_queue(queue_order)
-        self._head: Job | None = None
-        """For whom all waiting jobs were tried, and nothing was started before them since."""
         self._remarked: tuple[Job, float] | None = None
 
     def schedule(self, cluster: Cluster) -> None:
@@ -45,14 +45,10 @@ class EasyBackfilling(Scheduler):
         queue = cluster.queue
         while queue and cluster.fits(head := queue.head):
             cluster.start(head)
-            self._head = None
         if cluster.heeded and queue:
             self._remark_on(cluster, queue.head)
-        if len(queue) > 1 and cluster.nb_free:
-            # While nothing happens but submissions, what would have delayed this head still would.
-            only_new = cluster.quiet and head is self._head
-            self._head = head
-            backfill(cluster, head, self._backfill_order, only_new)
+        if len(queue) > 1:
+            backfill(cluster, head, self._backfill_order)
 
     def _remark_on(self, cluster: Cluster, head: Job) -> None:
         """Say which reservation the head has, when it has a new one."""
@@ -62,16 +58,11 @@ class EasyBackfilling(Scheduler):
             cluster.remark(head, f"heads the queue, {extra} hosts are extra when it starts", shadow_time)
 
 
-def backfill(cluster: Cluster, head: Job, order: Order | None = None, only_new: bool = False) -> None:
-    """Start the jobs that do not delay the head, for which too few hosts are free now."""
-    shadow_time, extra = cluster.reservation(head)
-
-    def harmless(size: Any, estimate: Any) -> Any:
-        return (cluster.now + estimate <= shadow_time) | (size <= extra)
-
-    for job in cluster.fitting(harmless, order, only_new):
-        if cluster.start(job).expected_end > shadow_time:
-            extra -= job.size
+def backfill(cluster: Cluster, head: Job, order: Order | None = None) -> None:
+    """Start the jobs that do not delay the head, which does not fit now."""
+    reservation = cluster.reservation(head)
+    for job in cluster.fitting(order=order, beside=reservation):
+        reservation.admit(cluster.start(job))
 
 
 @dataclass

@@ -37,6 +37,7 @@ class EasySjbf(EasyBackfilling):
     """
 
     name = "easy-sjbf"
+    only_starts_jobs = False
 
     def orders(self, cluster: Cluster) -> tuple[Order | None, Order | None]:
         """Submission order, and the shortest prediction first for backfilling."""

@@ -10,6 +10,7 @@ class Fcfs(Scheduler):
     """First come, first served: jobs start in submission order, none overtakes another."""
 
     name = "fcfs"
+    only_starts_jobs = True
 
     def schedule(self, cluster: Cluster) -> None:
         """Start jobs from the head of the queue while they fit."""

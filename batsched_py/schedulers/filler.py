@@ -13,6 +13,7 @@ class Filler(Scheduler):
     """
 
     name = "filler"
+    only_starts_jobs = True
 
     def schedule(self, cluster: Cluster) -> None:
         """Start all that fits, in submission order; as long as nothing ends, only new jobs can."""

@@ -18,6 +18,7 @@ class RandomChoice(Scheduler):
     """Random: any of the jobs that fit goes next, all being equally likely."""
 
     name = "random"
+    only_starts_jobs = True
 
     seed: Annotated[int, Meta(description="Where random choices begin.")] = 0
 

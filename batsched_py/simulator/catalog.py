@@ -9,7 +9,7 @@ from batsched_py.ledger.registry import Registry
 from batsched_py.protocol.events import Settings
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Parallel, Profile
-from batsched_py.simulator.runnable import as_registered, is_plain, refusal
+from batsched_py.simulator.runnable import as_registered, check_io_job, is_plain, refusal
 from batsched_py.workload.model import Workload
 
 #: How deep profiles may be made of profiles, and of how many tasks they may be made in all: each takes time
@@ -86,13 +86,9 @@ class Catalog(Registry):
             raise RuleBroken(fault)
         return profile
 
-    def check_bytes(self, sender: str) -> None:
-        """Something sends bytes that is no profile."""
-        if not self._ignore_communication:
-            raise RuleBroken(
-                f"{sender} sends bytes, and the built-in Batsim has no network model; "
-                "use --ignore-communication to leave it out, or a real Batsim"
-            )
+    def check_io_job(self) -> None:
+        """An IO job is to run beside a job."""
+        check_io_job(self._ignore_communication)
 
 
 def _misfit(job: Job, profile: Profile) -> str | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
-from batsched_py.core import fastest
 from batsched_py.errors import Deadlock, RuleBroken
 from batsched_py.ledger.ledger import Effect
 from batsched_py.protocol import events as ev
-from batsched_py.simulator.audience import Audience
+from batsched_py.simulator.decision_side import DecisionSide
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.world import World, as_told
@@ -34,22 +33,23 @@ _EXACT = frozenset(
 class Batsim:
     """One simulation, seen from the side that knows what happens.
 
-    There are two ways to go through it. With a decision process in this process, :meth:`play` does all, or
-    :meth:`instants` stops whenever something is to be decided. Otherwise :meth:`begin` gives the first
+    There are two ways to go through it. With a decision process in this process, :meth:`instants` stops
+    whenever something is to be decided. Otherwise :meth:`begin` gives the first
     request, and :meth:`advance` takes the reply to it and gives the next, until there is none; decisions that
     would make Batsim abort raise :class:`RuleBroken`.
     """
 
     def __init__(self, setup: Setup, outputs: Outputs | None = None) -> None:
-        self.outputs = fastest(Outputs)(None) if outputs is None else outputs
+        self.outputs = Outputs(None) if outputs is None else outputs
         self._settings = setup.settings
-        self._world = fastest(World)(setup, self.outputs)
+        self._world = World(setup, self.outputs)
         self.machines = self._world.machines
         self.ledger = self._world.ledger
         self._agenda = self._world.agenda
         self._decisions: deque[ev.Event] = deque()
         self._reply_now = 0.0
         self._ended = False
+        self._instants = self._world.instants()
 
     @property
     def drawn_joules(self) -> float:
@@ -58,47 +58,37 @@ class Batsim:
 
     # --- in one process --------------------------------------------------------------------------
 
-    def play(self, audience: Audience, on_decisions: Callable[[], None] | None = None) -> None:
-        """Go through the whole simulation with a decision process that shares the ledger.
+    def instants(self, side: DecisionSide) -> Generator[float, list[Effect], None]:
+        """Go through the simulation with a decision side that shares the ledger.
 
-        What it decides is in the ledger at once, and carried out when it has decided all.
-        """
-        self._join(audience)
-        self._world.go_on(audience, on_decisions)
-        self._finish(audience)
-
-    def instants(self, audience: Audience) -> Generator[float, list[Effect], None]:
-        """The same, but stop at each instant at which something is to be decided, and be sent what.
-
-        All of the instant has happened and was heard by then, as :meth:`play` lets it be heard. The loop
-        belongs to whoever goes through this, who may do between two instants whatever they like::
+        This stops at each instant at which something is to be decided, when all of the instant has happened
+        and was told, and is sent what was decided::
 
             instants = batsim.instants(process)
             now = next(instants)
             while True:  # StopIteration says that all is over
                 now = instants.send(process.decide(now))
         """
-        self._join(audience)
-        yield from self._world.instants()
-        self._finish(audience)
-
-    def _join(self, audience: Audience) -> None:
-        """Let the decision process take part."""
         world = self._world
-        world.listener = audience
+        world.listener = side
         world.begin()
-        audience.join(world.begins, world.ledger)
-
-    def _finish(self, audience: Audience) -> None:
+        side.join(world.begins, world.ledger)
+        instants = world.instants()
+        world.set_out((yield next(instants)))
+        for now in instants:
+            effects = yield now
+            if effects or now > self._agenda.clock:
+                world.carry_out(effects)
         self._check_end()
-        audience.hear(ev.SimulationEnds(time=self._agenda.now))
-        self._world.end()
+        side.happened(ev.SimulationEnds(time=self._agenda.now))
+        world.end()
 
     # --- by messages -----------------------------------------------------------------------------
 
     def begin(self) -> ev.Message:
         """What is said first."""
         self._world.begin()
+        next(self._instants)
         while not self._agenda.instant_is_over():
             self._agenda.happen()
         return ev.Message(0.0, [self._world.begins])
@@ -168,16 +158,12 @@ class Batsim:
         self._world.ready = True
 
     def _next_request(self) -> ev.Message:
-        world, agenda = self._world, self._agenda
-        while True:
-            if world.news and world.ready and agenda.instant_is_over():
-                world.told()
-                return world.messenger.message(agenda.now)
-            if not agenda:
-                self._check_end()
-                self._ended = True
-                return ev.Message(agenda.now, [ev.SimulationEnds(time=agenda.now)])
-            agenda.happen()
+        now = next(self._instants, None)
+        if now is not None:
+            return self._world.messenger.message(now)
+        self._check_end()
+        self._ended = True
+        return ev.Message(self._agenda.now, [ev.SimulationEnds(time=self._agenda.now)])
 
     def _check_end(self) -> None:
         if (fault := self._world.why_stuck()) is not None:

@@ -16,7 +16,6 @@ from batsched_py import __version__
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
-from batsched_py.simulator.machines import Machines
 
 JOBS_HEADER = (
     "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,final_state,"
@@ -116,6 +115,22 @@ class OutputFile:
 
 #: Begins a file of this name with this header, wherever it is kept.
 NewFile = Callable[[Path, str], File]
+
+
+class RowWriter(Protocol):
+    """Writes the rows of jobs by itself."""
+
+    def set_write(self, write: Write) -> None:
+        """Use this to write."""
+
+
+class CountsHosts(Protocol):
+    """Knows how many hosts there are and what they did."""
+
+    count: int
+
+    def seconds(self) -> dict[HostState, float]:
+        """The time that hosts spent in each state, up to each host's last change."""
 
 
 class Results:
@@ -226,11 +241,20 @@ class Outputs:
         self._files: list[File] = []
         self._write_jobs = self.open("jobs", JOBS_HEADER)
         self._ends: list[End] = []
+        self._refresh: Callable[[Results], None] | None = None
+
+    def follow(self, engine: RowWriter, refresh: Callable[[Results], None]) -> None:
+        """Let an engine write the rows of jobs and add up the results itself."""
+        if self._prefix:
+            engine.set_write(self._write_jobs)
+        self._refresh = refresh
 
     @property
     def results(self) -> Results:
         """What has come out so far."""
         self._flush()
+        if self._refresh is not None:
+            self._refresh(self._results)
         return self._results
 
     def open(self, name: str, header: str) -> Write:
@@ -277,13 +301,13 @@ class Outputs:
             self._ends.clear()
             self._write_jobs(rows)
 
-    def complete(self, machines: Machines) -> None:
+    def complete(self, machines: CountsHosts) -> None:
         """The simulation ended well: give the files their names."""
         self._write_schedule(machines)
         for file in self._files:
             file.complete()
 
-    def _write_schedule(self, machines: Machines) -> None:
+    def _write_schedule(self, machines: CountsHosts) -> None:
         row = {
             name: f"{value:.6f}" if isinstance(value, float) else str(value)
             for name, value in self._schedule(machines).items()
@@ -298,7 +322,7 @@ class Outputs:
         for file in self._files:
             file.abandon()
 
-    def _schedule(self, machines: Machines) -> dict[str, float | int | str]:
+    def _schedule(self, machines: CountsHosts) -> dict[str, float | int | str]:
         """What came out of the whole simulation."""
         r = self.results
         seconds = machines.seconds()

@@ -8,8 +8,7 @@ import msgspec
 
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.simulator.machines import Machines
-from batsched_py.simulator.outputs import UNMEASURED, NewFile, OutputFile, Outputs, Write, write_nowhere
+from batsched_py.simulator.outputs import CountsHosts, UNMEASURED, NewFile, OutputFile, Outputs, Write, write_nowhere
 
 
 class Batsim5Outputs(Outputs):
@@ -48,7 +47,7 @@ class Batsim5Outputs(Outputs):
         self._first_submission = min(self._first_submission, job.submission_time)
         super().finished(job, state, hosts, start, end, joules, metadata)
 
-    def _write_schedule(self, machines: Machines) -> None:
+    def _write_schedule(self, machines: CountsHosts) -> None:
         values = self._schedule(machines)
         if self.results.nb_finished:
             values["makespan"] = self.results.makespan - self._first_submission

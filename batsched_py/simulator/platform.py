@@ -6,11 +6,11 @@ computing hosts first, then storage, each in the order of their names as plain t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from msgspec import Struct, field
 
@@ -101,10 +101,33 @@ class PlatformHost(Struct):
         )
 
 
+class EqualHosts(Sequence[PlatformHost]):
+    """So many hosts of one speed, made when somebody looks at them."""
+
+    def __init__(self, count: int, speed: float) -> None:
+        self.speed = speed
+        """In flop/s."""
+        self._count = count
+        self._pstates = [PowerState(speed)]
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> PlatformHost: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[PlatformHost]: ...
+    def __getitem__(self, place: int | slice) -> PlatformHost | list[PlatformHost]:
+        numbers = range(self._count)[place]
+        if isinstance(numbers, int):
+            return PlatformHost(numbers, f"host{numbers}", self._pstates)
+        return [PlatformHost(number, f"host{number}", self._pstates) for number in numbers]
+
+
 class Platform(Struct):
     """All machines a simulation may use."""
 
-    hosts: list[PlatformHost]
+    hosts: Sequence[PlatformHost]
     """Those that compute, numbered from 0."""
     storages: list[PlatformHost] = field(default_factory=list)
     """Those that store, numbered after them."""
@@ -120,8 +143,15 @@ class Platform(Struct):
             raise InputError(f"a platform has at most {MOST_HOSTS} hosts, not {count}")
         if not 0 < speed < float("inf"):
             raise InputError(f"the speed of hosts must be a positive number, not {speed}")
-        pstate = PowerState(speed * LOG_SPEED)
-        return cls([PlatformHost(number, f"host{number}", [pstate]) for number in range(count)])
+        return cls(EqualHosts(count, speed * LOG_SPEED))
+
+    @property
+    def even_speed(self) -> float | None:
+        """The speed of all hosts that compute in flop/s, if it is one."""
+        if isinstance(self.hosts, EqualHosts):
+            return self.hosts.speed
+        speeds = {host.speed for host in self.hosts}
+        return speeds.pop() if len(speeds) == 1 else None
 
     def as_protocol(self) -> tuple[list[Host], list[Host]]:
         """The computing and the storage hosts, as a decision process is shown them."""

@@ -10,7 +10,7 @@ from batsched_py.protocol.events import Event, HostsStateChanged
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState
 from batsched_py.simulator.runner import Runner
-from batsched_py.simulator.stage import Stage
+from batsched_py.simulator.context import Context
 from batsched_py.simulator.traces import PowerStateTrace
 
 #: What the trace of power states calls the way to a computing state, and to a sleeping one.
@@ -33,19 +33,19 @@ class Power:
     state of its own for this, in which it executes one flop.
     """
 
-    def __init__(self, stage: Stage, runner: Runner, tell: Callable[[Event], None]) -> None:
-        assert stage.energy is not None
-        self._hosts = stage.hosts
-        self._agenda = stage.agenda
-        self._machines = stage.machines
-        self._energy_trace = stage.energy
-        self._meter = stage.energy.meter
-        self._state_trace = stage.states
-        self._pstate_trace = PowerStateTrace(stage.hosts, stage.agenda, stage.outputs)
-        self._results = stage.outputs.results
+    def __init__(self, context: Context, runner: Runner, tell: Callable[[Event], None]) -> None:
+        assert context.energy is not None
+        self._hosts = context.hosts
+        self._agenda = context.agenda
+        self._machines = context.machines
+        self._energy_trace = context.energy
+        self._meter = context.energy.meter
+        self._state_trace = context.states
+        self._pstate_trace = PowerStateTrace(context.hosts, context.agenda, context.outputs)
+        self._results = context.outputs.results
         self._runner = runner
         self._tell = tell
-        self._pstates = [host.pstate for host in stage.hosts]
+        self._pstates = [host.pstate for host in context.hosts]
 
     def request(self, hosts: HostSet, pstate: int) -> None:
         """Begin to put hosts into a power state."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
+from batsched_py.errors import RuleBroken
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.numbers import is_natural
 from batsched_py.protocol.profiles import (
@@ -49,6 +50,15 @@ def refusal(profile: Profile, ignore_communication: bool) -> str | None:
             "use --ignore-communication to leave them out, or a real Batsim"
         )
     return fault
+
+
+def check_io_job(ignore_communication: bool) -> None:
+    """An IO job, which sends bytes, is to run beside a job."""
+    if not ignore_communication:
+        raise RuleBroken(
+            "an additional IO job sends bytes, and the built-in Batsim has no network model; "
+            "use --ignore-communication to leave it out, or a real Batsim"
+        )
 
 
 def _fault(profile: Profile) -> str | None:

@@ -25,12 +25,11 @@ from batsched_py.protocol.profiles import (
     Send,
     Transfer,
 )
-from batsched_py.simulator.agenda import Action
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.computing import Computing
 from batsched_py.simulator.execution import Execution, Frame
 from batsched_py.simulator.sharing import SharedComputing
-from batsched_py.simulator.stage import Stage
+from batsched_py.simulator.context import Context
 
 #: A storage host may be given less computation than this.
 LEAST_FLOPS = 1e-10
@@ -45,22 +44,22 @@ class Runner:
     """The running jobs."""
 
     def __init__(
-        self, stage: Stage, catalog: Catalog, shared: bool, tell: Callable[[ev.Event], None], on_end: OnEnd
+        self, context: Context, catalog: Catalog, shared: bool, tell: Callable[[ev.Event], None], on_end: OnEnd
     ) -> None:
         self.running: dict[str, Execution] = {}
         self.exact: dict[str, Job] = {}
         """Jobs that wait, where their times are not told exactly."""
-        meter = None if stage.energy is None else stage.energy.meter
+        meter = None if context.energy is None else context.energy.meter
         self.computing = (SharedComputing if shared else Computing)(
-            stage.hosts, stage.agenda, self._plan, meter
+            context.hosts, context.agenda, self._plan, meter
         )
-        machines = stage.machines
+        machines = context.machines
         self._storages = HostSet.range(machines.count) - HostSet.range(machines.count - machines.storages)
-        self._agenda = stage.agenda
+        self._agenda = context.agenda
         self._machines = machines
         self._catalog = catalog
-        self._energy = stage.energy
-        self._states = stage.states
+        self._energy = context.energy
+        self._states = context.states
         self._tell = tell
         self._on_end = on_end
         self.mail: dict[str, deque[str]] = {}
@@ -85,7 +84,7 @@ class Runner:
         )
         if decision is not None:
             if decision.io_job is not None:
-                self._catalog.check_bytes("an additional IO job")
+                self._catalog.check_io_job()
             execution.storage_mapping = decision.storage_mapping
             if decision.mapping is not None:
                 execution.executors, execution.speeds = computing.executors(hosts, decision.mapping)
@@ -96,26 +95,6 @@ class Runner:
         if self._states is not None:
             self._states.row()
         self._begin_task(execution)
-
-    def take_over(
-        self, running: RunningJob, job: Job, start: float, number: int, end: JobState
-    ) -> tuple[Action, Execution]:
-        """A job runs already, of which the agenda knows under a number how it will end: what to put there."""
-        speeds = self.computing.even_speeds
-        assert speeds is not None
-        self.running[job.id] = execution = Execution(
-            job,
-            running.hosts,
-            running.nb_hosts,
-            speeds,
-            start,
-            job.walltime,
-            job.profile,
-            self._catalog.profile_of(job),
-            start,
-            number,
-        )
-        return (self._end_task if end is _SUCCESS else self._reach_walltime), execution
 
     def kill(self, execution: Execution) -> None:
         """Stop a running job."""

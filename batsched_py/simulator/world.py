@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from heapq import heappop, heappush
+from heapq import heappop
 from typing import Any
 
 from msgspec import structs
 
-from batsched_py.core import fastest
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
@@ -16,19 +15,19 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
-from batsched_py.protocol.profiles import TIMING_PRECISION, Homogeneous
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.audience import Audience, Listener, Messenger
+from batsched_py.simulator.decision_side import Listener, Messenger
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import Outside
 from batsched_py.simulator.machines import Machines, SharedMachines
 from batsched_py.simulator.outputs import NO_JOULES, Outputs
+from batsched_py.simulator.plain import PlainJobs
 from batsched_py.simulator.power import Power
 from batsched_py.simulator.runner import Runner
 from batsched_py.simulator.setup import Setup
-from batsched_py.simulator.stage import Stage
+from batsched_py.simulator.context import Context
 from batsched_py.simulator.submitter import Submitter
 from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
 
@@ -45,13 +44,13 @@ class World:
         platform, settings, workloads = setup.platform, setup.settings, setup.workloads
         hosts = [*platform.hosts, *platform.storages]
         shared = settings.compute_sharing or (settings.storage_sharing and bool(platform.storages))
-        machines = (SharedMachines if shared else fastest(Machines))(
+        machines = (SharedMachines if shared else Machines)(
             len(platform.hosts), len(platform.storages)
         )
-        agenda = fastest(Agenda)()
+        agenda = Agenda()
         energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if setup.energy else None
         states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
-        stage = Stage(hosts, agenda, machines, outputs, energy, states)
+        context = Context(hosts, agenda, machines, outputs, energy, states)
         catalog = Catalog(workloads, settings, setup.ignore_communication)
         self.begins = ev.SimulationBegins(
             *platform.as_protocol(),
@@ -60,7 +59,7 @@ class World:
             catalog.profiles,
             [host.speed for host in platform.hosts],
         )
-        self.ledger = fastest(Ledger)(
+        self.ledger = Ledger(
             self.begins, catalog, setup.energy, [len(host.pstates) for host in hosts]
         )
         self.messenger = Messenger(self.ledger, catalog, settings.forward_profiles)
@@ -72,12 +71,12 @@ class World:
         self.agenda = agenda
         self.machines = machines
         self.outputs = outputs
-        self.runner = Runner(stage, catalog, settings.compute_sharing, self._tell, self._job_is_over)
+        self.runner = Runner(context, catalog, settings.compute_sharing, self._tell, self._job_is_over)
+        self.plain = PlainJobs(agenda, machines, catalog, self.runner.exact)
         speeds = self.runner.computing.even_speeds
-        is_plain = not (energy or states or shared or platform.storages or catalog.collects)
-        self._speed = speeds.slowest if is_plain and speeds is not None else 0.0
-        """Of all hosts, or 0 where more is to be known of each job than how long it takes."""
-        self._power = Power(stage, self.runner, self._tell) if energy is not None else None
+        if speeds is not None and not (energy or states or shared or platform.storages or catalog.collects):
+            self.plain.speed = speeds.slowest
+        self._power = Power(context, self.runner, self._tell) if energy is not None else None
         self._energy = energy
         self._setup = setup
         self._catalog = catalog
@@ -92,59 +91,50 @@ class World:
         """Set everything going."""
         setup, agenda = self._setup, self.agenda
         if setup.workloads:
-            submitter = fastest(Submitter)(setup.workloads, agenda, self._submit, self._no_more_static_jobs)
+            submitter = Submitter(setup.workloads, agenda, self._submit, self._no_more_static_jobs)
             self.ledger.is_to_come = submitter.is_to_come
             if self._energy is not None and submitter.first is not None:
                 agenda.at(submitter.first, self._energy.first_submission)
         if setup.events:
             Outside(setup.events, self.machines.count, agenda, self._occur, self._no_more_external_events)
 
-    def go_on(self, audience: Audience, on_decisions: Callable[[], None] | None) -> None:
-        """Let everything happen, and let everything be carried out that is decided, until all is over."""
-        instants, decide = self.instants(), audience.decide
-        now = next(instants)
-        while True:
-            try:
-                now = instants.send(decide(now))
-            except StopIteration:
-                return
-            if on_decisions is not None:
-                on_decisions()
+    def instants(self) -> Generator[float, None, None]:
+        """Let everything happen, but stop whenever something is to be decided.
 
-    def instants(self) -> Generator[float, list[Effect], None]:
-        """Let everything happen, but stop whenever something is to be decided, and be sent what was.
-
-        The times of these stops come out, first of all the beginning. Plain jobs end right here; see
-        :meth:`_carry_out_now`.
+        The times of these stops come out, first of all the beginning. What is decided has to be given to
+        :meth:`carry_out` before the next one is asked for. Plain jobs end right here: see
+        :class:`~batsched_py.simulator.plain.PlainJobs`.
         """
-        self.set_out((yield 0.0))
-        agenda, machines, runner = self.agenda, self.machines, self.runner
-        heap, clock, now = agenda.heap, agenda.clock, agenda.now
-        finished, hear_end = self.outputs.finished, self.listener.hear_end
+        yield 0.0
+        agenda, end_plain = self.agenda, self._end_plain
+        heap = agenda.heap
         while heap or self.news:
+            clock = agenda.clock
             if self.news and self.ready and (not heap or heap[0][0] > clock or heap[0][1] == 1):
                 self.told()
-                effects = yield now
-                if effects or now > clock:
-                    self.carry_out(effects)
+                yield agenda.now
                 continue
             time, _, _, action, argument = heappop(heap)
             if agenda.cancelled:
                 agenda.drop_cancelled()
             if time != clock:
-                agenda.clock = clock = time
-                agenda.now = now = time if time.is_integer() else to_tick(time)
-            if type(argument) is not RunningJob:
+                agenda.clock = time
+                agenda.now = time if time.is_integer() else to_tick(time)
+            if type(argument) is RunningJob:
+                end_plain(argument, action, 0 if action is _SUCCESS else -1)
+            else:
                 action(argument)
-                continue
-            job, hosts = argument.job, argument.hosts
-            machines.vacate(hosts, argument.nb_hosts, clock)
-            metadata = self._metadata.pop(job.id, "") if self._metadata else ""
-            if runner.mail:
-                runner.mail.pop(job.id, None)
-            finished(job, action, hosts, argument.start, clock, NO_JOULES, metadata)
-            self.news = True
-            hear_end(job.id, action, 0 if action is _SUCCESS else -1, now)
+
+    def _end_plain(self, running: RunningJob, state: JobState, return_code: int) -> None:
+        """A plain job has left its hosts."""
+        job, hosts, agenda = running.job, running.hosts, self.agenda
+        self.machines.vacate(hosts, running.nb_hosts, agenda.clock)
+        metadata = self._metadata.pop(job.id, "") if self._metadata else ""
+        if self.runner.mail:
+            self.runner.mail.pop(job.id, None)
+        self.outputs.finished(job, state, hosts, running.start, agenda.clock, NO_JOULES, metadata)
+        self.news = True
+        self.listener.job_ended(job.id, state, return_code, agenda.now)
 
     def set_out(self, effects: list[Effect]) -> None:
         """What was decided first is carried out when all that begins with the simulation has happened."""
@@ -184,7 +174,7 @@ class World:
     def _tell(self, event: ev.Event) -> None:
         event.time = self.agenda.now
         self.news = True
-        self.listener.hear(event)
+        self.listener.happened(event)
 
     def _submit(self, job: Job) -> None:
         told = job
@@ -193,7 +183,7 @@ class World:
             if told is not job:
                 self.runner.exact[job.id] = job
         self.news = True
-        self.listener.hear_submission(told, self.agenda.now)
+        self.listener.job_submitted(told, self.agenda.now)
 
     def acknowledge(self, job: Job) -> None:
         """Announce a job that the decision process has registered."""
@@ -205,18 +195,17 @@ class World:
 
     def _occur(self, event: ev.Event) -> None:
         """Something happens from outside. Jobs on a host that is taken away go on."""
-        self.hand_over()
         machines, now = self.machines, self.agenda.clock
+        busy = self.runner.busy() | self.plain.busy()
         unavailable = machines.away[HostState.UNAVAILABLE]
         match event:
             case ev.HostsUnavailable(hosts=hosts):
                 if twice := hosts & unavailable:
                     raise RuleBroken(f"machine_unavailable at {now:f}: hosts {twice} are unavailable already")
-                machines.turn(hosts, HostState.UNAVAILABLE, self.runner.busy(), now)
+                machines.turn(hosts, HostState.UNAVAILABLE, busy, now)
             case ev.HostsAvailable(hosts=hosts):
                 if there := hosts - unavailable:
                     raise RuleBroken(f"machine_available at {now:f}: hosts {there} are not unavailable")
-                busy = self.runner.busy()
                 machines.turn(hosts & busy, HostState.COMPUTING, busy, now)
                 machines.turn(hosts - busy, HostState.IDLE, busy, now)
         self._tell(structs.replace(event))
@@ -229,7 +218,7 @@ class World:
         metadata = self._metadata.pop(job.id, "") if self._metadata else ""
         self.outputs.finished(job, state, execution.hosts, execution.start, agenda.clock, joules, metadata)
         self.news = True
-        self.listener.hear_end(job.id, state, return_code, agenda.now)
+        self.listener.job_ended(job.id, state, return_code, agenda.now)
 
     # --- what is done ----------------------------------------------------------------------------
 
@@ -249,34 +238,10 @@ class World:
         self.ready = True
 
     def _carry_out_now(self, effects: list[Effect]) -> None:
-        """Carry decisions out.
-
-        A *plain* job, of which nothing is to be known but how long it takes, is no more than an entry in the
-        agenda: how it will end stands there in the place of an action.
-        """
-        agenda, profiles, speed, exact = self.agenda, self._catalog.profiles, self._speed, self.runner.exact
-        now = agenda.clock
+        start_plain = self.plain.start
         for effect in effects:
-            if type(effect) is RunningJob and speed and effect.decision is None and effect.start == now:
-                job = effect.job
-                profile = profiles[job.id.partition("!")[0]][job.profile]
-                if type(profile) is Homogeneous and not (profile.return_code or (exact and job.id in exact)):
-                    self.machines.occupy(effect.hosts, effect.nb_hosts, now)
-                    seconds, end = profile.work / speed, _SUCCESS
-                    if seconds > job.walltime + TIMING_PRECISION:
-                        seconds, end = job.walltime, JobState.WALLTIME_REACHED
-                    agenda.count = number = agenda.count + 1
-                    heappush(agenda.heap, (now + seconds, 0, number, end, effect))
-                    continue
-            self.apply(effect)
-
-    def hand_over(self) -> None:
-        """Plain jobs that run are the runner's from now on, since more is to be known of them."""
-        heap = self.agenda.heap
-        for place, (time, kind, number, state, running) in enumerate(heap):
-            if type(running) is RunningJob:
-                execution = self.runner.take_over(running, running.job, running.start, number, state)
-                heap[place] = time, kind, number, *execution
+            if not (type(effect) is RunningJob and start_plain(effect)):
+                self.apply(effect)
 
     def apply(self, effect: Effect) -> None:
         """Do what was decided, which is in the ledger already."""
@@ -295,13 +260,18 @@ class World:
 
     def _kill(self, decision: ev.KillJobs) -> None:
         """Kill jobs; one that ended by itself, which was not told yet, is acknowledged without progress."""
-        self.hand_over()
-        runner = self.runner
+        runner, plain = self.runner, self.plain
         named = [job_id for job_id in dict.fromkeys(decision.job_ids) if job_id not in self._acknowledged]
         killed = [runner.running[job_id] for job_id in named if job_id in runner.running]
+        numbers = {running.job.id: (number, running) for number, running in plain.running()}
+        plainly = [numbers[job_id] for job_id in named if job_id in numbers]
         progress = {execution.job.id: runner.progress(execution) for execution in killed}
+        progress |= {running.job.id: plain.progress(running) for _, running in plainly}
         for execution in killed:
             runner.kill(execution)
+        for number, running in plainly:
+            plain.stop(number)
+            self._end_plain(running, JobState.KILLED, self._catalog.profile_of(running.job).killed_code)
         if named:
             self._acknowledged.update(named)
             self._tell(ev.JobsKilled(named, progress))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from batsched_py.core import fastest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
 from batsched_py.ledger.running import RunningJob
@@ -46,7 +45,7 @@ class Workbench:
 
     def __init__(self, hosts: int, policy: Policy = Nothing, now: float = 0.0) -> None:
         begins = ev.SimulationBegins([Host(number, f"h{number}") for number in range(hosts)])
-        self.ledger = fastest(Ledger)(begins)
+        self.ledger = Ledger(begins)
         self.policy = new(policy)
         self._process = DecisionProcess(self.policy)
         self._process.join(begins, self.ledger)
@@ -66,7 +65,7 @@ class Workbench:
     def submit(self, *jobs: Job) -> None:
         """Jobs join the queue."""
         for job in jobs:
-            self._process.hear_submission(job, self.now)
+            self._process.job_submitted(job, self.now)
 
     def start(self, *jobs: Job) -> None:
         """Jobs join the queue and are started at once, whatever the policy thinks of that."""
@@ -77,7 +76,7 @@ class Workbench:
     def end(self, *jobs: Job) -> None:
         """Jobs leave their hosts."""
         for job in jobs:
-            self._process.hear_end(job.id, JobState.SUCCESS, 0, self.now)
+            self._process.job_ended(job.id, JobState.SUCCESS, 0, self.now)
 
     def take_away(self, hosts: str) -> None:
         """Hosts such as ``"0-3 7"`` become unavailable."""
@@ -90,7 +89,7 @@ class Workbench:
     def hear(self, event: ev.Event) -> None:
         """Anything else happens."""
         event.time = self.now
-        self._process.hear(event)
+        self._process.happened(event)
 
     def decide(self) -> Decisions:
         """Ask the policy."""

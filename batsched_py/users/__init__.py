@@ -6,7 +6,7 @@ To write a behaviour, subclass :class:`Behaviour` and :class:`User` in a file of
 
 from batsched_py.users.base import Action, Behaviour, Remark, Submission, User, Withdrawal
 from batsched_py.users.broker import Broker
-from batsched_py.users.of_one import EachUser
+from batsched_py.users.named import EachUser
 from batsched_py.users.wrapping import Behaviours, WrappedUser, Wrapper
 
 #: The known behaviours.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.users.base import Action, Remark, Submission, User
-from batsched_py.users.of_one import EachUser, one_by_one
+from batsched_py.users.named import EachUser, one_by_one
 from batsched_py.users.wrapping import WrappedUser
 from batsched_py.workload.model import Workload
 

@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 
 from batsched_py.errors import InputError
-from batsched_py.users.of_one import one_by_one
+from batsched_py.users.named import one_by_one
 from batsched_py.workload.model import Workload
 
 WEEK = 7 * 24 * 3600.0

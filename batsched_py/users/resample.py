@@ -10,19 +10,18 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 from msgspec.structs import replace
 
-from batsched_py.core import fastest
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.users.base import Action, Behaviour, Submission, User
 from batsched_py.users.broker import Broker
-from batsched_py.users.of_one import OfNamedUsers, part_of
+from batsched_py.users.named import NamedUsers, part_of
 from batsched_py.users.population import WEEK, Pool, Rules, Stay, Turnover
 from batsched_py.users.wrapping import Wrapper
 from batsched_py.workload.model import Workload
 
 
 @dataclass
-class Resample(OfNamedUsers, Wrapper):
+class Resample(NamedUsers, Wrapper):
     """New users made of those of the log come and go, each with the jobs of one recorded user.
 
     Long-term users, with activity over 12 weeks or more, stay for their recorded weeks, are away for as long
@@ -116,7 +115,7 @@ class PopulationUser(User):
         """Who is there and has jobs to come."""
         self._nb_to_come: dict[str, int] = {}
         """How many."""
-        self._present = fastest(Broker)(on_leave=self._leave)
+        self._present = Broker(on_leave=self._leave)
 
     def next_time(self) -> float:
         """When somebody acts, or another week begins."""

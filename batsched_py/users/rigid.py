@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import inf
+from typing import Any
 
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
@@ -17,6 +18,10 @@ class Rigid(Behaviour):
     """Every job at its recorded time, whatever happens."""
 
     name = "rigid"
+
+    def native_users(self) -> tuple[str, dict[str, Any]]:
+        """The native engine has such a user."""
+        return "rigid", {}
 
     def users(self, workload: Workload) -> list[User]:
         """One user who submits for all, since none of them reacts to anything.

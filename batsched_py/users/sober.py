@@ -23,7 +23,7 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Homogeneous, HomogeneousTotal, Profile
 from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
-from batsched_py.users.of_one import EachUser, one_by_one
+from batsched_py.users.named import EachUser, one_by_one
 from batsched_py.users.wrapping import WrappedUser
 from batsched_py.workload.model import Workload
 

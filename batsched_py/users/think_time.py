@@ -10,22 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from math import inf
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from batsched_py.core import fastest
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Submission, User
 from batsched_py.users.note import who
-from batsched_py.users.of_one import OfNamedUsers
+from batsched_py.users.named import NamedUsers
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sessions import Delimiter, Sessions, cut_workload
 
 
 @dataclass
-class ThinkTime(OfNamedUsers):
+class ThinkTime(NamedUsers):
     """A session starts when the recorded think time has passed since those it depends on were over.
 
     Each user's jobs are cut into sessions, and a session depends on those that had finished, as recorded,
@@ -45,6 +44,15 @@ class ThinkTime(OfNamedUsers):
 
     def __post_init__(self) -> None:
         self._delimiter = Delimiter.parse(self.sessions)
+
+    def native_users(self) -> tuple[str, dict[str, Any]]:
+        """The native engine has such users, for jobs that all name a user."""
+        delimiter = self._delimiter
+        return "think-time", {
+            "rule": delimiter.rule,
+            "seconds": delimiter.seconds,
+            "reduced": self.edges == "reduced",
+        }
 
     def named_users(self, workload: Workload) -> list[User]:
         """One user for each in the workload."""
@@ -72,7 +80,7 @@ class ThinkTimeUser(User):
     def submit(self, now: float) -> list[Submission]:
         """All jobs whose time has come."""
         if self._replay is None:
-            self._replay = fastest(SessionReplay)(
+            self._replay = SessionReplay(
                 self._sessions, self._reduced, self._profiles, who(self.name)
             )
         submissions = self._replay.submit(now)

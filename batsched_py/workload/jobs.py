@@ -9,7 +9,6 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, overload
 
-from batsched_py.core import fastest
 from batsched_py.protocol.jobs import Job
 
 if TYPE_CHECKING:
@@ -189,4 +188,4 @@ class ListedJobs(Jobs):
 
 def as_jobs(jobs: Sequence[Job]) -> Jobs:
     """The jobs with what is known of them without looking at each."""
-    return jobs if isinstance(jobs, Jobs) else fastest(ListedJobs)(jobs)
+    return jobs if isinstance(jobs, Jobs) else ListedJobs(jobs)

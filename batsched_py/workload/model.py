@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -25,7 +25,7 @@ class Workload(Struct):
     """The part of each job's identifier before the ``!``."""
     jobs: Sequence[Job]
     """A list, or a sequence of jobs that are made when they are asked for."""
-    profiles: dict[str, Profile]
+    profiles: Mapping[str, Profile]
     nb_hosts: int | None = None
     """Size of the machine it was made for, where that is known."""
     path: str = ""

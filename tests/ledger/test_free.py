@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.core import fastest
 from batsched_py.ledger.free import FreeHosts
 from batsched_py.protocol.hosts import HostSet
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.core import fastest
 from batsched_py.ledger.names import Names
 
 #: Few letters, so that names often agree; among the digits are some that are none to a computer.
@@ -14,7 +13,7 @@ ALIKE = st.text("w!019²٣", max_size=6)
 
 @given(st.lists(ALIKE), st.lists(ALIKE))
 def test_it_is_a_set(taken: list[str], others: list[str]) -> None:
-    names, known = fastest(Names)(), set[str]()
+    names, known = Names(), set[str]()
     for name in taken:
         assert names.take(name) == (name not in known), name
         known.add(name)

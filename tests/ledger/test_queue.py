@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batsched_py.core import fastest
 from batsched_py.ledger.free import FreeHosts
 from batsched_py.ledger.queue import Condition, JobQueue, QueueBook, Waiting
 from batsched_py.protocol.hosts import HostSet

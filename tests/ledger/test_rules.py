@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from batsched_py.core import fastest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
@@ -35,7 +34,7 @@ def job(name: str, size: int = 2, profile: str = "delay") -> Job:
 
 def ledger(**settings: Any) -> Ledger:
     """A ledger that knows of waiting jobs, one that runs on hosts 0 and 1, and one that has completed."""
-    kept = fastest(Ledger)(ev.SimulationBegins(HOSTS, [STORAGE], ev.Settings(**settings), profiles=PROFILES))
+    kept = Ledger(ev.SimulationBegins(HOSTS, [STORAGE], ev.Settings(**settings), profiles=PROFILES))
     for name in ("w0!waits", "w0!also", "w0!runs", "w0!done"):
         submit(kept, job(name))
     for profile in ("total", "totals", "mixed"):
@@ -274,7 +273,7 @@ def test_what_batsim_accepts_passes(decisions: list[ev.Event]) -> None:
 def sleeping_ledger() -> Ledger:
     """A ledger of hosts that sleep in state 2, of which host 0 sleeps and host 1 is falling asleep."""
     hosts = [Host(number, f"h{number}", sleep_pstates={2: (3, 4)}) for number in range(4)]
-    kept = fastest(Ledger)(ev.SimulationBegins(hosts))
+    kept = Ledger(ev.SimulationBegins(hosts))
     submit(kept, job("w0!waits"))
     decide(kept, ev.SetHostsState(HostSet.of([0]), 2), ev.SetHostsState(HostSet.of([1]), 2))
     kept.switched(HostSet.of([0]), 2)

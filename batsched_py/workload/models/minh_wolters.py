@@ -68,7 +68,7 @@ class MinhWolters(LearningModel):
         return self
 
     def generate(self, jobs: int, seed: int) -> SwfLog:
-        """Stage 4: Algorithm 1."""
+        """Context 4: Algorithm 1."""
         learned = self.parameters
         if learned is None:
             raise InputError("the model minh-wolters learns from a log; give it one")
@@ -92,7 +92,7 @@ class MinhWolters(LearningModel):
 
 
 def parallelism_classes(sizes: Integers) -> dict[str, int]:
-    """Stage 2: sizes that about as many jobs have are one class."""
+    """Context 2: sizes that about as many jobs have are one class."""
     distinct, counts = np.unique(sizes, return_counts=True)
     classes = np.rint(np.log2(counts)).astype(np.int64) + 1
     return {str(size): each for size, each in zip(distinct.tolist(), classes.tolist(), strict=True)}

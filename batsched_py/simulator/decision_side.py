@@ -1,8 +1,8 @@
-"""Who hears what happens in a simulation, and decides what to do."""
+"""The side of a simulation that is told what happens and decides what to do."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from batsched_py.ledger.ledger import Effect, Ledger
 from batsched_py.protocol import events as ev
@@ -11,29 +11,23 @@ from batsched_py.simulator.catalog import Catalog
 
 
 class Listener(Protocol):
-    """Whoever is told what happens, as it happens, and keeps the ledger."""
+    """Is told what happens, as it happens, and keeps the ledger."""
 
-    def hear_submission(self, job: Job, now: float) -> None:
+    def job_submitted(self, job: Job, now: float) -> None:
         """A job was submitted."""
 
-    def hear_end(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
+    def job_ended(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
         """A job has left its hosts."""
 
-    def hear(self, event: ev.Event) -> None:
+    def happened(self, event: ev.Event) -> None:
         """Anything else has happened."""
 
 
-class Audience(Listener, Protocol):
+class DecisionSide(Listener, Protocol):
     """A decision process in this process."""
 
     def join(self, begins: ev.SimulationBegins, ledger: Ledger) -> None:
         """A simulation is about to begin, of which this is the ledger."""
-
-    def parts(self) -> tuple[Any, ...] | None:
-        """What a compiled loop needs to do without :meth:`decide`; nothing where it must not."""
-
-    def fail(self, error: Exception, now: float) -> None:
-        """The policy, which was asked by a compiled loop, has raised this."""
 
     def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened; it is in the ledger already."""
@@ -48,7 +42,7 @@ class Messenger:
         self._forward_profiles = forward_profiles
         self._untold: list[ev.Event] = []
 
-    def hear_submission(self, job: Job, now: float) -> None:
+    def job_submitted(self, job: Job, now: float) -> None:
         """A job was submitted."""
         self._ledger.submit(job)
         self.announce(job, now)
@@ -58,14 +52,14 @@ class Messenger:
         profile = self._catalog.profile_of(job) if self._forward_profiles else None
         self._untold.append(ev.JobSubmitted(job, profile, time=now))
 
-    def hear_end(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
+    def job_ended(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
         """A job has left its hosts."""
         ended = self._ledger.release(job_id)
         assert ended is not None
         self._ledger.unheard.add(job_id)
         self._untold.append(ev.JobCompleted(job_id, state, ended.hosts, return_code, time=now))
 
-    def hear(self, event: ev.Event) -> None:
+    def happened(self, event: ev.Event) -> None:
         """Anything else has happened."""
         self._ledger.learn(event)
         self._untold.append(event)

@@ -70,6 +70,10 @@ class AvailabilityProfile:
         del self._times[:past], self._free[:past]
         self._times[0] = now
 
+    def most_before(self, time: float) -> int:
+        """The most hosts that are free at any moment before a time."""
+        return max(self._free[: max(bisect_left(self._times, time), 1)])
+
     def _step(self, time: float) -> int:
         """The step that begins at ``time``, made if there is none."""
         step = bisect_left(self._times, time)

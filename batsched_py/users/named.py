@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True)
-class OfNamedUsers(Behaviour):
+class NamedUsers(Behaviour):
     """A behaviour that needs to know whose a job is."""
 
     nameless: Annotated[
@@ -79,7 +79,7 @@ def one_by_one(workload: Workload) -> dict[str, Workload]:
 
 
 @dataclass
-class EachUser(OfNamedUsers, Wrapper):
+class EachUser(NamedUsers, Wrapper):
     """A wrapper around each user of a log."""
 
     def learn(self, workload: Workload) -> None:

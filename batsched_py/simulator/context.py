@@ -1,4 +1,4 @@
-"""What the parts of a simulation have in common."""
+"""What the parts of a simulation share."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from batsched_py.simulator.platform import PlatformHost
 from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
 
 
-class Stage(Struct):
-    """The hosts, the clock, and where it is written down what happens."""
+class Context(Struct):
+    """The hosts, the clock, and the files that tell what happens."""
 
     hosts: Sequence[PlatformHost]
     agenda: Agenda

@@ -1,4 +1,4 @@
-"""The desk at which users hand in their jobs while the simulation runs."""
+"""Jobs that users submit while the simulation runs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import inf
 
-from batsched_py.core import fastest
 from batsched_py.errors import ProtocolError, RuleBroken
+from batsched_py.ledger import rules
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, describe
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
@@ -18,7 +18,7 @@ from batsched_py.users.base import Action, Submission, User, Withdrawal
 from batsched_py.users.broker import Broker
 
 
-class SubmissionDesk:
+class Submissions:
     """Turns what users do into decisions, and tells them what became of their jobs.
 
     A submission is a registration; a job that is withdrawn is rejected if it waits and killed if it runs.
@@ -29,7 +29,7 @@ class SubmissionDesk:
     """
 
     def __init__(self, users: Iterable[User], begins: ev.SimulationBegins, ledger: Ledger) -> None:
-        self._broker = fastest(Broker)(users)
+        self._broker = Broker(users)
         if not (begins.settings.dynamic_jobs or self._broker.done):
             raise ProtocolError(
                 "users submit jobs while the simulation runs, and this simulator does not accept that; "
@@ -126,7 +126,7 @@ class SubmissionDesk:
         try:
             ledger.register(job)
             step = ev.SetJobMetadata
-            ledger.check_note(submission.note)
+            rules.check_note(submission.note)
         except RuleBroken as broken:
             raise RuleBroken(f"{step.__name__} {job.id}: {broken}") from None
         if settings.acknowledge_dynamic_jobs:

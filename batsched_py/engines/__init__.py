@@ -1,0 +1,6 @@
+"""Two engines behind one door: :func:`new_simulation` chooses the one that a simulation runs on."""
+
+from batsched_py.engines.door import new_simulation
+from batsched_py.engines.simulation import Simulation
+
+__all__ = ["Simulation", "new_simulation"]

@@ -1,0 +1,76 @@
+"""The choice between the engines, made once, before a simulation begins."""
+
+from __future__ import annotations
+
+from batsched_py import native
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import PythonSimulation
+from batsched_py.engines.simulation import Simulation
+from batsched_py.protocol.profiles import Delay, Profile
+from batsched_py.simulation import Decides
+from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.runnable import is_plain, refusal
+from batsched_py.simulator.setup import Setup
+from batsched_py.users.base import Behaviour, UsersOf
+from batsched_py.users.wrapping import Wrapper
+from batsched_py.workload.model import Workload
+from batsched_py.workload.profiles import RunTimeProfiles
+
+
+def new_simulation(setup: Setup, process: Decides, outputs: Outputs | None = None) -> Simulation:
+    """A simulation that is about to begin, by the native engine if that can run it."""
+    outputs = Outputs(None) if outputs is None else outputs
+    if isinstance(process, DecisionProcess) and why_not_native(setup, process, outputs) is None:
+        from batsched_py.engines.native import NativeSimulation
+
+        return NativeSimulation(setup, process, outputs)
+    return PythonSimulation(Batsim(setup, outputs), process)
+
+
+def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> str | None:
+    """What the native engine does not do of a simulation, if there is anything."""
+    platform, settings = setup.platform, setup.settings
+    reasons = {
+        "the native engine is not installed, or turned off": native.library is None,
+        "a decision process of another kind": type(process) is not DecisionProcess,
+        "a scheduler that takes time to decide": bool(process.scheduling_delay),
+        "energy and power states": setup.energy,
+        "traces of machine states": outputs.machine_states,
+        "output files of another kind": type(outputs) is not Outputs,
+        "events from files": bool(setup.events),
+        "hosts that jobs share": settings.compute_sharing,
+        "storage hosts": bool(platform.storages),
+        "hosts of different speeds": platform.even_speed is None,
+        "jobs of workload files beside those of users": bool(setup.workloads and process.users),
+        "jobs that the scheduler registers": settings.dynamic_jobs and not process.users,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            return reason
+    if process.users and not isinstance(process.users, UsersOf):
+        return "users of another kind"
+    if isinstance(process.users, UsersOf) and not _is_shipped(process.users.behaviour):
+        return "users of another kind"
+    workloads = process.users.workloads if isinstance(process.users, UsersOf) else setup.workloads
+    if not all(has_plain_profiles(workload, setup.ignore_communication) for workload in workloads):
+        return "jobs that do more than compute or sleep"
+    return None
+
+
+def has_plain_profiles(workload: Workload, ignore_communication: bool) -> bool:
+    """Whether all jobs of a workload only compute or sleep."""
+    if isinstance(workload.profiles, RunTimeProfiles):
+        return True
+    return all(_is_simple(profile, ignore_communication) for profile in workload.profiles.values())
+
+
+def _is_simple(profile: Profile, ignore_communication: bool) -> bool:
+    if type(profile) is Delay:
+        return refusal(profile, ignore_communication) is None
+    return is_plain(profile)
+
+
+def _is_shipped(behaviour: Behaviour) -> bool:
+    inner = _is_shipped(behaviour.inner) if isinstance(behaviour, Wrapper) else True
+    return inner and type(behaviour).__module__.startswith("batsched_py.users.")

@@ -1,0 +1,243 @@
+"""The native engine: a C++ library that owns the jobs, the queue, the machine and the agenda of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from batsched_py import native
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.native_cluster import NativeCluster
+from batsched_py.engines.simulation import Simulation
+from batsched_py.errors import Deadlock, PolicyError, RuleBroken
+from batsched_py.protocol.events import SimulationBegins
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import HostState, Job, JobState
+from batsched_py.protocol.profiles import Delay, Homogeneous
+from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.cluster import Cluster
+from batsched_py.schedulers.selection import selection
+from batsched_py.simulator.outputs import Outputs, Results
+from batsched_py.simulator.setup import Setup
+from batsched_py.users.base import Submission, User, UsersOf, Withdrawal
+from batsched_py.users.broker import blame
+from batsched_py.users.note import who
+from batsched_py.workload.jobs import as_jobs
+from batsched_py.workload.model import Workload
+from batsched_py.workload.native_jobs import NativeJobs
+
+if TYPE_CHECKING:
+    from batsched_py._native import Log
+
+#: Logs of users with more jobs are not held as columns, so that memory stays flat.
+MOST_JOBS = 2_000_000
+
+
+def _library() -> ModuleType:
+    """The library, which is told which Python classes it makes and takes."""
+    assert native.library is not None
+    native.library.prepare(
+        {
+            "job": Job,
+            "host_set": HostSet,
+            "submission": Submission,
+            "withdrawal": Withdrawal,
+            "computation": Homogeneous,
+            "delay": Delay,
+            "states": list(JobState),
+            "rule_broken": RuleBroken,
+            "policy_error": PolicyError,
+            "blame": blame,
+        }
+    )
+    return native.library
+
+
+class NativeSimulation(Simulation):
+    """A simulation that happens in the library, except for the turns of the policy."""
+
+    engine = "native"
+
+    def __init__(self, setup: Setup, process: DecisionProcess, outputs: Outputs) -> None:
+        platform = setup.platform
+        assert platform.even_speed is not None
+        self._library = _library()
+        self._engine = self._library.Engine(len(platform.hosts), platform.even_speed)
+        self._process = process
+        self._setup = setup
+        self.outputs = outputs
+        self.machines = NativeMachines(self._engine, len(platform.hosts))
+        outputs.follow(self._engine, self._refresh)
+
+    # --- running ---------------------------------------------------------------------------------
+
+    def run(self, on_turn: Callable[[], None] | None = None) -> Results:
+        """Run the whole simulation."""
+        with self._begun() as cluster:
+            process = self._process
+            advance, schedule = self._advance, process.scheduler.schedule
+            if process.scheduler.only_starts_jobs and not cluster.heeded:
+                self._engine.only_starts_jobs()
+            while (now := advance()) is not None:
+                cluster.now = now
+                try:
+                    schedule(cluster)
+                except (Exception, SystemExit) as error:
+                    process.fail(error, now)
+                if on_turn is not None:
+                    on_turn()
+            self._finish()
+        return self.results
+
+    def turns(self) -> Iterator[Cluster]:
+        """Go through the whole simulation, but leave each turn of the policy to the caller."""
+        with self._begun() as cluster:
+            while (now := self._advance()) is not None:
+                cluster.now = now
+                self._process.at(now)
+                yield cluster
+            self._finish()
+
+    @contextmanager
+    def _begun(self) -> Iterator[NativeCluster]:
+        """The cluster of a simulation that begins, and is given up if it does not end well."""
+        try:
+            self._add_jobs()
+            cluster = self._new_cluster()
+            self._advance = self._engine.advance
+            self._process.begin(cluster)
+            yield cluster
+        except RuleBroken as broken:
+            self.outputs.abandon()
+            self._process.at(self._engine.now)
+            raise self._process.blame(broken) from None
+        except BaseException:
+            self.outputs.abandon()
+            raise
+        finally:
+            self._engine.close()
+
+    def _new_cluster(self) -> NativeCluster:
+        setup, scheduler = self._setup, self._process.scheduler
+        choose = None
+        if scheduler.selection != "lowest":
+            hosts, _ = setup.platform.as_protocol()
+            speeds = [host.speed for host in setup.platform.hosts]
+            begins = SimulationBegins(hosts, speeds=speeds)
+            choose = selection(scheduler.selection, begins, scheduler.selection_seed)
+        cluster = NativeCluster(self._engine, setup, choose, self._is_to_come)
+        if type(scheduler).estimate is not Scheduler.estimate:
+            self._engine.set_estimate(self._process.estimate)
+        return cluster
+
+    def _finish(self) -> None:
+        if (fault := self._why_stuck()) is not None:
+            clock = self._engine.clock
+            raise Deadlock(f"deadlock at {clock:f}: nothing else will happen, yet {fault}")
+        self._process.finished = True
+        self._engine.flush()
+        self.outputs.complete(self.machines)
+
+    def _why_stuck(self) -> str | None:
+        count, first = self._engine.left_waiting()
+        if count:
+            return f"{count} jobs wait, {first} first; they have to be executed or rejected"
+        return "registration was never finished" if self._engine.registration_is_open else None
+
+    def _refresh(self, results: Results) -> None:
+        """Bring the sums up to date."""
+        sums = self._engine.sums
+        for name in SUMS:
+            setattr(results, name, getattr(sums, name))
+
+    # --- jobs and users --------------------------------------------------------------------------
+
+    def _add_jobs(self) -> None:
+        engine, users = self._engine, self._process.users
+        for workload in self._setup.workloads:
+            if isinstance(workload.jobs, NativeJobs):
+                engine.add_log(workload.jobs.log)
+            else:
+                engine.add_jobs(as_jobs(workload.jobs).in_submission_order(), dict(workload.profiles))
+        if self._setup.settings.dynamic_jobs or users:
+            engine.accept_users()
+        if isinstance(users, UsersOf):
+            for workload in users.workloads:
+                self._add_users(users, workload)
+
+    def _add_users(self, users: UsersOf, workload: Workload) -> None:
+        """Let the library have the users if it knows such ones, else call those of Python."""
+        known = users.behaviour.native_users()
+        log = None if known is None else self._as_log(workload)
+        if known is None or log is None or (known[0] == "think-time" and log.has_jobs_without_user()):
+            for user in users.behaviour.users(workload):
+                self._engine.add_user(user, type(user).job_started is not User.job_started)
+        elif known[0] == "think-time":
+            options: dict[str, Any] = known[1]
+            self._engine.add_think_time_users(log, options["rule"], options["seconds"], options["reduced"], who)
+        else:
+            self._engine.add_rigid_user(log, who)
+
+    def _as_log(self, workload: Workload) -> Log | None:
+        """The jobs as columns, if their finishes are known and they are not too many."""
+        if isinstance(workload.jobs, NativeJobs):
+            return workload.jobs.log
+        if workload.finishes is None or len(workload.jobs) > MOST_JOBS:
+            return None
+        jobs = list(workload.jobs)
+        order = sorted(range(len(jobs)), key=lambda place: jobs[place].submission_time)
+        return self._library.new_log(
+            workload.name,
+            [jobs[place] for place in order],
+            dict(workload.profiles),
+            [float(workload.finishes[place]) for place in order],
+        )
+
+    def _is_to_come(self, job_id: str) -> bool:
+        """Whether a job of a workload file is yet to be submitted."""
+        ranks = {workload.name: rank for rank, workload in enumerate(self._setup.workloads)}
+
+        def turn(name: str) -> tuple[float, int, str] | None:
+            rank = ranks.get(name.partition("!")[0])
+            job = None if rank is None else as_jobs(self._setup.workloads[rank].jobs).find(name)
+            return None if job is None or rank is None else (job.submission_time, rank, name)
+
+        asked, last = turn(job_id), self._engine.last_submitted
+        submitted = None if last is None else turn(last)
+        return asked is not None and (submitted is None or asked > submitted)
+
+
+#: What the library adds up.
+SUMS = (
+    "nb_jobs",
+    "nb_rejected",
+    "nb_success",
+    "makespan",
+    "sum_waiting",
+    "max_waiting",
+    "sum_turnaround",
+    "max_turnaround",
+    "sum_slowdown",
+    "max_slowdown",
+    "sum_bounded_slowdown",
+)
+
+
+class NativeMachines:
+    """What the hosts did."""
+
+    def __init__(self, engine: Any, count: int) -> None:
+        self._engine = engine
+        self.count = count
+
+    def number_in(self, state: HostState) -> int:
+        """How many hosts are in a state."""
+        computing: int = self._engine.nb_computing
+        return {HostState.COMPUTING: computing, HostState.IDLE: self.count - computing}.get(state, 0)
+
+    def seconds(self) -> dict[HostState, float]:
+        """The time that hosts spent in each state, up to each host's last change."""
+        computing, idle = self._engine.seconds()
+        return dict.fromkeys(HostState, 0.0) | {HostState.COMPUTING: computing, HostState.IDLE: idle}

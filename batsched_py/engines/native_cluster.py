@@ -1,0 +1,251 @@
+"""What a policy sees and may do when the native engine runs the simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from math import isnan, nan
+from typing import Any
+
+from batsched_py.errors import RuleBroken
+from batsched_py.ledger import rules
+from batsched_py.ledger.ledger import Effect, RejectedJob, describe
+from batsched_py.ledger.running import RunningJob
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Host, Job
+from batsched_py.schedulers.cluster import Cluster, Order, make_floats
+from batsched_py.schedulers.selection import Selection
+from batsched_py.simulator.runnable import check_io_job, refusal
+from batsched_py.simulator.setup import Setup
+
+_WAITING, _RUNNING = "SUBMITTED", "RUNNING"
+
+
+class NativeCluster(Cluster):
+    """Looks at the queue and the machine of the library; documented in :class:`Cluster`.
+
+    What a policy asks for most often are methods of the library itself. Decisions that may break a rule are
+    checked here.
+    """
+
+    def __init__(
+        self, engine: Any, setup: Setup, selection: Selection | None, is_to_come: Callable[[str], bool]
+    ) -> None:
+        self.now = 0.0
+        self.settings = setup.settings
+        self.nb_hosts = len(setup.platform.hosts)
+        self.hosts = HostSet.range(self.nb_hosts)
+        self.queue = engine.queue()
+        self.running = engine.running()
+        self.order = None
+        self.heeded = False
+        self.broken = None
+        self.fits = engine.fits  # type: ignore[method-assign]
+        self.fitting = engine.fitting  # type: ignore[method-assign]
+        self.reservation = engine.reservation  # type: ignore[method-assign]
+        self.profile = engine.profile  # type: ignore[method-assign]
+        self.plan = engine.plan  # type: ignore[method-assign]
+        self.on_end = engine.on_end  # type: ignore[method-assign]
+        self.start = engine.start if selection is None else self._start_otherwise  # type: ignore[method-assign]
+        self._engine = engine
+        self._setup = setup
+        self._selection = selection
+        self._is_to_come = is_to_come
+        self._heed = None
+        engine.set_cluster(self, self._start_otherwise, self._rank)
+
+    # --- what a policy sees ----------------------------------------------------------------------
+
+    @cached_property
+    def machines(self) -> Sequence[Host]:  # type: ignore[override]
+        return self._setup.platform.as_protocol()[0]
+
+    @property
+    def events(self) -> Sequence[ev.Event]:
+        return [_as_event(*told) for told in self._engine.told]
+
+    @property
+    def decided(self) -> Sequence[Effect]:
+        return [_as_effect(*decided) for decided in self._engine.decided]
+
+    @property
+    def quiet(self) -> bool:
+        return bool(self._engine.quiet)
+
+    @property
+    def nb_free(self) -> int:
+        return int(self._engine.nb_free)
+
+    @property
+    def free(self) -> HostSet:
+        hosts: HostSet = self._engine.free
+        return hosts
+
+    @property
+    def available(self) -> HostSet:
+        return self.hosts
+
+    @property
+    def asleep(self) -> HostSet:
+        return HostSet()
+
+    @property
+    def switching(self) -> HostSet:
+        return HostSet()
+
+    def _rank(self, order: Order | None, waiting: Any, head_only: bool) -> list[int]:
+        """The places of waiting jobs in an order, by default that of the queue; the first only, or all."""
+        order = order or self.order
+        assert order is not None
+        scores = order(waiting, self.now)
+        if head_only:
+            return [int(scores.argmin())]
+        places: list[int] = scores.argsort(kind="stable").tolist()
+        return places
+
+    # --- what a policy says ----------------------------------------------------------------------
+
+    def order_queue(self, order: Order | None) -> None:
+        self.order = order
+        self._engine.order_queue(order is not None)
+
+    def expect(self, job: Job, run_time: float) -> None:
+        run_time = float(run_time)
+        if isnan(run_time):
+            raise self._broke(f"expect {job.id}", RuleBroken("nan is no run time"))
+        if not self._engine.state(job.id):
+            raise KeyError(job.id)
+        self._engine.expect(job.id, run_time)
+
+    def _start_otherwise(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
+        """Start a job on hosts that are given or chosen, or say which rule this breaks."""
+        if hosts is None and self._selection is not None and self.fits(job):
+            hosts = self._selection(self.free, job.size)
+        try:
+            self._check_waiting(job.id)
+            return self._execute(ev.ExecuteJob(job.id, self.free.lowest(job.size) if hosts is None else hosts))
+        except RuleBroken as broken:
+            raise self._broke(f"ExecuteJob {job.id}", broken) from None
+
+    def decide(self, decision: ev.Event) -> None:
+        decision.time = self.now
+        make_floats(decision)
+        try:
+            self._take(decision)
+        except RuleBroken as broken:
+            raise self._broke(describe(decision), broken) from None
+
+    def _broke(self, decision: str, rule: RuleBroken) -> RuleBroken:
+        broken = super()._broke(decision, rule)
+        self._engine.break_rule(str(self.broken))
+        return broken
+
+    def _take(self, decision: ev.Event) -> None:
+        """Check a decision and give it to the library."""
+        engine = self._engine
+        match decision:
+            case ev.ExecuteJob(job_id=job_id):
+                self._check_waiting(job_id)
+                self._execute(decision, decision)
+            case ev.RejectJob(job_id=job_id):
+                self._check_waiting(job_id)
+                engine.reject(job_id)
+            case ev.KillJobs(job_ids=job_ids):
+                rules.check_kill(job_ids, self._is_running, self._is_waiting)
+                engine.kill(job_ids)
+            case ev.CallMeLater(at=at):
+                rules.check_call(at, self.now)
+                engine.call_at(at)
+            case ev.SetJobMetadata(job_id=job_id, metadata=metadata):
+                rules.check_note(metadata)
+                self._check_known(job_id)
+                engine.note(job_id, metadata)
+            case ev.TellJob(job_id=job_id):
+                self._check_known(job_id)
+                engine.do_nothing()
+            case ev.RegisterProfile(workload=workload, name=name, profile=profile):
+                fault = refusal(profile, self._setup.ignore_communication)
+                if fault is not None:
+                    raise RuleBroken(f"workload {workload!r}: profile {name!r} {fault}")
+                engine.add_profile(workload, name, profile)
+                engine.do_nothing()
+            case ev.RegisterJob(job=job):
+                engine.register_job(job)
+                engine.do_nothing()
+            case ev.RegistrationFinished():
+                engine.finish_registration()
+                engine.do_nothing()
+            case ev.ContinueRegistration():
+                engine.reopen_registration()
+                engine.do_nothing()
+            case ev.WaitingTimeAnswer():
+                engine.do_nothing()
+            case _:
+                rules.refuse_without_energy(decision)
+
+    def _execute(self, decision: ev.ExecuteJob, told: ev.ExecuteJob | None = None) -> RunningJob:
+        job, hosts, mapping = self._engine.job(decision.job_id), decision.hosts, decision.mapping
+        rules.check_allocation(decision, job, self.nb_hosts, False)
+        if taken := hosts - self.free:
+            raise RuleBroken(f"hosts {taken} are busy and may not be shared")
+        if decision.io_job is not None:
+            check_io_job(self._setup.ignore_communication)
+        seconds = nan if mapping is None else self._seconds(job.id, hosts, mapping)
+        running: RunningJob = self._engine.run_on(job.id, hosts, seconds, told)
+        return running
+
+    def _seconds(self, job_id: str, hosts: HostSet, mapping: Sequence[int]) -> float:
+        """How long a job takes whose executors share hosts; nan if it does not compute."""
+        platform, places, flops = self._setup.platform, list(hosts), self._engine.work(job_id)
+        if isnan(flops):
+            return nan
+        assert platform.even_speed is not None
+        work = dict.fromkeys((places[place] for place in mapping), 0.0)
+        for place in mapping:
+            work[places[place]] += flops
+        slowest: float = flops / platform.even_speed
+        return max(slowest, *(done / (platform.even_speed * platform.hosts[host].cores) for host, done in work.items()))
+
+    def _is_waiting(self, job_id: str) -> bool:
+        return bool(self._engine.state(job_id) == _WAITING)
+
+    def _is_running(self, job_id: str) -> bool:
+        return bool(self._engine.state(job_id) == _RUNNING)
+
+    def _check_waiting(self, job_id: str) -> None:
+        if not self._is_waiting(job_id):
+            raise RuleBroken(rules.why_not_waiting(job_id, self._is_running(job_id)))
+
+    def _check_known(self, job_id: str) -> None:
+        if not self._engine.state(job_id) and not self._is_to_come(job_id):
+            raise RuleBroken(f"job {job_id} is unknown or has completed")
+
+
+def _as_event(kind: str, time: float, *facts: Any) -> ev.Event:
+    match kind, facts:
+        case "submitted", (job,):
+            return ev.JobSubmitted(job, time=time)
+        case "ended", (ended, state, return_code):
+            return ev.JobCompleted(ended.job.id, state, ended.hosts, return_code, time=time)
+        case "killed", (job_ids, progress):
+            done = {job_id: ev.Progress(name, done=part) for job_id, (name, part) in progress.items()}
+            return ev.JobsKilled(job_ids, done, time=time)
+        case "called", _:
+            return ev.RequestedCall(time=time)
+        case _:
+            return ev.NoMoreStaticJobs(time=time)
+
+
+def _as_effect(kind: str, time: float, *facts: Any) -> Effect:
+    match kind, facts:
+        case "start", (running,):
+            return running  # type: ignore[no-any-return]
+        case "reject", (job,):
+            return RejectedJob(job, time)
+        case "kill", (job_ids,):
+            return ev.KillJobs(job_ids, time=time)
+        case "note", (job_id, text):
+            return ev.SetJobMetadata(job_id, text, time=time)
+        case _:
+            return ev.CallMeLater(time)

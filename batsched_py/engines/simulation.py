@@ -1,0 +1,56 @@
+"""What every engine makes of a scenario and a decision process."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import ClassVar, Protocol
+
+from batsched_py.protocol.jobs import HostState
+from batsched_py.schedulers.cluster import Cluster
+from batsched_py.simulator.outputs import CountsHosts, Outputs, Results
+
+
+class HostCounts(CountsHosts, Protocol):
+    """How many hosts there are, and what they do and did."""
+
+    def number_in(self, state: HostState) -> int:
+        """How many hosts are in a state."""
+
+
+class Simulation(ABC):
+    """One simulation. It can be gone through once, by :meth:`run` or by :meth:`turns`."""
+
+    engine: ClassVar[str]
+    """The name of the engine."""
+
+    outputs: Outputs
+    machines: HostCounts
+
+    @property
+    def results(self) -> Results:
+        """What has come out so far."""
+        return self.outputs.results
+
+    @property
+    def drawn_joules(self) -> float:
+        """What all hosts have drawn so far; nothing where energy is not accounted for."""
+        return 0.0
+
+    @abstractmethod
+    def run(self, on_turn: Callable[[], None] | None = None) -> Results:
+        """Run the whole simulation; ``on_turn`` is called after each turn of the policy."""
+
+    @abstractmethod
+    def turns(self) -> Iterator[Cluster]:
+        """Go through the whole simulation, but leave each turn of the policy to the caller.
+
+        Simulator and users go on by themselves until the policy is to be asked. Then this stops, and the
+        caller has the policy's place: it looks at the cluster, says to it what to start, and goes on. Or it
+        lets the policy decide after all, by ``process.ask()``, and looks before and after. The simulation is
+        the same as :meth:`run` makes, and may be left before its end::
+
+            for cluster in simulation.turns():
+                for job in cluster.fitting():
+                    cluster.start(job)
+        """

@@ -1,0 +1,42 @@
+"""Reservations: when a job that does not fit now will start at the latest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from batsched_py.ledger.running import RunningJob
+from batsched_py.protocol.jobs import Job
+
+
+class Reservation(Struct, gc=False, eq=False):
+    """The promise to a job that it starts at the *shadow time* at the latest.
+
+    At that time it leaves so many hosts free, the *extra* ones. A job that starts now does not delay it if it
+    ends by the shadow time or needs no other hosts than extra ones. ``shadow_time, extra = reservation``
+    gives both numbers.
+    """
+
+    job: Job
+    now: float
+    shadow_time: float
+    """Infinite if the job can never start."""
+    extra: int
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.shadow_time, self.extra))
+
+    def allows(self, size: int, estimate: float) -> bool:
+        """Whether a job of this size that starts now and runs for so long would not delay it."""
+        return self.now + estimate <= self.shadow_time or size <= self.extra
+
+    def allows_each(self, sizes: Any, estimates: Any) -> Any:
+        """The same for whole columns of jobs."""
+        return (self.now + estimates <= self.shadow_time) | (sizes <= self.extra)
+
+    def admit(self, running: RunningJob) -> None:
+        """A job was started beside it: one that does not end by the shadow time has taken extra hosts."""
+        if running.expected_end > self.shadow_time:
+            self.extra -= running.nb_hosts

@@ -1,0 +1,31 @@
+"""The library of the native engine, :mod:`batsched_py._native`: it is there if a C++ compiler was at installation.
+
+Set the variable ``BATSCHED_PY_PURE`` to 1 to do without it.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from types import ModuleType
+
+#: The variable of the environment that turns the native engine off, unless it is empty or 0.
+PURE = "BATSCHED_PY_PURE"
+
+
+def _load() -> ModuleType | None:
+    if os.environ.get(PURE, "0") not in ("", "0"):
+        return None
+    try:
+        return import_module("batsched_py._native")
+    except ImportError:
+        return None
+
+
+library = _load()
+"""The module, or None where it was not built or is turned off."""
+
+
+def describe() -> str:
+    """Which engine runs simulations that both can run."""
+    return "Python engine" if library is None else "native engine"

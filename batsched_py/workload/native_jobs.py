@@ -1,0 +1,100 @@
+"""The jobs of a log that the native library holds as columns."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+from batsched_py.protocol.jobs import Job
+from batsched_py.workload.jobs import Jobs, Places
+
+if TYPE_CHECKING:
+    from batsched_py._native import Log
+    from batsched_py.workload.columns import Numbers
+
+
+class NativeJobs(Jobs):
+    """Jobs that are made of the columns when somebody looks at them."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    def __len__(self) -> int:
+        return len(self.log)
+
+    @overload
+    def __getitem__(self, place: int) -> Job: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Job]: ...
+    def __getitem__(self, place: int | slice) -> Job | Sequence[Job]:
+        if isinstance(place, slice):
+            return self.pick(list(range(*place.indices(len(self)))))
+        return self.log.job(place + len(self) if place < 0 else place)
+
+    def __iter__(self) -> Iterator[Job]:
+        return map(self.log.job, range(len(self)))
+
+    @cached_property
+    def submission_times(self) -> Numbers:
+        """For each job, when it is submitted."""
+        import numpy as np
+
+        return np.frombuffer(self.log.submissions())
+
+    def users(self) -> tuple[list[str | None], Numbers]:
+        """The names of the users, and for each job the place of its user's name among them."""
+        import numpy as np
+
+        places: dict[str | None, int] = {}
+        users = [places.setdefault(user, len(places)) for user in self.log.users()]
+        return list(places), np.array(users, dtype=np.int32)
+
+    def take(self, places: Places) -> list[Job]:
+        """The jobs in these places."""
+        return self.pick(places.tolist())
+
+    def by_user(self) -> dict[str | None, Places]:
+        """The places of each user's jobs, in the order of submission; those of nobody are under None."""
+        users: dict[str | None, array[int]] = {}
+        for place, user in enumerate(self.log.users()):
+            users.setdefault(user, array("i")).append(place)
+        return dict(users)
+
+    def in_submission_order(self) -> Iterator[Job]:
+        """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
+        return map(self.log.job, self.log.in_submission_order())
+
+    def find(self, job_id: str) -> Job | None:
+        """The job with this identifier, if it is one of these."""
+        place = self._places.get(job_id)
+        return None if place is None else self.log.job(place)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {self.log.id(place): place for place in range(len(self))}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
+class RecordedFinishes(Sequence[float]):
+    """When the jobs of a log had finished, made when somebody looks at them."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    @cached_property
+    def _finishes(self) -> array[float]:
+        return array("d", bytes(self._log.finishes()))
+
+    def __len__(self) -> int:
+        return len(self._log)
+
+    @overload
+    def __getitem__(self, place: int) -> float: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[float]: ...
+    def __getitem__(self, place: int | slice) -> float | Sequence[float]:
+        return self._finishes[place]

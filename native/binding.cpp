@@ -1,0 +1,925 @@
+// batsched_py._native: the native engine for Python. Python objects of jobs are made when somebody looks at them.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "replay.hpp"
+#include "simulation.hpp"
+#include "swf.hpp"
+
+namespace nb = nanobind;
+using namespace batsched;
+
+namespace {
+
+// The Python classes that are needed here, as `prepare` was given them; they live as long as the module.
+struct Types {
+    nb::handle job, host_set, submission, withdrawal, computation, delay, states, rule_broken, policy_error, blame;
+} types;
+
+// --- text, hosts and jobs ----------------------------------------------------------------------------------
+
+// Half a pair of surrogates may stand in a name; Python writes it as it is.
+std::string to_utf8(nb::handle text) {
+    Py_ssize_t length;
+    if (const char* letters = PyUnicode_AsUTF8AndSize(text.ptr(), &length)) return {letters, static_cast<size_t>(length)};
+    PyErr_Clear();
+    nb::object bytes = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogatepass"));
+    if (!bytes) throw nb::python_error();
+    return {PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
+}
+
+nb::object from_utf8(std::string_view text) {
+    PyObject* made = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogatepass");
+    if (!made) throw nb::python_error();
+    return nb::steal(made);
+}
+
+nb::object host_set(const Runs& runs) {
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(runs.size()));
+    for (size_t place = 0; place < runs.size(); ++place) {
+        PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(place),
+                         Py_BuildValue("(LL)", static_cast<long long>(runs[place].first),
+                                       static_cast<long long>(runs[place].last)));
+    }
+    return types.host_set(nb::none(), nb::steal(tuple));
+}
+
+Runs runs_of(nb::handle hosts) {
+    Runs runs;
+    for (nb::handle run : hosts.attr("runs")()) {
+        Run added{nb::cast<int64_t>(run[0]), nb::cast<int64_t>(run[1])};
+        if (added.last < added.first || added.first < (runs.empty() ? 0 : runs.back().last + 1)) {
+            throw nb::value_error("the intervals of hosts are not in order");
+        }
+        runs.push_back(added);
+    }
+    return runs;
+}
+
+Handle handle_of(nb::object object) { return Handle(object.release().ptr()); }
+nb::object object_of(const Handle& handle) { return nb::borrow(static_cast<PyObject*>(handle.get())); }
+
+// What a log says about a job besides, as a dictionary.
+nb::object extra_of(const Log& log, uint32_t extra) {
+    if (log.extra_objects.empty()) log.extra_objects.resize(log.users.size());
+    Handle& known = log.extra_objects[extra];
+    if (!known.get()) {
+        constexpr const char* names[] = {"user", "group", "executable", "queue", "partition"};
+        nb::dict made;
+        for (size_t place = 0; place < log.extras[extra].size(); ++place) {
+            double value = log.extras[extra][place];
+            if (value != -1) made[names[place]] = static_cast<int64_t>(value);
+        }
+        known = handle_of(std::move(made));
+    }
+    return object_of(known);
+}
+
+nb::object new_job(const std::string& id, double submission, int64_t size, double walltime, const std::string& profile,
+                   nb::handle extra) {
+    nb::object fields[] = {from_utf8(id), nb::float_(submission), nb::int_(size), nb::float_(walltime),
+                           from_utf8(profile)};
+    PyObject* arguments[] = {fields[0].ptr(), fields[1].ptr(), fields[2].ptr(), fields[3].ptr(), fields[4].ptr(),
+                             extra.ptr()};
+    PyObject* made = PyObject_Vectorcall(types.job.ptr(), arguments, 6, nullptr);
+    if (!made) throw nb::python_error();
+    return nb::steal(made);
+}
+
+// The object by which a policy knows a job.
+nb::object view_of(Job& job) {
+    if (!job.view.get()) {
+        nb::object extra = job.log ? extra_of(*job.log, job.extra)
+                                   : job.source.get() ? object_of(job.source).attr("extra") : nb::dict();
+        job.view = handle_of(new_job(job.id, job.told_submission, job.request.hosts, job.told_walltime,
+                                     job.profile.name, extra));
+    }
+    return object_of(job.view);
+}
+
+nb::object state_of(const Job& job) { return nb::borrow(types.states[static_cast<size_t>(job.state)]); }
+
+// A profile as Python describes it, rounded as Batsim rounds those that it is sent.
+Profile profile_of(nb::handle profile, std::string name, bool in_ticks) {
+    bool delay = profile.type().is(types.delay);
+    if (!delay && !profile.type().is(types.computation)) {
+        nb::object kind = profile.attr("kind");
+        nb::raise_type_error("the native engine runs no profile of type %s; set BATSCHED_PY_PURE=1",
+                             nb::str(kind).c_str());
+    }
+    double amount = nb::cast<double>(profile.attr(delay ? "seconds" : "work"));
+    return {std::move(name), in_ticks ? to_tick(amount) : amount, nb::cast<int64_t>(profile.attr("return_code")),
+            delay ? Profile::Kind::kDelay : Profile::Kind::kComputation};
+}
+
+JobPtr job_from(nb::handle object) {
+    JobPtr job = std::make_shared<Job>();
+    job->id = to_utf8(object.attr("id"));
+    job->submission = nb::cast<double>(object.attr("submission_time"));
+    job->request = {nb::cast<int64_t>(object.attr("size"))};
+    job->walltime = nb::cast<double>(object.attr("walltime"));
+    job->source = handle_of(nb::borrow(object));
+    return job;
+}
+
+// --- jobs and users that Python makes --------------------------------------------------------------------------
+
+// The jobs of a workload, one after another.
+class PythonSource : public JobSource {
+public:
+    PythonSource(nb::object jobs, nb::dict profiles) : jobs_(nb::iter(jobs)), profiles_(std::move(profiles)) {}
+
+    JobPtr next() override {
+        nb::object object = nb::steal(PyIter_Next(jobs_.ptr()));
+        if (!object) {
+            if (PyErr_Occurred()) throw nb::python_error();
+            return nullptr;
+        }
+        JobPtr job = job_from(object);
+        nb::object name = object.attr("profile");
+        job->profile = profile_of(profiles_[name], to_utf8(name), false);
+        job->tell_in_ticks();
+        if (job->told_submission == job->submission && job->told_walltime == job->walltime) {
+            job->view = handle_of(std::move(object));
+        }
+        return job;
+    }
+
+private:
+    nb::object jobs_;
+    nb::dict profiles_;
+};
+
+class PythonUser : public User {
+public:
+    PythonUser(nb::object user, bool hears_starts, const Simulation& simulation)
+        : user_(std::move(user)), hears_starts_(hears_starts), simulation_(simulation) {}
+
+    std::string name() const override { return to_utf8(nb::str(user_.attr("name"))); }
+    bool hears_starts() const override { return hears_starts_; }
+
+    double next_time() override {
+        return blamed([&] { return nb::cast<double>(nb::float_(user_.attr("next_time")())); });
+    }
+
+    void submit(double now, Actions& actions) override {
+        nb::object done = blamed([&] { return user_.attr("submit")(now); });
+        for (nb::handle action : done) {
+            if (nb::isinstance(action, types.submission)) {
+                actions.submissions.push_back(submission_from(action));
+            } else {
+                actions.changes.push_back({to_utf8(action.attr("job_id")), to_utf8(action.attr("note")),
+                                           nb::isinstance(action, types.withdrawal)});
+            }
+        }
+    }
+
+    void job_started(Job& job, double now) override {
+        blamed([&] { return user_.attr("job_started")(object_of(job.source), now); });
+    }
+
+    void job_ended(Job& job, double now) override {
+        blamed([&] { return user_.attr("job_ended")(object_of(job.source), state_of(job), now); });
+    }
+
+private:
+    nb::object user_;
+    bool hears_starts_;
+    const Simulation& simulation_;
+
+    static JobPtr submission_from(nb::handle action) {
+        JobPtr job = job_from(action.attr("job"));
+        job->profile = profile_of(action.attr("profile"), to_utf8(object_of(job->source).attr("profile")), true);
+        job->note = to_utf8(action.attr("note"));
+        job->decided = nb::cast<double>(action.attr("decided"));
+        return job;
+    }
+
+    // What a user raises is told as its fault.
+    template <class Function>
+    auto blamed(Function function) -> decltype(function()) {
+        try {
+            return function();
+        } catch (nb::python_error& error) {
+            if (!error.matches(PyExc_Exception) && !error.matches(PyExc_SystemExit)) throw;
+            PyException_SetTraceback(error.value().ptr(), error.traceback().ptr());
+            types.blame(user_, error.value(), simulation_.now());
+            throw;
+        }
+    }
+};
+
+// --- the engine ------------------------------------------------------------------------------------------------
+
+// A simulation with the Python objects that it calls.
+struct Engine {
+    Simulation simulation;
+    nb::object cluster;               // its attribute `now` is the time
+    nb::object start_otherwise;       // starts a job where more is to be checked or chosen
+    nb::object rank;                  // puts waiting jobs into an order
+    bool is_ordered = false;          // whether the queue has one of its own
+    nb::object write, estimate;
+    std::vector<nb::object> listeners;
+    nb::dict users;                   // whose jobs have waited, numbered
+    JobPtr last;                      // the job that was last looked at, and the object it is known by
+    PyObject* last_view = nullptr;
+
+    Engine(int64_t hosts, double speed) : simulation(hosts, speed) {}
+    Engine(const Engine&) = delete;
+
+    nb::object view(const JobPtr& job) {
+        nb::object view = view_of(*job);
+        last = job;
+        last_view = view.ptr();
+        return view;
+    }
+
+    // The job that Python means, if it waits or runs.
+    JobPtr find(nb::handle object) {
+        if (object.ptr() == last_view) return last->is_over() ? nullptr : last;
+        return simulation.find(to_utf8(object.attr("id")));
+    }
+
+    JobPtr find_waiting(nb::handle object) {
+        JobPtr job = find(object);
+        return job && job->state == State::kWaiting && simulation.could_grant(job->request) ? job : nullptr;
+    }
+
+    void tell_time() { cluster.attr("now") = simulation.now(); }
+
+    void set_estimate(nb::object function) {
+        estimate = std::move(function);
+        simulation.estimate = [this](Job& job) {
+            tell_time();
+            return nb::cast<double>(estimate(view_of(job)));
+        };
+    }
+
+    void add_listener(nb::object listener) {
+        listeners.push_back(listener);
+        simulation.on_end.push_back([this, number = listeners.size() - 1](const JobPtr& job) {
+            tell_time();
+            nb::object listener = listeners[number];
+            listener(job);
+        });
+    }
+
+    void set_write(nb::object function) {
+        write = std::move(function);
+        simulation.rows.write = [this](const std::string& rows) { write(from_utf8(rows)); };
+    }
+
+    // Lets go of all that Python has given, when the simulation is over.
+    void close() {
+        cluster.reset();
+        start_otherwise.reset();
+        rank.reset();
+        estimate.reset();
+        simulation.estimate = nullptr;
+        simulation.on_end.clear();
+        listeners.clear();
+    }
+};
+
+// The waiting jobs that a condition or an order is about, as columns of numbers.
+struct Waiting {
+    nb::object owner;  // of the engine
+    Engine* engine;
+    std::vector<JobPtr> jobs;
+
+    template <class Number, class Function>
+    nb::object column(Function function) const {
+        auto* numbers = new Number[std::max<size_t>(jobs.size(), 1)];
+        nb::capsule memory(numbers, [](void* pointer) noexcept { delete[] static_cast<Number*>(pointer); });
+        for (size_t place = 0; place < jobs.size(); ++place) numbers[place] = function(*jobs[place]);
+        return nb::cast(nb::ndarray<nb::numpy, Number, nb::ndim<1>>(numbers, {jobs.size()}, memory));
+    }
+
+    int64_t user_of(Job& job) const {
+        if (job.user < 0) {
+            nb::object name = view_of(job).attr("user");
+            if (!engine->users.contains(name)) engine->users[name] = engine->users.size();
+            job.user = nb::cast<int64_t>(engine->users[name]);
+        }
+        return job.user;
+    }
+};
+
+// Goes through the waiting jobs that fit, each of which is looked at when its turn has come.
+struct Search {
+    nb::object owner;
+    Engine* engine;
+    nb::object condition;
+    std::shared_ptr<Reservation> beside;
+    bool fits_only = true;
+    bool is_ordered = false;
+    std::vector<JobPtr> order;  // where they are not gone through in the order of the queue
+    size_t next = 0;
+    int64_t behind = 0, last = 0, nb_changes = 0;
+
+    JobPtr find() {
+        Simulation& simulation = engine->simulation;
+        auto allowed = [&](Request request, double estimate) {
+            return !fits_only || (request.fits(simulation.free.available()) &&
+                                  (!beside || beside->allows(request, simulation.now() + estimate)));
+        };
+        while (true) {
+            JobPtr job;
+            if (is_ordered) {
+                if (next == order.size()) break;
+                job = order[next++];
+                if (job->state != State::kWaiting || !allowed(job->request, job->estimate)) continue;
+            } else {
+                job = simulation.queue.find(behind, last, allowed);
+                if (!job) break;
+                behind = job->arrival;
+            }
+            if (condition.is_none() || nb::cast<bool>(nb::bool_(condition(job->request.hosts, job->estimate)))) return job;
+        }
+        if (beside && condition.is_none()) simulation.note_search(*beside, nb_changes, last);
+        return nullptr;
+    }
+};
+
+struct QueueView {
+    nb::object owner;
+    Engine* engine;
+};
+
+struct RunningView {
+    nb::object owner;
+    Engine* engine;
+};
+
+struct PlanView {
+    nb::object owner;
+    Engine* engine;
+    Plan plan;
+};
+
+Engine& engine_of(nb::handle self) { return *nb::inst_ptr<Engine>(self); }
+
+template <class View>
+View& inst(PyObject* self) { return *nb::inst_ptr<View>(self); }
+
+// A function of Python's C interface that may throw.
+template <class Result, class Function>
+Result guarded(Result failure, Function function) {
+    try {
+        return function();
+    } catch (nb::python_error& error) {
+        error.restore();
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+    return failure;
+}
+
+// --- what the engine gives Python to look at -------------------------------------------------------------------
+
+Waiting waiting_jobs(nb::handle self, int64_t behind, bool fits_only, size_t most = SIZE_MAX) {
+    Engine& engine = engine_of(self);
+    Waiting waiting{nb::borrow(self), &engine, {}};
+    Request free = engine.simulation.free.available();
+    engine.simulation.queue.each([&](const JobPtr& job) {
+        if (job->arrival > behind && (!fits_only || job->request.fits(free))) waiting.jobs.push_back(job);
+        return waiting.jobs.size() < most;
+    });
+    return waiting;
+}
+
+// The jobs in the order that Python gives them; only the first where that is enough.
+std::vector<JobPtr> in_order(Waiting waiting, nb::handle order, bool head_only) {
+    Engine& engine = *waiting.engine;
+    std::vector<JobPtr> jobs = waiting.jobs, ranked;
+    nb::object ranks = engine.rank(order, nb::cast(std::move(waiting)), head_only);
+    for (nb::handle rank : ranks) ranked.push_back(jobs.at(nb::cast<size_t>(rank)));
+    return ranked;
+}
+
+Search search(nb::handle self, nb::object condition, nb::object order, bool only_new,
+              std::shared_ptr<Reservation> beside) {
+    Engine& engine = engine_of(self);
+    const Simulation& simulation = engine.simulation;
+    Search made{nb::borrow(self), &engine, std::move(condition), std::move(beside)};
+    made.last = simulation.queue.nb_arrived();
+    made.nb_changes = simulation.nb_changes();
+    if (only_new) made.behind = simulation.queue.newest_settled();
+    if (made.beside) made.behind = std::max(made.behind, simulation.looked_at(*made.beside));
+    made.is_ordered = engine.is_ordered || !order.is_none();
+    if (made.is_ordered) made.order = in_order(waiting_jobs(self, made.behind, true), order, false);
+    return made;
+}
+
+Search all_waiting(nb::object self) {
+    Engine& engine = engine_of(self);
+    Search made{self, &engine, nb::none(), nullptr};
+    made.fits_only = false;
+    made.last = engine.simulation.queue.nb_arrived();
+    made.is_ordered = engine.is_ordered;
+    if (made.is_ordered) made.order = in_order(waiting_jobs(self, 0, false), nb::none(), false);
+    return made;
+}
+
+nb::object head(QueueView& view) {
+    const Queue& queue = view.engine->simulation.queue;
+    if (queue.empty()) throw nb::index_error("no job waits");
+    if (!view.engine->is_ordered) return view.engine->view(queue.head());
+    return view.engine->view(in_order(waiting_jobs(view.owner, 0, false), nb::none(), true).at(0));
+}
+
+// Goes through the running jobs in the order of their expected ends, as it is when each one's turn has come.
+struct RunningSearch {
+    nb::object owner;
+    Engine* engine;
+    Running::Place last{-INFINITY, -1, nullptr};
+
+    JobPtr find() {
+        const auto& by_end = engine->simulation.running.by_end();
+        auto place = std::upper_bound(by_end.begin(), by_end.end(), last);
+        if (place == by_end.end()) return nullptr;
+        last = {place->expected_end, place->number, nullptr};
+        return place->job;
+    }
+};
+
+nb::list as_list(Engine& engine, const std::vector<JobPtr>& jobs) {
+    nb::list made;
+    for (const JobPtr& job : jobs) made.append(engine.view(job));
+    return made;
+}
+
+// What has happened since the policy was last asked, as tuples that begin with a name and a time.
+nb::list told(Engine& engine) {
+    nb::list made;
+    for (const Told& one : engine.simulation.told()) {
+        switch (one.kind) {
+            case Told::Kind::kSubmitted: made.append(nb::make_tuple("submitted", one.time, engine.view(one.job))); break;
+            case Told::Kind::kEnded:
+                made.append(nb::make_tuple("ended", one.time, one.job, state_of(*one.job), one.return_code));
+                break;
+            case Told::Kind::kCalled: made.append(nb::make_tuple("called", one.time)); break;
+            case Told::Kind::kNoMoreJobs: made.append(nb::make_tuple("no more jobs", one.time)); break;
+            case Told::Kind::kKilled: {
+                nb::list ids;
+                nb::dict progress;
+                for (const std::string& id : one.killed) ids.append(from_utf8(id));
+                for (const Progress& each : one.progress) {
+                    progress[from_utf8(each.job->id)] = nb::make_tuple(from_utf8(each.job->profile.name), each.done);
+                }
+                made.append(nb::make_tuple("killed", one.time, ids, progress));
+                break;
+            }
+        }
+    }
+    return made;
+}
+
+// What was decided and not carried out yet, as tuples that begin with a name and a time.
+nb::list decided(Engine& engine) {
+    nb::list made;
+    for (const Effect& one : engine.simulation.decided()) {
+        switch (one.kind) {
+            case Effect::Kind::kStart: made.append(nb::make_tuple("start", one.time, one.job)); break;
+            case Effect::Kind::kReject: made.append(nb::make_tuple("reject", one.time, engine.view(one.job))); break;
+            case Effect::Kind::kKill: made.append(nb::make_tuple("kill", one.time, one.ids)); break;
+            case Effect::Kind::kCall: made.append(nb::make_tuple("call", one.time)); break;
+            case Effect::Kind::kNote: made.append(nb::make_tuple("note", one.time, one.ids[0], one.text)); break;
+            case Effect::Kind::kNothing: break;
+        }
+    }
+    return made;
+}
+
+nb::object start(nb::handle self, nb::object job, nb::object hosts) {
+    Engine& engine = engine_of(self);
+    if (hosts.is_none()) {
+        JobPtr found = engine.find_waiting(job);
+        if (found && engine.simulation.fits(*found)) {
+            engine.simulation.start(found);
+            return nb::cast(found);
+        }
+    }
+    return engine.start_otherwise(job, hosts);
+}
+
+
+// --- logs ------------------------------------------------------------------------------------------------------
+
+// The log in pieces of whole lines, its comments, how many jobs have no processors and how many there are in all;
+// nothing if a line is unusual or if the log is large.
+nb::object read_swf(nb::iterable pieces, size_t largest, std::string workload, double factor, bool requested_only,
+                    double speed) {
+    SwfReader reader(std::move(workload), speed, {requested_only, factor});
+    size_t size = 0;
+    for (nb::handle piece : pieces) {
+        nb::bytes lines = nb::cast<nb::bytes>(piece);
+        size += lines.size();
+        if (size > largest || !reader.read({lines.c_str(), lines.size()})) return nb::none();
+    }
+    std::shared_ptr<Log> log = reader.finish();
+    if (!log) return nb::none();
+    nb::list comments;
+    for (const std::string& comment : reader.comments) comments.append(nb::bytes(comment.data(), comment.size()));
+    return nb::make_tuple(log, comments, reader.nb_unsized, reader.nb_records);
+}
+
+// A log of jobs that Python has, in the order of their submission.
+std::shared_ptr<Log> new_log(std::string workload, nb::iterable jobs, nb::dict profiles, nb::iterable finishes) {
+    auto log = std::make_shared<Log>();
+    log->workload = std::move(workload);
+    std::unordered_map<std::string, uint32_t> known_profiles;
+    std::unordered_map<PyObject*, uint32_t> known_extras;
+    nb::iterator finish = nb::iter(finishes);
+    for (nb::handle object : jobs) {
+        nb::object extra = object.attr("extra"), profile = object.attr("profile");
+        std::string name = to_utf8(profile);
+        auto [known, is_new] = known_profiles.try_emplace(name, static_cast<uint32_t>(log->profiles.size()));
+        if (is_new) log->profiles.push_back(profile_of(profiles[profile], name, false));
+        auto [number, is_new_extra] = known_extras.try_emplace(extra.ptr(), static_cast<uint32_t>(log->users.size()));
+        if (is_new_extra) {
+            nb::object user = object.attr("user");
+            log->users.push_back(user.is_none() ? std::nullopt : std::optional(to_utf8(user)));
+            log->extra_objects.push_back(handle_of(extra));
+        }
+        log->names.emplace_back(name_in(to_utf8(object.attr("id"))));
+        log->records.push_back({nb::cast<double>(object.attr("submission_time")), nb::cast<double>(object.attr("walltime")),
+                                nb::cast<double>(*finish), 0, 0, nb::cast<int64_t>(object.attr("size")),
+                                number->second, known->second});
+        ++finish;
+    }
+    return log;
+}
+
+nb::object log_job(const Log& log, size_t place) {
+    const Log::Record& record = log.records.at(place);
+    return new_job(log.id(place), record.submission, record.size, record.walltime, log.profile(place).name,
+                   extra_of(log, record.extra));
+}
+
+template <class Function>
+nb::object log_column(const Log& log, Function function) {
+    auto* numbers = PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(log.size() * sizeof(double)));
+    if (!numbers) throw nb::python_error();
+    auto* values = reinterpret_cast<double*>(PyByteArray_AS_STRING(numbers));
+    for (size_t place = 0; place < log.size(); ++place) values[place] = function(log.records[place]);
+    return nb::steal(numbers);
+}
+
+// --- users -----------------------------------------------------------------------------------------------------
+
+void add_think_time_users(Engine& engine, std::shared_ptr<Log> log, const std::string& rule, double seconds,
+                          bool reduced, nb::callable who) {
+    Delimiter delimiter{rule == "arrival" ? Delimiter::Rule::kArrival
+                        : rule == "last"  ? Delimiter::Rule::kLast
+                                          : Delimiter::Rule::kMax,
+                        seconds};
+    for (auto& [name, places] : log->by_user()) {
+        engine.simulation.users.add(std::make_unique<ThinkTimeUser>(log, name, to_utf8(who(from_utf8(name))),
+                                                                    std::move(places), delimiter, reduced));
+    }
+}
+
+void add_rigid_user(Engine& engine, std::shared_ptr<Log> log, nb::callable who) {
+    std::vector<std::string> who_by_extra;
+    for (const auto& user : log->users) who_by_extra.push_back(user ? to_utf8(who(from_utf8(*user))) : "");
+    engine.simulation.users.add(std::make_unique<RigidUser>(std::move(log), std::move(who_by_extra)));
+}
+
+// --- the module ------------------------------------------------------------------------------------------------
+
+int visit_engine(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    Engine& engine = inst<Engine>(self);
+    for (nb::object* each : {&engine.cluster, &engine.start_otherwise, &engine.rank, &engine.write, &engine.estimate}) {
+        Py_VISIT(each->ptr());
+    }
+    for (nb::object& listener : engine.listeners) Py_VISIT(listener.ptr());
+    return 0;
+}
+
+PyType_Slot engine_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_engine)},
+                              {Py_tp_clear, reinterpret_cast<void*>(+[](PyObject* self) {
+                                   inst<Engine>(self).close();
+                                   return 0;
+                               })},
+                              {0, nullptr}};
+
+PyType_Slot queue_slots[] = {
+    {Py_sq_length, reinterpret_cast<void*>(+[](PyObject* self) {
+         return static_cast<Py_ssize_t>(inst<QueueView>(self).engine->simulation.queue.size());
+     })},
+    {Py_sq_contains, reinterpret_cast<void*>(+[](PyObject* self, PyObject* job) {
+         return guarded(-1, [&] { return static_cast<int>(inst<QueueView>(self).engine->find_waiting(job) != nullptr); });
+     })},
+    {Py_tp_iter, reinterpret_cast<void*>(+[](PyObject* self) {
+         return guarded<PyObject*>(
+             nullptr, [&] { return nb::cast(all_waiting(inst<QueueView>(self).owner)).release().ptr(); });
+     })},
+    {0, nullptr}};
+
+PyType_Slot search_slots[] = {
+    {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+    {Py_tp_iternext, reinterpret_cast<void*>(+[](PyObject* self) {
+         return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+             Search& search = inst<Search>(self);
+             JobPtr job = search.find();
+             return job ? search.engine->view(job).release().ptr() : nullptr;
+         });
+     })},
+    {0, nullptr}};
+
+PyType_Slot running_slots[] = {
+    {Py_sq_length, reinterpret_cast<void*>(+[](PyObject* self) {
+         return static_cast<Py_ssize_t>(inst<RunningView>(self).engine->simulation.running.by_end().size());
+     })},
+    {Py_sq_contains, reinterpret_cast<void*>(+[](PyObject* self, PyObject* id) {
+         return guarded(-1, [&] {
+             JobPtr job = inst<RunningView>(self).engine->simulation.find(to_utf8(id));
+             return static_cast<int>(job && job->state == State::kRunning);
+         });
+     })},
+    {Py_tp_iter, reinterpret_cast<void*>(+[](PyObject* self) {
+         return guarded<PyObject*>(nullptr, [&] {
+             RunningView& view = inst<RunningView>(self);
+             return nb::cast(RunningSearch{view.owner, view.engine}).release().ptr();
+         });
+     })},
+    {0, nullptr}};
+
+PyType_Slot running_search_slots[] = {
+    {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+    {Py_tp_iternext, reinterpret_cast<void*>(+[](PyObject* self) {
+         return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+             JobPtr job = inst<RunningSearch>(self).find();
+             return job ? nb::cast(job).release().ptr() : nullptr;
+         });
+     })},
+    {0, nullptr}};
+
+void bind_logs(nb::module_& module) {
+    nb::class_<Log>(module, "Log", "The jobs of a workload as columns, in the order of their submission.")
+        .def("__len__", &Log::size)
+        .def("job", &log_job)
+        .def("id", [](const Log& log, size_t place) { return from_utf8(log.id(place)); })
+        .def("number", [](const Log& log, size_t place) { return log.records.at(place).number; })
+        .def("submissions", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.submission; }); })
+        .def("finishes", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.finish; }); })
+        .def("run_times", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.run_time; }); })
+        .def("in_submission_order", &Log::in_submission_order)
+        .def("has_jobs_without_user", &Log::has_jobs_without_user)
+        .def("users",
+             [](const Log& log) {
+                 nb::list users;
+                 for (const Log::Record& record : log.records) {
+                     const auto& user = log.users[record.extra];
+                     users.append(user ? from_utf8(*user) : nb::object(nb::none()));
+                 }
+                 return users;
+             },
+             "For each job, the name of its user.");
+    module.def("read_swf", &read_swf, "A log in which nothing is unusual, or nothing.");
+    module.def("new_log", &new_log, "A log of jobs in the order of their submission.");
+}
+
+void bind_views(nb::module_& module) {
+    nb::class_<Job>(module, "RunningJob", "A job on its hosts.")
+        .def_prop_ro("job", [](Job& job) { return view_of(job); })
+        .def_prop_ro("hosts", [](const Job& job) { return host_set(job.hosts); })
+        .def_ro("start", &Job::start)
+        .def_ro("expected_end", &Job::expected_end)
+        .def_ro("nb_hosts", &Job::nb_hosts)
+        .def_ro("number", &Job::number)
+        .def_prop_ro("decision", [](const Job& job) {
+            return job.decision.get() ? object_of(job.decision) : nb::object(nb::none());
+        });
+    nb::class_<Reservation>(module, "Reservation")
+        .def_ro("shadow_time", &Reservation::shadow_time)
+        .def_prop_ro("extra", [](const Reservation& one) { return one.extra.hosts; })
+        .def("admit", &Reservation::admit)
+        .def("__iter__", [](const Reservation& one) { return nb::iter(nb::make_tuple(one.shadow_time, one.extra.hosts)); });
+    nb::class_<AvailabilityProfile>(module, "AvailabilityProfile")
+        .def("__init__", [](AvailabilityProfile* self, double now, int64_t free) {
+            new (self) AvailabilityProfile(now, {free});
+        }, nb::arg("now"), nb::arg("free"))
+        .def("free_at", [](const AvailabilityProfile& self, double time) { return self.free_at(time).hosts; })
+        .def("earliest", [](const AvailabilityProfile& self, int64_t size, double duration) {
+            return self.earliest({size}, duration);
+        }, nb::arg("size"), nb::arg("duration"))
+        .def("earlier", [](const AvailabilityProfile& self, int64_t size, double duration, double reserved, double before) {
+            return self.earlier({size}, duration, reserved, before);
+        }, nb::arg("size"), nb::arg("duration"), nb::arg("reserved"), nb::arg("before"))
+        .def("take", [](AvailabilityProfile& self, double start, double end, int64_t count) {
+            self.take(start, end, {count});
+        }, nb::arg("start"), nb::arg("end"), nb::arg("count"))
+        .def("give", [](AvailabilityProfile& self, double start, double end, int64_t count) {
+            self.give(start, end, {count});
+        }, nb::arg("start"), nb::arg("end"), nb::arg("count"))
+        .def("advance", &AvailabilityProfile::advance);
+    nb::class_<Waiting>(module, "Waiting", "Some waiting jobs as columns of numbers, in submission order.")
+        .def("__len__", [](const Waiting& self) { return self.jobs.size(); })
+        .def_prop_ro("size", [](const Waiting& self) { return self.column<int64_t>([](Job& job) { return job.request.hosts; }); })
+        .def_prop_ro("estimate", [](const Waiting& self) { return self.column<double>([](Job& job) { return job.estimate; }); })
+        .def_prop_ro("submission", [](const Waiting& self) { return self.column<double>([](Job& job) { return job.told_submission; }); })
+        .def_prop_ro("user", [](const Waiting& self) { return self.column<int64_t>([&](Job& job) { return self.user_of(job); }); });
+    nb::class_<Search>(module, "Search", nb::type_slots(search_slots));
+    nb::class_<RunningSearch>(module, "RunningSearch", nb::type_slots(running_search_slots));
+    nb::class_<QueueView>(module, "Queue", nb::type_slots(queue_slots), "The waiting jobs.")
+        .def_prop_ro("head", &head)
+        .def_prop_ro("users", [](const QueueView& self) { return self.engine->users; })
+        .def("first", [](const QueueView& self, size_t count) { return waiting_jobs(self.owner, 0, false, count); })
+        .def("get", [](const QueueView& self, nb::handle id) -> nb::object {
+            JobPtr job = self.engine->simulation.find(to_utf8(id));
+            return job && job->state == State::kWaiting ? self.engine->view(job) : nb::none();
+        })
+        .def("estimate", [](const QueueView& self, nb::handle object) {
+            JobPtr job = self.engine->find_waiting(object);
+            if (!job) throw nb::key_error(to_utf8(object.attr("id")).c_str());
+            return job->estimate;
+        });
+    nb::class_<RunningView>(module, "Running", nb::type_slots(running_slots), "The running jobs.")
+        .def("get", [](const RunningView& self, nb::handle id) -> nb::object {
+            JobPtr job = self.engine->simulation.find(to_utf8(id));
+            return job && job->state == State::kRunning ? nb::cast(job) : nb::none();
+        });
+    nb::class_<PlanView>(module, "Plan", "Reservations of the waiting jobs.")
+        .def("advance", [](PlanView& self) {
+            self.plan.advance(self.engine->simulation.now(), self.engine->simulation.queue);
+        })
+        .def("move_forward", [](PlanView& self) { self.plan.move_forward(); })
+        .def("reserve_new", [](PlanView& self) { self.plan.reserve_new(self.engine->simulation.queue); })
+        .def("due", [](PlanView& self) { return as_list(*self.engine, self.plan.due()); })
+        .def("job_started", [](PlanView& self, const Job& job) { self.plan.job_started(job); })
+        .def("job_ended", [](PlanView& self, const Job& job) { self.plan.job_ended(job, self.engine->simulation.now()); })
+        .def("reservations", [](PlanView& self) {
+            nb::list made;
+            for (const auto& one : self.plan.reservations()) made.append(nb::make_tuple(self.engine->view(one.job), one.start));
+            return made;
+        });
+}
+
+void bind_engine(nb::module_& module) {
+    nb::class_<Sums>(module, "Sums", "Sums over the jobs that are over.")
+        .def_ro("nb_jobs", &Sums::nb_jobs)
+        .def_ro("nb_rejected", &Sums::nb_rejected)
+        .def_ro("nb_success", &Sums::nb_success)
+        .def_ro("makespan", &Sums::makespan)
+        .def_ro("sum_waiting", &Sums::sum_waiting)
+        .def_ro("max_waiting", &Sums::max_waiting)
+        .def_ro("sum_turnaround", &Sums::sum_turnaround)
+        .def_ro("max_turnaround", &Sums::max_turnaround)
+        .def_ro("sum_slowdown", &Sums::sum_slowdown)
+        .def_ro("max_slowdown", &Sums::max_slowdown)
+        .def_ro("sum_bounded_slowdown", &Sums::sum_bounded_slowdown);
+    nb::class_<Engine>(module, "Engine", nb::type_slots(engine_slots), "A simulation of plain jobs on equal hosts.")
+        .def(nb::init<int64_t, double>())
+        // before it begins
+        .def("add_log", [](Engine& self, std::shared_ptr<Log> log) {
+            self.simulation.add_source(std::make_unique<LogSource>(std::move(log)));
+        })
+        .def("add_jobs", [](Engine& self, nb::object jobs, nb::dict profiles) {
+            self.simulation.add_source(std::make_unique<PythonSource>(std::move(jobs), std::move(profiles)));
+        })
+        .def("accept_users", [](Engine& self) { self.simulation.accept_users(); })
+        .def("add_user", [](Engine& self, nb::object user, bool hears_starts) {
+            self.simulation.users.add(std::make_unique<PythonUser>(std::move(user), hears_starts, self.simulation));
+        })
+        .def("add_think_time_users", &add_think_time_users)
+        .def("add_rigid_user", &add_rigid_user)
+        .def("set_cluster", [](Engine& self, nb::object cluster, nb::object start_otherwise, nb::object rank) {
+            self.cluster = std::move(cluster);
+            self.start_otherwise = std::move(start_otherwise);
+            self.rank = std::move(rank);
+        })
+        .def("set_write", &Engine::set_write)
+        .def("set_estimate", &Engine::set_estimate)
+        .def("only_starts_jobs", [](Engine& self) { self.simulation.only_starts_jobs = true; })
+        // while it goes on
+        .def("advance", [](Engine& self) -> nb::object {
+            return self.simulation.advance() ? nb::float_(self.simulation.now()) : nb::object(nb::none());
+        })
+        .def_prop_ro("now", [](const Engine& self) { return self.simulation.now(); })
+        .def_prop_ro("clock", [](const Engine& self) { return self.simulation.agenda.clock; })
+        .def_prop_ro("quiet", [](const Engine& self) { return self.simulation.quiet(); })
+        .def_prop_ro("nb_free", [](const Engine& self) { return self.simulation.free.available().hosts; })
+        .def_prop_ro("free", [](const Engine& self) { return host_set(self.simulation.free.runs()); })
+        .def_prop_ro("last_submitted", [](const Engine& self) -> nb::object {
+            const JobPtr& job = self.simulation.last_submitted();
+            return job ? from_utf8(job->id) : nb::none();
+        })
+        .def_prop_ro("told", &told)
+        .def_prop_ro("decided", &decided)
+        .def("queue", [](nb::handle self) { return QueueView{nb::borrow(self), &engine_of(self)}; })
+        .def("running", [](nb::handle self) { return RunningView{nb::borrow(self), &engine_of(self)}; })
+        .def("fits", [](Engine& self, nb::handle object) {
+            JobPtr job = self.find(object);
+            Request request = job ? job->request : Request{nb::cast<int64_t>(object.attr("size"))};
+            return request.fits(self.simulation.free.available());
+        })
+        .def("start", &start, nb::arg("job"), nb::arg("hosts") = nb::none())
+        .def("fitting", &search, nb::arg("condition") = nb::none(), nb::arg("order") = nb::none(),
+             nb::arg("only_new") = false, nb::arg("beside") = nb::none())
+        .def("reservation", [](Engine& self, nb::handle object) {
+            JobPtr job = self.find(object);
+            if (job) return std::make_shared<Reservation>(self.simulation.reservation(*job));
+            Job other;
+            other.request = {nb::cast<int64_t>(object.attr("size"))};
+            return std::make_shared<Reservation>(self.simulation.reservation(other));
+        })
+        .def("profile", [](const Engine& self) { return self.simulation.profile(); })
+        .def("plan", [](nb::handle self) {
+            return PlanView{nb::borrow(self), &engine_of(self), Plan(engine_of(self).simulation.profile())};
+        })
+        .def("on_end", &Engine::add_listener)
+        .def("order_queue", [](Engine& self, bool ordered) {
+            self.is_ordered = ordered;
+            self.simulation.reorder();
+        })
+        // decisions, which the caller has checked
+        .def("state", [](Engine& self, nb::handle id) -> std::string {
+            JobPtr job = self.simulation.find(to_utf8(id));
+            return job ? name_of(job->state) : "";
+        })
+        .def("break_rule", [](Engine& self, nb::handle rule) { self.simulation.break_rule(to_utf8(rule)); })
+        .def("work", [](Engine& self, nb::handle id) {
+            const Profile& profile = self.simulation.find(to_utf8(id))->profile;
+            return profile.kind == Profile::Kind::kComputation ? profile.amount : NAN;
+        })
+        .def("run_on", [](Engine& self, nb::handle id, nb::handle hosts, double seconds, nb::object decision) {
+            JobPtr job = self.simulation.find(to_utf8(id));
+            job->seconds = seconds;
+            if (!decision.is_none()) job->decision = handle_of(std::move(decision));
+            self.simulation.start_on(job, runs_of(hosts));
+            return job;
+        })
+        .def("job", [](Engine& self, nb::handle id) -> nb::object {
+            JobPtr job = self.simulation.find(to_utf8(id));
+            return job ? self.view(job) : nb::none();
+        })
+        .def("reject", [](Engine& self, nb::handle id) { self.simulation.reject(self.simulation.find(to_utf8(id))); })
+        .def("kill", [](Engine& self, nb::iterable ids) {
+            std::vector<std::string> named;
+            for (nb::handle id : ids) named.push_back(to_utf8(id));
+            self.simulation.kill(std::move(named));
+        })
+        .def("call_at", [](Engine& self, double time) { self.simulation.call_at(time); })
+        .def("note", [](Engine& self, nb::handle id, nb::handle text) { self.simulation.note(to_utf8(id), to_utf8(text)); })
+        .def("do_nothing", [](Engine& self) { self.simulation.do_nothing(); })
+        .def("expect", [](Engine& self, nb::handle id, double run_time) {
+            self.simulation.expect(*self.simulation.find(to_utf8(id)), run_time);
+        })
+        .def("add_profile", [](Engine& self, const std::string& workload, const std::string& name, nb::handle profile) {
+            self.simulation.registry.add_profile(workload, profile_of(profile, name, true));
+        })
+        .def("register_job", [](Engine& self, nb::handle object) {
+            JobPtr job = job_from(object);
+            job->profile.name = to_utf8(object.attr("profile"));
+            self.simulation.register_job(job);
+            if (job->told_submission == job->submission && job->told_walltime == job->walltime) {
+                job->view = handle_of(nb::borrow(object));
+            }
+        })
+        .def("finish_registration", [](Engine& self) { self.simulation.registry.accepts = false; })
+        .def("reopen_registration", [](Engine& self) { self.simulation.registry.reopened = true; })
+        // afterwards
+        .def_prop_ro("registration_is_open", [](const Engine& self) { return self.simulation.registry.is_open(); })
+        .def("left_waiting", [](Engine& self) {
+            auto [count, first] = self.simulation.left_waiting();
+            return nb::make_tuple(count, first ? from_utf8(first->id) : nb::object(nb::none()));
+        })
+        .def("flush", [](Engine& self) { self.simulation.rows.flush(); })
+        .def_prop_ro("sums", [](const Engine& self) { return self.simulation.rows.sums; })
+        .def_prop_ro("nb_computing", [](const Engine& self) { return self.simulation.machines.computing; })
+        .def("seconds", [](Engine& self) { return self.simulation.machines.seconds(); },
+             "Host-seconds of computing and of being idle.")
+        .def("close", &Engine::close);
+}
+
+}  // namespace
+
+NB_MODULE(_native, module) {
+    nb::set_leak_warnings(false);  // a process may end in the middle of a simulation
+    Handle::release = [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); };
+    nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+        try {
+            std::rethrow_exception(pointer);
+        } catch (const RuleBroken& broken) {
+            PyErr_SetObject(types.rule_broken.ptr(), from_utf8(broken.what()).ptr());
+        } catch (const UserFault& fault) {
+            PyErr_SetObject(types.policy_error.ptr(), from_utf8(fault.what()).ptr());
+        }
+    });
+    module.def("prepare", [](nb::dict given) {
+        auto take = [&](const char* name) { return nb::handle(given[name]).inc_ref(); };
+        types = {take("job"),     take("host_set"), take("submission"),  take("withdrawal"),   take("computation"),
+                 take("delay"),   take("states"),   take("rule_broken"), take("policy_error"), take("blame")};
+    }, "The Python classes that the engine makes and takes.");
+    bind_logs(module);
+    bind_views(module);
+    bind_engine(module);
+}

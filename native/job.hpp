@@ -1,0 +1,111 @@
+// A job from its submission to its end.
+#pragma once
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "hosts.hpp"
+
+namespace batsched {
+
+// Something outside this library that belongs to a job, such as the object by which a caller knows it.
+class Handle {
+public:
+    static inline void (*release)(void*) = [](void*) {};
+
+    Handle() = default;
+    explicit Handle(void* object) : object_(object) {}
+    Handle(Handle&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+    Handle& operator=(Handle&& other) noexcept {
+        std::swap(object_, other.object_);
+        return *this;
+    }
+    ~Handle() {
+        if (object_) release(object_);
+    }
+
+    void* get() const { return object_; }
+
+private:
+    void* object_ = nullptr;
+};
+
+// What a job does: a computation on each of its hosts, or nothing for some seconds.
+struct Profile {
+    enum class Kind : uint8_t { kComputation, kDelay };
+
+    std::string name;
+    double amount = 0;  // flops or seconds
+    int64_t return_code = 0;
+    Kind kind = Kind::kComputation;
+
+    double seconds(double speed) const { return kind == Kind::kComputation ? amount / speed : amount; }
+
+    // Whether it ends by itself within a walltime; of a computation that ends at the same time, SimGrid says yes.
+    bool fits(double seconds, double walltime) const {
+        return kind == Kind::kComputation ? !(seconds > walltime + 1e-9) : seconds < walltime;
+    }
+
+    int64_t killed_code() const { return kind == Kind::kComputation ? -2 : -1; }
+};
+
+enum class State : uint8_t { kKnown, kWaiting, kRunning, kSuccess, kFailed, kWalltimeReached, kKilled, kRejected };
+
+constexpr const char* name_of(State state) {
+    constexpr const char* names[] = {"NOT_SUBMITTED",    "SUBMITTED",        "RUNNING",
+                                     "COMPLETED_SUCCESSFULLY", "COMPLETED_FAILED", "COMPLETED_WALLTIME_REACHED",
+                                     "COMPLETED_KILLED", "REJECTED"};
+    return names[static_cast<size_t>(state)];
+}
+
+class Log;
+struct Client;
+
+struct Job {
+    // As its submitter describes it.
+    std::string id;
+    double submission = 0, walltime = INFINITY;
+    Request request;
+    Profile profile;
+    const Log* log = nullptr;  // where it comes from, if from a log
+    uint32_t extra = 0;        // what else the log says about it, by number
+    std::string note;          // for the column `metadata`
+
+    // As it is told: times in ticks.
+    double told_submission = 0, told_walltime = INFINITY;
+
+    State state = State::kKnown;
+    int64_t arrival = 0;   // how many were submitted until then
+    int64_t user = -1;     // the number of its user, once somebody asked for it
+    double estimate = 0;   // how long it is expected to run
+
+    // Of a running job.
+    double start = 0, expected_end = 0;  // as told
+    int64_t number = 0;                  // how many were started until then
+    int64_t nb_hosts = 0;
+    Runs hosts;
+    double begun = 0, seconds = NAN;  // seconds are given where they are not those of the profile
+    bool ends_by_itself = true;
+    int64_t agenda_number = 0;
+
+    // Of a job that a user submitted.
+    Client* client = nullptr;
+    int32_t session = 0;
+    double decided = 0;
+    bool withdrawn = false;
+
+    Handle source;    // the object it was made from
+    Handle view;      // the object that stands for it outside
+    Handle decision;  // what was decided, where that says more than which hosts
+
+    void tell_in_ticks() {
+        told_submission = to_tick(submission);
+        told_walltime = to_tick(walltime);
+    }
+    bool is_over() const { return state > State::kRunning; }
+};
+
+using JobPtr = std::shared_ptr<Job>;
+
+}  // namespace batsched

@@ -1,0 +1,565 @@
+// A simulation of plain jobs on equal hosts, with a policy outside that is asked what to do (specification:
+// batsched_py/simulator, batsched_py/ledger and batsched_py/decision).
+//
+// The way of a job: `submit` puts it into the queue, the policy calls `start`, which takes hosts for it; when the
+// policy has decided all, `begin` puts its end into the agenda, and `end` gives the hosts back and writes its row.
+#pragma once
+#include <deque>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "agenda.hpp"
+#include "availability.hpp"
+#include "log.hpp"
+#include "machines.hpp"
+#include "queue.hpp"
+#include "registry.hpp"
+#include "rows.hpp"
+#include "running.hpp"
+#include "users.hpp"
+
+namespace batsched {
+
+// By when the head of a queue will start, and what it will leave free then.
+struct Reservation {
+    int64_t arrival;     // of the job it is for
+    double shadow_time;  // infinite where the job can never start
+    Request extra;
+
+    // Whether a job that starts now would not delay it.
+    bool allows(Request request, double end) const { return end <= shadow_time || request.fits(extra); }
+
+    // A job was started beside it.
+    void admit(const Job& job) {
+        if (job.expected_end > shadow_time) extra = extra - job.request;
+    }
+};
+
+struct Progress {
+    JobPtr job;
+    double done;
+};
+
+// Something that the policy may want to know.
+struct Told {
+    enum class Kind : uint8_t { kSubmitted, kEnded, kCalled, kNoMoreJobs, kKilled } kind;
+    double time;
+    JobPtr job;
+    int64_t return_code = 0;
+    std::vector<std::string> killed = {};
+    std::vector<Progress> progress = {};
+};
+
+// Something that was decided and is to be carried out.
+struct Effect {
+    enum class Kind : uint8_t { kStart, kReject, kKill, kCall, kNote, kNothing } kind;
+    double time;  // when it was decided, or of a call when it is to come
+    JobPtr job;
+    std::vector<std::string> ids = {};
+    std::string text = {};
+};
+
+class Simulation {
+public:
+    Agenda agenda;
+    Queue queue;
+    Running running;
+    FreeHosts free;
+    Machines machines;
+    Rows rows;
+    Registry registry;
+    Users users;
+    bool only_starts_jobs = false;  // the policy: it need not be asked when no job fits
+    std::function<double(Job&)> estimate;  // how long a job is expected to run, if not for its walltime
+    std::vector<std::function<void(const JobPtr&)>> on_end;  // hear of each job that ends
+
+    Simulation(int64_t hosts, double speed) : free(hosts), machines(hosts), speed_(speed) {}
+
+    void add_source(std::unique_ptr<JobSource> source) { sources_.push_back({std::move(source), nullptr}); }
+
+    void accept_users() {
+        has_users_ = registry.dynamic = registry.accepts = users_are_expected_ = true;
+    }
+
+    // Lets everything happen until the policy is to be asked; whether it is, or else all is over.
+    bool advance() {
+        if (!begun_) {
+            begun_ = is_first_turn_ = true;
+            plan_submissions();
+            if (open_turn()) return true;
+        } else if (in_turn_ && go_on_after_decisions()) {
+            return true;
+        }
+        while (!agenda.empty() || news_) {
+            if (!(news_ && ready_ && agenda.instant_is_over())) {
+                happen(agenda.next());
+                continue;
+            }
+            news_ = false;
+            acknowledged_.clear();
+            if (open_turn()) return true;
+        }
+        return false;
+    }
+
+    // --- what a policy sees ------------------------------------------------------------------------------
+
+    double now() const { return agenda.now; }
+    bool quiet() const { return nb_changes_ == nb_settled_changes_; }
+    const std::vector<Told>& told() const { return told_; }
+    const std::vector<Effect>& decided() const { return effects_; }
+    bool in_turn() const { return in_turn_; }
+    const JobPtr& last_submitted() const { return last_submitted_; }
+
+    JobPtr find(std::string_view id) const {
+        auto found = live_.find(id);
+        return found == live_.end() ? nullptr : found->second;
+    }
+
+    bool could_grant(Request request) const { return request.hosts > 0 && request.fits({machines.count}); }
+    bool fits(const Job& job) const { return job.request.fits(free.available()); }
+
+    Reservation reservation(const Job& job) const {
+        if (fits(job)) return {job.arrival, now(), free.available() - job.request};
+        Request available = free.available();
+        for (const Running::Place& place : running.by_end()) {
+            available = available + Request{place.job->nb_hosts};
+            if (job.request.fits(available)) {
+                return {job.arrival, std::max(place.expected_end, now()), available - job.request};
+            }
+        }
+        return {job.arrival, INFINITY, {}};
+    }
+
+    AvailabilityProfile profile() const {
+        AvailabilityProfile profile(now(), free.available());
+        for (const Running::Place& place : running.by_end()) {
+            profile.give(std::max(place.expected_end, now() + kTick), INFINITY, {place.job->nb_hosts});
+        }
+        return profile;
+    }
+
+    // Behind which arrival jobs have to be looked at that may start beside a reservation. As long as nothing happens
+    // but submissions, those that would have delayed it before still would.
+    int64_t looked_at(const Reservation& reservation) const {
+        return searched_.arrival == reservation.arrival && searched_.nb_changes == nb_changes_ ? searched_.last : 0;
+    }
+    void note_search(const Reservation& reservation, int64_t nb_changes, int64_t last) {
+        searched_ = {reservation.arrival, nb_changes, last};
+    }
+    int64_t nb_changes() const { return nb_changes_; }
+
+    // --- what a policy says ------------------------------------------------------------------------------
+
+    // Runs a waiting job that fits on the free hosts with the lowest numbers.
+    void start(const JobPtr& job) {
+        job->hosts = free.take_lowest(job->request);
+        put_on_hosts(job);
+    }
+
+    // Runs a waiting job on these hosts, all of which are free.
+    void start_on(const JobPtr& job, Runs hosts) {
+        free.take(hosts);
+        job->hosts = std::move(hosts);
+        put_on_hosts(job);
+    }
+
+    void reject(const JobPtr& job) {
+        ++nb_changes_;
+        if (job->state == State::kWaiting) queue.remove(*job);
+        std::erase(unfit_, job);
+        job->state = State::kRejected;
+        effects_.push_back({Effect::Kind::kReject, now(), job});
+        live_.erase(job->id);
+    }
+
+    void kill(std::vector<std::string> ids) { effects_.push_back({Effect::Kind::kKill, now(), nullptr, std::move(ids)}); }
+    void call_at(double time) { effects_.push_back({Effect::Kind::kCall, time, nullptr}); }
+
+    // Leaves a note on a job that may still be to come.
+    void note(const std::string& id, std::string text) {
+        check_note(text);
+        effects_.push_back({Effect::Kind::kNote, now(), nullptr, {id}, std::move(text)});
+    }
+
+    void do_nothing() { effects_.push_back({Effect::Kind::kNothing, now(), nullptr}); }
+
+    void expect(Job& job, double run_time) {
+        ++nb_changes_;
+        if (job.state == State::kWaiting) {
+            queue.expect(job, run_time);
+        } else {
+            running.expect(job, run_time);
+        }
+    }
+
+    void reorder() { ++nb_changes_; }
+
+    // The policy has broken a rule, which ends the simulation even if it takes no notice.
+    void break_rule(std::string rule) { broken_rule_ = std::move(rule); }
+
+    // A job is made known that comes from no workload file, and waits.
+    void register_job(const JobPtr& job) {
+        registry.add_job(*job);
+        job->tell_in_ticks();
+        submit(job);
+    }
+
+    // --- afterwards --------------------------------------------------------------------------------------
+
+    // How many jobs wait, and the first of them.
+    std::pair<size_t, JobPtr> left_waiting() const {
+        return {queue.size() + unfit_.size(), !queue.empty() ? queue.head() : unfit_.empty() ? nullptr : unfit_[0]};
+    }
+
+private:
+    static constexpr double kTick = 1e-6;
+    static constexpr double kLeastCall = 1e-5;  // Batsim stretches shorter waits for a call to this
+
+    struct Source {
+        std::unique_ptr<JobSource> jobs;
+        JobPtr next;
+    };
+
+    struct Searched {
+        int64_t arrival = -1, nb_changes = -1, last = 0;
+    };
+
+    double speed_;
+    std::vector<Source> sources_;
+    Source* next_source_ = nullptr;
+    JobPtr last_submitted_;
+    std::unordered_map<std::string_view, JobPtr> live_;  // that wait or run
+    std::vector<JobPtr> unfit_;                          // that wait, and could never be granted what they ask for
+    std::unordered_map<std::string, std::string> early_notes_;  // on jobs that are to come
+    std::vector<Told> told_;
+    std::vector<Effect> effects_, late_effects_, carried_out_;
+    std::unordered_set<std::string> acknowledged_;  // jobs that were killed since something was last told
+    std::unordered_map<std::string, std::unordered_set<std::string>> users_profiles_;
+    size_t nb_effects_before_ = 0;  // the policy was asked
+    int64_t nb_changes_ = 0;        // other than submissions
+    int64_t nb_settled_changes_ = -1;
+    Searched searched_;
+    std::string broken_rule_;
+    bool begun_ = false, is_first_turn_ = false, in_turn_ = false;
+    bool news_ = false, ready_ = true;
+    bool has_users_ = false, users_are_expected_ = false;
+
+    // --- turns -------------------------------------------------------------------------------------------
+
+    bool open_turn() {
+        if (has_users_) {
+            registry.next_reply();
+            let_users_act();
+        }
+        return ask_or_go_on();
+    }
+
+    // Whether the policy is to be asked.
+    bool ask_or_go_on() {
+        if (only_starts_jobs && !queue.some_fit(free.available())) {
+            close_turn();
+            return false;
+        }
+        nb_effects_before_ = effects_.size();
+        return in_turn_ = true;
+    }
+
+    // The policy has decided: whether it is to be asked again, because that made users act at once.
+    bool go_on_after_decisions() {
+        in_turn_ = false;
+        if (!broken_rule_.empty()) throw RuleBroken(broken_rule_);
+        nb_settled_changes_ = nb_changes_;
+        queue.settle();
+        told_.clear();
+        if (has_users_) {
+            tell_users(nb_effects_before_);
+            if (users.due(now())) {
+                let_users_act();
+                return ask_or_go_on();
+            }
+        }
+        close_turn();
+        return false;
+    }
+
+    void close_turn() {
+        if (has_users_) say_what_users_wait_for();
+        if (is_first_turn_) {
+            is_first_turn_ = false;
+            while (!agenda.instant_is_over()) happen(agenda.next());
+            carry_out();
+        } else if (!effects_.empty() || agenda.now > agenda.clock) {
+            carry_out();
+        }
+    }
+
+    void carry_out() {
+        if (!news_) {
+            while (agenda.notice_is_due()) happen(agenda.next());
+        }
+        if (agenda.now > agenda.clock) {
+            ready_ = false;
+            late_effects_ = std::exchange(effects_, {});
+            agenda.put(agenda.now, Action::kCarryOut);
+        } else {
+            carried_out_.swap(effects_);
+            apply(carried_out_);
+        }
+    }
+
+    void apply(std::vector<Effect>& effects) {
+        for (Effect& effect : effects) {
+            switch (effect.kind) {
+                case Effect::Kind::kStart: begin(*effect.job); break;
+                case Effect::Kind::kReject: rows.rejected(*effect.job); break;
+                case Effect::Kind::kKill: kill_now(effect.ids); break;
+                case Effect::Kind::kCall: agenda.put(std::max(effect.time, agenda.clock + kLeastCall), Action::kCall); break;
+                case Effect::Kind::kNote: note_now(effect.ids[0], std::move(effect.text)); break;
+                case Effect::Kind::kNothing: break;
+            }
+        }
+        effects.clear();
+    }
+
+    // --- what happens ------------------------------------------------------------------------------------
+
+    void happen(const Agenda::Entry& entry) {
+        switch (entry.action) {
+            case Action::kSubmit: submit_next(); break;
+            case Action::kEnd: {
+                Job& job = *entry.job;
+                if (!job.ends_by_itself) {
+                    end(job, State::kWalltimeReached, -1);
+                } else if (job.profile.return_code) {
+                    end(job, State::kFailed, job.profile.return_code);
+                } else {
+                    end(job, State::kSuccess, 0);
+                }
+                break;
+            }
+            case Action::kCall: tell({Told::Kind::kCalled, now(), nullptr}); break;
+            case Action::kCarryOut: {
+                std::vector<Effect> effects = std::exchange(late_effects_, {});
+                apply(effects);
+                ready_ = true;
+                break;
+            }
+            case Action::kNoMoreJobs: tell({Told::Kind::kNoMoreJobs, now(), nullptr}); break;
+        }
+    }
+
+    void tell(Told told) {
+        news_ = true;
+        told_.push_back(std::move(told));
+    }
+
+    void plan_submissions() {
+        if (sources_.empty()) return;
+        for (Source& source : sources_) source.next = source.jobs->next();
+        plan_next_submission(0.0);
+    }
+
+    void plan_next_submission(double time) {
+        next_source_ = nullptr;
+        for (Source& source : sources_) {
+            if (source.next && (!next_source_ || source.next->submission < next_source_->next->submission)) {
+                next_source_ = &source;
+            }
+        }
+        if (next_source_) {
+            agenda.put(std::max(next_source_->next->submission, time), Action::kSubmit);
+        } else {
+            agenda.put(time, Action::kNoMoreJobs);
+        }
+    }
+
+    // The jobs of one instant, workload by workload.
+    void submit_next() {
+        double time = next_source_->next->submission;
+        for (Source& source : sources_) {
+            while (source.next && source.next->submission == time) {
+                last_submitted_ = std::exchange(source.next, nullptr);
+                hear_submission(last_submitted_);
+                source.next = source.jobs->next();
+            }
+        }
+        plan_next_submission(time);
+    }
+
+    void hear_submission(const JobPtr& job) {
+        job->tell_in_ticks();
+        if (!early_notes_.empty()) {
+            auto note = early_notes_.extract(job->id);
+            if (note) job->note = std::move(note.mapped());
+        }
+        tell({Told::Kind::kSubmitted, now(), job});
+        submit(job);
+        reject_unfit();
+    }
+
+    void submit(const JobPtr& job) {
+        live_.emplace(job->id, job);
+        if (could_grant(job->request)) {
+            queue.append(job, estimate ? estimate(*job) : job->told_walltime);
+        } else {
+            unfit_.push_back(job);
+        }
+    }
+
+    // What no state of the machine could ever run is rejected without asking the policy.
+    void reject_unfit() {
+        while (!unfit_.empty()) reject(JobPtr(unfit_.front()));
+    }
+
+    void put_on_hosts(const JobPtr& job) {
+        job->nb_hosts = count_hosts(job->hosts);
+        JobPtr kept = job;  // the queue may have held the last reference
+        if (job->state == State::kWaiting && could_grant(job->request)) queue.remove(*kept);
+        running.add(kept, now());
+        effects_.push_back({Effect::Kind::kStart, now(), std::move(kept)});
+    }
+
+    void begin(Job& job) {
+        double seconds = std::isnan(job.seconds) ? job.profile.seconds(speed_) : job.seconds;
+        job.begun = agenda.clock;
+        job.ends_by_itself = job.profile.fits(seconds, job.walltime);
+        machines.occupy(job.nb_hosts, agenda.clock);
+        job.agenda_number = agenda.put(agenda.clock + (job.ends_by_itself ? seconds : job.walltime), Action::kEnd, &job);
+    }
+
+    void end(Job& job, State state, int64_t return_code) {
+        machines.vacate(job.hosts, job.nb_hosts, agenda.clock);
+        JobPtr ended = running.remove(job);
+        job.state = state;
+        rows.finished(job, agenda.clock);
+        ++nb_changes_;
+        free.give(job.hosts);
+        live_.erase(job.id);
+        tell({Told::Kind::kEnded, now(), ended, return_code});
+        for (size_t place = 0; place < on_end.size(); ++place) on_end[place](ended);
+        users.job_ended(job, now());
+    }
+
+    // Kills jobs; one that has ended by itself meanwhile is acknowledged without progress.
+    void kill_now(const std::vector<std::string>& ids) {
+        Told told{Told::Kind::kKilled, now(), nullptr};
+        for (const std::string& id : ids) {
+            if (!acknowledged_.insert(id).second) continue;
+            told.killed.push_back(id);
+            JobPtr job = find(id);
+            if (job && job->state == State::kRunning) told.progress.push_back({job, progress(*job)});
+        }
+        for (const Progress& one : told.progress) {
+            agenda.cancel(one.job->agenda_number);
+            end(*one.job, State::kKilled, one.job->profile.killed_code());
+        }
+        if (!told.killed.empty()) tell(std::move(told));
+    }
+
+    double progress(const Job& job) const {
+        double seconds = std::isnan(job.seconds) ? job.profile.seconds(speed_) : job.seconds;
+        return seconds > 0 ? std::min((agenda.clock - job.begun) / seconds, 1.0) : 1.0;
+    }
+
+    static void check_note(const std::string& text) {
+        if (text.find('"') != text.npos) throw RuleBroken("metadata may not contain the character \"");
+    }
+
+    void note_now(const std::string& id, std::string text) {
+        if (JobPtr job = find(id)) {
+            job->note = std::move(text);
+        } else {
+            early_notes_[id] = std::move(text);
+        }
+    }
+
+    // --- users -------------------------------------------------------------------------------------------
+
+    void let_users_act() {
+        while (users.due(now())) {
+            Actions actions = users.act(now());
+            for (const JobPtr& job : actions.submissions) {
+                take_submission(job);
+                reject_unfit_of_users();
+            }
+            for (Change& change : actions.changes) {
+                take_change(change);
+                reject_unfit_of_users();
+            }
+        }
+    }
+
+    void reject_unfit_of_users() {
+        if (unfit_.empty()) return;
+        size_t before = effects_.size();
+        reject_unfit();
+        tell_users(before);
+    }
+
+    // Makes a job known that a user submits, and its profile before it if that is new.
+    void take_submission(const JobPtr& job) {
+        job->submission = now();
+        if (!(job->walltime > 0)) {
+            throw RuleBroken("RegisterJob " + job->id + ": a walltime of " + spelled(job->walltime) + " s makes no sense");
+        }
+        job->walltime = to_tick(job->walltime);
+        std::string workload(workload_in(job->id));
+        if (users_profiles_[workload].insert(job->profile.name).second) {
+            broken_by("RegisterProfile", [&] { registry.add_profile(workload, job->profile); });
+        }
+        broken_by("RegisterJob " + job->id, [&] { register_job(job); });
+        broken_by("SetJobMetadata " + job->id, [&] { check_note(job->note); });
+        do_nothing();
+    }
+
+    // A job that is taken back is rejected if it waits and killed if it runs.
+    void take_change(Change& change) {
+        Job* job = users.outstanding(change.job_id);
+        if (!job) return;
+        if (!change.note.empty() || !change.withdraws) {
+            broken_by("SetJobMetadata " + change.job_id, [&] { note(change.job_id, std::move(change.note)); });
+        }
+        if (!change.withdraws) return;
+        if (job->state == State::kRunning) {
+            kill({change.job_id});
+        } else {
+            JobPtr kept = find(change.job_id);
+            reject(kept);
+            users.job_ended(*kept, now());
+        }
+    }
+
+    template <class Function>
+    static void broken_by(const std::string& decision, Function function) {
+        try {
+            function();
+        } catch (const RuleBroken& broken) {
+            throw RuleBroken(decision + ": " + broken.what());
+        }
+    }
+
+    // Users hear which of their jobs were started and rejected.
+    void tell_users(size_t first) {
+        for (size_t place = first; place < effects_.size(); ++place) {
+            Effect& effect = effects_[place];
+            if (effect.kind == Effect::Kind::kReject) users.job_ended(*effect.job, effect.time);
+            if (effect.kind == Effect::Kind::kStart && users.hears_starts()) users.job_started(*effect.job, effect.job->start);
+        }
+    }
+
+    // When they want to be called next, or that nobody will ever submit again.
+    void say_what_users_wait_for() {
+        if (users_are_expected_ && users.done()) {
+            users_are_expected_ = false;
+            registry.accepts = false;
+            do_nothing();
+            return;
+        }
+        double time = users.call_to_ask(now());
+        if (time != INFINITY) call_at(time);
+    }
+};
+
+}  // namespace batsched
