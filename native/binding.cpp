@@ -17,7 +17,7 @@ namespace {
 
 // The Python classes that are needed here, as `prepare` was given them; they live as long as the module.
 struct Types {
-    nb::handle job, host_set, submission, withdrawal, computation, delay, states, rule_broken, policy_error, blame;
+    nb::handle job, host_set, submission, withdrawal, computation, delay, states, rule_broken, policy_error, blame, next_time;
 } types;
 
 // --- text, hosts and jobs ----------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ public:
     bool hears_starts() const override { return hears_starts_; }
 
     double next_time() override {
-        return blamed([&] { return nb::cast<double>(nb::float_(user_.attr("next_time")())); });
+        return blamed([&] { return nb::cast<double>(types.next_time(user_)); });
     }
 
     void submit(double now, Actions& actions) override {
@@ -206,7 +206,7 @@ private:
             return function();
         } catch (nb::python_error& error) {
             if (!error.matches(PyExc_Exception) && !error.matches(PyExc_SystemExit)) throw;
-            PyException_SetTraceback(error.value().ptr(), error.traceback().ptr());
+            if (error.traceback().is_valid()) PyException_SetTraceback(error.value().ptr(), error.traceback().ptr());
             types.blame(user_, error.value(), simulation_.now());
             throw;
         }
@@ -285,18 +285,27 @@ struct Engine {
     }
 };
 
-// The waiting jobs that a condition or an order is about, as columns of numbers.
+// Some waiting jobs as columns of numbers.
 struct Waiting {
     nb::object owner;  // of the engine
     Engine* engine;
-    std::vector<JobPtr> jobs;
+    std::vector<int64_t> arrivals;
 
-    template <class Number, class Function>
-    nb::object column(Function function) const {
-        auto* numbers = new Number[std::max<size_t>(jobs.size(), 1)];
+    template <class Number>
+    nb::object column(Number (*value)(const Queue&, size_t)) const {
+        auto* numbers = new Number[std::max<size_t>(arrivals.size(), 1)];
         nb::capsule memory(numbers, [](void* pointer) noexcept { delete[] static_cast<Number*>(pointer); });
-        for (size_t place = 0; place < jobs.size(); ++place) numbers[place] = function(*jobs[place]);
-        return nb::cast(nb::ndarray<nb::numpy, Number, nb::ndim<1>>(numbers, {jobs.size()}, memory));
+        engine->simulation.queue.gather(arrivals, numbers, value);
+        return nb::cast(nb::ndarray<nb::numpy, Number, nb::ndim<1>>(numbers, {arrivals.size()}, memory));
+    }
+
+    nb::object users() const {
+        std::vector<Job*> jobs(arrivals.size());
+        engine->simulation.queue.gather(arrivals, jobs.data(), Queue::job_at);
+        auto* numbers = new int64_t[std::max<size_t>(jobs.size(), 1)];
+        nb::capsule memory(numbers, [](void* pointer) noexcept { delete[] static_cast<int64_t*>(pointer); });
+        std::transform(jobs.begin(), jobs.end(), numbers, [this](Job* job) { return job ? user_of(*job) : 0; });
+        return nb::cast(nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>(numbers, {jobs.size()}, memory));
     }
 
     int64_t user_of(Job& job) const {
@@ -317,7 +326,7 @@ struct Search {
     std::shared_ptr<Reservation> beside;
     bool fits_only = true;
     bool is_ordered = false;
-    std::vector<JobPtr> order;  // where they are not gone through in the order of the queue
+    std::vector<int64_t> order;  // of arrivals, where they are not gone through in the order of the queue
     size_t next = 0;
     int64_t behind = 0, last = 0, nb_changes = 0;
 
@@ -331,8 +340,8 @@ struct Search {
             JobPtr job;
             if (is_ordered) {
                 if (next == order.size()) break;
-                job = order[next++];
-                if (job->state != State::kWaiting || !allowed(job->request, job->estimate)) continue;
+                job = simulation.queue.at(order[next++]);
+                if (!job || !allowed(job->request, job->estimate)) continue;
             } else {
                 job = simulation.queue.find(behind, last, allowed);
                 if (!job) break;
@@ -340,7 +349,7 @@ struct Search {
             }
             if (condition.is_none() || nb::cast<bool>(nb::bool_(condition(job->request.hosts, job->estimate)))) return job;
         }
-        if (beside && condition.is_none()) simulation.note_search(*beside, nb_changes, last);
+        if (beside && condition.is_none()) simulation.note_tried(*beside, nb_changes, last);
         return nullptr;
     }
 };
@@ -381,23 +390,19 @@ Result guarded(Result failure, Function function) {
 
 // --- what the engine gives Python to look at -------------------------------------------------------------------
 
-Waiting waiting_jobs(nb::handle self, int64_t behind, bool fits_only, size_t most = SIZE_MAX) {
+constexpr Request kAnything{INT64_MAX};
+
+Waiting waiting_jobs(nb::handle self, int64_t behind, Request free, size_t most = SIZE_MAX) {
     Engine& engine = engine_of(self);
-    Waiting waiting{nb::borrow(self), &engine, {}};
-    Request free = engine.simulation.free.available();
-    engine.simulation.queue.each([&](const JobPtr& job) {
-        if (job->arrival > behind && (!fits_only || job->request.fits(free))) waiting.jobs.push_back(job);
-        return waiting.jobs.size() < most;
-    });
-    return waiting;
+    return {nb::borrow(self), &engine, engine.simulation.queue.arrivals(behind, free, most)};
 }
 
-// The jobs in the order that Python gives them; only the first where that is enough.
-std::vector<JobPtr> in_order(Waiting waiting, nb::handle order, bool head_only) {
+// The arrivals of jobs in the order that Python gives them; only the first where that is enough.
+std::vector<int64_t> in_order(Waiting waiting, nb::handle order, bool head_only) {
     Engine& engine = *waiting.engine;
-    std::vector<JobPtr> jobs = waiting.jobs, ranked;
+    std::vector<int64_t> arrivals = waiting.arrivals, ranked;
     nb::object ranks = engine.rank(order, nb::cast(std::move(waiting)), head_only);
-    for (nb::handle rank : ranks) ranked.push_back(jobs.at(nb::cast<size_t>(rank)));
+    for (nb::handle rank : ranks) ranked.push_back(arrivals.at(nb::cast<size_t>(rank)));
     return ranked;
 }
 
@@ -409,9 +414,9 @@ Search search(nb::handle self, nb::object condition, nb::object order, bool only
     made.last = simulation.queue.nb_arrived();
     made.nb_changes = simulation.nb_changes();
     if (only_new) made.behind = simulation.queue.newest_settled();
-    if (made.beside) made.behind = std::max(made.behind, simulation.looked_at(*made.beside));
+    if (made.beside) made.behind = std::max(made.behind, simulation.tried(*made.beside));
     made.is_ordered = engine.is_ordered || !order.is_none();
-    if (made.is_ordered) made.order = in_order(waiting_jobs(self, made.behind, true), order, false);
+    if (made.is_ordered) made.order = in_order(waiting_jobs(self, made.behind, simulation.free.available()), order, false);
     return made;
 }
 
@@ -421,7 +426,7 @@ Search all_waiting(nb::object self) {
     made.fits_only = false;
     made.last = engine.simulation.queue.nb_arrived();
     made.is_ordered = engine.is_ordered;
-    if (made.is_ordered) made.order = in_order(waiting_jobs(self, 0, false), nb::none(), false);
+    if (made.is_ordered) made.order = in_order(waiting_jobs(self, 0, kAnything), nb::none(), false);
     return made;
 }
 
@@ -429,7 +434,7 @@ nb::object head(QueueView& view) {
     const Queue& queue = view.engine->simulation.queue;
     if (queue.empty()) throw nb::index_error("no job waits");
     if (!view.engine->is_ordered) return view.engine->view(queue.head());
-    return view.engine->view(in_order(waiting_jobs(view.owner, 0, false), nb::none(), true).at(0));
+    return view.engine->view(queue.at(in_order(waiting_jobs(view.owner, 0, kAnything), nb::none(), true).at(0)));
 }
 
 // Goes through the running jobs in the order of their expected ends, as it is when each one's turn has come.
@@ -722,17 +727,17 @@ void bind_views(nb::module_& module) {
         }, nb::arg("start"), nb::arg("end"), nb::arg("count"))
         .def("advance", &AvailabilityProfile::advance);
     nb::class_<Waiting>(module, "Waiting", "Some waiting jobs as columns of numbers, in submission order.")
-        .def("__len__", [](const Waiting& self) { return self.jobs.size(); })
-        .def_prop_ro("size", [](const Waiting& self) { return self.column<int64_t>([](Job& job) { return job.request.hosts; }); })
-        .def_prop_ro("estimate", [](const Waiting& self) { return self.column<double>([](Job& job) { return job.estimate; }); })
-        .def_prop_ro("submission", [](const Waiting& self) { return self.column<double>([](Job& job) { return job.told_submission; }); })
-        .def_prop_ro("user", [](const Waiting& self) { return self.column<int64_t>([&](Job& job) { return self.user_of(job); }); });
+        .def("__len__", [](const Waiting& self) { return self.arrivals.size(); })
+        .def_prop_ro("size", [](const Waiting& self) { return self.column(Queue::size_at); })
+        .def_prop_ro("estimate", [](const Waiting& self) { return self.column(Queue::estimate_at); })
+        .def_prop_ro("submission", [](const Waiting& self) { return self.column(Queue::submission_at); })
+        .def_prop_ro("user", &Waiting::users);
     nb::class_<Search>(module, "Search", nb::type_slots(search_slots));
     nb::class_<RunningSearch>(module, "RunningSearch", nb::type_slots(running_search_slots));
     nb::class_<QueueView>(module, "Queue", nb::type_slots(queue_slots), "The waiting jobs.")
         .def_prop_ro("head", &head)
         .def_prop_ro("users", [](const QueueView& self) { return self.engine->users; })
-        .def("first", [](const QueueView& self, size_t count) { return waiting_jobs(self.owner, 0, false, count); })
+        .def("first", [](const QueueView& self, size_t count) { return waiting_jobs(self.owner, 0, kAnything, count); })
         .def("get", [](const QueueView& self, nb::handle id) -> nb::object {
             JobPtr job = self.engine->simulation.find(to_utf8(id));
             return job && job->state == State::kWaiting ? self.engine->view(job) : nb::none();
@@ -856,7 +861,7 @@ void bind_engine(nb::module_& module) {
             if (!decision.is_none()) job->decision = handle_of(std::move(decision));
             self.simulation.start_on(job, runs_of(hosts));
             return job;
-        })
+        }, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
         .def("job", [](Engine& self, nb::handle id) -> nb::object {
             JobPtr job = self.simulation.find(to_utf8(id));
             return job ? self.view(job) : nb::none();
@@ -917,7 +922,8 @@ NB_MODULE(_native, module) {
     module.def("prepare", [](nb::dict given) {
         auto take = [&](const char* name) { return nb::handle(given[name]).inc_ref(); };
         types = {take("job"),     take("host_set"), take("submission"),  take("withdrawal"),   take("computation"),
-                 take("delay"),   take("states"),   take("rule_broken"), take("policy_error"), take("blame")};
+                 take("delay"),   take("states"),   take("rule_broken"), take("policy_error"), take("blame"),
+                 take("next_time")};
     }, "The Python classes that the engine makes and takes.");
     bind_logs(module);
     bind_views(module);

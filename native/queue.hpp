@@ -22,6 +22,8 @@ public:
         if (smallest_is_known_) smallest_ = empty() ? job->request : std::min(smallest_, job->request, less);
         requests_.push_back(job->request);
         estimates_.push_back(estimate);
+        submissions_.push_back(job->told_submission);
+        arrivals_.push_back(job->arrival);
         jobs_.push_back(std::move(job));
         ++size_;
     }
@@ -55,13 +57,37 @@ public:
         return smallest_.fits(free);
     }
 
-    // Calls a function with each job from the head on, until it returns false.
-    template <class Function>
-    void each(Function function) const {
-        for (size_t place = first_; place < jobs_.size(); ++place) {
-            if (jobs_[place] && !function(jobs_[place])) return;
+    // The waiting job with this arrival, if there is one.
+    JobPtr at(int64_t arrival) const {
+        size_t place = first_behind(arrival - 1);
+        return place < jobs_.size() && arrivals_[place] == arrival ? jobs_[place] : nullptr;
+    }
+
+    // The arrivals of the jobs behind one that fit into something, so many at most.
+    std::vector<int64_t> arrivals(int64_t behind, Request free, size_t most) const {
+        std::vector<int64_t> found;
+        size_t begin = first_behind(behind), end = jobs_.size();
+        found.reserve(std::min(end - begin, most));
+        for (size_t place = begin; place < end && found.size() < most; ++place) {
+            if (requests_[place].fits(free) && requests_[place] != kGap) found.push_back(arrivals_[place]);
+        }
+        return found;
+    }
+
+    // What a column says of the jobs with these arrivals, which are in order; 0 of those that have left.
+    template <class Number, class Function>
+    void gather(const std::vector<int64_t>& arrivals, Number* numbers, Function column) const {
+        size_t place = arrivals.empty() ? 0 : first_behind(arrivals[0] - 1);
+        for (size_t next = 0; next < arrivals.size(); ++next) {
+            while (place < arrivals_.size() && arrivals_[place] < arrivals[next]) ++place;
+            bool waits = place < arrivals_.size() && arrivals_[place] == arrivals[next] && requests_[place] != kGap;
+            numbers[next] = waits ? column(*this, place) : Number{};
         }
     }
+    static int64_t size_at(const Queue& queue, size_t place) { return queue.requests_[place].hosts; }
+    static double estimate_at(const Queue& queue, size_t place) { return queue.estimates_[place]; }
+    static double submission_at(const Queue& queue, size_t place) { return queue.submissions_[place]; }
+    static Job* job_at(const Queue& queue, size_t place) { return queue.jobs_[place].get(); }
 
     // The first job behind an arrival, none later than another, for which something is true of its request and
     // estimate.
@@ -69,9 +95,7 @@ public:
     JobPtr find(int64_t behind, int64_t last, Condition condition) const {
         for (size_t place = first_behind(behind); place < jobs_.size(); ++place) {
             if (!condition(requests_[place], estimates_[place])) continue;
-            const JobPtr& job = jobs_[place];
-            if (!job) continue;
-            return job->arrival <= last ? job : nullptr;
+            if (jobs_[place]) return arrivals_[place] <= last ? jobs_[place] : nullptr;
         }
         return nullptr;
     }
@@ -82,39 +106,28 @@ private:
 
     std::vector<JobPtr> jobs_;
     std::vector<Request> requests_;
-    std::vector<double> estimates_;
+    std::vector<double> estimates_, submissions_;
+    std::vector<int64_t> arrivals_;
     size_t first_ = 0, size_ = 0;
     int64_t nb_arrived_ = 0, newest_settled_ = 0;
     Request smallest_;
     bool smallest_is_known_ = true;
 
-    // The first place at or behind which all jobs have arrived later than another.
+    // The first place of a job that has arrived later than another.
     size_t first_behind(int64_t arrival) const {
-        if (empty() || jobs_[first_]->arrival > arrival) return first_;
-        size_t low = first_, high = jobs_.size();
-        while (low < high) {
-            size_t middle = (low + high) / 2, full = middle;
-            while (full < high && !jobs_[full]) ++full;
-            if (full == high || jobs_[full]->arrival > arrival) {
-                high = middle;
-            } else {
-                low = full + 1;
-            }
-        }
-        return low;
+        if (arrival <= 0 || first_ == arrivals_.size() || arrivals_[first_] > arrival) return first_;
+        auto begin = arrivals_.begin() + static_cast<ptrdiff_t>(first_);
+        return static_cast<size_t>(std::upper_bound(begin, arrivals_.end(), arrival) - arrivals_.begin());
     }
 
-    size_t place_of(const Job& job) const {
-        if (jobs_[first_].get() == &job) return first_;
-        size_t place = first_behind(job.arrival - 1);
-        while (!jobs_[place]) ++place;
-        return place;
-    }
+    size_t place_of(const Job& job) const { return first_behind(job.arrival - 1); }
 
     void shorten(size_t size) {
         jobs_.resize(size);
         requests_.resize(size);
         estimates_.resize(size);
+        submissions_.resize(size);
+        arrivals_.resize(size);
         first_ = std::min(first_, size);
     }
 
@@ -126,6 +139,8 @@ private:
                 jobs_[count] = std::move(jobs_[place]);
                 requests_[count] = requests_[place];
                 estimates_[count] = estimates_[place];
+                submissions_[count] = submissions_[place];
+                arrivals_[count] = arrivals_[place];
             }
             ++count;
         }

@@ -20,6 +20,7 @@ public:
     };
 
     const std::vector<Place>& by_end() const { return by_end_; }
+    int64_t nb_started() const { return count_; }
 
     void add(JobPtr job, double now) {
         job->start = now;

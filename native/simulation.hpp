@@ -86,6 +86,7 @@ public:
     bool advance() {
         if (!begun_) {
             begun_ = is_first_turn_ = true;
+            nb_settled_changes_ = nb_changes_;
             plan_submissions();
             if (open_turn()) return true;
         } else if (in_turn_ && go_on_after_decisions()) {
@@ -140,13 +141,17 @@ public:
         return profile;
     }
 
-    // Behind which arrival jobs have to be looked at that may start beside a reservation. As long as nothing happens
-    // but submissions, those that would have delayed it before still would.
-    int64_t looked_at(const Reservation& reservation) const {
-        return searched_.arrival == reservation.arrival && searched_.nb_changes == nb_changes_ ? searched_.last : 0;
+    // Behind which arrival jobs have to be looked at that may start beside a reservation. If nothing has happened but
+    // submissions since all were tried, those that would have delayed it still would.
+    int64_t tried(const Reservation& reservation) const {
+        bool same = tried_.arrival == reservation.arrival && tried_.nb_changes == nb_changes_ &&
+                    tried_.nb_started == running.nb_started();
+        return same ? tried_.last : 0;
     }
-    void note_search(const Reservation& reservation, int64_t nb_changes, int64_t last) {
-        searched_ = {reservation.arrival, nb_changes, last};
+
+    // All jobs up to an arrival were tried, from when there had been so many changes.
+    void note_tried(const Reservation& reservation, int64_t nb_changes, int64_t last) {
+        tried_ = {reservation.arrival, nb_changes, running.nb_started(), last};
     }
     int64_t nb_changes() const { return nb_changes_; }
 
@@ -180,7 +185,7 @@ public:
     // Leaves a note on a job that may still be to come.
     void note(const std::string& id, std::string text) {
         check_note(text);
-        effects_.push_back({Effect::Kind::kNote, now(), nullptr, {id}, std::move(text)});
+        effects_.push_back({Effect::Kind::kNote, now(), find(id), {id}, std::move(text)});
     }
 
     void do_nothing() { effects_.push_back({Effect::Kind::kNothing, now(), nullptr}); }
@@ -222,8 +227,8 @@ private:
         JobPtr next;
     };
 
-    struct Searched {
-        int64_t arrival = -1, nb_changes = -1, last = 0;
+    struct Tried {
+        int64_t arrival = -1, nb_changes = -1, nb_started = -1, last = 0;
     };
 
     double speed_;
@@ -240,7 +245,7 @@ private:
     size_t nb_effects_before_ = 0;  // the policy was asked
     int64_t nb_changes_ = 0;        // other than submissions
     int64_t nb_settled_changes_ = -1;
-    Searched searched_;
+    Tried tried_;
     std::string broken_rule_;
     bool begun_ = false, is_first_turn_ = false, in_turn_ = false;
     bool news_ = false, ready_ = true;
@@ -316,7 +321,9 @@ private:
                 case Effect::Kind::kReject: rows.rejected(*effect.job); break;
                 case Effect::Kind::kKill: kill_now(effect.ids); break;
                 case Effect::Kind::kCall: agenda.put(std::max(effect.time, agenda.clock + kLeastCall), Action::kCall); break;
-                case Effect::Kind::kNote: note_now(effect.ids[0], std::move(effect.text)); break;
+                case Effect::Kind::kNote:
+                    (effect.job ? effect.job->note : early_notes_[effect.ids[0]]) = std::move(effect.text);
+                    break;
                 case Effect::Kind::kNothing: break;
             }
         }
@@ -465,14 +472,6 @@ private:
 
     static void check_note(const std::string& text) {
         if (text.find('"') != text.npos) throw RuleBroken("metadata may not contain the character \"");
-    }
-
-    void note_now(const std::string& id, std::string text) {
-        if (JobPtr job = find(id)) {
-            job->note = std::move(text);
-        } else {
-            early_notes_[id] = std::move(text);
-        }
     }
 
     // --- users -------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from batsched_py.simulation import simulate as converse0
 def converse(simulation, process, on_turn=None):
     simulation.run(on_turn)
 
+
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.memory_files import PREFIX, MemoryFiles
 from batsched_py.simulator.outputs import OutputFile

@@ -25,6 +25,7 @@ _log = logging.getLogger(__name__)
 #: A submission or an end with its time, or any other event as it is.
 Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
 
+
 class DecisionProcess:
     """One simulation, seen from the side that decides: lets users submit, and asks the scheduler.
 
@@ -209,7 +210,9 @@ class DecisionProcess:
             raise self.blame(error) from None
         raise self._failed(error) from error
 
-    def _turns_with_users(self, submissions: Submissions, now: float) -> Generator[Cluster, None, list[Effect]]:
+    def _turns_with_users(
+        self, submissions: Submissions, now: float
+    ) -> Generator[Cluster, None, list[Effect]]:
         """Let users act and the scheduler decide, and again while what it decides makes users act at once.
 
         A slow scheduler does not keep users from acting: what it decides comes after what they do.

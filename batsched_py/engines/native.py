@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,8 @@ from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.selection import selection
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.setup import Setup
-from batsched_py.users.base import Submission, User, UsersOf, Withdrawal
-from batsched_py.users.broker import blame
+from batsched_py.users.base import Behaviour, Submission, User, UsersOf, Withdrawal
+from batsched_py.users.broker import blame, next_time_of
 from batsched_py.users.note import who
 from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
@@ -50,6 +50,7 @@ def _library() -> ModuleType:
             "rule_broken": RuleBroken,
             "policy_error": PolicyError,
             "blame": blame,
+            "next_time": next_time_of,
         }
     )
     return native.library
@@ -165,20 +166,27 @@ class NativeSimulation(Simulation):
             engine.accept_users()
         if isinstance(users, UsersOf):
             for workload in users.workloads:
-                self._add_users(users, workload)
+                self._add_users(users.behaviour, workload)
+        else:
+            self._add_python_users(users)
 
-    def _add_users(self, users: UsersOf, workload: Workload) -> None:
+    def _add_users(self, behaviour: Behaviour, workload: Workload) -> None:
         """Let the library have the users if it knows such ones, else call those of Python."""
-        known = users.behaviour.native_users()
+        known = behaviour.native_users()
         log = None if known is None else self._as_log(workload)
         if known is None or log is None or (known[0] == "think-time" and log.has_jobs_without_user()):
-            for user in users.behaviour.users(workload):
-                self._engine.add_user(user, type(user).job_started is not User.job_started)
+            self._add_python_users(behaviour.users(workload))
         elif known[0] == "think-time":
             options: dict[str, Any] = known[1]
-            self._engine.add_think_time_users(log, options["rule"], options["seconds"], options["reduced"], who)
+            self._engine.add_think_time_users(
+                log, options["rule"], options["seconds"], options["reduced"], who
+            )
         else:
             self._engine.add_rigid_user(log, who)
+
+    def _add_python_users(self, users: Iterable[User]) -> None:
+        for user in users:
+            self._engine.add_user(user, type(user).job_started is not User.job_started)
 
     def _as_log(self, workload: Workload) -> Log | None:
         """The jobs as columns, if their finishes are known and they are not too many."""

@@ -124,7 +124,9 @@ class NativeCluster(Cluster):
             hosts = self._selection(self.free, job.size)
         try:
             self._check_waiting(job.id)
-            return self._execute(ev.ExecuteJob(job.id, self.free.lowest(job.size) if hosts is None else hosts))
+            return self._execute(
+                ev.ExecuteJob(job.id, self.free.lowest(job.size) if hosts is None else hosts)
+            )
         except RuleBroken as broken:
             raise self._broke(f"ExecuteJob {job.id}", broken) from None
 
@@ -205,7 +207,10 @@ class NativeCluster(Cluster):
         for place in mapping:
             work[places[place]] += flops
         slowest: float = flops / platform.even_speed
-        return max(slowest, *(done / (platform.even_speed * platform.hosts[host].cores) for host, done in work.items()))
+        return max(
+            slowest,
+            *(done / (platform.even_speed * platform.hosts[host].cores) for host, done in work.items()),
+        )
 
     def _is_waiting(self, job_id: str) -> bool:
         return bool(self._engine.state(job_id) == _WAITING)

@@ -122,6 +122,7 @@ def new_batsim(
 
 def new_engine(scenario, platform, workloads, prefix, process, new_file):
     from batsched_py.engines import new_simulation
+
     return new_simulation(
         Setup(
             platform,

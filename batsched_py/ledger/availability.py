@@ -23,7 +23,7 @@ class AvailabilityProfile:
 
     def free_at(self, time: float) -> int:
         """How many hosts are free at a time."""
-        return self._free[bisect_right(self._times, time) - 1]
+        return self._free[max(bisect_right(self._times, time) - 1, 0)]
 
     def earliest(self, size: int, duration: float) -> float:
         """The earliest time from which so many hosts are free for so long; infinite if there is none."""

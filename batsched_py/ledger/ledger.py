@@ -84,8 +84,8 @@ class Ledger:
         self._nb_changes = 0
         """How often anything but a submission has happened."""
         self._nb_settled_changes = -1
-        self._searched: tuple[Job | None, int, int] = (None, 0, 0)
-        """Beside whose reservation all jobs were last tried: after how many changes, and how many jobs."""
+        self._tried: tuple[Job | None, int, int, int] = (None, 0, 0, 0)
+        """Beside whose reservation all jobs were last tried: after how many changes and starts, and how many."""
         self.registry = Registry(begins.profiles, begins.settings) if registry is None else registry
         self.estimate: Callable[[Job], float] = attrgetter("walltime")
         """How long a job is expected to run that is submitted."""
@@ -145,25 +145,27 @@ class Ledger:
     ) -> Iterator[Job]:
         """The waiting jobs that fit, meet a condition and do not delay a reservation, one after another.
 
-        As long as nothing happens but submissions, jobs that would have delayed a reservation still would,
-        and are not looked at again.
+        If nothing has happened but submissions since all were tried beside a reservation, those that would
+        have delayed it still would, and are not looked at again.
         """
         queue, nb_changes = self.queue, self._nb_changes
         behind = queue._nb_settled if only_new else 0
-        if beside is not None:
-            job, changes, nb_tried = self._searched
-            if job is beside.job and changes == nb_changes and nb_tried > behind:
-                behind = nb_tried
-        searched = None if beside is None or condition else (beside.job, nb_changes, queue.nb_arrived)
+        if beside is None:
+            return queue._search(self.free, behind, condition, score, beside) or iter(())
+        tried = (beside.job, nb_changes, self.running._count)
+        if self._tried[:3] == tried:
+            behind = max(behind, self._tried[3])
+        nb_arrived = queue.nb_arrived
         found = queue._search(self.free, behind, condition, score, beside)
         if found is None:
-            self._searched = searched or self._searched
+            if condition is None:
+                self._tried = (*tried, nb_arrived)
             return iter(())
-        return found if searched is None else self._noting(found, searched)
+        return found if condition else self._noting(found, beside.job, nb_changes, nb_arrived)
 
-    def _noting(self, found: Iterator[Job], searched: tuple[Job, int, int]) -> Iterator[Job]:
+    def _noting(self, found: Iterator[Job], job: Job, nb_changes: int, nb_arrived: int) -> Iterator[Job]:
         yield from found
-        self._searched = searched
+        self._tried = (job, nb_changes, self.running._count, nb_arrived)
 
     def begin_asleep(self, hosts: HostSet) -> None:
         """These hosts sleep from the beginning."""

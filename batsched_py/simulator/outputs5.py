@@ -8,7 +8,15 @@ import msgspec
 
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.simulator.outputs import CountsHosts, UNMEASURED, NewFile, OutputFile, Outputs, Write, write_nowhere
+from batsched_py.simulator.outputs import (
+    CountsHosts,
+    UNMEASURED,
+    NewFile,
+    OutputFile,
+    Outputs,
+    Write,
+    write_nowhere,
+)
 
 
 class Batsim5Outputs(Outputs):

@@ -44,7 +44,12 @@ class Runner:
     """The running jobs."""
 
     def __init__(
-        self, context: Context, catalog: Catalog, shared: bool, tell: Callable[[ev.Event], None], on_end: OnEnd
+        self,
+        context: Context,
+        catalog: Catalog,
+        shared: bool,
+        tell: Callable[[ev.Event], None],
+        on_end: OnEnd,
     ) -> None:
         self.running: dict[str, Execution] = {}
         self.exact: dict[str, Job] = {}

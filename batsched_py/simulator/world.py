@@ -44,9 +44,7 @@ class World:
         platform, settings, workloads = setup.platform, setup.settings, setup.workloads
         hosts = [*platform.hosts, *platform.storages]
         shared = settings.compute_sharing or (settings.storage_sharing and bool(platform.storages))
-        machines = (SharedMachines if shared else Machines)(
-            len(platform.hosts), len(platform.storages)
-        )
+        machines = (SharedMachines if shared else Machines)(len(platform.hosts), len(platform.storages))
         agenda = Agenda()
         energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if setup.energy else None
         states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
@@ -59,9 +57,7 @@ class World:
             catalog.profiles,
             [host.speed for host in platform.hosts],
         )
-        self.ledger = Ledger(
-            self.begins, catalog, setup.energy, [len(host.pstates) for host in hosts]
-        )
+        self.ledger = Ledger(self.begins, catalog, setup.energy, [len(host.pstates) for host in hosts])
         self.messenger = Messenger(self.ledger, catalog, settings.forward_profiles)
         self.listener: Listener = self.messenger
         self.news = False

@@ -157,7 +157,7 @@ class Broker:
     def _ask(self, client: _Client, now: float) -> None:
         """Ask a user for its next time, and put that down if it is new."""
         try:
-            time = float(client.user.next_time())
+            time = next_time_of(client.user)
         except (Exception, SystemExit) as error:
             blame(client.user, error, now)
         if isnan(time) or time == -inf:
@@ -196,6 +196,11 @@ class Broker:
         while plan and ((client := clients.get(plan[0][1])) is None or client.wanted != plan[0][0]):
             heappop(plan)
         self.next_time = plan[0][0] if plan else inf
+
+
+def next_time_of(user: User) -> float:
+    """When a user wants to act next."""
+    return float(user.next_time())
 
 
 def blame(user: User, error: BaseException, now: float) -> NoReturn:

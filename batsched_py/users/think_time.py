@@ -80,9 +80,7 @@ class ThinkTimeUser(User):
     def submit(self, now: float) -> list[Submission]:
         """All jobs whose time has come."""
         if self._replay is None:
-            self._replay = SessionReplay(
-                self._sessions, self._reduced, self._profiles, who(self.name)
-            )
+            self._replay = SessionReplay(self._sessions, self._reduced, self._profiles, who(self.name))
         submissions = self._replay.submit(now)
         self._next_time = self._replay.next_time
         return submissions

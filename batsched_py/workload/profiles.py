@@ -17,7 +17,9 @@ class RunTimeProfiles(Mapping[str, Profile]):
 
     @cached_property
     def _profiles(self) -> dict[str, Profile]:
-        return {f"run_{spelled(time)}": Homogeneous(time * LOG_SPEED) for time in sorted(set(self._run_times()))}
+        return {
+            f"run_{spelled(time)}": Homogeneous(time * LOG_SPEED) for time in sorted(set(self._run_times()))
+        }
 
     def __getitem__(self, name: str) -> Profile:
         return self._profiles[name]

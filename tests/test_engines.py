@@ -1,4 +1,4 @@
-"""The compiled core against the Python classes that are its specification: step by step, and as a whole."""
+"""The native engine against the Python engine, which is its specification."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,139 +19,61 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batsched_py import core
+from batsched_py import native
 from batsched_py.cli.main import batsched_py
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.door import why_not_native
+from batsched_py.engines.native import NativeSimulation
+from batsched_py.engines.python import PythonSimulation
 from batsched_py.errors import BatschedError, PolicyError, RuleBroken
-from batsched_py.ledger.ledger import Ledger
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Host, Job, JobState
-from batsched_py.protocol.profiles import Delay, Homogeneous, Profile
+from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.profiles import Delay, Homogeneous, Parallel, Profile
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
-from batsched_py.schedulers.cluster import Said
-from batsched_py.simulation import simulate
+from batsched_py.schedulers.orders import longest
 from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.memory_files import PREFIX, MemoryFiles
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS
-from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
+from batsched_py.users.base import Action, Remark, Submission, User, UsersOf, Withdrawal
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
-from tests.feedback import Record, records, replay, workload_of
+from tests.feedback import Record, records, workload_of
 from tests.processes import environment
 
-compiled_only = pytest.mark.skipif(not core.compiled, reason="the compiled core is not in use")
+native_only = pytest.mark.skipif(native.library is None, reason="the native engine is not in use")
 
 HOSTS = 12
 
 
 @contextmanager
-def using(compiled: bool) -> Iterator[None]:
-    """One of the cores, for a while."""
-    before, core.compiled = core.compiled, compiled
+def using(engine: str) -> Iterator[None]:
+    """One of the engines, for a while."""
+    before = native.library
+    native.library = before if engine == "native" else None
     try:
         yield
     finally:
-        core.compiled = before
+        native.library = before
 
 
-def on_both(action: Callable[[], Any]) -> tuple[Any, Any]:
-    """What an action gives with each core."""
-    with using(False):
-        pure = action()
-    with using(True):
-        return pure, action()
+def on_both(action: Callable[[str], Any]) -> tuple[Any, Any]:
+    """What an action gives with each engine."""
+    with using("python"):
+        python = action("python")
+    with using("native"):
+        return python, action("native")
 
 
-class Account:
-    """A ledger and a policy's view, to which the same things can happen under both cores."""
-
-    def __init__(self) -> None:
-        begins = ev.SimulationBegins([Host(number, f"h{number}") for number in range(HOSTS)])
-        self.ledger = Ledger(begins)
-        self.cluster = Cluster(self.ledger, Said(), begins.hosts)
-        self.seen: list[Any] = []
-
-    def step(self, random: Random, jobs: list[Job]) -> None:
-        """Something happens to the jobs; the state after it is noted, and what was said of it."""
-        cluster, ledger = self.cluster, self.ledger
-        cluster.now += random.randint(0, 3)
-        job = jobs[random.randrange(len(jobs))]
-        kind = random.randrange(12)
-        try:
-            if kind < 4:
-                new = Job(
-                    f"w0!{len(jobs)}", cluster.now, random.randint(1, HOSTS), random.randint(1, 30), "p"
-                )
-                jobs.append(new)
-                ledger.submit(new)
-            elif kind < 6:
-                limit = random.randint(0, 30)
-                only_new = random.random() < 0.5
-                for fit in cluster.fitting(lambda size, estimate: estimate <= limit, None, only_new):
-                    self.seen.append(fit.id)
-                    if random.random() < 0.7:
-                        cluster.start(fit)
-            elif kind == 6:
-                self.seen.append(str(cluster.start(job).hosts))
-            elif kind == 7:
-                chosen = HostSet.of(random.sample(range(HOSTS), job.size))
-                self.seen.append(str(cluster.start(job, chosen).hosts))
-            elif kind == 8:
-                for running in list(ledger.running)[:2]:
-                    ledger.release(running.job.id)
-            elif kind == 9:
-                self.seen.append(cluster.reservation(job))
-                cluster.expect(job, float(random.randint(1, 40)))
-            elif kind == 10:
-                hosts = HostSet.of(random.sample(range(HOSTS), 2))
-                (ledger.take_away if random.random() < 0.5 else ledger.give_back)(hosts)
-                cluster.reject(job)
-            else:
-                ledger.settle()
-        except (RuleBroken, KeyError) as error:
-            self.seen.append(str(error))
-        self.seen.append(self.state())
-
-    def state(self) -> tuple[Any, ...]:
-        """All that a policy can see."""
-        cluster, queue = self.cluster, self.cluster.queue
-        return (
-            [(job.id, queue.estimate(job)) for job in queue],
-            queue.head.id if queue else None,
-            (
-                len(queue),
-                self.ledger.queue_book.nb_new,
-                cluster.quiet,
-                cluster.nb_free,
-                str(cluster.free),
-                str(cluster.available),
-            ),
-            [
-                (job.job.id, str(job.hosts), job.start, job.expected_end, job.nb_hosts)
-                for job in cluster.running
-            ],
-            [(end, number) for end, number, _ in self.ledger.running_book.by_end],
-        )
-
-
-@compiled_only
-@settings(max_examples=150)
-@given(seed=st.integers(0, 10**9))
-def test_both_ledgers_do_the_same_step_by_step(seed: int) -> None:
-    def steps() -> list[Any]:
-        account, random = Account(), Random(seed)
-        jobs = [Job("w0!0", 0.0, 2, 10.0, "p")]
-        account.ledger.submit(jobs[0])
-        for _ in range(random.choice((20, 60, 300))):
-            account.step(random, jobs)
-        return account.seen
-
-    pure, compiled = on_both(steps)
-    assert compiled == pure
+def run(engine: str, setup: Setup, process: DecisionProcess, prefix: str | None = None) -> list[bytes]:
+    """Simulate by one of the engines; the files that it writes."""
+    outputs = Outputs(prefix)
+    if engine == "native":
+        NativeSimulation(setup, process, outputs).run()
+    else:
+        PythonSimulation(Batsim(setup, outputs), process).run()
+    return [Path(file).read_bytes() for file in outputs.files]
 
 
 class Erratic(Scheduler):
@@ -168,6 +91,7 @@ class Erratic(Scheduler):
     def schedule(self, cluster: Cluster) -> None:
         random = self._random
         self.heard += [f"{cluster.now} {event}" for event in cluster.events]
+        self._look(cluster)
         for job in list(cluster.queue):
             if random.random() < 0.05:
                 cluster.reject(job)
@@ -181,6 +105,37 @@ class Erratic(Scheduler):
                 cluster.start(job)
         if random.random() < 0.1 or cluster.queue:
             cluster.call_at(cluster.now + random.choice((1.0, 0.3, 7.25)))
+
+    def _look(self, cluster: Cluster) -> None:
+        """Note all that a policy can see."""
+        queue, random = cluster.queue, self._random
+        self.heard.append(
+            f"{len(queue)} {cluster.quiet} {cluster.nb_free} {cluster.free} {cluster.available}"
+        )
+        self.heard += [f"{job.id} {job.size} {job.walltime} {queue.estimate(job)}" for job in queue]
+        for r in cluster.running:
+            self.heard.append(f"{r.job.id} {r.hosts} {r.start} {r.expected_end} {r.nb_hosts} {r.number}")
+        waiting = queue.first(3)
+        self.heard.append(f"{waiting.size} {waiting.estimate} {waiting.submission} {waiting.user}")
+        profile = cluster.profile()
+        self.heard.append(f"{profile.earliest(3, 5.0)} {profile.earliest(HOSTS, 1.0)} {profile.free_at(7.0)}")
+        if queue:
+            head, limit = queue.head, random.randint(1, 20)
+            self.heard.append(
+                f"{head.id} {head in queue} {cluster.fits(head)} {tuple(cluster.reservation(head))}"
+            )
+            found = cluster.fitting(lambda size, estimate: size <= 2 and estimate < limit)
+            self.heard.append(f"{[job.id for job in found]}")
+            found = cluster.fitting(order=longest, only_new=random.random() < 0.5)
+            self.heard.append(f"{[job.id for job in found]}")
+            if random.random() < 0.3:
+                cluster.expect(head, float(limit))
+            if random.random() < 0.1:
+                cluster.order_queue(random.choice((None, longest)))
+            reservation = cluster.reservation(queue.head)
+            for job in cluster.fitting(beside=reservation):
+                if random.random() < 0.3 and job is not queue.head:
+                    reservation.admit(cluster.start(job))
 
 
 def random_workload(random: Random) -> Workload:
@@ -198,36 +153,34 @@ def random_workload(random: Random) -> Workload:
     return Workload("w0", jobs, profiles)
 
 
-@compiled_only
-@settings(max_examples=60)
+def outcome_of(seed: int, folder: Path) -> Callable[[str], Any]:
+    """What a policy hears and what is written, when it does whatever it likes."""
+
+    def outcome(engine: str) -> tuple[list[str], list[bytes]]:
+        random, policy = Random(seed), Erratic(seed)
+        setup = Setup(Platform.homogeneous(HOSTS, random.choice((1.0, 1.7))), [random_workload(random)])
+        files = run(engine, setup, DecisionProcess(policy), str(folder / engine))
+        return policy.heard, files
+
+    return outcome
+
+
+@native_only
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**9))
-def test_both_cores_carry_out_whatever_a_policy_decides(
+def test_both_engines_carry_out_whatever_a_policy_decides(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    folder = tmp_path_factory.mktemp("out")
+    by_python, by_native = on_both(outcome_of(seed, tmp_path_factory.mktemp("out")))
+    assert by_native == by_python
 
-    def outcome() -> tuple[list[str], list[bytes]]:
-        random = Random(seed)
-        workload = random_workload(random)
-        outages: list[ev.Event] = [
-            ev.HostsUnavailable(HostSet.of([0, 3]), time=4.0),
-            ev.HostsAvailable(HostSet.of([0, 3]), time=9.5),
-        ]
-        policy = Erratic(seed)
-        prefix = str(folder / f"{core.compiled}")
-        batsim = Batsim(
-            Setup(
-                Platform.homogeneous(HOSTS, random.choice((1.0, 1.7))),
-                [workload],
-                events=[outages] if random.random() < 0.5 else [],
-            ),
-            Outputs(prefix),
-        )
-        simulate(batsim, DecisionProcess(policy))
-        return policy.heard, [Path(f"{prefix}_{name}.csv").read_bytes() for name in ("jobs", "schedule")]
 
-    pure, compiled = on_both(outcome)
-    assert compiled == pure
+@native_only
+@pytest.mark.slow
+def test_both_engines_carry_out_whatever_two_thousand_policies_decide(tmp_path: Path) -> None:
+    for seed in range(2000):
+        by_python, by_native = on_both(outcome_of(seed, tmp_path))
+        assert by_native == by_python, seed
 
 
 class ErraticUser(User):
@@ -273,30 +226,27 @@ class Listener(ErraticUser):
         self.heard.append(f"{job.id} starts {now}")
 
 
-@compiled_only
+@native_only
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**9))
-def test_both_cores_do_whatever_users_do(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+def test_both_engines_do_whatever_users_do(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     folder = tmp_path_factory.mktemp("out")
 
-    def outcome() -> tuple[list[list[str]], list[bytes]]:
+    def outcome(engine: str) -> tuple[list[list[str]], list[bytes]]:
         random = Random(seed)
         workload = random_workload(random)
         profiles = dict(workload.profiles)
         kind = random.choice((ErraticUser, Listener))
         users = [kind(f"u{n}", seed + n, list(workload.jobs[n::3]), profiles) for n in range(3)]
         policy: Scheduler = Erratic(seed) if random.random() < 0.5 else SCHEDULERS.create("easy", {})
-        prefix = str(folder / f"{core.compiled}")
-        process = DecisionProcess(policy, users)
-        reuse = random.random() < 0.8
-        allowed = ev.Settings(dynamic_jobs=True, profile_reuse=reuse)
-        batsim = Batsim(Setup(Platform.homogeneous(HOSTS), (), allowed), Outputs(prefix))
-        simulate(batsim, process)
+        allowed = ev.Settings(dynamic_jobs=True, profile_reuse=True)
+        setup = Setup(Platform.homogeneous(HOSTS), (), allowed)
+        files = run(engine, setup, DecisionProcess(policy, users), str(folder / engine))
         heard = [user.heard for user in users] + ([policy.heard] if isinstance(policy, Erratic) else [])
-        return heard, [Path(f"{prefix}_{name}.csv").read_bytes() for name in ("jobs", "schedule")]
+        return heard, files
 
-    pure, compiled = on_both(outcome)
-    assert compiled == pure
+    by_python, by_native = on_both(outcome)
+    assert by_native == by_python
 
 
 class Troublemaker(ErraticUser):
@@ -333,53 +283,52 @@ class Troublemaker(ErraticUser):
         raise LookupError("what was that?")
 
 
-@compiled_only
+@native_only
 @pytest.mark.parametrize(
     "mistake", ["walltime", "note", "never", "no time", "raises", "idle", "another's", "twice", "deaf"]
 )
-def test_both_cores_say_the_same_about_a_users_mistake(mistake: str) -> None:
-    def fail() -> str:
+def test_both_engines_say_the_same_about_a_users_mistake(mistake: str) -> None:
+    def fail(engine: str) -> str:
         user = Troublemaker(mistake)
         if mistake == "deaf":
             user._next, user.submit = 3.0, lambda now: _once(user)  # type: ignore[method-assign]
         allowed = ev.Settings(dynamic_jobs=True, profile_reuse=True)
-        batsim = Batsim(Setup(Platform.homogeneous(2), (), allowed))
+        process = DecisionProcess(SCHEDULERS.create("easy", {}), [user])
         with pytest.raises(PolicyError) as raised:
-            simulate(batsim, DecisionProcess(SCHEDULERS.create("easy", {}), [user]))
+            run(engine, Setup(Platform.homogeneous(2), (), allowed), process)
         return str(raised.value)
 
     def _once(user: Troublemaker) -> list[Action]:
         user._next = float("inf")
         return user._submissions
 
-    pure, compiled = on_both(fail)
-    assert compiled == pure
+    by_python, by_native = on_both(fail)
+    assert by_native == by_python
 
 
 TIMES = st.floats(0, 1e13) | st.integers(0, 10**7).map(lambda ticks: ticks / 2**7)
 
 
-@compiled_only
-@given(st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=20))
-def test_both_cores_write_the_same_numbers(found: list[tuple[float, float, float]]) -> None:
+@native_only
+@settings(deadline=None)
+@given(st.lists(st.tuples(TIMES, TIMES), min_size=1, max_size=20))
+def test_both_engines_write_the_same_numbers(
+    tmp_path_factory: pytest.TempPathFactory, found: list[tuple[float, float]]
+) -> None:
     """Ticks in binary fractions are often just between two numbers of six decimals."""
+    folder = tmp_path_factory.mktemp("out")
+    jobs = [Job(f"w0!{n}", submission, 1, inf, f"p,{n}") for n, (submission, _) in enumerate(found)]
+    profiles: dict[str, Profile] = {f"p,{n}": Homogeneous(time) for n, (_, time) in enumerate(found)}
 
-    def write() -> str:
-        files = MemoryFiles()
-        outputs = Outputs(PREFIX, new_file=files.new_file)
-        for submission, wait, run_time in found:
-            job, start = Job("w0!1", submission, 1, run_time, "p,"), submission + wait
-            outputs.finished(job, JobState.SUCCESS, HostSet.of([0]), start, start + run_time, -1.0, "")
-        outputs.abandon()
-        file = files.open("jobs")
-        assert file is not None
-        return file.read()
+    def write(engine: str) -> list[bytes]:
+        setup = Setup(Platform.homogeneous(2), [Workload("w0", jobs, profiles)])
+        return run(engine, setup, DecisionProcess(SCHEDULERS.create("fcfs", {})), str(folder / engine))
 
-    pure, compiled = on_both(write)
-    assert compiled == pure
+    by_python, by_native = on_both(write)
+    assert by_native == by_python
 
 
-@compiled_only
+@native_only
 @settings(max_examples=100, deadline=None)
 @given(
     records(sizes=st.integers(1, 3), waits=st.integers(0, 20)),
@@ -387,16 +336,18 @@ def test_both_cores_write_the_same_numbers(found: list[tuple[float, float, float
     st.sampled_from([0, 0.05, 0.25, 60]),
     st.sampled_from(["reduced", "all"]),
 )
-def test_both_cores_cut_and_link_the_same_sessions(
-    found: list[Record], rule: str, minutes: float, edges: str
+def test_both_engines_cut_and_link_the_same_sessions(
+    tmp_path_factory: pytest.TempPathFactory, found: list[Record], rule: str, minutes: float, edges: str
 ) -> None:
-    options = {"sessions": f"{rule}:{minutes}", "edges": edges}
+    folder = tmp_path_factory.mktemp("out")
+    behaviour = USERS.create("think-time", {"sessions": f"{rule}:{minutes}", "edges": edges})
 
-    def play() -> str:
-        return replay(USERS.create("think-time", options).users(workload_of(found)), hosts=2)
+    def play(engine: str) -> list[bytes]:
+        process = DecisionProcess(SCHEDULERS.create("fcfs", {}), UsersOf(behaviour, [workload_of(found)]))
+        return run(engine, Setup(Platform.homogeneous(2), (), process.needs), process, str(folder / engine))
 
-    pure, compiled = on_both(play)
-    assert compiled == pure
+    by_python, by_native = on_both(play)
+    assert by_native == by_python
 
 
 COMMAND_USERS = [
@@ -406,30 +357,30 @@ COMMAND_USERS = [
 ]
 
 
-def files_of(folder: Path, *arguments: str) -> Callable[[], dict[str, bytes]]:
+def files_of(folder: Path, *arguments: str) -> Callable[[str], dict[str, bytes]]:
     """What ``batsched-py run`` writes."""
 
-    def run() -> dict[str, bytes]:
-        prefix = folder / f"{core.compiled}" / "out"
+    def files(engine: str) -> dict[str, bytes]:
+        prefix = folder / engine / "out"
         result = CliRunner().invoke(batsched_py, ["run", *arguments, "-e", str(prefix)])
         assert result.exit_code == 0, result.output
         return {path.name: path.read_bytes() for path in sorted(prefix.parent.iterdir())}
 
-    return run
+    return files
 
 
-@compiled_only
+@native_only
 @pytest.mark.parametrize("users", COMMAND_USERS, ids=["static", "rigid", "think-time"])
 @pytest.mark.parametrize("scheduler", sorted(SCHEDULERS.all()))
-def test_both_cores_write_the_same_files(
+def test_both_engines_write_the_same_files(
     root: Path, tmp_path: Path, scheduler: str, users: list[str]
 ) -> None:
     sample = str(root / "workloads" / "sample.swf")
-    pure, compiled = on_both(files_of(tmp_path, "-w", sample, "--hosts", "64", "-s", scheduler, *users))
-    assert compiled == pure
+    by_python, by_native = on_both(files_of(tmp_path, "-w", sample, "--hosts", "64", "-s", scheduler, *users))
+    assert by_native == by_python
 
 
-@compiled_only
+@native_only
 @pytest.mark.parametrize(
     "options",
     [
@@ -442,28 +393,30 @@ def test_both_cores_write_the_same_files(
     ],
     ids=" ".join,
 )
-def test_both_cores_write_the_same_files_with_options(root: Path, tmp_path: Path, options: list[str]) -> None:
+def test_both_engines_write_the_same_files_with_options(
+    root: Path, tmp_path: Path, options: list[str]
+) -> None:
     sample = str(root / "workloads" / "sample.swf")
-    pure, compiled = on_both(files_of(tmp_path, "-w", sample, "--hosts", "64", *options))
-    assert compiled == pure
+    by_python, by_native = on_both(files_of(tmp_path, "-w", sample, "--hosts", "64", *options))
+    assert by_native == by_python
 
 
-@compiled_only
+@native_only
 @pytest.mark.slow
 @pytest.mark.parametrize("users", COMMAND_USERS, ids=["static", "rigid", "think-time"])
 @pytest.mark.parametrize("scheduler", sorted(SCHEDULERS.all()))
-def test_both_cores_write_the_same_files_of_a_real_log(
+def test_both_engines_write_the_same_files_of_a_real_log(
     shared: Path, tmp_path: Path, scheduler: str, users: list[str]
 ) -> None:
     log = str(shared / "logs" / "KTH-SP2-1996-2.1-cln.swf.gz")
-    pure, compiled = on_both(files_of(tmp_path, "-w", log, "-s", scheduler, *users))
-    assert compiled == pure
+    by_python, by_native = on_both(files_of(tmp_path, "-w", log, "-s", scheduler, *users))
+    assert by_native == by_python
 
 
 LINE = "1 5 3 10 4 -1 -1 4 20 -1 1 7 1 -1 2 1 -1 -1"
 
 
-@compiled_only
+@native_only
 @pytest.mark.parametrize(
     "text",
     [
@@ -482,13 +435,13 @@ LINE = "1 5 3 10 4 -1 -1 4 20 -1 1 7 1 -1 2 1 -1 -1"
         "",
     ],
 )
-def test_both_cores_read_the_same_in_a_log(
+def test_both_engines_read_the_same_in_a_log(
     text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "log.swf.gz"
     file.write_bytes(gzip.compress(text.encode()))
 
-    def read() -> Any:
+    def read(engine: str) -> Any:
         caplog.clear()
         try:
             workload = read_workload(file, "w0")
@@ -500,10 +453,10 @@ def test_both_cores_read_the_same_in_a_log(
         ]
         assert workload.finishes is not None
         finishes = [float(finish) for finish in workload.finishes]
-        return jobs, workload.profiles, workload.nb_hosts, workload.path, finishes, caplog.messages
+        return jobs, dict(workload.profiles), workload.nb_hosts, workload.path, finishes, caplog.messages
 
-    pure, compiled = on_both(read)
-    assert compiled == pure
+    by_python, by_native = on_both(read)
+    assert by_native == by_python
 
 
 class Fails(Scheduler):
@@ -532,37 +485,70 @@ def unnoticed(cluster: Cluster) -> None:
         return
 
 
-@compiled_only
+@native_only
 @pytest.mark.parametrize("mistake", [twice, unnoticed, lambda cluster: 1 / 0])
-def test_both_cores_say_the_same_about_a_mistake(mistake: Callable[[Cluster], None]) -> None:
-    def fail() -> str:
+def test_both_engines_say_the_same_about_a_mistake(mistake: Callable[[Cluster], None]) -> None:
+    def fail(engine: str) -> str:
         workload = Workload("w0", [Job("w0!1", 5.0, 1, 10.0, "p")], {"p": Homogeneous(1e9)})
         with pytest.raises(PolicyError) as raised:
-            simulate(Batsim(Setup(Platform.homogeneous(2), [workload])), DecisionProcess(Fails(mistake)))
+            run(engine, Setup(Platform.homogeneous(2), [workload]), DecisionProcess(Fails(mistake)))
         return str(raised.value)
 
-    pure, compiled = on_both(fail)
-    assert compiled == pure
+    by_python, by_native = on_both(fail)
+    assert by_native == by_python
 
 
-@compiled_only
-def test_a_simulation_that_is_over_leaves_nothing_behind() -> None:
+@native_only
+@pytest.mark.parametrize("scheduler", ["easy", "conservative"])
+def test_a_simulation_that_is_over_leaves_nothing_behind(scheduler: str) -> None:
     workload = Workload("w0", [Job("w0!1", 5.0, 1, 10.0, "p")], {"p": Homogeneous(1e9)})
-    process = DecisionProcess(SCHEDULERS.create("easy", {}))
-    batsim = Batsim(Setup(Platform.homogeneous(2), [workload]))
-    simulate(batsim, process)
-    left = [weakref.ref(batsim.ledger.registry), weakref.ref(process)]
-    del batsim, process
+    process = DecisionProcess(SCHEDULERS.create(scheduler, {}))
+    simulation = NativeSimulation(Setup(Platform.homogeneous(2), [workload]), process, Outputs(None))
+    simulation.run()
+    left = [weakref.ref(simulation), weakref.ref(process), weakref.ref(process.scheduler)]
+    del simulation, process
     gc.collect()
-    assert [reference() for reference in left] == [None, None]
+    assert [reference() for reference in left] == [None, None, None]
 
 
-def test_the_python_classes_can_be_chosen() -> None:
+PLAIN = Workload("w0", [Job("w0!1", 5.0, 1, 10.0, "p")], {"p": Homogeneous(1e9)})
+TWO_HOSTS = Platform.homogeneous(2)
+
+
+@native_only
+@pytest.mark.parametrize(
+    ("setup", "reason"),
+    [
+        (Setup(TWO_HOSTS, [PLAIN]), None),
+        (Setup(TWO_HOSTS, [PLAIN], energy=True), "energy and power states"),
+        (Setup(TWO_HOSTS, [PLAIN], ev.Settings(compute_sharing=True)), "hosts that jobs share"),
+        (Setup(TWO_HOSTS, [PLAIN], ev.Settings(dynamic_jobs=True)), "jobs that the scheduler registers"),
+        (
+            Setup(TWO_HOSTS, [Workload("w0", PLAIN.jobs, {"p": Parallel(work=(1.0,), bytes_sent=(0.0,))})]),
+            "jobs that do more than compute or sleep",
+        ),
+        (
+            Setup(TWO_HOSTS, [Workload("w0", PLAIN.jobs, {"p": Homogeneous(1.0, bytes_sent=1.0)})]),
+            "jobs that do more than compute or sleep",
+        ),
+    ],
+)
+def test_the_door_says_what_the_native_engine_does_not_do(setup: Setup, reason: str | None) -> None:
+    process = DecisionProcess(SCHEDULERS.create("easy", {}))
+    assert why_not_native(setup, process, Outputs(None)) == reason
+
+
+def test_the_python_engine_can_be_chosen() -> None:
     version = [sys.executable, "-m", "batsched_py", "--version"]
     run = subprocess.run(
-        version, env=environment() | {core.PURE: "1"}, capture_output=True, text=True, check=True, timeout=60
+        version,
+        env=environment() | {native.PURE: "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
     )
-    assert run.stdout.endswith("(pure Python)\n")
+    assert run.stdout.endswith("(Python engine)\n")
 
 
 @pytest.mark.parametrize(
@@ -576,7 +562,7 @@ def test_the_python_classes_can_be_chosen() -> None:
     ],
 )
 def test_a_machine_without_a_compiler_lacks_nothing(command: str, root: Path, tmp_path: Path) -> None:
-    """There the module of the compiled classes cannot be imported, whoever may want to."""
+    """There the library of the native engine cannot be imported."""
     arguments = command.format(root=root).split()
     code = (
         "import sys; sys.modules['batsched_py._native'] = None; "
@@ -588,6 +574,6 @@ def test_a_machine_without_a_compiler_lacks_nothing(command: str, root: Path, tm
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert (run.returncode, run.stderr) == (0, "")
