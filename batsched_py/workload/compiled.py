@@ -1,16 +1,14 @@
-"""Listed jobs and those of a log by the compiled core, without numpy."""
+"""Listed jobs by the compiled core, without numpy."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
 
-from batsched_py._native import by_user, in_submission_order, read_jobs
+from batsched_py._native import by_user, in_submission_order
 from batsched_py.protocol.jobs import Job
 from batsched_py.workload import jobs
 from batsched_py.workload.jobs import Places
-
-__all__ = ["ListedJobs", "read_jobs"]
 
 
 class ListedJobs(jobs.ListedJobs):

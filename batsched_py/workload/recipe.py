@@ -18,7 +18,7 @@ from batsched_py.workload.models import MODELS, LearningModel, Model
 from batsched_py.workload.models.base import Progress
 from batsched_py.workload.models.saved import load_model
 from batsched_py.workload.sources import read_log
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 
 def log_from_recipe(

@@ -14,7 +14,7 @@ from batsched_py.analysis.log_page.svg import linear, logarithmic, times
 from batsched_py.errors import InputError
 from batsched_py.workload.description import describe
 from batsched_py.workload.sources import read_log
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 from tests.logs import log_of
 
 

@@ -18,7 +18,7 @@ from batsched_py.workload.description.flurries import (
     find_flurries,
     weeks_of,
 )
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 Action = Literal["remove", "keep"]
 

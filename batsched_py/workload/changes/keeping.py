@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers
 
 
 def those(numbers: Integers, keep: Sequence[int], drop: Sequence[int], change: str) -> NDArray[np.bool_]:

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from batsched_py.workload.description.distributions import Distribution, distribution
 from batsched_py.workload.description.selection import requested
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 
 Indices = NDArray[np.intp]
 

@@ -15,7 +15,7 @@ from batsched_py.workload.description.correlation import pearson
 from batsched_py.workload.description.distributions import kolmogorov_smirnov
 from batsched_py.workload.description.memory import arrival_hurst
 from batsched_py.workload.description.selection import characterised, requested
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 #: How far a quantity may be from the log's to count as alike.
 TOLERANCES: Final = {

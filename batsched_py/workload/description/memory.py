@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.workload.description.hurst import Hurst, Series, hurst
-from batsched_py.workload.swf_log import Floats
+from batsched_py.workload.swf.log import Floats
 from batsched_py.workload.wall_clock import WEEK
 
 #: Arrivals are counted in intervals of this many seconds.

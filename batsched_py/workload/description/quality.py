@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from batsched_py.workload.description.selection import requested
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 #: Schedulers look at the clock now and then: a job that runs over its time by less is not suspicious.
 _GRACE = 60.0

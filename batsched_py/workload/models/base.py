@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py import __version__
-from batsched_py.workload.swf import SwfLog, swf_log
+from batsched_py.workload.swf.log import SwfLog, swf_log
 
 #: Generated logs begin on a Monday at midnight: 2024-01-01 in UTC.
 START: Final = 1_704_067_200

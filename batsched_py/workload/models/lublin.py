@@ -20,8 +20,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from batsched_py.workload.models.base import Model
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 
 _SLOTS: Final = 48
 _SLOT: Final = 1800.0

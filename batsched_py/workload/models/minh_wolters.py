@@ -18,8 +18,7 @@ from batsched_py.workload.models.base import LearningModel, Progress
 from batsched_py.workload.models.cascade import Cascade, fit_cascade, generate_arrivals
 from batsched_py.workload.models.mixture import Mixture, Scale, fit_mixture
 from batsched_py.workload.models.shapes import Pairs, count_pairs
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers, SwfLog
 from batsched_py.workload.wall_clock import wall_clock
 
 

@@ -13,7 +13,7 @@ from batsched_py.errors import InputError
 from batsched_py.workload.description.load import machine_of
 from batsched_py.workload.description.selection import characterised, requested
 from batsched_py.workload.models.base import LearningModel, Progress
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 
 class NaiveParameters(Struct):

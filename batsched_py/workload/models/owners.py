@@ -17,7 +17,7 @@ from msgspec import Struct
 from batsched_py.workload.description.bags import Bags
 from batsched_py.workload.description.users import SILENCE
 from batsched_py.workload.models.shapes import BAG_CLASSES, bag_classes
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers
 
 _MOST_ACTIVE: Final = 16
 #: What a user weighs who has no such bag.

@@ -20,8 +20,7 @@ from batsched_py.workload.models.mixture import Scale, fit_mixture
 from batsched_py.workload.models.owners import Owners, draw_owners, fit_owners
 from batsched_py.workload.models.requests import Requests, draw_requests, fit_requests
 from batsched_py.workload.models.shapes import Shapes, draw_shapes, fit_shapes
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 from batsched_py.workload.wall_clock import wall_clock
 
 

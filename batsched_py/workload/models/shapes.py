@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from batsched_py.workload.description.bags import Bags, bag_keys
 from batsched_py.workload.description.selection import requested
 from batsched_py.workload.models.mixture import Mixture
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 
 BAG_CLASSES: Final = 10
 #: Bags of these classes may change places.

@@ -27,9 +27,8 @@ from batsched_py.errors import InputError
 from batsched_py.workload.description.load import machine_of
 from batsched_py.workload.description.selection import characterised, requested
 from batsched_py.workload.models.base import START, LearningModel, Progress
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats, Integers
-from batsched_py.workload.swf_text import LOG_SPEED
+from batsched_py.workload.swf.conventions import LOG_SPEED
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 from batsched_py.workload.wall_clock import DAY, HOUR, local_time, start_of, wall_clock
 
 SLOTS: Final = 48

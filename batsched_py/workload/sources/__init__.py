@@ -9,7 +9,7 @@ from pathlib import Path
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 from batsched_py.workload.sources.base import Source
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 #: The known kinds of files.
 SOURCES = Registry[Source](

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.workload.sources.quantities import distinct_texts, whole
-from batsched_py.workload.swf import SwfLog, swf_log
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers, SwfLog, swf_log
 
 if TYPE_CHECKING:
     import pandas as pd

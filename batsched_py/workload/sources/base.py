@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from batsched_py.errors import InputError
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 
 class Source(ABC):

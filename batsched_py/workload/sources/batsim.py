@@ -15,8 +15,9 @@ from batsched_py.protocol.profiles import Delay, Homogeneous, Profile, Unintelli
 from batsched_py.workload.batsim_json import read_content, write_batsim_json
 from batsched_py.workload.sources.accounting import Account
 from batsched_py.workload.sources.base import Source, lost_of
-from batsched_py.workload.swf import SwfLog, swf_to_workload
-from batsched_py.workload.swf_text import LOG_SPEED
+from batsched_py.workload.swf.conventions import LOG_SPEED
+from batsched_py.workload.swf.log import SwfLog
+from batsched_py.workload.swf.workload import swf_to_workload
 
 _NAMES = ("user", "group", "executable", "queue", "partition")
 

@@ -20,7 +20,7 @@ from batsched_py.workload.sources.accounting import (
 )
 from batsched_py.workload.sources.base import Source, lost_of, read_text
 from batsched_py.workload.sources.quantities import duration, memory, whole, written_duration
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.wall_clock import on_clock, start_of
 
 COMPLETED: Final = 1

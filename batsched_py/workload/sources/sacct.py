@@ -38,7 +38,7 @@ from batsched_py.workload.sources.slurm_fields import (
     UNFINISHED,
     Records,
 )
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.wall_clock import on_clock, start_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from batsched_py.workload.sources.quantities import (
     memory,
     whole,
 )
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.workload.sources.accounting import NAMED, Account, numbered, unix_times, zone_named
 from batsched_py.workload.sources.base import Source, read_text
-from batsched_py.workload.swf import COLUMNS, SwfLog
+from batsched_py.workload.swf.log import COLUMNS, SwfLog
 
 if TYPE_CHECKING:
     import pandas as pd
