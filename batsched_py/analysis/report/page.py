@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import html
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+from batsched_py.analysis.pages import fill, write_page
 from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.report.drawing import drawing
 from batsched_py.analysis.report.series import Subject, descriptions
-from batsched_py.errors import InputError
 
-#: The parts of the page's script, in the order in which they build on each other.
-SCRIPTS: Final = tuple(
-    f"{part}.js" for part in "state table scale chart gantt multiples metric boxes page".split()
+_ASSETS: Final = files("batsched_py.analysis.report") / "assets"
+
+#: The scripts of the page, in the order in which they build on each other.
+_SCRIPTS: Final = tuple(
+    _ASSETS / f"{part}.js" for part in "state table chart gantt multiples metric boxes page".split()
 )
 
 #: The most rectangles of jobs in all Gantt charts of a page together.
@@ -117,26 +117,13 @@ def write_report(
         "recorded": recorded,
         "runs": [asdict(run) for run in report.runs],
     }
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(_fill(report, data), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def _fill(report: Report, data: dict[str, Any]) -> str:
-    assets = files("batsched_py.analysis.report") / "assets"
     parts = {
         "title": html.escape(report.title),
         "note": html.escape(report.note),
         "findings": _details(report.findings),
         "plan": html.escape(report.plan),
-        "style": (assets / "page.css").read_text(encoding="utf-8"),
-        "script": "\n".join((assets / name).read_text(encoding="utf-8") for name in SCRIPTS),
-        "data": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
     }
-    template = (assets / "page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+    write_page(path, report.title, fill(_ASSETS / "body.html", parts), data, _ASSETS / "report.css", _SCRIPTS)
 
 
 def _details(sentences: Sequence[str]) -> str:
