@@ -121,7 +121,7 @@ class Lublin(Model):
             "requested_processors": sizes,
             "queue": queue,
         }
-        return self.log_of(columns, self.processors, seed)
+        return self.to_log(columns, self.processors, seed)
 
     def _resized(self, jobs: JobClass) -> JobClass:
         """The bounds of sizes for another machine: those but the lowest are moved along, as is advised."""
