@@ -1,7 +1,7 @@
 """The lines of a file, plain or compressed with gzip, piece by piece, however large it is.
 
-Whoever made the file may mean harm: a few kilobytes of gzip can unpack to more than any memory holds. So
-both the length of a line and what a compressed file unpacks to are limited, before memory is taken.
+A file may be malicious: a few kilobytes of gzip can unpack to more than any memory holds. So the length of
+a line and the size that a compressed file unpacks to are limited, and checked before memory is taken.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from batsched_py.errors import InputError
 
-#: Bytes that are read at a time, unless somebody wants them otherwise.
+#: Bytes that are read at a time by default.
 PIECE = 1 << 20
 
 #: Bytes in a line; a record of a log has a hundred.

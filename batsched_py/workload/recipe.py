@@ -28,7 +28,7 @@ def log_from_recipe(
 
     A recipe has either a ``file``, which may need a ``kind``, or a ``model`` with its options, ``jobs``, a
     ``seed`` (0 by default), and ``like`` or ``fitted`` if it learns; ``file`` and ``like`` may be logs that
-    are read already. ``changes`` are done at last.
+    are read already. ``changes`` are applied last.
     """
     rest = dict(recipe)
     changes = rest.pop("changes", [])

@@ -1,4 +1,4 @@
-"""When things happened on the wall clock where the machine stood: people live by it, logs count seconds."""
+"""Times of a log on the wall clock of its machine's place, which daily and weekly cycles follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changing a log before it is simulated: one change a file, found by name like schedulers are.
+"""Changing a log before it is simulated: one change per file, found by name as schedulers are.
 
 Changes are written one after another, each as its name and its options: ``first jobs=1000 load factor=1.2``.
 """

@@ -1,4 +1,4 @@
-"""Who did what is nobody's business."""
+"""A log without the identities of its users and programs."""
 
 from __future__ import annotations
 

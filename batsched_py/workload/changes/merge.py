@@ -45,7 +45,7 @@ class Merge(Change):
 
 
 def _moved(log: SwfLog, other: SwfLog, name: str) -> np.ndarray:
-    """A column of the other log, as it shall stand in this one."""
+    """A column of the other log, with its times and numbers moved for this one."""
     column = getattr(other, name)
     if name == "submit":
         return column - column.min() + log.submit.min()

@@ -2,8 +2,8 @@
 
 A bag is a longest run of jobs of which each follows the one before it within ``delta`` seconds, and which
 agree in six attributes: user, group, queue, executable, requested time and requested processors.
-*Contiguous* bags are runs of the whole log, as in the paper, so that a job of somebody else in between ends
-them. *Per key* they are runs of the jobs with the same attributes, whatever others do meanwhile.
+*Contiguous* bags are runs of the whole log, as in the paper, so that another user's job in between ends
+them. *Per key* they are runs of the jobs with the same attributes, regardless of other jobs in between.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All that is to be known of a log, put together."""
+"""The whole description of a log."""
 
 from __future__ import annotations
 

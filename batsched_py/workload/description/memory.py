@@ -1,4 +1,4 @@
-"""Long-range dependence of the arrivals: how long a busy time makes itself felt."""
+"""Long-range dependence of the arrivals: how long the effect of a busy time lasts."""
 
 from __future__ import annotations
 

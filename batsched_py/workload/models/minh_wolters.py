@@ -34,8 +34,8 @@ class MinhWoltersParameters(Parameters):
 class MinhWolters(LearningModel):
     """The published model: bags of Zipf sizes, whose jobs have one run time and one size.
 
-    Its arrival process is that of another paper, for which the one of the model realistic stands in. It has
-    no users and no estimates; each bag is a user's of its own.
+    Its arrival process is that of another paper; the one of the model realistic is used instead. It has no
+    users and no estimates; each bag has a user of its own.
     """
 
     name = "minh-wolters"

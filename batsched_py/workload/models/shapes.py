@@ -75,7 +75,7 @@ def fit_shapes(jobs: SwfLog, bags: Bags, mixture: Mixture) -> Shapes:
     """Learn from the contiguous bags of a log.
 
     Each job is counted to a cluster by chance, with the probability that it belongs there: a job between two
-    clusters is neither's alone.
+    clusters may be counted to either.
     """
     sizes = requested(jobs)
     clusters = mixture.sampled(jobs.run_time, np.random.default_rng(_SEED))

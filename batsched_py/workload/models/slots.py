@@ -140,8 +140,8 @@ def _sizes(learned: SlotsParameters, jobs: int, random: np.random.Generator) -> 
 def _submissions(learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Floats:
     """When each job comes, one after another, as the limit of each depends on all before it.
 
-    A time in days buys its way through the slots at the price of their weights, so it is turned into a place
-    in the day along the sums of the weights; a slot without jobs costs nothing and is passed at once.
+    A time in days is consumed by the slots, each of which uses up its weight, so it is turned into a place
+    in the day along the sums of the weights; a slot without jobs has no weight and is passed at once.
     """
     ends = np.cumsum(learned.slots).tolist()
     longest, slot = learned.gaps[-1], 1 / SLOTS

@@ -44,8 +44,8 @@ class Account:
     bad: dict[int, str] = field(default_factory=dict)
     """What is wrong with which line, counted from 1."""
 
-    def blame(self, line: int, reason: str, kind: str) -> None:
-        """A line that makes no sense."""
+    def reject(self, line: int, reason: str, kind: str) -> None:
+        """Leave out a line that cannot be read."""
         self.bad[line] = reason
         self.left_out[kind] += 1
 

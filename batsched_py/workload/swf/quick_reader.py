@@ -154,7 +154,7 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
 
 
 def _limited(pieces: Iterable[bytes], largest: int) -> list[bytes]:
-    """All pieces, or none if they are longer in all, so that no jobs are made in vain."""
+    """All pieces; none if they have more bytes in all, so that no jobs are made for nothing."""
     held = []
     for piece in pieces:
         largest -= len(piece)
