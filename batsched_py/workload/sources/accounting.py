@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
+from batsched_py.workload.lines import bad_lines_text
 from batsched_py.workload.sources.quantities import distinct_texts, whole
 from batsched_py.workload.swf.log import Integers, SwfLog, swf_log
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_SHOWN: Final = 3
 #: Columns that are numbers in a log and names elsewhere, with the key of the header that tells the names.
 NAMED: Final = {
     "user": "User",
@@ -52,9 +52,7 @@ class Account:
     def log(self, columns: Mapping[str, NDArray[Any]], header: Mapping[str, str], **rest: Any) -> SwfLog:
         """The log, with a warning about bad lines; an error when there is no job."""
         if self.bad:
-            shown = [f"line {line}: {self.bad[line]}" for line in sorted(self.bad)[:_SHOWN]]
-            shown += ["..."] if len(self.bad) > _SHOWN else []
-            what = f"{len(self.bad)} bad line{'s' if len(self.bad) > 1 else ''} ({'; '.join(shown)})"
+            what = bad_lines_text(self.bad, len(self.bad))
             if len(columns["submit"]):
                 _log.warning("%s: left out: %s", self.path, what)
         else:

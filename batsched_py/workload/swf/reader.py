@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.workload.columns import Numbers, gather, select
-from batsched_py.workload.lines import read_lines
+from batsched_py.workload.lines import SHOWN_BAD_LINES, bad_lines_text, read_lines
 from batsched_py.workload.swf.conventions import LARGEST
 from batsched_py.workload.swf.header import Comments
 from batsched_py.workload.swf.log import COLUMNS, WHOLE, Floats, SwfLog
@@ -27,8 +27,6 @@ MOST_RECORDS = 100_000_000
 
 #: A log with more bytes of comments is refused.
 MOST_COMMENTS = 1 << 24
-
-_SHOWN_BAD_LINES = 3
 
 
 def read_swf(path: str | Path) -> SwfLog:
@@ -114,7 +112,7 @@ class SwfReader:
             raise self._refusal([])
         again = _repeated(columns["job_number"])
         rows = np.flatnonzero(again)
-        lines = rows[:_SHOWN_BAD_LINES] + columns.pop("skipped")[rows[:_SHOWN_BAD_LINES]] + 1
+        lines = rows[:SHOWN_BAD_LINES] + columns.pop("skipped")[rows[:SHOWN_BAD_LINES]] + 1
         total = len(again) + self._bad.count
         self._bad.add(dict.fromkeys(lines.tolist(), "job_number came before"), count=len(rows))
         unknown = columns["run_time"] == -1
@@ -194,13 +192,10 @@ class _BadLines:
             kinds = Counter(map(_kind, faults.values()))
             self.kinds.update(kinds if count is None else dict.fromkeys(kinds, count))
             known = self._first | dict(faults)
-            self._first = {line: known[line] for line in sorted(known)[:_SHOWN_BAD_LINES]}
+            self._first = {line: known[line] for line in sorted(known)[:SHOWN_BAD_LINES]}
 
     def __str__(self) -> str:
-        shown = [f"line {line}: {fault}" for line, fault in self._first.items()]
-        if self.count > len(shown):
-            shown.append("...")
-        return f"{self.count} bad line{'s' if self.count > 1 else ''} ({'; '.join(shown)})"
+        return bad_lines_text(self._first, self.count)
 
 
 def _kind(fault: str) -> str:
