@@ -108,12 +108,12 @@ def drawn(log: SwfLog) -> dict[str, Figure]:
 @pytest.mark.parametrize("name", ["sample", *LOGS])
 def test_every_mark_lies_between_the_ends_of_the_axes(name: str, sample: SwfLog) -> None:
     for title, figure in drawn(LOGS.get(name, sample)).items():
-        for axis in (figure.x, figure.y):
-            assert axis.ends[0] < axis.ends[1], title
-            assert axis.scale == "linear" or axis.ends[0] > 0, title
         (left, right), (low, high) = (
-            (-0.5, len(axis.names) - 0.5) if axis.names else axis.ends for axis in (figure.x, figure.y)
+            axis.ends or (-0.5, len(axis.names or ()) - 0.5) for axis in (figure.x, figure.y)
         )
+        assert left < right and low < high, title
+        assert figure.x.scale == "linear" or left > 0, title
+        assert figure.y.scale == "linear" or low > 0, title
         for layer in figure.layers:
             for mark in layer.marks:
                 if isinstance(mark, Bar):

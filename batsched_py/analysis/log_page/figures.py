@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from math import inf
 from typing import Final
 
 from batsched_py.analysis.pages.figure import Axis, Bar, Figure, Layer, Point
@@ -59,7 +60,7 @@ def _weekly_jobs(known: Description) -> Figure:
                 bars.append(Bar(week, week + 1, below[week], below[week] + count, _date(known, week), text))
                 below[week] += count
         layers.append(Layer("bars", bars, None if user == "others" else place, name))
-    return Figure(_weeks(known), Axis("jobs in the week", (0, max(totals))), layers[::-1])
+    return Figure(_weeks(known), Axis("jobs in the week", ends=(0, max(totals))), layers[::-1])
 
 
 def _weekly_load(known: Description) -> Figure | None:
@@ -75,7 +76,7 @@ def _weekly_load(known: Description) -> Figure | None:
         submitted.append(Point(week + 0.5, new, _date(known, week), text))
     return Figure(
         _weeks(known),
-        Axis("share of the machine", (0, max(100, *(point.y for point in (*running, *submitted)))), "%"),
+        Axis("share of the machine", "%", ends=(0, max(100, *(point.y for point in (*running, *submitted))))),
         [
             Layer("area", running),
             Layer("line", running, 0, "running"),
@@ -94,7 +95,7 @@ def _cycle(known: Description) -> Figure:
         shade = 0.06 + 0.94 * count / max(counts)
         cells.append(Bar(hour, hour + 1, 5.55 - day, 6.45 - day, f"{DAYS[day]} {hour}:00", text, shade))
     return Figure(
-        Axis("hour of the day", (0, 24), ticks=HOURS), Axis("", names=DAYS[::-1]), [Layer("bars", cells)]
+        Axis("hour of the day", ends=(0, 24), ticks=HOURS), Axis("", names=DAYS[::-1]), [Layer("bars", cells)]
     )
 
 
@@ -113,8 +114,8 @@ def _hours(known: Description) -> Figure:
         for hour, count in enumerate(rest)
     ]
     return Figure(
-        Axis("hour of the day", (0, 24), ticks=HOURS),
-        Axis("jobs in the hour", (0, max(*working, *rest))),
+        Axis("hour of the day", ends=(0, 24), ticks=HOURS),
+        Axis("jobs in the hour", ends=(0, max(*working, *rest))),
         [Layer("bars", bars, 0, "working days"), Layer("line", points, 1, "weekends")],
     )
 
@@ -124,13 +125,13 @@ def _times(known: Distribution | None, label: str) -> Figure | None:
     if known is None:
         return None
     low = max(known.percentiles[1], 1.0)
-    axis = Axis(label, (low, max(known.percentiles[-1], 10 * low)), scale="log", ticks=TIMES)
+    axis = Axis(label, scale="log", ends=(low, max(known.percentiles[-1], 10 * low)), ticks=TIMES)
     return _cumulative(known, axis, _time)
 
 
 def _sizes(known: Distribution) -> Figure:
     """The cumulative distribution of sizes."""
-    axis = Axis("processors", (1, max(known.percentiles[-1], 2)), scale="log", ticks=POWERS_OF_TWO)
+    axis = Axis("processors", scale="log", ends=(1, max(known.percentiles[-1], 2)), ticks=POWERS_OF_TWO)
     return _cumulative(known, axis, lambda size: f"{size:,.0f}")
 
 
@@ -138,16 +139,17 @@ def _accuracy(known: Distribution | None) -> Figure | None:
     """The cumulative distribution of run time over requested time, up to 1.2."""
     if known is None:
         return None
-    return _cumulative(known, Axis("run time over requested time", (0, 1.2)), lambda share: f"{share:.2f}")
+    axis = Axis("run time over requested time", ends=(0, 1.2))
+    return _cumulative(known, axis, lambda share: f"{share:.2f}")
 
 
 def _cumulative(known: Distribution, axis: Axis, tell: Callable[[float], str]) -> Figure:
-    low, high = axis.ends
+    low, high = axis.ends or (-inf, inf)
     points = [
         Point(min(max(value, low), high), percent, f"{percent} %", f"at most {tell(value)}")
         for percent, value in enumerate(known.percentiles)
     ]
-    return Figure(axis, Axis("share", (0, 100), "%"), [Layer("steps", points)])
+    return Figure(axis, Axis("share", "%", ends=(0, 100)), [Layer("steps", points)])
 
 
 def _bag_sizes(known: BagStatistics) -> Figure:
@@ -160,8 +162,8 @@ def _bag_sizes(known: BagStatistics) -> Figure:
             jobs = "1 job" if low == 1 else f"{low} to {2 * low - 1} jobs"
             bars.append(Bar(low, 2 * low, 0.5, count, jobs, f"{count:,} bags"))
     return Figure(
-        Axis("jobs of a bag", (1, 2.0 ** len(counts)), scale="log", ticks=POWERS_OF_TWO),
-        Axis("bags", (0.5, 1.5 * max(counts)), scale="log"),
+        Axis("jobs of a bag", scale="log", ends=(1, 2.0 ** len(counts)), ticks=POWERS_OF_TWO),
+        Axis("bags", scale="log", ends=(0.5, 1.5 * max(counts))),
         [Layer("bars", bars)],
     )
 
@@ -170,11 +172,10 @@ def _entropies(known: Description) -> Figure:
     """Temporal burstiness over scales; arrivals that are spread evenly have 1."""
     found = known.burstiness.temporal
     points = [Point(SCALES[name], value, name, f"{value:.3f}") for name, value in found.items()]
+    ticks = [(point.x, point.heading) for point in points]
     return Figure(
-        Axis(
-            "length of the intervals", (45, 115_000), scale="log", ticks=[(at.x, at.heading) for at in points]
-        ),
-        Axis("normalised entropy", (min(0.7, *found.values()) - 0.02, 1.03)),
+        Axis("length of the intervals", scale="log", ends=(45, 115_000), ticks=ticks),
+        Axis("normalised entropy", ends=(min(0.7, *found.values()) - 0.02, 1.03)),
         [_rule(1.0, "an even spread, as of Poisson arrivals"), Layer("line", points), Layer("dots", points)],
     )
 
@@ -195,7 +196,7 @@ def _memory(known: Description) -> Figure | None:
     ]
     return Figure(
         Axis("estimator", names=[*estimates]),
-        Axis("Hurst parameter", (min(0.45, *estimates.values()), max(1.02, *estimates.values()))),
+        Axis("Hurst parameter", ends=(min(0.45, *estimates.values()), max(1.02, *estimates.values()))),
         [_rule(0.5, "no memory"), _rule(median, f"median {median:.3f}"), Layer("dots", points)],
     )
 
@@ -213,8 +214,8 @@ def _run_times_by_size(known: Description) -> Figure:
         bars.append(Bar(left, 2 * left, low, mean, heading, text))
         dots.append(Point(left * 2**0.5, median, heading, text))
     return Figure(
-        Axis("processors", (1, 2 * classes[-1].size_from), scale="log", ticks=POWERS_OF_TWO),
-        Axis("run time", (low, max(1.5 * max(times), 10 * low)), scale="log", ticks=TIMES),
+        Axis("processors", scale="log", ends=(1, 2 * classes[-1].size_from), ticks=POWERS_OF_TWO),
+        Axis("run time", scale="log", ends=(low, max(1.5 * max(times), 10 * low)), ticks=TIMES),
         [Layer("bars", bars, 0, "mean"), Layer("dots", dots, 1, "median")],
     )
 
@@ -225,7 +226,7 @@ def _rule(height: float, text: str) -> Layer:
 
 def _weeks(known: Description) -> Axis:
     count = len(known.load.weeks)
-    return Axis("week", (0, count), ticks=[(week + 0.5, _date(known, week)) for week in range(count)])
+    return Axis("week", ends=(0, count), ticks=[(week + 0.5, _date(known, week)) for week in range(count)])
 
 
 def _date(known: Description, week: int) -> str:

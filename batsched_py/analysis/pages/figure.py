@@ -12,9 +12,11 @@ class Axis:
     """What lies along a side of a figure."""
 
     label: str
-    ends: tuple[float, float] = (0.0, 1.0)
     unit: str = ""
-    scale: Literal["linear", "log"] = "linear"
+    """``s`` and ``/s`` are shown in the unit of time that fits, ``week`` as its days, others as they are."""
+    scale: Literal["linear", "log", "symlog"] = "linear"
+    ends: tuple[float, float] | None = None
+    """Without them, the axis covers what is drawn."""
     ticks: Sequence[tuple[float, str]] | None = None
     """The page shows as many of them as there is room for; without any it chooses round numbers."""
     names: Sequence[str] | None = None

@@ -10,8 +10,9 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
+from batsched_py.analysis.report.figures import curves
 from batsched_py.analysis.report.gantt import gantt
-from batsched_py.analysis.report.series import Subject, curves
+from batsched_py.analysis.report.series import Subject
 
 #: Reads what is drawn, unless there is nothing to draw.
 Read = Callable[[], Subject | None]

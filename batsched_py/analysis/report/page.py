@@ -12,7 +12,8 @@ from typing import Any, Final
 from batsched_py.analysis.pages import fill, write_page
 from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.report.drawing import drawing
-from batsched_py.analysis.report.series import Subject, descriptions
+from batsched_py.analysis.report.figures import descriptions
+from batsched_py.analysis.report.series import Subject
 
 _ASSETS: Final = files("batsched_py.analysis.report") / "assets"
 
