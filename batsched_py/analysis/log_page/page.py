@@ -156,8 +156,8 @@ def _bursts(known: Description) -> str:
     return _section(
         "Burstiness and memory",
         "Normalised entropy of arrivals over intervals: the lower, the burstier. The Hurst parameter of the "
-        "arrivals in quarters of an hour, without the weekly cycle: above 0.5, a busy time makes itself "
-        "felt for long.",
+        "arrivals in quarters of an hour, without the weekly cycle: above 0.5, the effect of a busy "
+        "time lasts long.",
         _figure("Temporal burstiness", "entropies"),
         _figure("Long-range dependence", "memory"),
     )
@@ -208,7 +208,7 @@ def _records(known: Description) -> str:
     quality = known.quality
     return _section(
         "Records",
-        "What a reader should not take at its word. A record may be in several kinds.",
+        "What a reader should not trust. A record may be in several kinds.",
         _counts("Left out or filled in", {**quality.left_out, **quality.guessed}),
         _counts("Suspicious", quality.suspicious),
         _counts("Unknown", quality.unknown),

@@ -1,4 +1,4 @@
-"""What the figures compare: schedules under short names, and the recorded log on the same footing."""
+"""What the figures compare: schedules under short names, and the recorded log in the same form."""
 
 from __future__ import annotations
 

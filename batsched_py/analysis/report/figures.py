@@ -22,7 +22,7 @@ class Figure:
     x: Axis
     y: Axis
     curve: Callable[[Subject], Curve | None]
-    """None where the subject does not have what it takes."""
+    """None if the subject lacks what the figure shows."""
     style: Literal["line", "means", "steps", "dots"] = "line"
     """``means`` are of periods of equal length, and may be averaged further; ``steps`` rise from 0."""
     section: Literal["figures", "classes"] = "figures"

@@ -42,7 +42,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A configuration: its place on each axis, its figures, and the run that stands for it in the charts."""
+    """A configuration: its place on each axis, its figures, and the run that the charts show for it."""
 
     name: str
     axes: Mapping[str, str]
@@ -61,7 +61,7 @@ class RecordedLog:
     log: str
     """Its name, which the rows have on the axis ``log``."""
     read: Callable[[], Subject]
-    """As of a row."""
+    """Reads what is drawn, as in a row."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def write_report(
 
 
 def _details(sentences: Sequence[str]) -> str:
-    """A list that is unfolded by a click, if there is something in it."""
+    """A list that a click unfolds; nothing if it is empty."""
     if not sentences:
         return ""
     items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)

@@ -45,12 +45,12 @@ class Subject:
 
     @cached_property
     def users(self) -> pd.DataFrame | None:
-        """How late each user is; none where nobody is, or nobody knows."""
+        """How late each user is; None if no user is late or if that is unknown."""
         return user_lateness(self.run) if _is_late(self.run) else None
 
     @cached_property
     def measured(self) -> dict[Measure, Floats]:
-        """What is measured of each executed job, as far as figures show it."""
+        """For each measure that figures show, its value for each executed job."""
         return {measure: measured(self.run, measure).to_numpy() for measure in ("wait", "slowdown")}
 
     @cached_property
@@ -85,14 +85,14 @@ def _periods(run: Run) -> Floats:
     """The edges of periods of equal length that cover a run.
 
     A period is a day, halved or doubled as often as it takes. So those of different runs fit into each
-    other, and the page can join them until they are long enough to be told apart.
+    other, and the page can join them until they are wide enough to see.
     """
     period = DAY * 2.0 ** ceil(log2(end_of(run) / PERIODS / DAY))
     return period * np.arange(1.0 + ceil(end_of(run) / period))
 
 
 def _means(edges: Floats, means: Floats) -> Curve:
-    """Values that hold for the periods between these edges stand in their middles."""
+    """A curve through the middles of the periods between these edges."""
     return Curve((edges[:-1] + edges[1:])[[0, -1]] / 2, means)
 
 
