@@ -20,7 +20,8 @@ def write_log_page(path: str | Path, known: Description) -> None:
     title = known.name or "A log"
     header = f"""<h1>{html.escape(title)}</h1>
 <p class="note">{_subtitle(known)}</p>
-<div id="tiles">{_tiles(known)}</div>"""
+<div id="tiles">{_tiles(known)}</div>
+<p class="note">Drag across a figure to zoom in, double-click to see all of it again, hover for values.</p>"""
     sections = "\n".join(_sections(known))
     body = f"<header>\n{header}\n</header>\n<main>\n{sections}\n</main>"
     assets = files("batsched_py.analysis.log_page") / "assets"
