@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from batsched_py.workload.swf import COLUMNS, read_swf
+from batsched_py.workload.swf.log import COLUMNS
+from batsched_py.workload.swf.reader import read_swf
 
 PAUSE = 3600
 """Seconds between the last submission of a copy and the first of the next."""

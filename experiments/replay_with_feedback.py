@@ -34,7 +34,9 @@ from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
 from batsched_py.experiment.sides import sides
 from batsched_py.simulation import simulate
 from batsched_py.workload.model import WalltimeRule, Workload
-from batsched_py.workload.swf import SwfLog, read_swf, swf_to_workload
+from batsched_py.workload.swf.log import SwfLog
+from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.workload import swf_to_workload
 
 #: The paper's rule for walltimes: as requested, but at least twice the run time.
 WALLTIME: WalltimeRule = "max"

@@ -43,7 +43,9 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous
 from batsched_py.simulation import simulate
 from batsched_py.workload.model import Workload
-from batsched_py.workload.swf import LOG_SPEED, read_swf, swf_to_workload
+from batsched_py.workload.swf.conventions import LOG_SPEED
+from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.workload import swf_to_workload
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -517,9 +517,8 @@ nb::object start(nb::handle self, nb::object job, nb::object hosts) {
 
 // The log in pieces of whole lines, its comments, how many jobs have no processors and how many there are in all;
 // nothing if a line is unusual or if the log is large.
-nb::object read_swf(nb::iterable pieces, size_t largest, std::string workload, double factor, bool requested_only,
-                    double speed) {
-    SwfReader reader(std::move(workload), speed, {requested_only, factor});
+nb::object read_swf(nb::iterable pieces, size_t largest, std::string workload, double factor, double speed) {
+    SwfReader reader(std::move(workload), speed, factor);
     size_t size = 0;
     for (nb::handle piece : pieces) {
         nb::bytes lines = nb::cast<nb::bytes>(piece);

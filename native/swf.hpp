@@ -9,18 +9,13 @@
 
 namespace batsched {
 
-// How walltimes are made: of the requested time alone, or never less than so many times the run time.
-struct WalltimeRule {
-    bool requested_only = false;
-    double factor = 1;
-};
-
 class SwfReader {
 public:
     std::vector<std::string> comments;
     size_t nb_records = 0, nb_unsized = 0;  // all of them, and those without processors, which are left out
 
-    SwfReader(std::string workload, double speed, WalltimeRule rule) : rule_(rule) {
+    // A walltime is what a job requested, but never less than so many times its run time.
+    SwfReader(std::string workload, double speed, double factor) : factor_(factor) {
         log_.workload = std::move(workload);
         log_.speed = speed;
     }
@@ -89,7 +84,7 @@ private:
     };
 
     Log log_;
-    WalltimeRule rule_;
+    double factor_;
     std::unordered_map<Log::Extra, uint32_t, Hash> numbers_;
     uint32_t last_extra_ = 0;  // many a line is like the one before
 
@@ -132,8 +127,7 @@ private:
         Log::Extra extra;
         std::copy_n(line.begin() + kUser, extra.size(), extra.begin());
         double processors = line[kAllocated] > 0 ? line[kAllocated] : line[kRequested];
-        double walltime = std::max(line[kRequestedTime], 0.0);
-        if (!rule_.requested_only) walltime = std::max(walltime, rule_.factor * line[kRunTime]);
+        double walltime = std::max({line[kRequestedTime], factor_ * line[kRunTime], 0.0});
         if (walltime == 0) walltime = INFINITY;
         log_.records.push_back({line[kSubmit], walltime, std::max(line[kWait], 0.0), line[kRunTime],
                                 static_cast<int64_t>(line[kNumber]), static_cast<int64_t>(processors),

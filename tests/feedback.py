@@ -24,7 +24,7 @@ from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import User
 from batsched_py.workload.model import Workload
-from batsched_py.workload.swf import LOG_SPEED
+from batsched_py.workload.swf.conventions import LOG_SPEED
 
 
 class Record(NamedTuple):

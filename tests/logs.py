@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from batsched_py.workload.swf import SwfLog, swf_log
+from batsched_py.workload.swf.log import SwfLog, swf_log
 
 
 def log_of(header: dict[str, str] | None = None, **columns: Any) -> SwfLog:

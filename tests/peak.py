@@ -23,9 +23,9 @@ def peak() -> int:
 
 if __name__ == "__main__":
     from batsched_py.cli.main import main
-    from batsched_py.workload import usual_log
+    from batsched_py.workload.swf import quick_reader
 
-    usual_log.LARGE = 0
+    quick_reader.LARGE = 0
     try:
         main()
     finally:

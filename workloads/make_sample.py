@@ -20,7 +20,7 @@ import numpy as np
 
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.read import read_workload
-from batsched_py.workload.swf import COLUMNS, SwfLog, write_swf
+from batsched_py.workload.swf.log import COLUMNS, SwfLog, write_swf
 
 SEED = 6
 JOBS, USERS, HOSTS = 3000, 50, 64

@@ -18,7 +18,7 @@ from batsched_py.analysis.schedule import full_ids
 from batsched_py.errors import InputError
 from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 _RECORDED: Final = re.compile(r"(?:^| )recorded=(\S+)")
 _USER: Final = re.compile(r"(?:^| )user=(\S+)")

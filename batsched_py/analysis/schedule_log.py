@@ -13,8 +13,7 @@ from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets
 from batsched_py.protocol.jobs import JobState
 from batsched_py.workload.jobs import Jobs, as_jobs
 from batsched_py.workload.model import Workload
-from batsched_py.workload.swf import swf_log
-from batsched_py.workload.swf_log import Integers, SwfLog
+from batsched_py.workload.swf.log import Integers, SwfLog, swf_log
 from batsched_py.workload.wall_clock import start_of
 
 #: What the format calls the ways in which a job may end.

@@ -14,7 +14,7 @@ from batsched_py.workload.changes.part import Part, split
 from batsched_py.workload.description.flurries import DOMINATING_SHARE, FACTOR, SHARE
 from batsched_py.workload.recipe import log_from_recipe
 from batsched_py.workload.sources import write_log
-from batsched_py.workload.swf_log import COLUMNS, SwfLog
+from batsched_py.workload.swf.log import COLUMNS, SwfLog
 
 if TYPE_CHECKING:
     import pandas as pd

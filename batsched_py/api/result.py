@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from batsched_py.api.explained import Explained
     from batsched_py.api.figures import ResultFigures
     from batsched_py.api.log import FileName, Log
-    from batsched_py.workload.swf_log import SwfLog
+    from batsched_py.workload.swf.log import SwfLog
 
 
 class Result:

@@ -36,7 +36,7 @@ from batsched_py.workload.model import WalltimeRule
 if TYPE_CHECKING:
     from batsched_py.api.log import FileName, Log
     from batsched_py.decision.pybatsim import PyBatsimProcess
-    from batsched_py.workload.swf_log import SwfLog
+    from batsched_py.workload.swf.log import SwfLog
 
 Plugin = TypeVar("Plugin")
 

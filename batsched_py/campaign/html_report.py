@@ -35,7 +35,9 @@ from batsched_py.users.resample import Resample
 from batsched_py.users.think_time import ThinkTime
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sessions import Delimiter
-from batsched_py.workload.swf import SwfLog, read_swf, swf_to_workload
+from batsched_py.workload.swf.log import SwfLog
+from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.workload import swf_to_workload
 
 #: From so many bytes of jobs on it is worth the while to start processes.
 WORTH_PROCESSES = 20_000_000

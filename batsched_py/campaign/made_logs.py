@@ -13,13 +13,13 @@ from batsched_py.campaign.digest import digest_of_file
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
-    from batsched_py.workload.swf_log import SwfLog
+    from batsched_py.workload.swf.log import SwfLog
 
 
 def make(path: Path, recipe: Mapping[str, Any]) -> None:
     """Write the log of a recipe; it gets its name only when it is complete."""
     from batsched_py.workload.recipe import log_from_recipe
-    from batsched_py.workload.swf import write_swf
+    from batsched_py.workload.swf.log import write_swf
 
     if "file" in recipe:
         file = Path(recipe["file"])

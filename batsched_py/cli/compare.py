@@ -14,7 +14,7 @@ from batsched_py.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from batsched_py.workload.description.likeness import Likeness, Portrait
+    from batsched_py.workload.description.likeness import Likeness, Traits
 
 
 @click.command("compare")
@@ -42,14 +42,14 @@ def command(source: Path, models: Sequence[str], seeds: int) -> None:
     """
     from rich.console import Console
 
-    from batsched_py.workload.description.likeness import likeness, portrait
+    from batsched_py.workload.description.likeness import likeness, traits
     from batsched_py.workload.description.selection import characterised
     from batsched_py.workload.models import MODELS, LearningModel
     from batsched_py.workload.sources import read_log
 
     log = read_log(source)
     jobs = len(characterised(log))
-    original = portrait(log)
+    original = traits(log)
     found: dict[str, list[Likeness]] = {}
     for name in models or ("realistic", "minh-wolters", "naive"):
         model = MODELS.create(name, {})
@@ -60,12 +60,12 @@ def command(source: Path, models: Sequence[str], seeds: int) -> None:
         with waiting(f"{name}: generating") as moved:
             found[name] = []
             for seed in range(seeds):
-                found[name].append(likeness(original, portrait(model.generate(jobs, seed))))
+                found[name].append(likeness(original, traits(model.generate(jobs, seed))))
                 moved(seed + 1, seeds)
     Console().print(_table(f"{source.name}: {jobs:,} jobs, {seeds} seeds", original, found))
 
 
-def _table(title: str, original: Portrait, found: dict[str, list[Likeness]]) -> Table:
+def _table(title: str, original: Traits, found: dict[str, list[Likeness]]) -> Table:
     from rich import box
     from rich.table import Table
 

@@ -69,7 +69,7 @@ def command(
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.summary import read_summary
-    from batsched_py.workload.swf import read_swf
+    from batsched_py.workload.swf.reader import read_swf
 
     schedule = read_schedule(schedule_file)
     recorded = recorded_submissions(read_swf(log_file)) if log_file else noted_submissions(schedule)

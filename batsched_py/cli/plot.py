@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from batsched_py.analysis.plots.kind import Kind, RunsKind
     from batsched_py.analysis.plots.runs import Run
-    from batsched_py.workload.swf import SwfLog
+    from batsched_py.workload.swf.log import SwfLog
 
 
 class Kinds(click.Group):
@@ -111,7 +111,7 @@ def _draw_runs(
     **options: Any,
 ) -> None:
     from batsched_py.analysis.plots.runs import recorded_run
-    from batsched_py.workload.swf import read_swf
+    from batsched_py.workload.swf.reader import read_swf
 
     log = None if log_file is None else read_swf(log_file)
     runs = _read_runs(texts, log, kind.labels_are_distinct)
@@ -142,7 +142,7 @@ def _draw(
 def _read_runs(texts: Sequence[str], log: SwfLog | None, distinct: bool) -> list[Run]:
     """The runs that were given; no two have one label, unless it need not be ``distinct``."""
     from batsched_py.analysis.plots.runs import read_run, recorded_run
-    from batsched_py.workload.swf import read_swf
+    from batsched_py.workload.swf.reader import read_swf
 
     runs: list[Run] = []
     for text in texts:

@@ -45,7 +45,8 @@ def command(
     from batsched_py.users import USERS
     from batsched_py.users.resample import Resample
     from batsched_py.users.resampled_log import resampled_log
-    from batsched_py.workload.swf import read_swf, write_swf
+    from batsched_py.workload.swf.log import write_swf
+    from batsched_py.workload.swf.reader import read_swf
 
     options = {"weeks": str(weeks or 0), "seed": str(seed), "load": str(load)}
     for text in settings:

@@ -61,7 +61,8 @@ def command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_js
     from batsched_py.workload.session_graph import SessionGraph
     from batsched_py.workload.session_statistics import session_statistics
     from batsched_py.workload.sessions import Delimiter, cut_workload
-    from batsched_py.workload.swf import read_swf, swf_to_workload
+    from batsched_py.workload.swf.reader import read_swf
+    from batsched_py.workload.swf.workload import swf_to_workload
 
     delimiter = Delimiter.parse(delimit)
     workload = swf_to_workload(read_swf(log))

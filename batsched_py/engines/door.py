@@ -15,7 +15,7 @@ from batsched_py.simulator.setup import Setup
 from batsched_py.users.base import Behaviour, UsersOf
 from batsched_py.users.wrapping import Wrapper
 from batsched_py.workload.model import Workload
-from batsched_py.workload.profiles import RunTimeProfiles
+from batsched_py.workload.swf.native_jobs import RunTimeProfiles
 
 
 def new_simulation(setup: Setup, process: Decides, outputs: Outputs | None = None) -> Simulation:

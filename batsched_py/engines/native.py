@@ -26,7 +26,7 @@ from batsched_py.users.broker import blame, next_time_of
 from batsched_py.users.note import who
 from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
-from batsched_py.workload.native_jobs import NativeJobs
+from batsched_py.workload.swf.native_jobs import NativeJobs
 
 if TYPE_CHECKING:
     from batsched_py._native import Log

@@ -28,7 +28,7 @@ from batsched_py.workload.read import read_workload
 
 if TYPE_CHECKING:
     from batsched_py.decision.pybatsim import PyBatsimProcess
-    from batsched_py.workload.swf_log import SwfLog
+    from batsched_py.workload.swf.log import SwfLog
 
 
 class Cast(Struct, frozen=True):
@@ -148,7 +148,7 @@ def read_workloads(workloads: Workloads, logs: Mapping[int, SwfLog] | None = Non
     read = []
     for number, file in enumerate(workloads.files):
         if logs and number in logs:
-            from batsched_py.workload.swf import swf_to_workload
+            from batsched_py.workload.swf.workload import swf_to_workload
 
             read.append(swf_to_workload(logs[number], f"w{number}", *rule))
         else:

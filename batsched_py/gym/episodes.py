@@ -16,7 +16,7 @@ from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 from batsched_py.workload.models import Model
 from batsched_py.workload.read import read_workload
-from batsched_py.workload.swf import swf_to_workload
+from batsched_py.workload.swf.workload import swf_to_workload
 
 #: Gives the workload of the next episode, by the random numbers of the environment.
 Episodes = Callable[[np.random.Generator], Workload]

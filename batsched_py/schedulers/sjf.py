@@ -11,7 +11,7 @@ class Sjf(Fcfs):
     """Shortest job first: the job with the shortest walltime goes next, and all wait until it fits.
 
     On one host it has the least mean waiting time of all orders, for jobs that wait from the beginning and
-    run for as long as they say: W. Smith, "Various Optimizers for Single-Context Production", Naval Research
+    run for as long as they say: W. Smith, "Various Optimizers for Single-Stage Production", Naval Research
     Logistics Quarterly 3, 1956.
     """
 

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Host
-from batsched_py.workload.swf_text import LOG_SPEED
+from batsched_py.workload.swf.conventions import LOG_SPEED
 
 if TYPE_CHECKING:
     from batsched_py.simulator.simgrid_xml import DeclaredHost

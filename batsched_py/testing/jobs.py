@@ -9,7 +9,7 @@ from math import inf
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous
 from batsched_py.workload.model import Workload
-from batsched_py.workload.swf import LOG_SPEED
+from batsched_py.workload.swf.conventions import LOG_SPEED
 
 
 @dataclass(frozen=True)

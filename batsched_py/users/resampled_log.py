@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from batsched_py.users.population import WEEK, Stay, Turnover
 from batsched_py.users.resample import Resample
-from batsched_py.workload.swf import SwfLog, swf_to_workload
+from batsched_py.workload.swf.log import SwfLog
+from batsched_py.workload.swf.workload import swf_to_workload
 
 #: What a header says about the jobs of the old log, and not of the new one.
 _OUTDATED = ("MaxJobs", "MaxRecords", "EndTime")

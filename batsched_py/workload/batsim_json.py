@@ -1,6 +1,6 @@
 """Workload files of Batsim: ``{"nb_res": 4, "jobs": [...], "profiles": {...}}``.
 
-What a profile means is the simulator's business; here it only has to exist where a job names it.
+A profile that a job names must exist; what it means is up to the simulator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from batsched_py.workload.model import Workload
 
 T = TypeVar("T")
 
-#: A machine that is larger than any, so that a number of hosts is a number that fits.
+#: The largest number of hosts that a file may name.
 _LARGEST = 2**53
 
 
@@ -35,8 +35,8 @@ class _File(Struct):
 def read_batsim_json(path: str | Path, name: str, dialect: Dialect | None = None) -> Workload:
     """Read a workload file; its jobs get identifiers ``NAME!ID`` and come in the order of submission.
 
-    As in Batsim, profiles that no job needs are left out. Where no dialect is given, the types of the
-    profiles tell which it is.
+    As in Batsim, profiles that no job needs are left out. Without a dialect, the types of the profiles tell
+    which one it is.
     """
     content = _read_file(path)
     dialect = dialect or _dialect(content)
@@ -64,7 +64,7 @@ def _read_file(path: str | Path) -> _File:
 
 
 def _decode(path: str | Path, kind: type[T]) -> T:
-    """What is in a workload file, if it is of this kind."""
+    """The content of a workload file, decoded as this type."""
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=kind)
     except OSError as error:
@@ -110,7 +110,7 @@ def read_batsim5_json(path: str | Path, name: str) -> Workload:
 
 
 def write_batsim5_json(path: str | Path, workload: Workload) -> None:
-    """Write a workload file of Batsim 5. A profile that it has no type for is an error with its name."""
+    """Write a workload file of Batsim 5. An error names a profile that it has no type for."""
     write_batsim_json(path, workload, BATSIM5)
 
 
@@ -125,15 +125,15 @@ class Content(Struct):
     """All that is in a workload file, in the order of the file."""
 
     about: dict[str, Any]
-    """The size of the machine, and whatever else was said beside jobs and profiles."""
+    """The size of the machine, and all members besides jobs and profiles."""
     ids: list[str | int]
-    """What the jobs call themselves."""
+    """The identifiers of the jobs, as they are written."""
     jobs: list[Job]
     profiles: dict[str, Profile]
 
 
 def read_content(path: str | Path) -> Content:
-    """Read a workload file without leaving anything out; its dialect is told by the types of its profiles."""
+    """Read a workload file without leaving anything out; the types of its profiles tell its dialect."""
     file = _read_file(path)
     dialect = _dialect(file)
     jobs = [
@@ -150,15 +150,15 @@ def read_content(path: str | Path) -> Content:
 
 
 def _workload_of(fields: dict[str, Any]) -> str:
-    """What the identifier of a job says about its workload, or any name."""
+    """The name of the workload in a job's identifier, or a default."""
     return str(fields.get("id")).rpartition("!")[0] or "w0"
 
 
 def translate_batsim_json(source: str | Path, target: str | Path, dialect: Dialect) -> int:
-    """Write a workload file again, in another dialect or the same; how many jobs it has.
+    """Write a workload file again, in another dialect or the same; returns how many jobs it has.
 
-    Nothing is left out, be it that nobody needs it or that nobody here knows it. What the dialect cannot say
-    is an error with its name.
+    Nothing is left out, not even unused profiles and unknown members. An error names a profile that the
+    dialect cannot express.
     """
     content = read_content(source)
     for name, profile in content.profiles.items():
@@ -177,7 +177,7 @@ def translate_batsim_json(source: str | Path, target: str | Path, dialect: Diale
 def _spelled(
     path: str | Path, profiles: Mapping[str, Profile], dialect: Dialect
 ) -> dict[str, dict[str, Any]]:
-    """The profiles as the dialect spells them; an error with the name of one that it cannot spell."""
+    """The profiles as the dialect writes them; an error names one that it cannot write."""
     spelled = {}
     for name, profile in profiles.items():
         try:

@@ -1,7 +1,7 @@
 """Columns of numbers that grow piece by piece, in as few bytes as hold every value exactly.
 
-A log has more records than anybody wants to keep objects of. Most of its fields are small whole numbers,
-so that a job takes some thirty bytes where ten objects of 64 bits and more would take hundreds.
+A log may have millions of records. Most of its fields are small whole numbers, so that a job takes some
+thirty bytes; as Python objects it would take hundreds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
 
-#: So many values of a column are worked on at a time.
+#: How many values of a column are processed at a time.
 BLOCK = 1 << 16
 
 _NARROW_TYPES = (np.int8, np.int16, np.int32)
@@ -26,8 +26,8 @@ _EXACT = 2.0**53
 class Column:
     """Numbers that a float holds exactly; each takes as many bytes as the widest of them needs.
 
-    They stand in pages of their own, which are memory only once they are written to, and which go back to the
-    system as soon as nobody needs them. The pieces of many growing arrays would leave holes instead.
+    They are kept in memory pages of their own, which take memory only once they are written to and return
+    to the system as soon as they are unused. Many growing arrays would fragment the memory instead.
     """
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ def select(column: Numbers, kept: NDArray[np.bool_]) -> Numbers:
 
 
 def group(codes: Numbers, nb_codes: int) -> list[Numbers]:
-    """For each code from 0 on, the places in which it stands, in order.
+    """For each code from 0 on, its places, in order.
 
     >>> group(np.array([1, 0, 1, 3]), 4)
     [array([1], dtype=int32), array([0, 2], dtype=int32), array([], dtype=int32), array([3], dtype=int32)]

@@ -1,4 +1,4 @@
-"""Jobs as a sequence that need not hold them: made when they are asked for, known by their columns."""
+"""Sequences of jobs, which may make their jobs only when they are asked for."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 else:
     Places = Any
 
-#: So many jobs are made at a time by whoever goes through all of them.
+#: How many jobs are made at a time when all of them are visited.
 BATCH = 1024
 
 
 class Jobs(Sequence[Job]):
-    """The jobs of a workload, in whatever order; their submission times and users are known without them."""
+    """The jobs of a workload, in any order; submission times and users are known without making the jobs."""
 
     @property
     @abstractmethod
@@ -46,7 +46,7 @@ class Jobs(Sequence[Job]):
         return [self[place] for place in places]
 
     def part(self, places: Places) -> Sequence[Job]:
-        """The jobs in these places, which are not made before they are asked for."""
+        """The jobs in these places, made when they are asked for."""
         return _Part(self, places)
 
     def submissions_of(self, places: Places) -> Numbers | array[float]:
@@ -54,7 +54,7 @@ class Jobs(Sequence[Job]):
         return self.submission_times[places]
 
     def by_user(self) -> dict[str | None, Places]:
-        """The places of each user's jobs, in the order of submission; those of nobody are under None."""
+        """The places of each user's jobs, in the order of submission; jobs without a user are under None."""
         from batsched_py.workload.columns import group
 
         names, user_of = self.users()
@@ -70,7 +70,7 @@ class Jobs(Sequence[Job]):
         """The job with this identifier, if it is one of these."""
 
     def by_time(self) -> NDArray[np.signedinteger] | None:
-        """The places in the order of submission, those of one instant in order; None if that is their own."""
+        """The places in the order of submission (equal times keep theirs); None if the jobs are in it."""
         import numpy as np
 
         times = self.submission_times
@@ -94,7 +94,7 @@ class Jobs(Sequence[Job]):
 
 
 class _Part(Sequence[Job]):
-    """Some of the jobs; a log has as many parts as users, so each is small."""
+    """Some of the jobs. A log has one part for each user, so a part must not take much memory."""
 
     __slots__ = ("_jobs", "_places")
 
@@ -116,7 +116,7 @@ class _Part(Sequence[Job]):
 
 
 class ListedJobs(Jobs):
-    """Jobs that are there already."""
+    """Jobs that exist already."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._jobs = jobs
@@ -164,7 +164,7 @@ class ListedJobs(Jobs):
         return array("d", (self._jobs[place].submission_time for place in places))
 
     def by_user(self) -> dict[str | None, Places]:
-        """The places of each user's jobs, in the order of submission; those of nobody are under None."""
+        """The places of each user's jobs, in the order of submission; jobs without a user are under None."""
         jobs = self._jobs
         users: dict[str | None, array[int]] = {}
         for place in sorted(range(len(jobs)), key=lambda place: jobs[place].submission_time):
@@ -187,5 +187,5 @@ class ListedJobs(Jobs):
 
 
 def as_jobs(jobs: Sequence[Job]) -> Jobs:
-    """The jobs with what is known of them without looking at each."""
+    """The jobs as :class:`Jobs`, which answers questions about all of them at once."""
     return jobs if isinstance(jobs, Jobs) else ListedJobs(jobs)

@@ -1,7 +1,7 @@
 """The lines of a file, plain or compressed with gzip, piece by piece, however large it is.
 
-Whoever made the file may mean harm: a few kilobytes of gzip can unpack to more than any memory holds. So
-both the length of a line and what a compressed file unpacks to are limited, before memory is taken.
+A file may be malicious: a few kilobytes of gzip can unpack to more than any memory holds. So the length of
+a line and the size that a compressed file unpacks to are limited, and checked before memory is taken.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from batsched_py.errors import InputError
 
-#: Bytes that are read at a time, unless somebody wants them otherwise.
+#: Bytes that are read at a time by default.
 PIECE = 1 << 20
 
 #: Bytes in a line; a record of a log has a hundred.
@@ -26,6 +26,10 @@ HIGHEST_RATIO = 200
 
 #: Bytes that any compressed file may unpack to.
 HARMLESS = 1 << 26
+
+
+#: How many bad lines of a file a message names.
+SHOWN_BAD_LINES = 3
 
 
 def read_lines(path: Path, size: int = PIECE) -> Iterator[bytes]:
@@ -70,3 +74,15 @@ def _whole_lines(path: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:
             raise InputError(f"{path}: has a line of more than {LONGEST_LINE:,} bytes, as no log has")
     if rest:
         yield rest
+
+
+def bad_lines_text(faults: Mapping[int, str], count: int) -> str:
+    """How many lines are bad, and what is wrong with the first of them.
+
+    >>> bad_lines_text({7: "'x' is not a number", 3: "1 field instead of 2"}, count=2)
+    "2 bad lines (line 3: 1 field instead of 2; line 7: 'x' is not a number)"
+    """
+    shown = [f"line {line}: {faults[line]}" for line in sorted(faults)[:SHOWN_BAD_LINES]]
+    if count > len(shown):
+        shown.append("...")
+    return f"{count} bad line{'s' if count > 1 else ''} ({'; '.join(shown)})"

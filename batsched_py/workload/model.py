@@ -1,4 +1,4 @@
-"""What a workload is, whatever file it came from."""
+"""What a workload is, independent of the file it came from."""
 
 from __future__ import annotations
 

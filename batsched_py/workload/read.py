@@ -1,4 +1,4 @@
-"""Reading a workload from whatever kind of file it is in."""
+"""Reading a workload from any kind of file."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ def read_workload(
 ) -> Workload:
     """Read an SWF log (``.swf``, ``.swf.gz``), a Batsim workload (``.json``) or a log of another known kind.
 
-    The walltime rules are those of :func:`~batsched_py.workload.swf.swf_to_workload`; a Batsim workload says
-    its jobs' walltimes itself.
+    The walltime rules are those of :func:`~batsched_py.workload.swf.workload.swf_to_workload`; a Batsim
+    workload says its jobs' walltimes itself.
     """
     path = Path(path)
     if not isfile(path):
         raise InputError(f"{path}: there is no such file")
     ending = path.name.lower()
     if ending.endswith((".swf", ".swf.gz")):
-        return _read_log(path, name, walltime_factor, walltime)
+        return _read_swf(path, name, walltime_factor, walltime)
     if ending.endswith(".json"):
         from batsched_py.workload.batsim_json import read_batsim_json
 
         return read_batsim_json(path, name)
     from batsched_py.workload.sources import read_log
-    from batsched_py.workload.swf import swf_to_workload
+    from batsched_py.workload.swf.workload import swf_to_workload
 
     return swf_to_workload(read_log(path), name, walltime_factor, walltime)
 
 
-def _read_log(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload:
-    from batsched_py.workload.usual_log import read_log
+def _read_swf(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload:
+    """Read a log with the quick reader if that can, else with the complete one, which needs numpy."""
+    from batsched_py.workload.swf.quick_reader import read_quickly
 
-    workload = read_log(path, name, walltime_factor, walltime)
-    if workload is None:
-        from batsched_py.workload.swf import read_swf_workload
+    if (workload := read_quickly(path, name, walltime_factor, walltime)) is not None:
+        return workload
+    from batsched_py.workload.swf.workload import read_swf_workload
 
-        return read_swf_workload(path, name, walltime_factor, walltime)
-    return workload
+    return read_swf_workload(path, name, walltime_factor, walltime)

@@ -18,7 +18,7 @@ from batsched_py.workload.models import MODELS, LearningModel, Model
 from batsched_py.workload.models.base import Progress
 from batsched_py.workload.models.saved import load_model
 from batsched_py.workload.sources import read_log
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 
 def log_from_recipe(
@@ -28,7 +28,7 @@ def log_from_recipe(
 
     A recipe has either a ``file``, which may need a ``kind``, or a ``model`` with its options, ``jobs``, a
     ``seed`` (0 by default), and ``like`` or ``fitted`` if it learns; ``file`` and ``like`` may be logs that
-    are read already. ``changes`` are done at last.
+    are read already. ``changes`` are applied last.
     """
     rest = dict(recipe)
     changes = rest.pop("changes", [])

@@ -1,4 +1,4 @@
-"""Session graphs as files: one JSON file a user, described in ``docs/session-format.md``, and GraphML."""
+"""Session graphs as files: one JSON file per user, described in ``docs/session-format.md``, and GraphML."""
 
 from __future__ import annotations
 

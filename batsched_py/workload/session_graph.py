@@ -3,11 +3,11 @@
 A session depends on every earlier one whose jobs had all finished by the time it started, and the user's
 *think time* is what passed in between. Sessions are intervals of time, so this relation is an interval order,
 and that makes the graph simple. Number the sessions in the order of their starts: those that depend on
-session *i* are all sessions from some number ``first[i]`` on, since whatever starts later depends on it too.
+session *i* are all sessions from some number ``first[i]`` on, since those that start later depend on it too.
 An edge *i -> j* is implied by others when some session between the two depends on *i* and *j* depends on it,
 which happens from ``stop[i]`` on, the smallest ``first`` of all that depend on *i*. What remains of the
 transitive reduction are the edges from *i* to ``first[i] ... stop[i] - 1``: two numbers a session,
-found by one sort, however many edges they stand for.
+found by one sort, however many edges they represent.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Session(Struct, gc=False, eq=False):
 class Sessions(Sequence[Session]):
     """The sessions of one user, in the order of their starts; cut when they are first asked for.
 
-    They are kept as columns, and the jobs of a session are made anew whenever somebody wants them.
+    They are kept as columns; the jobs of a session are made each time they are asked for.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Sessions(Sequence[Session]):
 
     @property
     def first_submission(self) -> float:
-        """When the first session starts; known without cutting."""
+        """When the first session starts; known before sessions are cut."""
         return self.jobs[0].submission_time
 
     @property
@@ -192,7 +192,7 @@ def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], delimiter: Deli
     recorded = array("d", finishes)
     if len(recorded) != len(jobs):
         raise ValueError(f"{len(jobs)} jobs and {len(recorded)} finishes")
-    return Sessions(as_jobs(jobs), array("i", range(len(jobs))), _takes(recorded), delimiter)
+    return Sessions(as_jobs(jobs), array("i", range(len(jobs))), _finishes_in(recorded), delimiter)
 
 
 def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, Sessions]:
@@ -209,14 +209,14 @@ def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, Sessions
         job = jobs[int(places[None][0])]
         raise InputError(f"job {job.id} of {source} has no user, so no session")
     named = {user: submitted for user, submitted in places.items() if user is not None}
-    take = _takes(workload.finishes)
+    take = _finishes_in(workload.finishes)
     return {
         user: Sessions(jobs, named[user], take, delimiter)
         for user in sorted(named, key=lambda name: (len(name), name))
     }
 
 
-def _takes(finishes: Sequence[float] | NDArray[Any]) -> Callable[[Places], Times]:
-    """What tells the finishes in some places: those of a large log can do it themselves."""
+def _finishes_in(finishes: Sequence[float] | NDArray[Any]) -> Callable[[Places], Times]:
+    """A function that gives the finishes in some places; those of a large log have one already."""
     take: Callable[[Places], Times] | None = getattr(finishes, "take", None)
     return take or (lambda places: array("d", (finishes[place] for place in places)))

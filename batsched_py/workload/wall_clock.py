@@ -1,4 +1,4 @@
-"""When things happened on the wall clock where the machine stood: people live by it, logs count seconds."""
+"""Times of a log on the wall clock of its machine's place, which daily and weekly cycles follow."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats
+from batsched_py.workload.swf.log import Floats, SwfLog
 
 HOUR: Final = 3600.0
 DAY: Final = 24 * HOUR

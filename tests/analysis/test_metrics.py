@@ -17,7 +17,8 @@ from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.summary import Summary, read_summary
 from batsched_py.errors import InputError
 from batsched_py.testing import JobSpec
-from batsched_py.workload.swf import SwfLog, read_swf
+from batsched_py.workload.swf.log import SwfLog
+from batsched_py.workload.swf.reader import read_swf
 from tests.reference_schedulers import jobs_csv
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"

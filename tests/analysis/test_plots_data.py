@@ -25,7 +25,8 @@ from batsched_py.analysis.plots.over_time import period_for
 from batsched_py.analysis.plots.runs import read_run, recorded_run
 from batsched_py.errors import InputError
 from batsched_py.workload.sessions import Delimiter
-from batsched_py.workload.swf import read_swf, swf_to_workload
+from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.workload import swf_to_workload
 from tests.runs import Row, run_of, write_jobs, write_log
 
 DAY = 86400.0

@@ -9,7 +9,8 @@ import pytest
 
 from batsched_py.analysis.plots.runs import read_run, recorded_run
 from batsched_py.errors import InputError
-from batsched_py.workload.swf import SwfLog, read_swf
+from batsched_py.workload.swf.log import SwfLog
+from batsched_py.workload.swf.reader import read_swf
 from tests.runs import Row, run_of, write_jobs, write_log
 
 ROWS = [

@@ -14,10 +14,12 @@ from matplotlib.image import imread
 
 from batsched_py.analysis.plots.kinds.graphs import graph_statistics
 from batsched_py.analysis.report import Subject
+from batsched_py.analysis.report.figures import FIGURES, curves
 from batsched_py.analysis.report.gantt import COLUMNS, ROWS, gantt
-from batsched_py.analysis.report.series import FIGURES, PERIODS, curves
+from batsched_py.analysis.report.series import PERIODS
 from batsched_py.workload.sessions import Delimiter
-from batsched_py.workload.swf import read_swf, swf_to_workload
+from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.workload import swf_to_workload
 from tests.runs import Row, run_of, write_log
 
 DAY = 86400.0

@@ -14,7 +14,7 @@ import batsched_py as bp
 from batsched_py.errors import InputError
 from batsched_py.workload.changes import CHANGES
 from batsched_py.workload.recipe import log_from_recipe
-from batsched_py.workload.swf_log import COLUMNS, SwfLog
+from batsched_py.workload.swf.log import COLUMNS, SwfLog
 
 SAMPLE = Path(__file__).parents[2] / "workloads" / "sample.swf"
 

@@ -92,7 +92,7 @@ def test_the_code_of_a_run_is_what_its_modules_reach() -> None:
     assert {
         "batsched_py.simulator.engine",
         "batsched_py.ledger.ledger",
-        "batsched_py.workload.swf",
+        "batsched_py.workload.swf.reader",
         "batsched_py.analysis.metrics",
     } <= reached
     assert not {

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.swf.reader import read_swf
 
 ROOT = Path(__file__).resolve().parents[2]
 

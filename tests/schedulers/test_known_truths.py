@@ -20,7 +20,7 @@ from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.orders import OrderName
 from batsched_py.testing import JobSpec, schedule_of, starts
 from batsched_py.testing.strategies import workloads
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.swf.reader import read_swf
 from tests.reference_schedulers import simulate
 from tests.scheduling import policy
 

@@ -13,7 +13,7 @@ from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import JobSpec, schedule_of, starts, workload_of
 from batsched_py.workload.batsim_json import read_batsim_json
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.swf.reader import read_swf
 from tests.scheduling import policy
 
 BACKFILLING = ["easy", "conservative"]

@@ -21,7 +21,7 @@ from batsched_py.simulator.platform import (
     read_platform,
 )
 from batsched_py.simulator.simgrid_xml import parse_radical, parse_speed
-from batsched_py.workload.swf import LOG_SPEED
+from batsched_py.workload.swf.conventions import LOG_SPEED
 
 OWN = Path(__file__).parents[1] / "data" / "golden"
 MASTER = '<host id="master_host" speed="1Gf"/>'

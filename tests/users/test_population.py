@@ -16,7 +16,9 @@ from batsched_py.users.population import WEEK, Pool, Rules, Turnover
 from batsched_py.users.resample import PopulationUser, Resample
 from batsched_py.users.resampled_log import resampled_log, unroll
 from batsched_py.users.rigid import Rigid
-from batsched_py.workload.swf import SwfLog, read_swf, swf_to_workload, write_swf
+from batsched_py.workload.swf.log import SwfLog, write_swf
+from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.workload import swf_to_workload
 from tests.feedback import Record, replay, rows, submissions, workload_of
 from tests.processes import call
 

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from batsched_py.simulator.simgrid_xml import declared_hosts
 from batsched_py.workload.read import read_workload
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.swf.reader import read_swf
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1"])

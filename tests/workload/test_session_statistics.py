@@ -11,7 +11,8 @@ import pytest
 from batsched_py.workload.session_graph import SessionGraph
 from batsched_py.workload.session_statistics import session_statistics
 from batsched_py.workload.sessions import Delimiter, Session, cut_workload
-from batsched_py.workload.swf import read_swf, swf_to_workload
+from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.workload import swf_to_workload
 
 HOUR = 3600
 

@@ -14,7 +14,8 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sessions import Delimiter, Session, cut_sessions, cut_workload
-from batsched_py.workload.swf import read_swf, swf_to_workload
+from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.workload import swf_to_workload
 
 MINUTE = 60
 

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
-from batsched_py.analysis.log_page import charts
-from batsched_py.errors import InputError
+import msgspec
+
+from batsched_py.analysis.log_page.figures import all_figures
+from batsched_py.analysis.pages import write_page
 from batsched_py.workload.description import Description
 
 
 def write_log_page(path: str | Path, known: Description) -> None:
     """Write the page: one file that needs no other and no network."""
+    title = known.name or "A log"
+    header = f"""<h1>{html.escape(title)}</h1>
+<p class="note">{_subtitle(known)}</p>
+<div id="tiles">{_tiles(known)}</div>
+<p class="note">Drag across a figure to zoom in, double-click to see all of it again, hover for values.</p>"""
+    sections = "\n".join(_sections(known))
+    body = f"<header>\n{header}\n</header>\n<main>\n{sections}\n</main>"
     assets = files("batsched_py.analysis.log_page") / "assets"
-    parts = {
-        "title": html.escape(known.name or "A log"),
-        "style": (assets / "page.css").read_text(encoding="utf-8"),
-        "script": (assets / "page.js").read_text(encoding="utf-8"),
-        "subtitle": _subtitle(known),
-        "tiles": _tiles(known),
-        "sections": "\n".join(_sections(known)),
-    }
-    template = (assets / "page.html").read_text(encoding="utf-8")
-    content = re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    figures = msgspec.to_builtins(all_figures(known))
+    write_page(path, title, body, figures, assets / "log_page.css", [assets / "log_page.js"])
 
 
 def _subtitle(known: Description) -> str:
@@ -99,8 +94,8 @@ def _weeks(known: Description) -> str:
         "Jobs submitted in each week from the first submission on; users that stand out or are the busiest "
         "are apart. Below, what was submitted as a share of what the machine can do in a week, and what was "
         "running.",
-        _figure("Submissions", _legend(known), charts.weekly_jobs(known)),
-        _figure("Load", _key("c0", "running") + _key("c1", "submitted"), charts.weekly_load(known)),
+        _figure("Submissions", "weekly_jobs"),
+        _figure("Load", "weekly_load"),
         layout="wide",
     )
 
@@ -113,10 +108,8 @@ def _cycles(known: Description) -> str:
         "Cycles",
         f"{clock} {known.cycles.working_hours:.0%} of the jobs are submitted from Monday to Friday between "
         f"8:00 and 18:00, which is 30 % of a week, and {known.cycles.weekend:.0%} at weekends.",
-        _figure("By the hour of the week", "", charts.cycle(known)),
-        _figure(
-            "By the hour of the day", _key("c0", "working days") + _key("c1", "weekends"), charts.hours(known)
-        ),
+        _figure("By the hour of the week", "cycle"),
+        _figure("By the hour of the day", "hours"),
     )
 
 
@@ -127,10 +120,10 @@ def _distributions(known: Description) -> str:
         "Distributions",
         f"Of the {known.characterised:,} jobs that completed, ran for some time and asked for processors, "
         "as are all figures below.",
-        _figure("Run time", "", charts.times_of(spread.run_time, "run time")),
-        _figure(f"Size ({shares})", "", charts.sizes(spread.size)),
-        _figure("Time between submissions", "", charts.times_of(spread.interarrival, "time")),
-        _figure("Accuracy of estimates", "", charts.accuracy(spread.accuracy)),
+        _figure("Run time", "run_time"),
+        _figure(f"Size ({shares})", "size"),
+        _figure("Time between submissions", "interarrival"),
+        _figure("Accuracy of estimates", "accuracy"),
     )
 
 
@@ -142,12 +135,8 @@ def _bags(known: Description) -> str:
         f"{known.bags.delta:g} s of the one before: {bags.share_of_jobs:.1%} of all jobs are in bags of two "
         f"or more where nobody else's job may come in between, {known.bags.per_key.share_of_jobs:.1%} where "
         f"it may. The sizes of bags fit a Zipf distribution of exponent {bags.zipf_exponent:.2f}.",
-        _figure("Sizes", "", charts.bag_sizes(bags)),
-        _figure(
-            "From the first to the last submission",
-            "",
-            charts.times_of(bags.submission_durations, "duration", charts.SMALL),
-        ),
+        _figure("Sizes", "bag_sizes"),
+        _figure("From the first to the last submission", "bag_durations"),
         _table(
             "How much run times vary within a bag",
             ("mean run time of the bag", "bags", "mean deviation"),
@@ -168,10 +157,10 @@ def _bursts(known: Description) -> str:
     return _section(
         "Burstiness and memory",
         "Normalised entropy of arrivals over intervals: the lower, the burstier. The Hurst parameter of the "
-        "arrivals in quarters of an hour, without the weekly cycle: above 0.5, a busy time makes itself "
-        "felt for long.",
-        _figure("Temporal burstiness", "", charts.entropies(known)),
-        _figure("Long-range dependence", "", charts.memory(known)),
+        "arrivals in quarters of an hour, without the weekly cycle: above 0.5, the effect of a busy "
+        "time lasts long.",
+        _figure("Temporal burstiness", "entropies"),
+        _figure("Long-range dependence", "memory"),
     )
 
 
@@ -182,11 +171,7 @@ def _shapes(known: Description) -> str:
         "Run time and size",
         f"Correlation {_number(known.correlation.pearson)}, of ranks {_number(known.correlation.spearman)}; "
         f"normalised entropy of run time over sizes {known.burstiness.spatial:.3f}.",
-        _figure(
-            "Run time of jobs by their size",
-            _key("c0", "mean") + _key("c1", "median"),
-            charts.run_times_by_size(known),
-        ),
+        _figure("Run time of jobs by their size", "run_times_by_size"),
         _table(
             "Locality: how far a week's distribution is from the whole log's",
             ("of", "distance (0 to 1)", "by chance"),
@@ -224,7 +209,7 @@ def _records(known: Description) -> str:
     quality = known.quality
     return _section(
         "Records",
-        "What a reader should not take at its word. A record may be in several kinds.",
+        "What a reader should not trust. A record may be in several kinds.",
         _counts("Left out or filled in", {**quality.left_out, **quality.guessed}),
         _counts("Suspicious", quality.suspicious),
         _counts("Unknown", quality.unknown),
@@ -238,24 +223,13 @@ def _header(known: Description) -> str:
 
 
 def _section(title: str, note: str, *content: str, layout: str = "two") -> str:
-    told = f'<p class="note">{html.escape(note)}</p>'
-    return f'<section><h2>{title}</h2>{told}<div class="{layout}">{"".join(content)}</div></section>'
+    text = f'<p class="note">{html.escape(note)}</p>'
+    return f'<section><h2>{title}</h2>{text}<div class="{layout}">{"".join(content)}</div></section>'
 
 
-def _figure(title: str, key: str, chart: str) -> str:
-    body = chart or '<p class="none">The log does not tell.</p>'
-    return f"<figure><figcaption>{html.escape(title)}{key}</figcaption>{body}</figure>"
-
-
-def _key(kind: str, text: str) -> str:
-    return f'<span class="key"><i class="{kind}"></i>{html.escape(text)}</span>'
-
-
-def _legend(known: Description) -> str:
-    users = [user for user in known.flurries.weekly if user != "others"]
-    return "".join(_key(f"c{place}", f"user {user}") for place, user in enumerate(users)) + _key(
-        "others", "others"
-    )
+def _figure(title: str, name: str) -> str:
+    """The place where the page's script draws the figure of this name."""
+    return f'<figure data-figure="{name}"><figcaption>{html.escape(title)}</figcaption></figure>'
 
 
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""What goes up and down with time: means of periods that are long enough to be told apart."""
+"""Quantities over time, as means of periods that are wide enough to see."""
 
 from __future__ import annotations
 

@@ -11,14 +11,14 @@ from batsched_py.analysis.metrics import METRICS
 from batsched_py.analysis.plots import style
 from batsched_py.errors import InputError
 
-#: Axes along which a run is the same experiment once more.
+#: Axes along which a run repeats the same experiment.
 REPEATED: Final = ("seed", "part")
 
 _UNITS: Final = {metric.name: metric.unit for metric in METRICS}
 
 
 def check_columns(table: pd.DataFrame, *names: str) -> None:
-    """Complain of a column that is not there."""
+    """Raise an error for a column that is missing."""
     for name in names:
         if name not in table:
             raise InputError(

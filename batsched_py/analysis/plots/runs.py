@@ -1,4 +1,4 @@
-"""What the figures compare: schedules under short names, and the recorded log on the same footing."""
+"""What the figures compare: schedules under short names, and the recorded log in the same form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from batsched_py.analysis.summary import read_summary
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import JobState
 from batsched_py.schedulers.remarks import Remark
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 
 @dataclass(frozen=True, eq=False)

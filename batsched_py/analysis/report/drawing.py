@@ -10,22 +10,23 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
+from batsched_py.analysis.report.figures import curves
 from batsched_py.analysis.report.gantt import gantt
-from batsched_py.analysis.report.series import Subject, curves
+from batsched_py.analysis.report.series import Subject
 
-#: Reads what is drawn, unless there is nothing to draw.
+#: Reads a run; None if there is nothing to draw.
 Read = Callable[[], Subject | None]
 
-#: What is made of each, in their order, with at most so many rectangles in its Gantt chart if it has one.
+#: Makes what the charts show of each run, in order, with at most so many rectangles in its Gantt chart.
 DrawAll = Callable[[Sequence[Read], int | None], Iterable[dict[str, Any]]]
 
-#: So many that follow each other are read by one process, which has their log at hand.
+#: So many successive runs are read by one process, which keeps their log in memory.
 NEIGHBOURS = 8
 
 
 @contextmanager
 def drawing(workers: int) -> Iterator[DrawAll]:
-    """Something that draws, in so many processes."""
+    """A function that makes what the charts show, in so many processes."""
     if workers < 2:
         yield lambda reads, most: map(partial(_drawn, most), reads)
         return

@@ -19,7 +19,7 @@ from batsched_py.analysis.remarks import in_words as remark_in_words
 from batsched_py.analysis.report.series import end_of
 from batsched_py.analysis.schedule import full_ids
 
-#: The size of an image; where there are more hosts than rows, neighbours share one.
+#: The size of an image; if there are more hosts than rows, neighbouring hosts share one.
 COLUMNS: Final = 900
 ROWS: Final = 100
 #: The most remarks on a job; the last ones are shown.
@@ -40,7 +40,7 @@ def gantt(run: Run, most: int) -> dict[str, Any]:
 def _outlines(run: Run, areas: pd.DataFrame) -> dict[str, Any]:
     """The jobs in the order of their starts; for each rectangle the place of its job, and its sides.
 
-    What the policy remarked on jobs stands under their places.
+    ``remarks`` has what the policy remarked, by the places of the jobs.
     """
     jobs = run.executed.sort_values("starting_time", kind="stable")
     decimals = max(0, 6 - ceil(log10(end_of(run))))

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import html
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+from batsched_py.analysis.pages import fill, write_page
 from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.report.drawing import drawing
-from batsched_py.analysis.report.series import Subject, descriptions
-from batsched_py.errors import InputError
+from batsched_py.analysis.report.figures import descriptions
+from batsched_py.analysis.report.series import Subject
 
-#: The parts of the page's script, in the order in which they build on each other.
-SCRIPTS: Final = tuple(
-    f"{part}.js" for part in "state table scale chart gantt multiples metric boxes page".split()
+_ASSETS: Final = files("batsched_py.analysis.report") / "assets"
+
+#: The scripts of the page, in the order in which they build on each other.
+_SCRIPTS: Final = tuple(
+    _ASSETS / f"{part}.js" for part in "state table chart gantt multiples metric boxes page".split()
 )
 
 #: The most rectangles of jobs in all Gantt charts of a page together.
@@ -41,7 +42,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A configuration: its place on each axis, its figures, and the run that stands for it in the charts."""
+    """A configuration: its place on each axis, its figures, and the run that the charts show for it."""
 
     name: str
     axes: Mapping[str, str]
@@ -60,7 +61,7 @@ class RecordedLog:
     log: str
     """Its name, which the rows have on the axis ``log``."""
     read: Callable[[], Subject]
-    """As of a row."""
+    """Reads what is drawn, as in a row."""
 
 
 @dataclass(frozen=True)
@@ -117,30 +118,17 @@ def write_report(
         "recorded": recorded,
         "runs": [asdict(run) for run in report.runs],
     }
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(_fill(report, data), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def _fill(report: Report, data: dict[str, Any]) -> str:
-    assets = files("batsched_py.analysis.report") / "assets"
     parts = {
         "title": html.escape(report.title),
         "note": html.escape(report.note),
         "findings": _details(report.findings),
         "plan": html.escape(report.plan),
-        "style": (assets / "page.css").read_text(encoding="utf-8"),
-        "script": "\n".join((assets / name).read_text(encoding="utf-8") for name in SCRIPTS),
-        "data": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
     }
-    template = (assets / "page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+    write_page(path, report.title, fill(_ASSETS / "body.html", parts), data, _ASSETS / "report.css", _SCRIPTS)
 
 
 def _details(sentences: Sequence[str]) -> str:
-    """A list that is unfolded by a click, if there is something in it."""
+    """A list that a click unfolds; nothing if it is empty."""
     if not sentences:
         return ""
     items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)

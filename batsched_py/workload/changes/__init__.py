@@ -1,4 +1,4 @@
-"""Changing a log before it is simulated: one change a file, found by name like schedulers are.
+"""Changing a log before it is simulated: one change per file, found by name as schedulers are.
 
 Changes are written one after another, each as its name and its options: ``first jobs=1000 load factor=1.2``.
 """
@@ -12,7 +12,7 @@ from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 from batsched_py.workload.changes.base import HISTORY, Change
 from batsched_py.workload.changes.part import count_parts, split
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 #: The known changes.
 CHANGES = Registry[Change](

@@ -1,4 +1,4 @@
-"""Who did what is nobody's business."""
+"""A log without the identities of its users and programs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 from batsched_py.workload.changes.base import Change
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers, SwfLog
 
 _NAMED: Final = ("user", "group", "executable", "queue", "partition")
 #: Parts of the header that may name people, machines or programs.

@@ -6,7 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from typing import ClassVar, Final
 
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 #: The key of the header under which each change leaves a line.
 HISTORY: Final = "Change"

@@ -1,4 +1,4 @@
-"""What users say how long their jobs will run."""
+"""How long users say that their jobs will run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import numpy as np
 from msgspec import Meta
 
 from batsched_py.workload.changes.base import Change
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats
+from batsched_py.workload.swf.log import Floats, SwfLog
 
 _MINUTE: Final = 60.0
 _HOUR: Final = 3600.0
-#: What people say: twenty round numbers.
+#: The twenty round numbers that people use, in seconds.
 ROUND: Final = np.array(
     [minutes * _MINUTE for minutes in (5, 10, 15, 20, 30, 45)]
     + [hours * _HOUR for hours in (1, 2, 3, 4, 5, 6, 8, 10, 12, 18, 24, 36, 48, 72)]

@@ -1,4 +1,4 @@
-"""Flurries and dominating users, removed by a written rule or looked at alone."""
+"""Flurries and dominating users, removed by an explicit rule or kept alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from batsched_py.workload.description.flurries import (
     find_flurries,
     weeks_of,
 )
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 Action = Literal["remove", "keep"]
 
@@ -44,8 +44,8 @@ class Flurries(Change):
         jobs = np.zeros(len(log), dtype=bool)
         for flurry in found:
             jobs |= (log.user == flurry.user) & (weeks >= flurry.first_week) & (weeks <= flurry.last_week)
-        told = ", ".join(f"user {each.user} in weeks {each.first_week}-{each.last_week}" for each in found)
-        return _chosen(log, jobs, self.action, str(self), told)
+        which = ", ".join(f"user {each.user} in weeks {each.first_week}-{each.last_week}" for each in found)
+        return _chosen(log, jobs, self.action, str(self), which)
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class Dominating(Change):
         """The log without these users, or they alone."""
         found = find_dominating(log, self.share)
         jobs = np.isin(log.user, [each.user for each in found])
-        told = ", ".join(f"user {each.user} with {each.share_of_jobs:.0%} of all jobs" for each in found)
-        return _chosen(log, jobs, self.action, str(self), told)
+        which = ", ".join(f"user {each.user} with {each.share_of_jobs:.0%} of all jobs" for each in found)
+        return _chosen(log, jobs, self.action, str(self), which)
 
 
-def _chosen(log: SwfLog, jobs: np.ndarray, action: Action, change: str, told: str) -> tuple[SwfLog, str]:
+def _chosen(log: SwfLog, jobs: np.ndarray, action: Action, change: str, which: str) -> tuple[SwfLog, str]:
     left = jobs if action == "keep" else ~jobs
     if not left.any():
         raise InputError(f"{change}: no job is left")
     verb = "kept" if action == "keep" else "removed"
-    return log.select(left), f"{verb} {int(jobs.sum())} of {len(log)} jobs ({told or 'there is none'})"
+    return log.select(left), f"{verb} {int(jobs.sum())} of {len(log)} jobs ({which or 'there is none'})"

@@ -1,4 +1,4 @@
-"""Choosing jobs by a number of theirs."""
+"""Choosing jobs by the number of their user, queue and so on."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers
 
 
-def those(numbers: Integers, keep: Sequence[int], drop: Sequence[int], change: str) -> NDArray[np.bool_]:
+def matching(numbers: Integers, keep: Sequence[int], drop: Sequence[int], change: str) -> NDArray[np.bool_]:
     """Which jobs have one of the numbers to keep, if any are given, and none of those to drop."""
     for number in (*keep, *drop):
         if number not in numbers:

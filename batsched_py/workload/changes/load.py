@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 from batsched_py.workload.changes.base import Change
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 
 
 @dataclass(frozen=True)

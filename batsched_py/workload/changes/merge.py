@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 from batsched_py.workload.changes.base import Change
-from batsched_py.workload.swf import COLUMNS, SwfLog, swf_log
+from batsched_py.workload.swf.log import COLUMNS, SwfLog, swf_log
 
 _NAMES = ("user", "group", "executable", "queue", "partition")
 
@@ -45,7 +45,7 @@ class Merge(Change):
 
 
 def _moved(log: SwfLog, other: SwfLog, name: str) -> np.ndarray:
-    """A column of the other log, as it shall stand in this one."""
+    """A column of the other log, with its times and numbers moved for this one."""
     column = getattr(other, name)
     if name == "submit":
         return column - column.min() + log.submit.min()

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from batsched_py.errors import InputError
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.wall_clock import DAY, HOUR, WEEK, start_of, zone_of
 
 _UNITS: Final = {"s": 1.0, "m": 60.0, "min": 60.0, "h": HOUR, "d": DAY, "w": WEEK}

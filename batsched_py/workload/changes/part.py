@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.workload.changes.base import Change
 from batsched_py.workload.changes.moments import span
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers, SwfLog
 from batsched_py.workload.wall_clock import DAY, WEEK, local_time, start_of, wall_clock
 
 

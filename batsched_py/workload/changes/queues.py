@@ -8,8 +8,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from batsched_py.workload.changes.base import Change, kept
-from batsched_py.workload.changes.keeping import those
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.changes.keeping import matching
+from batsched_py.workload.swf.log import SwfLog
 
 
 @dataclass(frozen=True)
@@ -23,5 +23,5 @@ class Queues(Change):
 
     def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
         """The jobs of those queues."""
-        changed = log.select(those(log.queue, self.keep, self.drop, str(self)))
+        changed = log.select(matching(log.queue, self.keep, self.drop, str(self)))
         return changed, kept(log, changed)

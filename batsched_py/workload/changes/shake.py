@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 from batsched_py.workload.changes.base import Change
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from batsched_py.errors import InputError
 from batsched_py.workload.changes.base import Change, kept
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from batsched_py.workload.changes.base import Change, kept
-from batsched_py.workload.changes.keeping import those
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.changes.keeping import matching
+from batsched_py.workload.swf.log import SwfLog
 
 
 @dataclass(frozen=True)
@@ -23,5 +23,5 @@ class Users(Change):
 
     def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
         """The jobs of those users."""
-        changed = log.select(those(log.user, self.keep, self.drop, str(self)))
+        changed = log.select(matching(log.user, self.keep, self.drop, str(self)))
         return changed, kept(log, changed)

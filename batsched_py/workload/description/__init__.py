@@ -1,4 +1,4 @@
-"""Knowing a log: one family of statistics a file, each figure with its definition."""
+"""Describing a log: one family of statistics per file, each figure with its definition."""
 
 from batsched_py.workload.description.describe import Description, describe
 from batsched_py.workload.description.selection import characterised, requested

@@ -2,8 +2,8 @@
 
 A bag is a longest run of jobs of which each follows the one before it within ``delta`` seconds, and which
 agree in six attributes: user, group, queue, executable, requested time and requested processors.
-*Contiguous* bags are runs of the whole log, as in the paper, so that a job of somebody else in between ends
-them. *Per key* they are runs of the jobs with the same attributes, whatever others do meanwhile.
+*Contiguous* bags are runs of the whole log, as in the paper, so that another user's job in between ends
+them. *Per key* they are runs of the jobs with the same attributes, regardless of other jobs in between.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from batsched_py.workload.description.distributions import Distribution, distribution
 from batsched_py.workload.description.selection import requested
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 
 Indices = NDArray[np.intp]
 

@@ -13,8 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.workload.description.selection import requested
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats
+from batsched_py.workload.swf.log import Floats, SwfLog
 
 #: The lengths of the intervals that time is divided into, in seconds, from a minute to a day.
 SCALES: Final = {

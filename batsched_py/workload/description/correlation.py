@@ -9,8 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.workload.description.selection import requested
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats
+from batsched_py.workload.swf.log import Floats, SwfLog
 
 
 class SizeClass(Struct, frozen=True, kw_only=True):

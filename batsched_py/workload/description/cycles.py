@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.wall_clock import HOUR, start_of, wall_clock
 
 HOURS: Final = 7 * 24

@@ -1,4 +1,4 @@
-"""All that is to be known of a log, put together."""
+"""The whole description of a log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from batsched_py.workload.description.memory import arrival_hurst
 from batsched_py.workload.description.quality import Quality, quality
 from batsched_py.workload.description.selection import characterised
 from batsched_py.workload.description.users import Users, users
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 
 class Description(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """Flurries and dominating users: activity of one user that hides everybody else's.
 
-The rule is written down, so that it can be told in a paper. Time is cut into weeks from the first submission.
+The rule is explicit, so that a paper can state it. Time is cut into weeks from the first submission.
 A *flurry* is a week in which one user submits at least half of the jobs, and at least three times as many
 as the median week has in all; consecutive such weeks of a user are one flurry. A *dominating user* submits at
 least a quarter of all jobs of the log. Both numbers can be chosen.
@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.wall_clock import WEEK
 
 SHARE: Final = 0.5
@@ -66,7 +66,7 @@ def weeks_of(log: SwfLog) -> NDArray[np.int64]:
 
 
 def find_flurries(log: SwfLog, share: float = SHARE, factor: float = FACTOR) -> list[Flurry]:
-    """The flurries of a log, in the order of their weeks; jobs without a user are nobody's flurry."""
+    """The flurries of a log, in the order of their weeks; jobs without a user are never a flurry."""
     weeks = weeks_of(log)
     per_week = np.bincount(weeks)
     numbers, who = np.unique(log.user, return_inverse=True)

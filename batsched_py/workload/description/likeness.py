@@ -1,4 +1,4 @@
-"""How like a log another one is: the checks of Minh and Wolters, as numbers with tolerances."""
+"""How similar two logs are: the checks of Minh and Wolters, as numbers with tolerances."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from batsched_py.workload.description.correlation import pearson
 from batsched_py.workload.description.distributions import kolmogorov_smirnov
 from batsched_py.workload.description.memory import arrival_hurst
 from batsched_py.workload.description.selection import characterised, requested
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 #: How far a quantity may be from the log's to count as alike.
 TOLERANCES: Final = {
@@ -30,7 +30,7 @@ TOLERANCES: Final = {
 DISTANCES: Final = {"run times": 0.05, "sizes": 0.05, "sizes of bags": 0.05, "run times of bags": 0.06}
 
 
-class Portrait(Struct, frozen=True, kw_only=True):
+class Traits(Struct, frozen=True, kw_only=True):
     """What a log is compared by."""
 
     quantities: dict[str, float]
@@ -38,7 +38,7 @@ class Portrait(Struct, frozen=True, kw_only=True):
 
 
 class Likeness(Struct, frozen=True, kw_only=True):
-    """How like the original a copy is."""
+    """How similar a copy is to the original."""
 
     quantities: dict[str, float]
     """The copy's values."""
@@ -46,13 +46,13 @@ class Likeness(Struct, frozen=True, kw_only=True):
     """Kolmogorov-Smirnov distances of its distributions to those of the original."""
 
 
-def portrait(log: SwfLog) -> Portrait:
-    """What a log is compared by: of the jobs that it is characterised by."""
+def traits(log: SwfLog) -> Traits:
+    """What a log is compared by, computed from the jobs that characterise it."""
     jobs = characterised(log)
     bags = contiguous_bags(jobs)
     memory = arrival_hurst(jobs.submit)
     correlation = pearson(jobs.run_time, requested(jobs))
-    return Portrait(
+    return Traits(
         quantities={
             "spatial entropy": spatial_entropy(jobs),
             "run time and size": np.nan if correlation is None else correlation,
@@ -70,8 +70,8 @@ def portrait(log: SwfLog) -> Portrait:
     )
 
 
-def likeness(original: Portrait, copy: Portrait) -> Likeness:
-    """Compare two logs; a distribution that one of them does not have is as far as can be."""
+def likeness(original: Traits, copy: Traits) -> Likeness:
+    """Compare two logs; a distribution that one of them lacks has the largest distance."""
     return Likeness(
         quantities=copy.quantities,
         distances={
@@ -83,7 +83,7 @@ def likeness(original: Portrait, copy: Portrait) -> Likeness:
     )
 
 
-def failures(original: Portrait, copies: Sequence[Likeness]) -> Mapping[str, int]:
+def failures(original: Traits, copies: Sequence[Likeness]) -> Mapping[str, int]:
     """For each check how many of the copies fail it."""
     failed = {
         name: sum(not abs(copy.quantities[name] - original.quantities[name]) <= tolerance for copy in copies)

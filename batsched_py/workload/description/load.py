@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats
+from batsched_py.workload.swf.log import Floats, SwfLog
 from batsched_py.workload.wall_clock import WEEK, start_of
 
 

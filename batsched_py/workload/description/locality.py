@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from batsched_py.workload.description.bags import bag_keys
 from batsched_py.workload.description.selection import requested
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers, SwfLog
 from batsched_py.workload.wall_clock import WEEK
 
 _BINS: Final = 24

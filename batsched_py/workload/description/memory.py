@@ -1,4 +1,4 @@
-"""Long-range dependence of the arrivals: how long a busy time makes itself felt."""
+"""Long-range dependence of the arrivals: how long the effect of a busy time lasts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.workload.description.hurst import Hurst, Series, hurst
-from batsched_py.workload.swf_log import Floats
+from batsched_py.workload.swf.log import Floats
 from batsched_py.workload.wall_clock import WEEK
 
 #: Arrivals are counted in intervals of this many seconds.

@@ -1,4 +1,4 @@
-"""Bad and suspicious records: what a reader of a log should not take at its word."""
+"""Bad and suspicious records: what a reader of a log should not trust."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 from msgspec import Struct
 
 from batsched_py.workload.description.selection import requested
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
-#: Schedulers look at the clock now and then: a job that runs over its time by less is not suspicious.
+#: Schedulers check the time only now and then: a job that exceeds its time by less is not suspicious.
 _GRACE = 60.0
 
 

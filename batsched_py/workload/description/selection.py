@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers, SwfLog
 
 COMPLETED = 1
 

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from batsched_py.workload.description.distributions import Distribution, distribution
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 #: A user who has not submitted for this many seconds has left (Zakay and Feitelson 2012).
 SILENCE: Final = 3600.0

@@ -1,4 +1,4 @@
-"""Generating logs: one model a file, found by name like schedulers are."""
+"""Generating logs: one model per file, found by name as schedulers are."""
 
 from batsched_py.plugins import Registry
 from batsched_py.workload.models.base import LearningModel, Model

@@ -16,7 +16,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.workload.description.bags import DELTA, Bags, zipf_exponent
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers
 
 #: Classes of delays: up to so many seconds.
 _DELAYS: Final = np.array([0, 1, 2, 3, 5, 8, 12, 20, 35, 60, DELTA])

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py import __version__
-from batsched_py.workload.swf import SwfLog, swf_log
+from batsched_py.errors import InputError
+from batsched_py.workload.description.load import machine_of
+from batsched_py.workload.description.selection import characterised, requested
+from batsched_py.workload.swf.log import SwfLog, swf_log
 
 #: Generated logs begin on a Monday at midnight: 2024-01-01 in UTC.
 START: Final = 1_704_067_200
 
 Progress = Callable[[int, int], None]
 """Told how many steps are done, and of how many."""
+
+Columns = Mapping[str, NDArray[Any]]
+"""Some columns of a log, by name."""
 
 
 class Model(ABC):
@@ -28,9 +36,7 @@ class Model(ABC):
     def generate(self, jobs: int, seed: int) -> SwfLog:
         """A log of so many jobs; the same seed gives the same log."""
 
-    def log_of(
-        self, columns: Mapping[str, NDArray[Any]], machine: int, seed: int, source: str = ""
-    ) -> SwfLog:
+    def to_log(self, columns: Columns, machine: int, seed: int, source: str = "") -> SwfLog:
         """The generated log; its header says where it comes from."""
         like = f" like {source}" if source else ""
         count = str(len(columns["submit"]))
@@ -48,12 +54,49 @@ class Model(ABC):
         return swf_log({"status": completed, **columns}, header=header)
 
 
+class Parameters(Struct):
+    """What a model has learned from a log."""
+
+    source: str
+    """The name of the log."""
+    machine: int
+    """Processors of the recorded machine."""
+
+
 class LearningModel(Model):
-    """A model whose parameters are fitted to a log, and may be saved and used again."""
+    """A model whose parameters are fitted to a log, and may be saved and used again.
+
+    It learns from the jobs that completed, ran for some time and asked for processors.
+    """
 
     parameters: Any
-    """A :class:`msgspec.Struct`, or nothing before the model is fitted."""
+    """A subclass of :class:`Parameters`, or None before the model is fitted."""
 
-    @abstractmethod
     def fit(self, log: SwfLog, progress: Progress | None = None) -> Self:
         """Learn the parameters from a log; returns the model itself."""
+        jobs = characterised(log)
+        if len(jobs) < 2:
+            raise InputError(f"{log.path or 'the log'}: too few jobs that ran to learn from: {len(jobs)}")
+        machine = machine_of(log) or int(requested(jobs).max())
+        self.parameters = self.learn(jobs, Path(log.path).name, machine, progress)
+        return self
+
+    def generate(self, jobs: int, seed: int) -> SwfLog:
+        """A log of so many jobs, like the one that was learned from."""
+        learned = self.parameters
+        if learned is None:
+            raise InputError(f"the model {self.name} learns from a log; give it one")
+        columns = self.draw(learned, jobs, np.random.default_rng(seed))
+        return self.to_log(columns, self.machine(learned), seed, learned.source)
+
+    def machine(self, learned: Any) -> int:
+        """Processors of the machine that a log is generated for."""
+        return int(learned.machine)
+
+    @abstractmethod
+    def learn(self, jobs: SwfLog, source: str, machine: int, progress: Progress | None) -> Parameters:
+        """The parameters for some jobs, of which there are at least two."""
+
+    @abstractmethod
+    def draw(self, learned: Any, jobs: int, random: np.random.Generator) -> Columns:
+        """The columns of so many jobs, with these parameters."""

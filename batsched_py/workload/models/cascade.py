@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from batsched_py.workload.description.memory import arrival_hurst
 from batsched_py.workload.models.gaussian_noise import fractional_gaussian_noise
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers
 from batsched_py.workload.wall_clock import HOUR, WEEK
 
 _HOURS: Final = 168

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from batsched_py.workload.swf_log import Floats
+from batsched_py.workload.swf.log import Floats
 
 
 def fractional_gaussian_noise(count: int, hurst: float, random: np.random.Generator) -> Floats:

@@ -20,8 +20,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from batsched_py.workload.models.base import Model
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 
 _SLOTS: Final = 48
 _SLOT: Final = 1800.0
@@ -56,7 +55,7 @@ class JobClass(Struct, frozen=True):
     gap: tuple[float, float]
     """Shape and scale of the logarithm of the gaps in rush hours."""
     whole_day: float
-    """What the shape is multiplied by to stand for all hours."""
+    """Factor of the shape that extends it to all hours."""
     day: tuple[float, float]
     """Shape and scale of the density of arrivals along the day, in half hours."""
 
@@ -71,7 +70,7 @@ INTERACTIVE: Final = JobClass(
     first=(3.8351, 0.6605), second=(7.073, 0.6856), slope=-0.0118, start=0.9156,
     gap=(6.5510, 0.6621), whole_day=0.9797, day=(8.9186, 3.6680),
 )  # fmt: skip
-#: For all jobs alike, where types are not told apart.
+#: For all jobs, without a distinction of types.
 EITHER: Final = JobClass(
     serial=0.244, power_of_two=0.576, low=0.8, middle=4.5, high=7.0, below=0.86,
     first=(4.2, 0.94), second=(312.0, 0.03), slope=-0.0054, start=0.78,
@@ -122,7 +121,7 @@ class Lublin(Model):
             "requested_processors": sizes,
             "queue": queue,
         }
-        return self.log_of(columns, self.processors, seed)
+        return self.to_log(columns, self.processors, seed)
 
     def _resized(self, jobs: JobClass) -> JobClass:
         """The bounds of sizes for another machine: those but the lowest are moved along, as is advised."""
@@ -143,7 +142,7 @@ def job_sizes(jobs: JobClass, count: int, random: np.random.Generator) -> Intege
 
 
 def job_run_times(jobs: JobClass, sizes: Integers, random: np.random.Generator) -> Floats:
-    """Seconds that each job runs; what is too long is drawn once more."""
+    """Seconds that each job runs; one that is too long is drawn again."""
     run_times = np.zeros(len(sizes))
     left = np.arange(len(sizes))
     short = np.clip(jobs.slope * sizes + jobs.start, 0, 1)
@@ -158,7 +157,7 @@ def job_run_times(jobs: JobClass, sizes: Integers, random: np.random.Generator) 
 def arrivals(jobs: JobClass, count: int, random: np.random.Generator) -> Floats:
     """When each job comes, in seconds since midnight.
 
-    A gap buys its way through the slots of the day: to pass one costs its weight. So the sums of the gaps are
+    A gap is consumed by the slots of the day: each one uses up its weight. So the sums of the gaps are
     turned into times by the inverse of the weights' sums.
     """
     shape, scale = jobs.gap

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from batsched_py.errors import InputError
 from batsched_py.workload.description.bags import contiguous_bags
-from batsched_py.workload.description.load import machine_of
-from batsched_py.workload.description.selection import characterised, requested
+from batsched_py.workload.description.selection import requested
 from batsched_py.workload.models.bag_cuts import ZipfSizes, cut_bags_by_size, fit_zipf_sizes
-from batsched_py.workload.models.base import LearningModel, Progress
+from batsched_py.workload.models.base import Columns, LearningModel, Parameters, Progress
 from batsched_py.workload.models.cascade import Cascade, fit_cascade, generate_arrivals
 from batsched_py.workload.models.mixture import Mixture, Scale, fit_mixture
 from batsched_py.workload.models.shapes import Pairs, count_pairs
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers, SwfLog
 from batsched_py.workload.wall_clock import wall_clock
 
 
-class MinhWoltersParameters(Struct):
+class MinhWoltersParameters(Parameters):
     """What the model learns: the outcome of its first three stages, and the arrivals."""
 
-    source: str
-    machine: int
     arrivals: Cascade
     mixture: Mixture
     parallelism: dict[str, int]
@@ -40,8 +34,8 @@ class MinhWoltersParameters(Struct):
 class MinhWolters(LearningModel):
     """The published model: bags of Zipf sizes, whose jobs have one run time and one size.
 
-    Its arrival process is that of another paper, for which the one of the model realistic stands in. It has
-    no users and no estimates; each bag is a user's of its own.
+    Its arrival process is that of another paper; the one of the model realistic is used instead. It has no
+    users and no estimates; each bag has a user of its own.
     """
 
     name = "minh-wolters"
@@ -49,30 +43,24 @@ class MinhWolters(LearningModel):
     run_times: Annotated[Scale, Meta(description="What the Gaussians are fitted to.")] = "log"
     parameters: MinhWoltersParameters | None = field(default=None, init=False)
 
-    def fit(self, log: SwfLog, progress: Progress | None = None) -> Self:
+    def learn(
+        self, jobs: SwfLog, source: str, machine: int, progress: Progress | None
+    ) -> MinhWoltersParameters:
         """Stages 1 to 3."""
-        jobs = characterised(log)
-        if len(jobs) < 2:
-            raise InputError(f"{log.path or 'the log'}: too few jobs that ran to learn from: {len(jobs)}")
         mixture = fit_mixture(jobs.run_time, self.run_times, progress)
         sizes = requested(jobs)
-        self.parameters = MinhWoltersParameters(
-            source=Path(log.path).name,
-            machine=machine_of(log) or int(sizes.max()),
+        return MinhWoltersParameters(
+            source=source,
+            machine=machine,
             arrivals=fit_cascade(wall_clock(jobs, jobs.submit)),
             mixture=mixture,
             parallelism=parallelism_classes(sizes),
             pairs=count_pairs(mixture.likeliest(jobs.run_time), sizes),
             zipf=fit_zipf_sizes(contiguous_bags(jobs)),
         )
-        return self
 
-    def generate(self, jobs: int, seed: int) -> SwfLog:
-        """Context 4: Algorithm 1."""
-        learned = self.parameters
-        if learned is None:
-            raise InputError("the model minh-wolters learns from a log; give it one")
-        random = np.random.default_rng(seed)
+    def draw(self, learned: MinhWoltersParameters, jobs: int, random: np.random.Generator) -> Columns:
+        """Stage 4: Algorithm 1."""
         submit = generate_arrivals(learned.arrivals, jobs, random)
         bags = cut_bags_by_size(learned.zipf, submit, random)
         weights = np.array(learned.mixture.weights)
@@ -81,18 +69,17 @@ class MinhWolters(LearningModel):
         drawn = random.normal(
             np.array(learned.mixture.means)[labels], np.array(learned.mixture.deviations)[labels]
         )
-        columns = {
+        return {
             "submit": submit,
             "run_time": np.repeat(learned.mixture.from_scale(drawn), bags.sizes),
             "allocated_processors": sizes,
             "requested_processors": sizes,
             "user": np.repeat(np.arange(len(bags.sizes)), bags.sizes) + 1,
         }
-        return self.log_of(columns, learned.machine, seed, learned.source)
 
 
 def parallelism_classes(sizes: Integers) -> dict[str, int]:
-    """Context 2: sizes that about as many jobs have are one class."""
+    """Stage 2: sizes that about as many jobs have are one class."""
     distinct, counts = np.unique(sizes, return_counts=True)
     classes = np.rint(np.log2(counts)).astype(np.int64) + 1
     return {str(size): each for size, each in zip(distinct.tolist(), classes.tolist(), strict=True)}

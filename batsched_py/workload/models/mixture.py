@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from batsched_py.errors import InputError
 from batsched_py.workload.models.base import Progress
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers
 
 Scale = Literal["log", "linear"]
 

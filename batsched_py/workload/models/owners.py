@@ -3,8 +3,8 @@
 At any time some users are in a session: they submitted something within the last hour. The next bag belongs
 to one of them with the probability that the log shows for so many users; then each has a weight, the product
 of how likely the one who submitted last, second last, ... goes on, and of how many bags of that class of
-sizes the user has in the log. Else somebody comes, in proportion to how often each user opened a session with
-such a bag.
+sizes the user has in the log. Else a user begins a session, in proportion to how often each user
+opened one with such a bag.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from msgspec import Struct
 from batsched_py.workload.description.bags import Bags
 from batsched_py.workload.description.users import SILENCE
 from batsched_py.workload.models.shapes import BAG_CLASSES, bag_classes
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers
 
 _MOST_ACTIVE: Final = 16
-#: What a user weighs who has no such bag.
+#: The weight of a user who has no such bag.
 _LITTLE: Final = 0.01
 
 
@@ -79,23 +79,23 @@ def draw_owners(owners: Owners, submit: Floats, bags: Bags, random: np.random.Ge
     starts = bags.first(submit).tolist()
     lasts = bags.last(submit).tolist()
     count = len(starts)
-    comers = _comers(owners, bags, random).tolist()
+    newcomers = _newcomers(owners, bags, random).tolist()
     classes = bag_classes(bags.sizes).tolist()
     chances, places = random.random((2, count)).tolist()
     active: dict[int, float] = {}
     chosen = []
-    for bag, owner in enumerate(comers):
+    for bag, owner in enumerate(newcomers):
         _leave(active, starts[bag])
         if chances[bag] < owners.stays[min(len(active), _MOST_ACTIVE)]:
-            owner = _going_on(owners, active, classes[bag], places[bag])
+            owner = _continuing_user(owners, active, classes[bag], places[bag])
         active.pop(owner, None)
         active[owner] = lasts[bag]
         chosen.append(owner)
     return np.array(chosen) + 1
 
 
-def _going_on(owners: Owners, active: dict[int, float], bag_class: int, place: float) -> int:
-    """Who of those in a session submits a bag of some class; ``place`` is between 0 and 1."""
+def _continuing_user(owners: Owners, active: dict[int, float], bag_class: int, place: float) -> int:
+    """Which of the users in a session submits a bag of some class; ``place`` is between 0 and 1."""
     users = list(reversed(active))[:_MOST_ACTIVE]
     owned = owners.bags[bag_class]
     weights = [rank * (owned[user] + _LITTLE) for user, rank in zip(users, owners.ranks, strict=False)]
@@ -107,18 +107,18 @@ def _going_on(owners: Owners, active: dict[int, float], bag_class: int, place: f
     return users[-1]
 
 
-def _comers(owners: Owners, bags: Bags, random: np.random.Generator) -> Integers:
-    """Who comes with each bag, if anybody does."""
-    comers = np.zeros(len(bags.sizes), dtype=np.int64)
+def _newcomers(owners: Owners, bags: Bags, random: np.random.Generator) -> Integers:
+    """For each bag, the user who would begin a session with it."""
+    users = np.zeros(len(bags.sizes), dtype=np.int64)
     classes = bag_classes(bags.sizes)
     for each in np.unique(classes).tolist():
         members = np.flatnonzero(classes == each)
         weights = np.cumsum(owners.opens[each] if any(owners.opens[each]) else np.sum(owners.opens, axis=0))
-        comers[members] = np.searchsorted(weights, random.random(len(members)) * weights[-1], side="right")
-    return comers
+        users[members] = np.searchsorted(weights, random.random(len(members)) * weights[-1], side="right")
+    return users
 
 
 def _leave(active: dict[int, float], now: float) -> None:
-    """Forget those who have been silent for too long; the longest silent come first."""
+    """Remove the users who have been silent for too long."""
     for user in [user for user, last in active.items() if now - last >= SILENCE]:
         del active[user]

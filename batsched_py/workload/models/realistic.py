@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from batsched_py.errors import InputError
 from batsched_py.workload.description.bags import DELTA, Bags, contiguous_bags
-from batsched_py.workload.description.load import machine_of
-from batsched_py.workload.description.selection import characterised, requested
 from batsched_py.workload.models.bag_cuts import BagCuts, cut_bags, fit_bag_cuts
-from batsched_py.workload.models.base import LearningModel, Progress
+from batsched_py.workload.models.base import Columns, LearningModel, Parameters, Progress
 from batsched_py.workload.models.cascade import Cascade, fit_cascade, generate_arrivals
 from batsched_py.workload.models.mixture import Scale, fit_mixture
 from batsched_py.workload.models.owners import Owners, draw_owners, fit_owners
 from batsched_py.workload.models.requests import Requests, draw_requests, fit_requests
 from batsched_py.workload.models.shapes import Shapes, draw_shapes, fit_shapes
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 from batsched_py.workload.wall_clock import wall_clock
 
 
-class RealisticParameters(Struct):
+class RealisticParameters(Parameters):
     """All that the model learns of a log."""
 
-    source: str
-    machine: int
     arrivals: Cascade
     bags: BagCuts
     shapes: Shapes
@@ -51,16 +44,15 @@ class Realistic(LearningModel):
     run_times: Annotated[Scale, Meta(description="What the Gaussians are fitted to.")] = "log"
     parameters: RealisticParameters | None = field(default=None, init=False)
 
-    def fit(self, log: SwfLog, progress: Progress | None = None) -> Self:
-        """Learn from a log."""
-        jobs = characterised(log)
-        if len(jobs) < 2:
-            raise InputError(f"{log.path or 'the log'}: too few jobs that ran to learn from: {len(jobs)}")
+    def learn(
+        self, jobs: SwfLog, source: str, machine: int, progress: Progress | None
+    ) -> RealisticParameters:
+        """Learn the parameters of each stage."""
         bags = contiguous_bags(jobs)
         mixture = fit_mixture(jobs.run_time, self.run_times, progress)
-        self.parameters = RealisticParameters(
-            source=Path(log.path).name,
-            machine=machine_of(log) or int(requested(jobs).max()),
+        return RealisticParameters(
+            source=source,
+            machine=machine,
             arrivals=fit_cascade(wall_clock(jobs, jobs.submit)),
             bags=fit_bag_cuts(jobs.submit, bags),
             shapes=fit_shapes(jobs, bags, mixture),
@@ -69,14 +61,9 @@ class Realistic(LearningModel):
                 np.maximum.reduceat(jobs.run_time, bags.starts), bags.first(jobs.requested_time)
             ),
         )
-        return self
 
-    def generate(self, jobs: int, seed: int) -> SwfLog:
-        """A log like the one that was learned from."""
-        learned = self.parameters
-        if learned is None:
-            raise InputError("the model realistic learns from a log; give it one")
-        random = np.random.default_rng(seed)
+    def draw(self, learned: RealisticParameters, jobs: int, random: np.random.Generator) -> Columns:
+        """Draw arrivals, bags, users, shapes and requests, in this order."""
         submit = generate_arrivals(learned.arrivals, jobs, random)
         bags = cut_bags(learned.bags, submit, random)
         users = draw_owners(learned.owners, submit, bags, random)
@@ -84,7 +71,7 @@ class Realistic(LearningModel):
         longest = np.maximum.reduceat(run_times, bags.starts)
         requests = draw_requests(learned.requests, longest, random)
         executables = _programs(np.stack([users, sizes, clusters]), submit, bags)
-        columns = {
+        return {
             "submit": submit,
             "run_time": run_times,
             "allocated_processors": np.repeat(sizes, bags.sizes),
@@ -94,7 +81,6 @@ class Realistic(LearningModel):
             "group": np.repeat(np.array(learned.owners.groups)[users - 1], bags.sizes),
             "executable": np.repeat(executables, bags.sizes),
         }
-        return self.log_of(columns, learned.machine, seed, learned.source)
 
 
 def _programs(shapes: Integers, submit: Floats, bags: Bags) -> Integers:

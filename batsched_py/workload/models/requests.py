@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers
 
 _BINS_PER_OCTAVE: Final = 2
 _HOUR: Final = 3600.0

@@ -16,7 +16,7 @@ from batsched_py.workload.models import MODELS, LearningModel
 FORMAT: Final = "batsched-py model"
 VERSION: Final = 1
 
-#: How many jobs show whether a model can do anything with the parameters in a file.
+#: How many jobs are generated to check the parameters in a file.
 _TRIAL: Final = 20
 
 
@@ -44,7 +44,7 @@ def save_model(path: str | Path, model: LearningModel) -> None:
 
 
 def load_model(path: str | Path, options: dict[str, str] | None = None) -> LearningModel:
-    """Read a fitted model, and try it; ``options`` take the place of those that it was saved with."""
+    """Read a fitted model, and try it; ``options`` replace those that it was saved with."""
     try:
         content = msgspec.json.decode(Path(path).read_bytes(), type=_File)
     except OSError as error:

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from batsched_py.workload.description.bags import Bags, bag_keys
 from batsched_py.workload.description.selection import requested
 from batsched_py.workload.models.mixture import Mixture
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 
 BAG_CLASSES: Final = 10
 #: Bags of these classes may change places.
@@ -76,7 +75,7 @@ def fit_shapes(jobs: SwfLog, bags: Bags, mixture: Mixture) -> Shapes:
     """Learn from the contiguous bags of a log.
 
     Each job is counted to a cluster by chance, with the probability that it belongs there: a job between two
-    clusters is neither's alone.
+    clusters may be counted to either.
     """
     sizes = requested(jobs)
     clusters = mixture.sampled(jobs.run_time, np.random.default_rng(_SEED))

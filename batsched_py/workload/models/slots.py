@@ -17,19 +17,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Final
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from batsched_py.errors import InputError
-from batsched_py.workload.description.load import machine_of
-from batsched_py.workload.description.selection import characterised, requested
-from batsched_py.workload.models.base import START, LearningModel, Progress
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_log import Floats, Integers
-from batsched_py.workload.swf_text import LOG_SPEED
+from batsched_py.workload.description.selection import requested
+from batsched_py.workload.models.base import START, Columns, LearningModel, Parameters, Progress
+from batsched_py.workload.swf.conventions import LOG_SPEED
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 from batsched_py.workload.wall_clock import DAY, HOUR, local_time, start_of, wall_clock
 
 SLOTS: Final = 48
@@ -39,11 +35,9 @@ _YEAR: Final = 12
 _LARGE_FROM_TOP: Final = 2.5
 
 
-class SlotsParameters(Struct):
+class SlotsParameters(Parameters):
     """What the model learns of a log."""
 
-    source: str
-    machine: int
     slots: list[float]
     """Share of the jobs in each half hour of the day."""
     hours: list[float]
@@ -76,11 +70,12 @@ class Slots(LearningModel):
     speed: Annotated[float, Meta(gt=0, description="Speed of its processors, relative to the log's.")] = 1.0
     parameters: SlotsParameters | None = field(default=None, init=False)
 
-    def fit(self, log: SwfLog, progress: Progress | None = None) -> Self:
-        """Learn from a log."""
-        jobs = characterised(log)
-        if len(jobs) < 2:
-            raise InputError(f"{log.path or 'the log'}: too few jobs that ran to learn from: {len(jobs)}")
+    def machine(self, learned: SlotsParameters) -> int:
+        """Processors of the machine that is asked for, else of the recorded one."""
+        return self.processors or learned.machine
+
+    def learn(self, jobs: SwfLog, source: str, machine: int, progress: Progress | None) -> SlotsParameters:
+        """Learn shares and quantiles."""
         sizes = requested(jobs)
         clock = wall_clock(jobs, jobs.submit)
         logarithms = np.log2(sizes[sizes > 1]) if (sizes > 1).any() else np.zeros(1)
@@ -88,9 +83,9 @@ class Slots(LearningModel):
         middle = max(high - _LARGE_FROM_TOP, float(logarithms.min()))
         parallel = sizes > 1
         ranks = np.linspace(0, 1, _QUANTILES)
-        self.parameters = SlotsParameters(
-            source=Path(log.path).name,
-            machine=machine_of(log) or int(sizes.max()),
+        return SlotsParameters(
+            source=source,
+            machine=machine,
             slots=_shares(clock % DAY // _SLOT, SLOTS),
             hours=_shares(clock % DAY // HOUR, 24),
             weekdays=_shares(clock // DAY % 7, 7),
@@ -104,24 +99,17 @@ class Slots(LearningModel):
             high=high,
             below=float(np.mean(logarithms <= middle)),
         )
-        return self
 
-    def generate(self, jobs: int, seed: int) -> SwfLog:
-        """A log for the machine that is asked for."""
-        learned = self.parameters
-        if learned is None:
-            raise InputError("the model slots learns from a log; give it one")
-        random = np.random.default_rng(seed)
-        machine = self.processors or learned.machine
-        sizes = np.minimum(_sizes(learned, jobs, random), machine)
+    def draw(self, learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Columns:
+        """Draw jobs for the machine that is asked for."""
+        sizes = np.minimum(_sizes(learned, jobs, random), self.machine(learned))
         work = np.interp(random.random(jobs), np.linspace(0, 1, _QUANTILES), learned.work)
-        columns = {
+        return {
             "submit": np.floor(_submissions(learned, jobs, random)),
             "run_time": np.maximum(np.rint(work / (sizes * self.speed * LOG_SPEED)), 1),
             "allocated_processors": sizes,
             "requested_processors": sizes,
         }
-        return self.log_of(columns, machine, seed, learned.source)
 
 
 def _shares(places: Floats, count: int) -> list[float]:
@@ -152,8 +140,8 @@ def _sizes(learned: SlotsParameters, jobs: int, random: np.random.Generator) -> 
 def _submissions(learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Floats:
     """When each job comes, one after another, as the limit of each depends on all before it.
 
-    A time in days buys its way through the slots at the price of their weights, so it is turned into a place
-    in the day along the sums of the weights; a slot without jobs costs nothing and is passed at once.
+    A time in days is consumed by the slots, each of which uses up its weight, so it is turned into a place
+    in the day along the sums of the weights; a slot without jobs has no weight and is passed at once.
     """
     ends = np.cumsum(learned.slots).tolist()
     longest, slot = learned.gaps[-1], 1 / SLOTS

@@ -1,4 +1,4 @@
-"""Getting a log: one kind of file a module, found by name or by how a file's name ends."""
+"""Reading and writing logs: one kind of file per module, found by name or by the ending of a file's name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 from batsched_py.workload.sources.base import Source
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 #: The known kinds of files.
 SOURCES = Registry[Source](
@@ -23,7 +23,7 @@ __all__ = ["SOURCES", "Source", "read_log", "source_of", "write_log"]
 
 
 def source_of(path: str | Path, kind: str | None = None, options: Mapping[str, str] | None = None) -> Source:
-    """The kind of a file: the one that is named, else by how its name ends, else by how the file begins."""
+    """The kind of a file: the named one, else by the ending of its name, else by its first bytes."""
     if kind is None:
         kind = _by_ending(path) or _by_beginning(Path(path))
     if kind is None:

@@ -14,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
+from batsched_py.workload.lines import bad_lines_text
 from batsched_py.workload.sources.quantities import distinct_texts, whole
-from batsched_py.workload.swf import SwfLog, swf_log
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers, SwfLog, swf_log
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _log = logging.getLogger(__name__)
 
-_SHOWN: Final = 3
 #: Columns that are numbers in a log and names elsewhere, with the key of the header that tells the names.
 NAMED: Final = {
     "user": "User",
@@ -45,17 +44,15 @@ class Account:
     bad: dict[int, str] = field(default_factory=dict)
     """What is wrong with which line, counted from 1."""
 
-    def blame(self, line: int, reason: str, kind: str) -> None:
-        """A line that makes no sense."""
+    def reject(self, line: int, reason: str, kind: str) -> None:
+        """Leave out a line that cannot be read."""
         self.bad[line] = reason
         self.left_out[kind] += 1
 
     def log(self, columns: Mapping[str, NDArray[Any]], header: Mapping[str, str], **rest: Any) -> SwfLog:
         """The log, with a warning about bad lines; an error when there is no job."""
         if self.bad:
-            shown = [f"line {line}: {self.bad[line]}" for line in sorted(self.bad)[:_SHOWN]]
-            shown += ["..."] if len(self.bad) > _SHOWN else []
-            what = f"{len(self.bad)} bad line{'s' if len(self.bad) > 1 else ''} ({'; '.join(shown)})"
+            what = bad_lines_text(self.bad, len(self.bad))
             if len(columns["submit"]):
                 _log.warning("%s: left out: %s", self.path, what)
         else:

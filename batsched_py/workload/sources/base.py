@@ -1,4 +1,4 @@
-"""What a kind of file is that logs are kept in."""
+"""What a kind of log file is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from batsched_py.errors import InputError
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 
 class Source(ABC):
@@ -28,14 +28,14 @@ class Source(ABC):
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """What such a file cannot keep of a log: how many values of which kind."""
-        return lost_of(log)
+        return count_lost(log)
 
     def recognises(self, beginning: bytes) -> bool:
         """Whether a file of any name that begins like this is one of this kind."""
         return False
 
 
-def lost_of(log: SwfLog, columns: Sequence[str] = (), kept: Sequence[str] = ()) -> dict[str, int]:
+def count_lost(log: SwfLog, columns: Sequence[str] = (), kept: Sequence[str] = ()) -> dict[str, int]:
     """How many values are known in some columns, and in those beyond the format that are not kept."""
     known = {name.replace("_", " ").replace("cpu", "processor"): getattr(log, name) >= 0 for name in columns}
     counts = {name: int(values.sum()) for name, values in known.items() if values.any()}

@@ -14,9 +14,10 @@ from batsched_py.protocol.numbers import is_natural
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile, Unintelligible
 from batsched_py.workload.batsim_json import read_content, write_batsim_json
 from batsched_py.workload.sources.accounting import Account
-from batsched_py.workload.sources.base import Source, lost_of
-from batsched_py.workload.swf import SwfLog, swf_to_workload
-from batsched_py.workload.swf_text import LOG_SPEED
+from batsched_py.workload.sources.base import Source, count_lost
+from batsched_py.workload.swf.conventions import LOG_SPEED
+from batsched_py.workload.swf.log import SwfLog
+from batsched_py.workload.swf.workload import swf_to_workload
 
 _NAMES = ("user", "group", "executable", "queue", "partition")
 
@@ -63,7 +64,7 @@ class Batsim(Source):
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """What was recorded of the jobs is no part of a workload."""
-        return lost_of(log, ("wait", "status", "average_cpu_time", "used_memory", "requested_memory"))
+        return count_lost(log, ("wait", "status", "average_cpu_time", "used_memory", "requested_memory"))
 
     def recognises(self, beginning: bytes) -> bool:
         """Curly."""

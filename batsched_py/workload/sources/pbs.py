@@ -1,4 +1,4 @@
-"""What PBS and Torque remember of jobs: accounting logs, one line for everything that happens to a job."""
+"""Accounting logs of PBS and Torque: one line for each event of a job."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from batsched_py.workload.sources.accounting import (
     names_of,
     zone_named,
 )
-from batsched_py.workload.sources.base import Source, lost_of, read_text
+from batsched_py.workload.sources.base import Source, count_lost, read_text
 from batsched_py.workload.sources.quantities import duration, memory, whole, written_duration
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.wall_clock import on_clock, start_of
 
 COMPLETED: Final = 1
@@ -127,7 +127,7 @@ class Pbs(Source):
     def lost(self, log: SwfLog) -> dict[str, int]:
         """What else was known."""
         columns = ("average_cpu_time", "used_memory", "partition")
-        return lost_of(log, columns, kept=("id", "exit_status", "gpus"))
+        return count_lost(log, columns, kept=("id", "exit_status", "gpus"))
 
     def recognises(self, beginning: bytes) -> bool:
         """The first line is a record."""
@@ -140,7 +140,7 @@ def _record(text: str, line: int, account: Account) -> dict[str, Any] | None:
         return None
     parts = _LINE.match(text.rstrip("\r"))
     if parts is None:
-        account.blame(line, "not DATE TIME;TYPE;JOB;TEXT", "not a record")
+        account.reject(line, "not DATE TIME;TYPE;JOB;TEXT", "not a record")
         return None
     if parts[2] != "E":
         kind = _NEVER_STARTED if parts[2] == "D" and "Exit_status" not in text else "record that ends no job"
@@ -149,9 +149,9 @@ def _record(text: str, line: int, account: Account) -> dict[str, Any] | None:
     try:
         return _job(parts[3], dict(pair.partition("=")[::2] for pair in parts[4].split()), account)
     except KeyError as error:
-        account.blame(line, f"there is no {error}", "a field is missing")
+        account.reject(line, f"there is no {error}", "a field is missing")
     except ValueError as error:
-        account.blame(line, str(error), "a field is no number")
+        account.reject(line, str(error), "a field is no number")
     return None
 
 
@@ -221,7 +221,7 @@ def _requested(fields: dict[str, str]) -> int:
 
 
 def _in_chunks(text: str, key: str) -> int:
-    """The sum over chunks like ``2:ncpus=8:ngpus=1+1``; one processor goes without saying."""
+    """The sum over chunks like ``2:ncpus=8:ngpus=1+1``; one processor where nothing is said."""
     total = 0
     for chunk in filter(None, text.split("+")):
         count, *rest = chunk.split(":")

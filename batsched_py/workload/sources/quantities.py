@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-#: Numbers have at most so many digits: others are no numbers of anything.
+#: The most digits of a number; longer ones are taken for mistakes.
 _N: Final = "[0-9]{1,15}"
 _WHOLE: Final = re.compile(_N)
 _DURATION: Final = re.compile(rf"(?:({_N})-)?(?:({_N}):)?({_N}):({_N}(?:\.{_N})?)")

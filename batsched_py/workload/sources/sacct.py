@@ -1,4 +1,4 @@
-"""What Slurm remembers of jobs: ``sacct --parsable2``, one line a job and one for each of its steps."""
+"""Slurm's accounting: ``sacct --parsable2``, one line a job and one for each of its steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from batsched_py.workload.sources.accounting import (
     names_of,
     zone_named,
 )
-from batsched_py.workload.sources.base import Source, lost_of, read_text
+from batsched_py.workload.sources.base import Source, count_lost, read_text
 from batsched_py.workload.sources.quantities import (
     distinct_texts,
     for_each,
@@ -38,7 +38,7 @@ from batsched_py.workload.sources.slurm_fields import (
     UNFINISHED,
     Records,
 )
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.wall_clock import on_clock, start_of
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Sacct(Source):
         good = ~np.isnan(times["Submit"])
         for row in np.flatnonzero(~good).tolist():
             line, text = int(records.table["line"].iloc[row]), records.text("Submit")[row]
-            account.blame(line, f"Submit {text[:25]!r} is no time", "Submit is no time")
+            account.reject(line, f"Submit {text[:25]!r} is no time", "Submit is no time")
         records, times = records[good], {name: moments[good] for name, moments in times.items()}
         if not len(records):
             return account.log({"submit": np.empty(0)}, {})
@@ -182,7 +182,7 @@ class Sacct(Source):
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """Waits are kept as starts; names of hosts and what else was known are not."""
-        return lost_of(log, ("average_cpu_time", "used_memory", "queue"), kept=("id", "state", "gpus"))
+        return count_lost(log, ("average_cpu_time", "used_memory", "queue"), kept=("id", "state", "gpus"))
 
     def recognises(self, beginning: bytes) -> bool:
         """The first line names columns."""
@@ -208,7 +208,7 @@ def _table(path: Path, account: Account) -> pd.DataFrame:
             numbers.append(number)
         elif text.strip():
             fields = text.count("|") + 1
-            account.blame(number, f"{fields} fields instead of {len(names)}", "another number of fields")
+            account.reject(number, f"{fields} fields instead of {len(names)}", "another number of fields")
     records = StringIO("\n".join(["|".join(names), *good]))
     table = pd.read_csv(records, sep="|", dtype=object, keep_default_na=False, quoting=csv.QUOTE_NONE)
     return table.assign(line=numbers)
@@ -221,8 +221,8 @@ def _jobs(table: pd.DataFrame, account: Account) -> Records:
     ids = table["JobID"]
     steps = ids.str.contains(".", regex=False)
     peak = for_each(Records(table).text("MaxRSS"), lambda text: memory(text)[0])
-    told = np.flatnonzero(peak >= 0)
-    used = pd.Series(peak[told]).groupby(ids.iloc[told].str.split(".").str[0].to_numpy()).max()
+    measured = np.flatnonzero(peak >= 0)
+    used = pd.Series(peak[measured]).groupby(ids.iloc[measured].str.split(".").str[0].to_numpy()).max()
     jobs = table[~steps]
     jobs = jobs.assign(**{_PEAK: jobs["JobID"].map(used).astype(float).fillna(-1.0)})
     account.left_out["step of a job"] += int(steps.sum())
@@ -232,7 +232,7 @@ def _jobs(table: pd.DataFrame, account: Account) -> Records:
     known = np.isin(states, list(STATES))
     for row in np.flatnonzero(~known & ~np.isin(states, UNFINISHED)).tolist():
         state = jobs["State"].iloc[row]
-        account.blame(int(jobs["line"].iloc[row]), f"State {state[:25]!r} is unknown", "State is unknown")
+        account.reject(int(jobs["line"].iloc[row]), f"State {state[:25]!r} is unknown", "State is unknown")
     jobs = jobs[known]
     for kind in [kind for kind, count in account.left_out.items() if not count]:
         del account.left_out[kind]
@@ -253,7 +253,7 @@ def _jobs(table: pd.DataFrame, account: Account) -> Records:
 
 
 def _tasks(name: str) -> list[range]:
-    """The numbers of the tasks that a record like ``12_[3-5,9]`` stands for; none for any other record."""
+    """The numbers of the tasks that a record like ``12_[3-5,9]`` represents; none for any other record."""
     parts = _PENDING_TASKS.fullmatch(name)
     if parts is None:
         return []

@@ -1,4 +1,4 @@
-"""What single fields of Slurm's accounting say."""
+"""The meaning of single fields of Slurm's accounting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batsched_py.workload.sources.quantities import (
     memory,
     whole,
 )
-from batsched_py.workload.swf_log import Integers
+from batsched_py.workload.swf.log import Integers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ _LENGTH_WITHOUT_ZONE: Final = len("2023-05-01T08:00:00")
 
 
 class Records:
-    """Records of jobs, and what their fields say; -1 stands for what they do not say."""
+    """Records of jobs, and what their fields say; -1 means that they do not say it."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         self.table = table
@@ -177,7 +177,7 @@ def resources(text: str) -> dict[str, float]:
 
 
 def _gpus(text: str) -> float:
-    """GPUs of any type; where types are told apart, they are not counted twice."""
+    """GPUs of any type; if there are also counts by type, none is counted twice."""
     found = resources(text)
     if "gres/gpu" in found:
         return found["gres/gpu"]

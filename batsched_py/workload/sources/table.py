@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.workload.sources.accounting import NAMED, Account, numbered, unix_times, zone_named
 from batsched_py.workload.sources.base import Source, read_text
-from batsched_py.workload.swf import COLUMNS, SwfLog
+from batsched_py.workload.swf.log import COLUMNS, SwfLog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ _TIMES: Final = ("submit", "start", "end")
 _HEADER: Final = b"batsched-py header"
 _PIECE: Final = 50_000
 
-#: What is larger is no number that a log has.
+#: No number of a log is larger.
 _LARGEST: Final = 2.0**53
 
 
@@ -110,9 +110,9 @@ class Table(Source):
         run_time = numbers["run_time"] if "run_time" in numbers else times["end"] - times["start"]
         good = np.ones(len(table), dtype=bool)
         for name, column in {"submit": times["submit"], "run_time": run_time, **numbers}.items():
-            _blame(account, table, good, ~np.isfinite(column), f"{name} is no number or time")
-        _blame(account, table, good, times["submit"] < 0, "submit is negative")
-        _blame(account, table, good, run_time < 0, "run_time is unknown or negative")
+            _reject(account, table, good, ~np.isfinite(column), f"{name} is no number or time")
+        _reject(account, table, good, times["submit"] < 0, "submit is negative")
+        _reject(account, table, good, run_time < 0, "run_time is unknown or negative")
         dated = _is_dated(table["submit"])
         origin = float(np.floor(times["submit"][good].min())) if dated and good.any() else 0.0
         columns: dict[str, NDArray[Any]] = numbers | {
@@ -167,7 +167,7 @@ class Parquet(Table):
             kept = (table.schema.metadata or {}).get(_HEADER)
             header = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
             frame = table.to_pandas()
-        except Exception as error:  # pyarrow and its way to pandas raise whatever they stumble upon
+        except Exception as error:  # pyarrow and pandas may raise anything
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise InputError(f"{path}: not a table in Parquet: {reason[:200]}") from None
         return frame.assign(line=np.arange(len(frame)) + 1), header
@@ -237,12 +237,12 @@ def _whole(column: NDArray[Any]) -> NDArray[Any]:
     return column
 
 
-def _blame(
+def _reject(
     account: Account, table: pd.DataFrame, good: NDArray[np.bool_], wrong: NDArray[np.bool_], reason: str
 ) -> None:
     """Leave out rows for a reason, unless they are left out already."""
     for row in np.flatnonzero(wrong & good).tolist():
-        account.blame(int(table["line"].iloc[row]), reason, reason)
+        account.reject(int(table["line"].iloc[row]), reason, reason)
     good &= ~wrong
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from batsched_py.errors import InputError
 from batsched_py.workload.changes import CHANGES, HISTORY, change_log, parse_changes, split
 from batsched_py.workload.changes.estimates import ROUND
-from batsched_py.workload.swf import SwfLog, read_swf, write_swf
+from batsched_py.workload.swf.log import SwfLog, write_swf
+from batsched_py.workload.swf.reader import read_swf
 from tests.logs import log_of
 
 DAY = 86400

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from batsched_py.workload.description.flurries import find_dominating, find_flurries, flurries
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 from tests.logs import log_of
 
 WEEK = 7 * 86400

@@ -18,7 +18,9 @@ from batsched_py.workload.models.realistic import Realistic
 from batsched_py.workload.models.saved import load_model, save_model
 from batsched_py.workload.models.slots import Slots
 from batsched_py.workload.sessions import Delimiter, cut_workload
-from batsched_py.workload.swf import COLUMNS, SwfLog, read_swf, swf_to_workload
+from batsched_py.workload.swf.log import COLUMNS, SwfLog
+from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.workload import swf_to_workload
 from tests.logs import log_of
 
 LEARNING = ["minh-wolters", "naive", "realistic", "slots"]

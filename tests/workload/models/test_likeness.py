@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.workload.description import characterised
-from batsched_py.workload.description.likeness import DISTANCES, TOLERANCES, failures, likeness, portrait
+from batsched_py.workload.description.likeness import DISTANCES, TOLERANCES, failures, likeness, traits
 from batsched_py.workload.models import MODELS, LearningModel
 from batsched_py.workload.sources import read_log
 
@@ -21,9 +21,9 @@ def failed(log: Path, model: str, seeds: int) -> dict[str, int]:
     learner = MODELS.create(model, {})
     assert isinstance(learner, LearningModel)
     learner.fit(real)
-    original = portrait(real)
+    original = traits(real)
     jobs = len(characterised(real))
-    copies = [likeness(original, portrait(learner.generate(jobs, seed))) for seed in range(seeds)]
+    copies = [likeness(original, traits(learner.generate(jobs, seed))) for seed in range(seeds)]
     return dict(failures(original, copies))
 
 
@@ -48,7 +48,7 @@ def test_the_published_model_has_too_few_jobs_in_bags(shared: Path, name: str) -
 
 
 def test_a_log_is_like_itself(root: Path) -> None:
-    original = portrait(read_log(root / "workloads" / "sample.swf"))
+    original = traits(read_log(root / "workloads" / "sample.swf"))
     same = likeness(original, original)
     assert set(failures(original, [same]).values()) == {0}
     assert set(same.distances.values()) == {0}

@@ -11,7 +11,7 @@ import pytest
 
 from batsched_py.errors import InputError
 from batsched_py.workload.sources import read_log, write_log
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 RECORDS = """\
 05/01/2023 06:00:00;Q;1.srv;queue=batch

@@ -11,7 +11,7 @@ import pytest
 
 from batsched_py.errors import InputError
 from batsched_py.workload.sources import read_log, write_log
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 FIELDS = (
     "JobID|User|Group|JobName|Partition|Submit|Start|End|State|ElapsedRaw|Timelimit|ReqCPUS|AllocCPUS|ReqMem|"

@@ -11,7 +11,7 @@ import pytest
 
 from batsched_py.errors import InputError
 from batsched_py.workload.sources import read_log, write_log
-from batsched_py.workload.swf import COLUMNS
+from batsched_py.workload.swf.log import COLUMNS
 from tests.logs import log_of
 
 

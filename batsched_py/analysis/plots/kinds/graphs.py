@@ -17,7 +17,7 @@ from batsched_py.workload.model import Workload
 from batsched_py.workload.session_graph import SessionGraph
 from batsched_py.workload.session_statistics import session_statistics
 from batsched_py.workload.sessions import Delimiter, cut_workload
-from batsched_py.workload.swf import swf_to_workload
+from batsched_py.workload.swf.workload import swf_to_workload
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet

@@ -14,7 +14,7 @@ from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import RunsKind
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.errors import InputError
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.wall_clock import HOUR, start_of, wall_clock
 
 if TYPE_CHECKING:

@@ -40,12 +40,7 @@ class Boxes extends Plot {
   drawBox(context, { row, low, lower, median, upper, high, beyond }, place) {
     const [left, first, middle, third, right] = [low, lower, median, upper, high].map((value) => this.toX(value));
     const y = this.toY(place), half = BOX_ROOM * 0.32;
-    const line = (x0, y0, x1, y1) => {
-      context.beginPath();
-      context.moveTo(x0, y0);
-      context.lineTo(x1, y1);
-      context.stroke();
-    };
+    const line = (...ends) => strokeLine(context, ...ends);
     const faint = pointed && pointed !== row ? 0.2 : 1;
     context.strokeStyle = context.fillStyle = colourOf(row);
     context.lineWidth = 1.5;

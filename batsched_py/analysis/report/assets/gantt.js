@@ -47,7 +47,7 @@ class Gantt extends Plot {
   /* Neighbouring jobs differ in colour, for these go round in the order of their starts. */
   drawJobs(context) {
     const { jobs, job, from, to, low, high } = this.row.gantt;
-    const colours = (dark.matches ? DARK : LIGHT).slice(0, JOB_COLOURS);
+    const colours = Array.from({ length: JOB_COLOURS }, (_, place) => paletteColour(place));
     context.textAlign = "center";
     context.textBaseline = "middle";
     for (let place = 0; place < job.length; place++) {

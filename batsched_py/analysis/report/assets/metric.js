@@ -1,21 +1,5 @@
 /* A metric of the table against an axis of the plan, such as the load; intervals are those of the table. */
 
-/* An axis whose values are names. */
-class Names extends Scale {
-  constructor(label, names) {
-    super({ label, unit: "", scale: "linear" }, -0.5, names.length - 0.5);
-    this.names = names;
-  }
-
-  ticks() {
-    return this.names.map((text, at) => ({ at, text }));
-  }
-
-  tell(value) {
-    return this.names[Math.round(value)];
-  }
-}
-
 class Metric extends Plot {
   constructor() {
     super({ label: "" });
@@ -59,8 +43,8 @@ class Metric extends Plot {
     const linear = (label) => ({ label, unit: "", scale: "linear" });
     const x = this.names ? new Names(this.over.value, this.names)
       : new Scale(linear(this.over.value), left - room, right + room);
-    this.y = new Scale(linear(spaced(name) + (unit ? ` (${unit})` : "")), Math.min(0, low), high || 1);
-    const context = this.begin(x, this.y, 4);
+    const y = new Scale(linear(spaced(name) + (unit ? ` (${unit})` : "")), Math.min(0, low), high || 1);
+    const context = this.begin(x, y, 4);
     for (const line of this.drawn) this.drawLine(context, line);
     this.end(context);
   }

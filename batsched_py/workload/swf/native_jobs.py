@@ -1,14 +1,16 @@
-"""The jobs of a log that the native library holds as columns."""
+"""A log that the native library holds as columns; objects are made of it when somebody looks at them."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.workload.jobs import Jobs, Places
+from batsched_py.workload.swf.conventions import LOG_SPEED, profile_name
 
 if TYPE_CHECKING:
     from batsched_py._native import Log
@@ -98,3 +100,24 @@ class RecordedFinishes(Sequence[float]):
     def __getitem__(self, place: slice) -> Sequence[float]: ...
     def __getitem__(self, place: int | slice) -> float | Sequence[float]:
         return self._finishes[place]
+
+
+class RunTimeProfiles(Mapping[str, Profile]):
+    """A profile for each run time that jobs of a log have, from the shortest on; made like the others."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    @cached_property
+    def _profiles(self) -> dict[str, Profile]:
+        run_times = sorted(set(array("d", bytes(self._log.run_times()))))
+        return {profile_name(run_time): Homogeneous(run_time * LOG_SPEED) for run_time in run_times}
+
+    def __getitem__(self, name: str) -> Profile:
+        return self._profiles[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._profiles)
+
+    def __len__(self) -> int:
+        return len(self._profiles)

@@ -1,17 +1,25 @@
-"""What a log in the Standard Workload Format (SWF) says: 18 numbers a job, and comments."""
+"""A log as columns, and how it is written."""
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.workload.swf_text import machine_size
+from batsched_py.workload.swf.conventions import number_text
+from batsched_py.workload.swf.header import header_lines, machine_size
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+#: So many records are written at a time.
+_PIECE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,3 +82,43 @@ COLUMNS = tuple(column.name for column in fields(SwfLog)[:18])
 
 #: Those that hold whole numbers only.
 WHOLE = frozenset(column.name for column in fields(SwfLog)[:18] if column.type == "Integers")
+
+
+def swf_log(columns: Mapping[str, NDArray[Any]], **rest: Any) -> SwfLog:
+    """A log of some columns of equal length, sorted by submission time; what is not given is unknown.
+
+    ``rest`` are the other fields of :class:`SwfLog`. Jobs without numbers are counted from 1.
+    """
+    order = np.argsort(columns["submit"], kind="stable")
+    unknown = np.full(len(order), -1)
+    full: dict[str, Any] = {"job_number": np.arange(1, len(order) + 1)}
+    for name in COLUMNS:
+        if name in columns or name not in full:
+            full[name] = columns.get(name, unknown)[order]
+        full[name] = full[name].astype(np.int64 if name in WHOLE else np.float64)
+    more = {name: column[order] for name, column in rest.pop("more", {}).items()}
+    return SwfLog(**full, more=more, **rest)
+
+
+def write_swf(path: str | Path, log: SwfLog) -> None:
+    """Write a log so that the reader gives it back; compressed when the name ends in ``.gz``."""
+    path = Path(path)
+    with path.open("wb") as raw:
+        packed = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else nullcontext(raw)
+        with packed as file:
+            file.writelines(line.encode() for line in _lines(log))
+
+
+def _lines(log: SwfLog) -> Iterator[str]:
+    """The lines of a log's file; records come in pieces, so that a large log is never in memory as text."""
+    yield from header_lines(log.header)
+    for start in range(0, len(log), _PIECE):
+        piece = slice(start, start + _PIECE)
+        columns = [_numbers(getattr(log, name)[piece]) for name in COLUMNS]
+        yield "\n".join(map(" ".join, zip(*columns, strict=True))) + "\n"
+
+
+def _numbers(values: NDArray[Any]) -> Iterable[str]:
+    """Each value as text; those of a column that is whole, as most are, without looking at each."""
+    whole = values.astype(np.int64)
+    return map(str, whole.tolist()) if np.array_equal(whole, values) else map(number_text, values.tolist())

@@ -71,6 +71,7 @@ class Scale {
   }
 
   ticks(count) {
+    if (this.axis.ticks) return this.given(count);
     const [low, high] = [this.low / this.unit, this.high / this.unit];
     if (this.axis.unit === "week" && high - low > 48)
       return WEEKDAYS.map((text, day) => ({ at: 24 * day, middle: 24 * day + 12, text }))
@@ -78,6 +79,13 @@ class Scale {
     const marks = this.axis.scale === "log" ? powers(low, high)
       : this.axis.scale === "symlog" ? signedPowers(low, high, 0.1, count) : steps(low, high, count);
     return marks.map(({ at, text }) => ({ at: at * this.unit, text }));
+  }
+
+  /* The ticks that come with the axis, as many as there is room for. */
+  given(count) {
+    const inside = this.axis.ticks.filter(([at]) => at >= this.low && at <= this.high);
+    const stride = Math.ceil(inside.length / count);
+    return inside.filter((_, place) => place % stride === 0).map(([at, text]) => ({ at, text }));
   }
 
   get label() {
@@ -95,5 +103,21 @@ class Scale {
     if (this.axis.unit === "%") return `${text} %`;
     if (this.axis.unit === "/s") return `${text} ${this.axis.label} ${this.name}`;
     return `${text} ${this.name || this.axis.label}`;
+  }
+}
+
+/* An axis whose values are names. */
+class Names extends Scale {
+  constructor(label, names) {
+    super({ label, unit: "", scale: "linear" }, -0.5, names.length - 0.5);
+    this.names = names;
+  }
+
+  ticks() {
+    return this.names.map((text, at) => ({ at, text }));
+  }
+
+  tell(value) {
+    return this.names[Math.round(value)];
   }
 }

@@ -20,7 +20,7 @@ _PIECE = 1 << 18
 
 
 def read_table(text: bytes, columns: int, comment: bytes) -> tuple[Numbers, Indices, dict[int, str]]:
-    """The rows of numbers in ``text``, the line that each stands in, and what is wrong with other lines.
+    """The rows of numbers in ``text``, the line of each, and what is wrong with other lines.
 
     Lines count from 1. Blank lines and those that begin with ``comment`` are neither rows nor wrong.
 
@@ -87,10 +87,10 @@ def _words(letters: NDArray[np.uint8]) -> tuple[Indices, Indices]:
 
 
 def _convert(text: bytes, starts: Indices, ends: Indices) -> Numbers:
-    """The numbers that stand between ``starts`` and ``ends``; ValueError when one word may be no number.
+    """The numbers between ``starts`` and ``ends``; ValueError when one word may be no number.
 
     numpy reads whole numbers several times faster than others. So fractions are blanked out first, every
-    word is read as a whole number, and the few words that had a fraction are then read once more.
+    word is read as a whole number, and the few words that had a fraction are then read again.
     """
     if not len(starts):
         return np.empty(0)
@@ -124,7 +124,7 @@ def _convert(text: bytes, starts: Indices, ends: Indices) -> Numbers:
 
 
 def _convert_one_by_one(text: bytes, starts: Indices, ends: Indices) -> tuple[Numbers, dict[int, str]]:
-    """The same without a hurry: NaN for each word that is no finite number, and what is wrong with it."""
+    """The same, word by word: NaN for each word that is no finite number, and what is wrong with it."""
     numbers = np.full(len(starts), np.nan)
     faults: dict[int, str] = {}
     for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):

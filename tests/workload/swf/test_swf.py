@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.profiles import Homogeneous
-from batsched_py.workload import lines, swf_records
-from batsched_py.workload.swf import COLUMNS, LOG_SPEED, SwfLog, read_swf, swf_to_workload, write_swf
+from batsched_py.workload import lines
+from batsched_py.workload.swf import reader
+from batsched_py.workload.swf.conventions import LOG_SPEED
+from batsched_py.workload.swf.log import COLUMNS, SwfLog, write_swf
+from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.workload import swf_to_workload
 
 RECORD = dict(zip(COLUMNS, (1, 0, 0, 60, 4, -1, -1, 4, 120, -1, 1, 7, -1, -1, -1, -1, -1, -1), strict=True))
 
@@ -125,13 +129,13 @@ def test_where_pieces_end_changes_nothing(log_of, caplog, monkeypatch) -> None:
 
 
 def test_a_log_of_too_many_records_is_refused(log_of, monkeypatch) -> None:
-    monkeypatch.setattr(swf_records, "MOST_RECORDS", 2)
+    monkeypatch.setattr(reader, "MOST_RECORDS", 2)
     with pytest.raises(InputError, match="has more than 2 records"):
         log_of(*(line(job_number=number) for number in range(3)))
 
 
 def test_a_log_of_too_many_comments_is_refused(log_of, monkeypatch) -> None:
-    monkeypatch.setattr(swf_records, "MOST_COMMENTS", 10)
+    monkeypatch.setattr(reader, "MOST_COMMENTS", 10)
     with pytest.raises(InputError, match="has more than 10 bytes of comments"):
         log_of("; one two", "; three", line())
 

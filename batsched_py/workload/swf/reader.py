@@ -1,4 +1,4 @@
-"""The records of a log in the Standard Workload Format, read piece by piece and checked."""
+"""The complete reader of logs: it checks every record and reports every fault."""
 
 from __future__ import annotations
 
@@ -7,38 +7,54 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.columns import Numbers, select
-from batsched_py.workload.lines import read_lines
-from batsched_py.workload.swf_log import COLUMNS, WHOLE, Floats
-from batsched_py.workload.swf_text import LARGEST
-from batsched_py.workload.table import read_table
+from batsched_py.workload.columns import Numbers, gather, select
+from batsched_py.workload.lines import SHOWN_BAD_LINES, bad_lines_text, read_lines
+from batsched_py.workload.swf.conventions import LARGEST
+from batsched_py.workload.swf.header import Comments
+from batsched_py.workload.swf.log import COLUMNS, WHOLE, Floats, SwfLog
+from batsched_py.workload.swf.number_table import read_table
 
 _log = logging.getLogger(__name__)
 
 #: A log with more is refused: its jobs alone would take gigabytes.
 MOST_RECORDS = 100_000_000
 
-#: So many bytes of comments are kept.
+#: A log with more bytes of comments is refused.
 MOST_COMMENTS = 1 << 24
 
-_SHOWN_BAD_LINES = 3
-_COMMENT = re.compile(r";\s*(?:([A-Za-z]\w*):(?=\s|$))?\s*(.*)")
+
+def read_swf(path: str | Path) -> SwfLog:
+    """Read a log, plain or compressed with gzip.
+
+    Records that cannot be used are left out, and one warning says how many and why: bad lines (another
+    number of fields than 18, a field that is no finite number, a job number that came before, a negative
+    submission or run time), and jobs whose run time is unknown (-1), as no simulation can run them.
+    Records are sorted by submission time; those of equal time keep their order.
+    """
+    reader = SwfReader(path)
+    columns = reader.usable(gather(reader.pieces()))
+    for name in COLUMNS:
+        columns[name] = columns[name].astype(np.int64 if name in WHOLE else np.float64)
+    full: dict[str, Any] = dict(columns)
+    return SwfLog(**full, header=reader.header, path=str(path), left_out=reader.left_out)
 
 
-class Records:
-    """Reads a log: first go through its pieces, then :meth:`settle` what was made of them.
+class SwfReader:
+    """Reads a log in two steps: all its :meth:`pieces`, then the :meth:`usable` ones of the records in them.
 
-    A piece has a column for each field, and ``skipped``: how many lines before a record's own are none.
+    In between the caller may derive other columns from each piece, so that no more of a large log is in
+    memory than the caller needs.
     """
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
-        self._comments = _Comments(self._path)
+        self._comments = Comments()
         self._bad = _BadLines()
         self._nb_unknown = 0
 
@@ -51,10 +67,14 @@ class Records:
     @property
     def header(self) -> dict[str, str]:
         """The comments by their keys."""
-        return self._comments.by_key()
+        return self._comments.header()
 
-    def __iter__(self) -> Iterator[dict[str, Floats]]:
-        """The records, except for those in bad lines; a few thousand at a time."""
+    def pieces(self) -> Iterator[dict[str, Floats]]:
+        """The records that are not in bad lines, a few thousand at a time.
+
+        A piece has a column for each field, and ``skipped``: how many lines above each record are not
+        records of a piece.
+        """
         nb_records, nb_lines = 0, 0
         for text in read_lines(self._path):
             rows, lines, bad = read_table(text, columns=len(COLUMNS), comment=b";")
@@ -66,27 +86,33 @@ class Records:
                 good = np.ones(len(lines), dtype=bool)
                 good[list(faults)] = False
                 values, lines = {name: column[good] for name, column in values.items()}, lines[good]
-            self._comments.read(text)
+            self._comments.add(re.findall(rb";.*", text))
             values["skipped"] = lines + (nb_lines - nb_records - 1.0) - np.arange(len(lines))
             nb_records += len(lines)
             nb_lines += text.count(b"\n")
-            if nb_records > MOST_RECORDS:
-                raise InputError(
-                    f"{self._path}: has more than {MOST_RECORDS:,} records, the most there may be"
-                )
+            self._check_size(nb_records)
             yield values
 
-    def settle(self, columns: dict[str, Numbers]) -> dict[str, Numbers]:
-        """The columns with usable records only, in the order of their submissions.
+    def _check_size(self, nb_records: int) -> None:
+        if self._comments.nb_bytes > MOST_COMMENTS:
+            raise InputError(
+                f"{self._path}: has more than {MOST_COMMENTS:,} bytes of comments, as no log has"
+            )
+        if nb_records > MOST_RECORDS:
+            raise InputError(f"{self._path}: has more than {MOST_RECORDS:,} records, the most there may be")
 
-        They are what was made of all pieces. Records whose number came before are bad lines as well, and
-        those whose run time is unknown (-1) cannot be used. One warning says what was left out.
+    def usable(self, columns: dict[str, Numbers]) -> dict[str, Numbers]:
+        """The usable records of all pieces, in the order of their submissions.
+
+        ``columns`` must have ``job_number``, ``submit``, ``run_time`` and ``skipped``. Records whose number
+        came before are bad lines as well, and those whose run time is unknown (-1) cannot be used. One
+        warning says what was left out.
         """
         if not columns:
             raise self._refusal([])
         again = _repeated(columns["job_number"])
         rows = np.flatnonzero(again)
-        lines = rows[:_SHOWN_BAD_LINES] + columns.pop("skipped")[rows[:_SHOWN_BAD_LINES]] + 1
+        lines = rows[:SHOWN_BAD_LINES] + columns.pop("skipped")[rows[:SHOWN_BAD_LINES]] + 1
         total = len(again) + self._bad.count
         self._bad.add(dict.fromkeys(lines.tolist(), "job_number came before"), count=len(rows))
         unknown = columns["run_time"] == -1
@@ -102,7 +128,7 @@ class Records:
         if reasons:
             left_out = total - nb_kept
             _log.warning("%s: %d of %d records left out: %s", self._path, left_out, total, ", ".join(reasons))
-        choose(columns, kept)
+        keep(columns, kept)
         submit = columns["submit"]
         if (submit[1:] < submit[:-1]).any():
             order = np.argsort(submit, kind="stable")
@@ -116,7 +142,7 @@ class Records:
         )
 
 
-def choose(columns: dict[str, Numbers], kept: NDArray[np.bool_]) -> None:
+def keep(columns: dict[str, Numbers], kept: NDArray[np.bool_]) -> None:
     """Keep these records only."""
     if not kept.all():
         for name in columns:
@@ -127,16 +153,16 @@ def _faults(values: Mapping[str, Floats]) -> dict[int, str]:
     """What is wrong with rows whose fields are all numbers."""
     found: dict[int, str] = {}
 
-    def blame(wrong: NDArray[np.bool_], reason: str) -> None:
+    def report(wrong: NDArray[np.bool_], reason: str) -> None:
         for row in np.flatnonzero(wrong).tolist():
             found.setdefault(row, reason)
 
     for name, column in values.items():
-        blame(np.abs(column) > LARGEST, f"{name} is too large")
+        report(np.abs(column) > LARGEST, f"{name} is too large")
         if name in WHOLE:
-            blame(column != np.floor(column), f"{name} is not a whole number")
-    blame(values["submit"] < 0, "submit is negative")
-    blame((values["run_time"] < 0) & (values["run_time"] != -1), "run_time is negative")
+            report(column != np.floor(column), f"{name} is not a whole number")
+    report(values["submit"] < 0, "submit is negative")
+    report((values["run_time"] < 0) & (values["run_time"] != -1), "run_time is negative")
     return found
 
 
@@ -151,7 +177,7 @@ def _repeated(numbers: Numbers) -> NDArray[np.bool_]:
 
 
 class _BadLines:
-    """How many lines are bad, and the first of them; a large log of nothing else takes no memory."""
+    """How many lines are bad, and the first of them; a large log of bad lines only takes no memory."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -166,44 +192,13 @@ class _BadLines:
             kinds = Counter(map(_kind, faults.values()))
             self.kinds.update(kinds if count is None else dict.fromkeys(kinds, count))
             known = self._first | dict(faults)
-            self._first = {line: known[line] for line in sorted(known)[:_SHOWN_BAD_LINES]}
+            self._first = {line: known[line] for line in sorted(known)[:SHOWN_BAD_LINES]}
 
     def __str__(self) -> str:
-        shown = [f"line {line}: {fault}" for line, fault in self._first.items()]
-        if self.count > len(shown):
-            shown.append("...")
-        return f"{self.count} bad line{'s' if self.count > 1 else ''} ({'; '.join(shown)})"
+        return bad_lines_text(self._first, self.count)
 
 
 def _kind(fault: str) -> str:
-    """What is wrong without the word that it is wrong with."""
+    """A fault without the word or the number that is wrong."""
     fault = re.sub(r"^\d+ fields? instead of", "another number of fields than", fault)
     return re.sub(r"^'.*' is", "a field is", fault)
-
-
-class _Comments:
-    """Collects the comments by their keys; a line without a key goes on with the one before it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lines: dict[str, list[str]] = {}
-        self._key = ""
-        self._size = 0
-
-    def read(self, text: bytes) -> None:
-        """Find the comments of a piece."""
-        for comment in re.findall(rb";.*", text):
-            self._size += len(comment)
-            if self._size > MOST_COMMENTS:
-                raise InputError(
-                    f"{self._path}: has more than {MOST_COMMENTS:,} bytes of comments, as no log has"
-                )
-            parts = _COMMENT.match(comment.decode(errors="replace").strip())
-            assert parts is not None
-            self._key = parts[1] or self._key
-            if parts[1] or parts[2]:
-                self._lines.setdefault(self._key, []).append(parts[2])
-
-    def by_key(self) -> dict[str, str]:
-        """A text for each key."""
-        return {key: "\n".join(lines) for key, lines in self._lines.items()}

@@ -15,14 +15,14 @@ from msgspec.structs import asdict
 
 from batsched_py import core
 from batsched_py.errors import InputError
-from batsched_py.workload import usual_log
-from batsched_py.workload.logged_jobs import LoggedJobs
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.read import read_workload
-from batsched_py.workload.swf import read_swf, swf_to_workload
-from batsched_py.workload.swf_jobs import UsualRecord, read_jobs
-from batsched_py.workload.swf_log import COLUMNS, WHOLE
-from batsched_py.workload.swf_text import LOG_SPEED
+from batsched_py.workload.swf import quick_reader
+from batsched_py.workload.swf.jobs import LoggedJobs
+from batsched_py.workload.swf.log import COLUMNS, WHOLE
+from batsched_py.workload.swf.quick_reader import Record, read_jobs
+from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.workload import swf_to_workload
 
 RULES: tuple[WalltimeRule, ...] = ("at-least-run-time", "max", "requested")
 
@@ -142,7 +142,7 @@ def test_a_log_of_the_archive_tells_the_same(shared: Path, monkeypatch: pytest.M
 
 def read_text(*pieces: str) -> Any:
     """The jobs of a text and what comes with them, without the compiled core."""
-    return read_jobs([piece.encode() for piece in pieces], 10**6, "w0", 2.0, False, LOG_SPEED)
+    return read_jobs([piece.encode() for piece in pieces], 10**6, "w0", 2.0)
 
 
 @given(USUAL)
@@ -199,8 +199,8 @@ def told_by_jobs(*pieces: str) -> Any:
 
 
 def test_a_usual_record_has_the_fields_of_every_record() -> None:
-    whole = {name for name, kind in UsualRecord.__annotations__.items() if kind == "_Whole"}
-    assert UsualRecord.__struct_fields__ == COLUMNS
+    whole = {name for name, kind in Record.__annotations__.items() if kind == "_Whole"}
+    assert Record.__struct_fields__ == COLUMNS
     assert whole == WHOLE
 
 
@@ -210,5 +210,5 @@ def test_jobs_of_a_large_log_are_made_when_they_are_asked_for(
 ) -> None:
     path.write_text(f"{RECORD}\n")
     assert isinstance(read_workload(path, "w0").jobs, list)
-    monkeypatch.setattr(usual_log, "LARGE", 40)
+    monkeypatch.setattr(quick_reader, "LARGE", 40)
     assert isinstance(read_workload(path, "w0").jobs, LoggedJobs)

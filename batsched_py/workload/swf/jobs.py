@@ -1,4 +1,4 @@
-"""The jobs of a log, which has too many to keep objects of them."""
+"""The jobs of a log as columns: a log may have too many jobs to keep an object for each."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import numpy as np
 from batsched_py.protocol.jobs import Job
 from batsched_py.workload.columns import BLOCK, Numbers, narrow
 from batsched_py.workload.jobs import Jobs, Places
-from batsched_py.workload.swf_text import extra_of
+from batsched_py.workload.swf.conventions import extra_fields
 
-#: So many extras are there at a time; jobs that agree in one share it.
+#: So many extras are kept; jobs with the same values share one.
 _SHARED_EXTRAS = 4096
 
 
 class LoggedJobs(Jobs):
     """Jobs over the columns ``job_number``, ``submit``, ``size``, ``walltime``, ``run_time`` and ``extra``.
 
-    A walltime of 0 stands for none, and an ``extra`` for its row among the combinations of its values.
+    A walltime of 0 means none. The column ``extra`` has, for each job, a row of ``extras``: a combination of
+    the values that jobs have in their ``extra``.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class LoggedJobs(Jobs):
         self._sizes = columns["size"]
         self._walltimes = columns["walltime"]
         self._run_times = columns["run_time"]
-        self._extra_of = columns["extra"]
+        self._extra_rows = columns["extra"]
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -61,7 +62,7 @@ class LoggedJobs(Jobs):
             self._sizes.item(place),
             float(self._walltimes.item(place)) or inf,
             self._profiles[self._run_times.item(place)],
-            self._extra(self._extra_of.item(place)),
+            self._extra(self._extra_rows.item(place)),
         )
 
     def __iter__(self) -> Iterator[Job]:
@@ -78,20 +79,20 @@ class LoggedJobs(Jobs):
         places: dict[str | None, int] = {}
         names = (None if user == -1 else str(user) for user in self._extras[:, 0].tolist())
         users = [places.setdefault(name, len(places)) for name in names]
-        return list(places), narrow(np.array(users))[self._extra_of]
+        return list(places), narrow(np.array(users))[self._extra_rows]
 
     def take(self, places: Places) -> list[Job]:
         """The jobs in these places."""
-        workload, profiles, extra_of = self._workload, self._profiles, self._extra
+        workload, profiles, extra = self._workload, self._profiles, self._extra
         return [
-            Job(f"{workload}!{number}", submit, size, walltime or inf, profiles[run_time], extra_of(extra))
-            for number, submit, size, walltime, run_time, extra in zip(
+            Job(f"{workload}!{number}", submit, size, walltime or inf, profiles[run_time], extra(row))
+            for number, submit, size, walltime, run_time, row in zip(
                 self._numbers[places].tolist(),
                 self._submit[places].astype(np.float64).tolist(),
                 self._sizes[places].tolist(),
                 self._walltimes[places].astype(np.float64).tolist(),
                 self._run_times[places].tolist(),
-                self._extra_of[places].tolist(),
+                self._extra_rows[places].tolist(),
                 strict=True,
             )
         ]
@@ -108,8 +109,8 @@ class LoggedJobs(Jobs):
         job = self[int(self._by_number[rank])]
         return job if job.id == job_id else None
 
-    def _make_extra(self, place: int) -> dict[str, Any]:
-        return extra_of(self._extras[place].tolist())
+    def _make_extra(self, row: int) -> dict[str, Any]:
+        return extra_fields(self._extras[row].tolist())
 
     @cached_property
     def _by_number(self) -> Places:
@@ -117,7 +118,7 @@ class LoggedJobs(Jobs):
 
 
 class RecordedFinishes(Sequence[float]):
-    """When the jobs of a log had finished, worked out where it is asked for."""
+    """When the jobs of a log had finished, computed when it is asked for."""
 
     def __init__(self, submit: Numbers, wait: Numbers, run_time: Numbers) -> None:
         self._submit = submit

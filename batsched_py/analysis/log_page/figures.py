@@ -1,0 +1,243 @@
+"""The figures of the page, each from one part of a description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from math import inf
+from typing import Final
+
+from batsched_py.analysis.pages.figure import Axis, Bar, Figure, Layer, Point
+from batsched_py.workload.description import Description
+from batsched_py.workload.description.bags import BagStatistics
+from batsched_py.workload.description.burstiness import SCALES
+from batsched_py.workload.description.distributions import Distribution
+from batsched_py.workload.wall_clock import WEEK
+
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+#: Ticks of an axis of times, in seconds.
+TIMES: Final = (
+    (1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (21600, "6 h"), (86400, "1 d"),
+    (604800, "1 w"), (2592000, "30 d"), (31536000, "1 y"),
+)  # fmt: skip
+POWERS_OF_TWO: Final = tuple((2**power, f"{2**power:,}") for power in range(31))
+HOURS: Final = tuple((hour, f"{hour}:00") for hour in range(0, 24, 6))
+
+
+def all_figures(known: Description) -> dict[str, Figure | None]:
+    """The figures by their names; None where the log does not tell enough."""
+    spread, bags = known.distributions, known.bags.contiguous
+    return {
+        "weekly_jobs": _weekly_jobs(known),
+        "weekly_load": _weekly_load(known),
+        "cycle": _cycle(known),
+        "hours": _hours(known),
+        "run_time": _times(spread.run_time, "run time"),
+        "size": _sizes(spread.size),
+        "interarrival": _times(spread.interarrival, "time"),
+        "accuracy": _accuracy(spread.accuracy),
+        "bag_sizes": _bag_sizes(bags),
+        "bag_durations": _times(bags.submission_durations, "duration"),
+        "entropies": _entropies(known),
+        "memory": _memory(known),
+        "run_times_by_size": _run_times_by_size(known),
+    }
+
+
+def _weekly_jobs(known: Description) -> Figure:
+    """Jobs in each week, with a layer for each user that stands out."""
+    weekly = known.flurries.weekly
+    totals = [sum(counts) for counts in zip(*weekly.values(), strict=True)]
+    below = [0] * len(totals)
+    layers = []
+    for place, (user, counts) in reversed([*enumerate(weekly.items())]):
+        name = "all others" if user == "others" else f"user {user}"
+        bars = []
+        for week, count in enumerate(counts):
+            if count:
+                text = f"{name}: {count:,} of {totals[week]:,} jobs"
+                bars.append(Bar(week, week + 1, below[week], below[week] + count, _date(known, week), text))
+                below[week] += count
+        layers.append(Layer("bars", bars, None if user == "others" else place, name))
+    return Figure(_weeks(known), Axis("jobs in the week", ends=(0, max(totals))), layers[::-1])
+
+
+def _weekly_load(known: Description) -> Figure | None:
+    """What was submitted and what was running, week by week."""
+    weeks = known.load.weeks
+    if all(week.load is None and week.utilization is None for week in weeks):
+        return None
+    running, submitted = [], []
+    for week, each in enumerate(weeks):
+        busy, new = 100 * (each.utilization or 0.0), 100 * (each.load or 0.0)
+        text = f"{busy:.0f} % busy, {new:.0f} % submitted, {each.users} users"
+        running.append(Point(week + 0.5, busy, _date(known, week), text))
+        submitted.append(Point(week + 0.5, new, _date(known, week), text))
+    return Figure(
+        _weeks(known),
+        Axis("share of the machine", "%", ends=(0, max(100, *(point.y for point in (*running, *submitted))))),
+        [
+            Layer("area", running),
+            Layer("line", running, 0, "running"),
+            Layer("line", submitted, 1, "submitted"),
+        ],
+    )
+
+
+def _cycle(known: Description) -> Figure:
+    """Submissions by the hour of the week, as a map with a row for each day."""
+    counts = known.cycles.by_hour_of_week
+    cells = []
+    for place, count in enumerate(counts):
+        day, hour = divmod(place, 24)
+        text = f"{count:,} jobs ({count / sum(counts):.2%})"
+        shade = 0.06 + 0.94 * count / max(counts)
+        cells.append(Bar(hour, hour + 1, 5.55 - day, 6.45 - day, f"{DAYS[day]} {hour}:00", text, shade))
+    return Figure(
+        Axis("hour of the day", ends=(0, 24), ticks=HOURS), Axis("", names=DAYS[::-1]), [Layer("bars", cells)]
+    )
+
+
+def _hours(known: Description) -> Figure:
+    """Submissions by the hour of the day, on working days and at weekends."""
+    weeks = max(len(known.load.weeks), 1)
+    by_day = [known.cycles.by_hour_of_week[24 * day : 24 * day + 24] for day in range(7)]
+    working = [sum(counts) / 5 / weeks for counts in zip(*by_day[:5], strict=True)]
+    rest = [sum(counts) / 2 / weeks for counts in zip(*by_day[5:], strict=True)]
+    bars = [
+        Bar(hour, hour + 1, 0, count, f"{hour}:00", f"{count:.2f} jobs on a working day")
+        for hour, count in enumerate(working)
+    ]
+    points = [
+        Point(hour + 0.5, count, f"{hour}:00", f"{count:.2f} jobs on a day of the weekend")
+        for hour, count in enumerate(rest)
+    ]
+    return Figure(
+        Axis("hour of the day", ends=(0, 24), ticks=HOURS),
+        Axis("jobs in the hour", ends=(0, max(*working, *rest))),
+        [Layer("bars", bars, 0, "working days"), Layer("line", points, 1, "weekends")],
+    )
+
+
+def _times(known: Distribution | None, label: str) -> Figure | None:
+    """The cumulative distribution of times."""
+    if known is None:
+        return None
+    low = max(known.percentiles[1], 1.0)
+    axis = Axis(label, scale="log", ends=(low, max(known.percentiles[-1], 10 * low)), ticks=TIMES)
+    return _cumulative(known, axis, _time)
+
+
+def _sizes(known: Distribution) -> Figure:
+    """The cumulative distribution of sizes."""
+    axis = Axis("processors", scale="log", ends=(1, max(known.percentiles[-1], 2)), ticks=POWERS_OF_TWO)
+    return _cumulative(known, axis, lambda size: f"{size:,.0f}")
+
+
+def _accuracy(known: Distribution | None) -> Figure | None:
+    """The cumulative distribution of run time over requested time, up to 1.2."""
+    if known is None:
+        return None
+    axis = Axis("run time over requested time", ends=(0, 1.2))
+    return _cumulative(known, axis, lambda share: f"{share:.2f}")
+
+
+def _cumulative(known: Distribution, axis: Axis, tell: Callable[[float], str]) -> Figure:
+    low, high = axis.ends or (-inf, inf)
+    points = [
+        Point(min(max(value, low), high), percent, f"{percent} %", f"at most {tell(value)}")
+        for percent, value in enumerate(known.percentiles)
+    ]
+    return Figure(axis, Axis("share", "%", ends=(0, 100)), [Layer("steps", points)])
+
+
+def _bag_sizes(known: BagStatistics) -> Figure:
+    """How many bags have how many jobs; a Zipf distribution is a straight line here."""
+    counts = known.size_classes
+    bars = []
+    for power, count in enumerate(counts):
+        low = 2**power
+        if count:
+            jobs = "1 job" if low == 1 else f"{low} to {2 * low - 1} jobs"
+            bars.append(Bar(low, 2 * low, 0.5, count, jobs, f"{count:,} bags"))
+    return Figure(
+        Axis("jobs of a bag", scale="log", ends=(1, 2.0 ** len(counts)), ticks=POWERS_OF_TWO),
+        Axis("bags", scale="log", ends=(0.5, 1.5 * max(counts))),
+        [Layer("bars", bars)],
+    )
+
+
+def _entropies(known: Description) -> Figure:
+    """Temporal burstiness over scales; arrivals that are spread evenly have 1."""
+    found = known.burstiness.temporal
+    points = [Point(SCALES[name], value, name, f"{value:.3f}") for name, value in found.items()]
+    ticks = [(point.x, point.heading) for point in points]
+    return Figure(
+        Axis("length of the intervals", scale="log", ends=(45, 115_000), ticks=ticks),
+        Axis("normalised entropy", ends=(min(0.7, *found.values()) - 0.02, 1.03)),
+        [_rule(1.0, "an even spread, as of Poisson arrivals"), Layer("line", points), Layer("dots", points)],
+    )
+
+
+def _memory(known: Description) -> Figure | None:
+    """The estimates of the Hurst parameter beside each other."""
+    if known.memory is None:
+        return None
+    estimates = {
+        "variance": known.memory.aggregated_variance,
+        "fluctuation": known.memory.detrended_fluctuation,
+        "Whittle": known.memory.local_whittle,
+        "wavelets": known.memory.wavelet,
+    }
+    median = known.memory.median
+    points = [
+        Point(place, value, name, f"{value:.3f}") for place, (name, value) in enumerate(estimates.items())
+    ]
+    return Figure(
+        Axis("estimator", names=[*estimates]),
+        Axis("Hurst parameter", ends=(min(0.45, *estimates.values()), max(1.02, *estimates.values()))),
+        [_rule(0.5, "no memory"), _rule(median, f"median {median:.3f}"), Layer("dots", points)],
+    )
+
+
+def _run_times_by_size(known: Description) -> Figure:
+    """Mean and median run time of jobs by size."""
+    classes = known.correlation.by_size
+    times = [time for each in classes for time in (each.mean_run_time, each.median_run_time)]
+    low = max(min(times) / 2, 1.0)
+    bars, dots = [], []
+    for each in classes:
+        left, mean, median = each.size_from, each.mean_run_time, each.median_run_time
+        heading = f"{left} to {each.size_to} processors"
+        text = f"{each.share_of_jobs:.1%} of the jobs, mean {_time(mean)}, median {_time(median)}"
+        bars.append(Bar(left, 2 * left, low, mean, heading, text))
+        dots.append(Point(left * 2**0.5, median, heading, text))
+    return Figure(
+        Axis("processors", scale="log", ends=(1, 2 * classes[-1].size_from), ticks=POWERS_OF_TWO),
+        Axis("run time", scale="log", ends=(low, max(1.5 * max(times), 10 * low)), ticks=TIMES),
+        [Layer("bars", bars, 0, "mean"), Layer("dots", dots, 1, "median")],
+    )
+
+
+def _rule(height: float, text: str) -> Layer:
+    return Layer("rule", [Point(0, height)], None, text)
+
+
+def _weeks(known: Description) -> Axis:
+    count = len(known.load.weeks)
+    return Axis("week", ends=(0, count), ticks=[(week + 0.5, _date(known, week)) for week in range(count)])
+
+
+def _date(known: Description, week: int) -> str:
+    """When a week began, or its number if the log does not tell."""
+    if known.load.start is None:
+        return f"week {week}"
+    return datetime.fromtimestamp(known.load.start + week * WEEK, UTC).strftime("%d %b %Y").lstrip("0")
+
+
+def _time(seconds: float) -> str:
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds:.3g} s"

@@ -1,0 +1,185 @@
+"""The figures of a report: what each shows, and along which axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Final, Literal
+
+from batsched_py.analysis.pages.figure import Axis
+from batsched_py.analysis.plots.kinds.ecdf import CLASSES, NARROW, SHORT, Measure
+from batsched_py.analysis.report import series
+from batsched_py.analysis.report.series import Curve, Floats, Subject
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart of the report."""
+
+    title: str
+    about: str
+    x: Axis
+    y: Axis
+    curve: Callable[[Subject], Curve | None]
+    """None if the subject lacks what the figure shows."""
+    style: Literal["line", "means", "steps", "dots"] = "line"
+    """``means`` are of periods of equal length, and may be averaged further; ``steps`` rise from 0."""
+    section: Literal["figures", "classes"] = "figures"
+    """Where on the page it is."""
+
+
+_TIME: Final = Axis("time", "s")
+_JOBS: Final = Axis("share of the jobs", "%")
+_USERS: Final = Axis("share of the users", "%")
+_WAIT: Final = Axis("wait", "s", "symlog")
+_SLOWDOWN: Final = Axis("bounded slowdown", scale="log")
+_OF_USER: Final = Axis("jobs of the user", scale="log")
+
+_OF_RUNS: Final = (
+    Figure("Submissions", "when jobs are submitted", _TIME, Axis("jobs", "/s"), series.submissions, "means"),
+    Figure(
+        "Cumulative submissions",
+        "jobs submitted up to a time",
+        _TIME,
+        Axis("jobs"),
+        partial(series.cumulative, "submission_time"),
+    ),
+    Figure(
+        "Cumulative terminations",
+        "jobs finished up to a time",
+        _TIME,
+        Axis("jobs"),
+        partial(series.cumulative, "finish_time"),
+    ),
+    Figure("Throughput", "when jobs finish", _TIME, Axis("jobs", "/s"), series.throughput, "means"),
+    Figure(
+        "Utilization",
+        "share of the hosts that are busy",
+        _TIME,
+        Axis("hosts", "%"),
+        series.utilization,
+        "means",
+    ),
+    Figure("Queue", "jobs that are submitted and not started", _TIME, Axis("jobs"), series.queue),
+    Figure("Waiting times", "a share of the jobs waits at most so long", _JOBS, _WAIT, series.waits),
+    Figure(
+        "Bounded slowdowns",
+        "a share of the jobs is slowed down at most so much",
+        _JOBS,
+        _SLOWDOWN,
+        series.slowdowns,
+    ),
+    Figure("Power", "what all hosts draw", _TIME, Axis("power", "W"), series.power, "means"),
+    Figure(
+        "Submissions by week and hour",
+        "jobs in each hour, all weeks taken together",
+        Axis("hour of the week", "week"),
+        Axis("jobs"),
+        series.hours_of_week,
+    ),
+    Figure(
+        "User arrivals",
+        "users who have submitted up to a time",
+        _TIME,
+        Axis("users"),
+        series.arrivals,
+        "steps",
+    ),
+    Figure(
+        "Differences of submission times",
+        "a share of the jobs is submitted at most so late",
+        _JOBS,
+        Axis("later than recorded", "s", "symlog"),
+        series.differences,
+    ),
+    Figure(
+        "Mean lateness of users",
+        "a dot for each user",
+        _OF_USER,
+        Axis("mean lateness", "s", "symlog"),
+        partial(series.lateness_of_users, "mean_lateness"),
+        "dots",
+    ),
+    Figure(
+        "Additional lateness of users",
+        "a dot for each user",
+        _OF_USER,
+        Axis("additional lateness", "s", "symlog"),
+        partial(series.lateness_of_users, "additional_lateness"),
+        "dots",
+    ),
+    Figure(
+        "Additional lateness by size",
+        "a dot for each run",
+        Axis("jobs of the run"),
+        Axis("additional lateness", "s"),
+        series.lateness_by_size,
+        "dots",
+    ),
+    Figure(
+        "Longest paths",
+        "users whose session graph has no longer path",
+        Axis("sessions on the longest path", scale="log"),
+        _USERS,
+        partial(series.share_of_users, "longest_path"),
+        "steps",
+    ),
+    Figure(
+        "Arities",
+        "users whose session graph has no larger arity",
+        Axis("arity"),
+        _USERS,
+        partial(series.share_of_users, "arity"),
+        "steps",
+    ),
+)
+
+_LIMITS: Final = {
+    "short": f"run time up to {SHORT / 3600:g} h",
+    "long": f"run time above {SHORT / 3600:g} h",
+    "narrow": f"up to {NARROW} hosts",
+    "wide": f"more than {NARROW} hosts",
+}
+
+
+def _by_class(title: str, x: Axis, measure: Measure) -> Iterator[Figure]:
+    """How something is distributed over the jobs of each class."""
+    for name in CLASSES:
+        about = ", ".join(_LIMITS[word] for word in name.split(", "))
+        curve = partial(series.share_of_class, name, measure)
+        yield Figure(f"{title}: {name}", about, x, _JOBS, curve, "steps", "classes")
+
+
+FIGURES: Final = (
+    *_OF_RUNS,
+    *_by_class("Waiting times", _WAIT, "wait"),
+    *_by_class("Bounded slowdowns", _SLOWDOWN, "slowdown"),
+)
+
+
+def descriptions() -> list[dict[str, Any]]:
+    """All that the page needs to know of the figures, besides their curves."""
+    return [
+        {
+            "title": figure.title,
+            "about": figure.about,
+            "x": asdict(figure.x),
+            "y": asdict(figure.y),
+            "style": figure.style,
+            "section": figure.section,
+        }
+        for figure in FIGURES
+    ]
+
+
+def curves(subject: Subject) -> dict[str, list[list[float]]]:
+    """The points of a subject, by the title of each figure that it can be in, as short as JSON allows."""
+    drawn = ((figure.title, figure.curve(subject)) for figure in FIGURES)
+    return {title: [_short(curve.x), _short(curve.y)] for title, curve in drawn if curve is not None}
+
+
+def _short(values: Floats) -> list[float]:
+    """The values to six digits, whole ones without a point."""
+    rounded = (float(f"{value:.6g}") for value in values.tolist())
+    return [int(value) if value.is_integer() else value for value in rounded]

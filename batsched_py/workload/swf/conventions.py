@@ -1,0 +1,43 @@
+"""What both readers of SWF logs agree on when they make jobs of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any
+
+from batsched_py.errors import InputError
+from batsched_py.workload.model import WalltimeRule
+
+#: Speed of a host of the machine that a log was recorded on, in flop/s. It is a convention: a job that ran
+#: for t seconds is given t times this many operations on each of its hosts, and so runs for t seconds on a
+#: host of this speed, and for t/2 on one that is twice as fast.
+LOG_SPEED = 1e9
+
+#: The fields of a record that a job's ``extra`` repeats; -1 means unknown.
+EXTRA = ("user", "group", "executable", "queue", "partition")
+
+#: No number of a log may be larger, so that a float holds each exactly.
+LARGEST = 2**53
+
+
+def extra_fields(values: Iterable[int]) -> dict[str, Any]:
+    """The ``extra`` of a job: those of the values for ``EXTRA`` that are known."""
+    return {name: value for name, value in zip(EXTRA, values, strict=True) if value != -1}
+
+
+def number_text(number: float) -> str:
+    """A number as logs and the names of profiles write it."""
+    return str(int(number)) if number == int(number) else repr(number)
+
+
+def profile_name(run_time: float) -> str:
+    """The name of the profile of jobs that ran this long."""
+    return f"run_{number_text(run_time)}"
+
+
+def run_time_factor(rule: WalltimeRule, walltime_factor: float) -> float:
+    """A job's walltime is at least this many times its run time."""
+    if not (walltime_factor > 0 and isfinite(walltime_factor)):
+        raise InputError(f"the walltime factor must be a positive number, not {walltime_factor}")
+    return {"at-least-run-time": 1.0, "max": walltime_factor, "requested": 0.0}[rule]

@@ -1,0 +1,197 @@
+"""The quick reader: the jobs of a log in which nothing has to be reported.
+
+It does without numpy, which takes longer to import than a log of some ten thousand jobs takes to read. A
+good line needs only commas to be JSON, and the JSON decoder checks the type and the range of every field.
+Any other log is left to the complete reader, :mod:`batsched_py.workload.swf.reader`.
+"""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import DecodeError, Meta, Struct
+from msgspec.json import Decoder
+
+from batsched_py import native
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Homogeneous, Profile
+from batsched_py.workload.lines import read_lines
+from batsched_py.workload.model import WalltimeRule, Workload
+from batsched_py.workload.swf.conventions import (
+    LARGEST,
+    LOG_SPEED,
+    extra_fields,
+    profile_name,
+    run_time_factor,
+)
+from batsched_py.workload.swf.header import Comments, machine_size
+from batsched_py.workload.swf.native_jobs import NativeJobs, RecordedFinishes, RunTimeProfiles
+
+#: A log with more bytes is left to the complete reader, which does not keep all jobs in memory.
+LARGE = 1 << 26
+
+#: Bytes that are read at a time; the processor's cache holds them with what is made of them.
+PIECE = 1 << 16
+
+_log = logging.getLogger(__name__)
+
+#: Jobs, profiles, recorded finishes, comments, how many jobs have no processors, and how many there are in all.
+JobsRead = tuple[Sequence[Job], Mapping[str, Profile], Sequence[float], list[bytes], int, int]
+
+#: The characters of numbers and of the space between them.
+_CHARACTERS = b"0123456789+-.eE \t\r\n"
+
+_Whole = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
+_Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+_NotNegative = Annotated[float, Meta(ge=0, le=LARGEST)]
+
+
+class Record(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A record that can be used."""
+
+    job_number: _Whole
+    submit: _NotNegative
+    wait: _Number
+    run_time: _NotNegative
+    allocated_processors: _Whole
+    average_cpu_time: _Number
+    used_memory: _Number
+    requested_processors: _Whole
+    requested_time: _Number
+    requested_memory: _Number
+    status: _Whole
+    user: _Whole
+    group: _Whole
+    executable: _Whole
+    queue: _Whole
+    partition: _Whole
+    preceding_job: _Whole
+    think_time: _Number
+
+
+_decoder = Decoder(list[Record])
+
+
+def read_quickly(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload | None:
+    """The workload of an SWF log, or None if it is large or if there is something to report about it."""
+    found = _read_jobs(path, name, run_time_factor(walltime, walltime_factor))
+    if found is None:
+        return None
+    jobs, profiles, finishes, lines, nb_unsized, nb_all = found
+    if nb_unsized:
+        _log.warning("%s: left out for want of processors: %d of %d jobs", path, nb_unsized, nb_all)
+    comments = Comments()
+    comments.add(lines)
+    return Workload(
+        name=name,
+        jobs=jobs,
+        profiles=profiles,
+        nb_hosts=machine_size(comments.header()),
+        path=str(path),
+        finishes=finishes,
+    )
+
+
+def _read_jobs(path: Path, workload: str, factor: float) -> JobsRead | None:
+    """The jobs of a log; as columns of the native library, where that is in use."""
+    pieces = read_lines(path, PIECE)
+    if native.library is None:
+        return read_jobs(pieces, LARGE, workload, factor)
+    found = native.library.read_swf(pieces, LARGE, workload, factor, LOG_SPEED)
+    if found is None:
+        return None
+    log, *rest = found
+    return NativeJobs(log), RunTimeProfiles(log), RecordedFinishes(log), *rest
+
+
+def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: float) -> JobsRead | None:
+    """The jobs of a log that is read in pieces of whole lines.
+
+    None if it has more than ``largest`` bytes or a line that has to be reported, if the numbers of its jobs
+    do not ascend, or if their submissions are not in the order of time. A walltime is at least ``factor``
+    times the run time.
+    """
+    jobs: list[Job] = []
+    finishes = array("d")
+    comments: list[bytes] = []
+    names, extras = _ProfileNames(), _Extras()
+    number, submit, first = -LARGEST - 1, 0.0, None
+    nb_unsized = 0
+    for text in _limited(pieces, largest):
+        if (records := _records(text, comments)) is None:
+            return None
+        for record in records:
+            if record.job_number <= number or record.submit < submit:
+                return None
+            number, submit = record.job_number, record.submit
+            if (size := record.allocated_processors) <= 0 and (size := record.requested_processors) <= 0:
+                nb_unsized += 1
+                continue
+            if first is None:
+                first = submit
+            submission, run_time = submit - first, record.run_time
+            walltime, least = record.requested_time, factor * run_time
+            jobs.append(
+                Job(
+                    f"{workload}!{number}",
+                    submission,
+                    size,
+                    (walltime if walltime > least else least) or inf,
+                    names[run_time],
+                    extras[record.user, record.group, record.executable, record.queue, record.partition],
+                )
+            )
+            finishes.append(submission + (record.wait if record.wait > 0 else 0.0) + run_time)
+    if not jobs:
+        return None
+    profiles: dict[str, Profile] = {
+        names[run_time]: Homogeneous(run_time * LOG_SPEED) for run_time in sorted(names)
+    }
+    return jobs, profiles, finishes, comments, nb_unsized, len(jobs) + nb_unsized
+
+
+def _limited(pieces: Iterable[bytes], largest: int) -> list[bytes]:
+    """All pieces; none if they have more bytes in all, so that no jobs are made for nothing."""
+    held = []
+    for piece in pieces:
+        largest -= len(piece)
+        if largest < 0:
+            return []
+        held.append(piece)
+    return held
+
+
+def _records(text: bytes, comments: list[bytes]) -> list[Record] | None:
+    """The records of a text, whose comments are added to ``comments``; None if a line is neither."""
+    lines = text.split(b"\n")
+    if b";" in text:
+        comments += [line for line in lines if line.startswith(b";")]
+    lines = [line for line in lines if line and not line.startswith(b";")]
+    if b"".join(lines).translate(None, _CHARACTERS):
+        return None
+    rows = b"],[".join([b",".join(line.split()) for line in lines])
+    try:
+        return _decoder.decode(b"[[%b]]" % rows) if lines else []
+    except DecodeError:
+        return None
+
+
+class _ProfileNames(dict[float, str]):
+    """The name of the profile for each run time."""
+
+    def __missing__(self, run_time: float) -> str:
+        self[run_time] = name = profile_name(run_time)
+        return name
+
+
+class _Extras(dict[tuple[int, ...], dict[str, Any]]):
+    """One dictionary for each combination of the fields in ``extra``."""
+
+    def __missing__(self, values: tuple[int, ...]) -> dict[str, Any]:
+        self[values] = extra = extra_fields(values)
+        return extra

@@ -1,0 +1,126 @@
+"""The jobs of a log, ready to be simulated."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from batsched_py.errors import InputError
+from batsched_py.protocol.profiles import Homogeneous, Profile
+from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather, narrow
+from batsched_py.workload.model import WalltimeRule, Workload
+from batsched_py.workload.swf.conventions import EXTRA, LOG_SPEED, profile_name, run_time_factor
+from batsched_py.workload.swf.header import machine_size
+from batsched_py.workload.swf.jobs import LoggedJobs, RecordedFinishes
+from batsched_py.workload.swf.log import COLUMNS, SwfLog
+from batsched_py.workload.swf.reader import SwfReader, keep
+
+_log = logging.getLogger(__name__)
+
+
+def swf_to_workload(
+    log: SwfLog,
+    name: str = "w0",
+    walltime_factor: float = 2.0,
+    walltime: WalltimeRule = "at-least-run-time",
+) -> Workload:
+    """The jobs of a log, ready to be simulated.
+
+    A job asks for the processors it was allocated, else for those it requested; one with neither is left
+    out. Times are shifted so that the first submission is 0. The walltime is the requested time, but never
+    less than the run time, so that nothing is killed; with the rule ``"max"`` the larger one of the
+    requested time and ``walltime_factor`` times the run time; with ``"requested"`` the requested time
+    alone; a job for which this gives nothing has no walltime. A wait that was not recorded counts as 0 in
+    the recorded finishes. Users and what else the log says about a job are in its ``extra``, which jobs
+    with the same values share.
+    """
+    pieces = (
+        {column: getattr(log, column)[start : start + BLOCK] for column in COLUMNS}
+        for start in range(0, len(log), BLOCK)
+    )
+    jobs = _JobColumns(run_time_factor(walltime, walltime_factor))
+    return jobs.workload(gather(jobs.derive(pieces)), name, log.header, log.path)
+
+
+def read_swf_workload(
+    path: str | Path,
+    name: str = "w0",
+    walltime_factor: float = 2.0,
+    walltime: WalltimeRule = "at-least-run-time",
+) -> Workload:
+    """Read a log's jobs: the same as :func:`swf_to_workload` with :func:`~.reader.read_swf`.
+
+    Only what the jobs need is ever in memory, some thirty bytes a job.
+    """
+    reader = SwfReader(path)
+    jobs = _JobColumns(run_time_factor(walltime, walltime_factor))
+    columns = reader.usable(gather(jobs.derive(reader.pieces())))
+    return jobs.workload(columns, name, reader.header, str(path))
+
+
+class _JobColumns:
+    """Derives what a simulation needs from the records of a log, piece by piece."""
+
+    def __init__(self, factor: float) -> None:
+        self._factor = factor
+        self._extras: dict[tuple[int, ...], int] = {}
+        """The row of each combination of values that jobs have in their ``extra``."""
+
+    def derive(self, pieces: Iterable[Mapping[str, Numbers]]) -> Iterable[dict[str, Numbers]]:
+        """The columns of jobs, and those that tell whether a record can be used."""
+        for piece in pieces:
+            columns = {
+                name: piece[name] for name in ("job_number", "submit", "run_time", "skipped") if name in piece
+            }
+            columns["wait"] = np.maximum(piece["wait"], 0)
+            allocated = piece["allocated_processors"]
+            columns["size"] = np.where(allocated > 0, allocated, piece["requested_processors"])
+            requested = np.maximum(piece["requested_time"], 0)
+            columns["walltime"] = np.maximum(requested, self._factor * piece["run_time"])
+            columns["extra"] = self._extra_rows(piece)
+            yield columns
+
+    def _extra_rows(self, piece: Mapping[str, Numbers]) -> Numbers:
+        rows = self._extras
+        combinations = zip(*(piece[name].astype(np.int64).tolist() for name in EXTRA), strict=True)
+        return np.array([rows.setdefault(values, len(rows)) for values in combinations], dtype=np.int64)
+
+    def workload(
+        self, columns: dict[str, Numbers], name: str, header: Mapping[str, str], path: str
+    ) -> Workload:
+        """The jobs of all pieces."""
+        sized = columns["size"] > 0 if columns else np.zeros(0, dtype=bool)
+        if not sized.all():
+            _log.warning(
+                "%s: left out for want of processors: %d of %d jobs", path, (~sized).sum(), len(sized)
+            )
+            keep(columns, sized)
+        if not sized.any():
+            raise InputError(f"{path}: no job has a positive number of processors")
+        columns["submit"] = _from_zero(columns["submit"])
+        finishes = RecordedFinishes(columns["submit"], columns.pop("wait"), columns["run_time"])
+        names = {run_time: profile_name(run_time) for run_time in distinct(columns["run_time"]).tolist()}
+        profiles: dict[str, Profile] = {
+            profile: Homogeneous(run_time * LOG_SPEED) for run_time, profile in names.items()
+        }
+        extras = narrow(np.array(list(self._extras), dtype=np.int64))
+        return Workload(
+            name=name,
+            jobs=LoggedJobs(name, columns, extras, names),
+            profiles=profiles,
+            nb_hosts=machine_size(header),
+            path=path,
+            finishes=finishes,
+        )
+
+
+def _from_zero(times: Numbers) -> Numbers:
+    """The times since the first of them; the column itself is changed where the result fits into it."""
+    first = times.min()
+    if first < 0:
+        times = times.astype(np.float64)
+    times -= first
+    return times
