@@ -1,4 +1,4 @@
-"""Hosts that no job can be given although none holds them: away, asleep, or on the way to sleep or back."""
+"""Hosts that are idle but not usable: unavailable, asleep, falling asleep or waking up."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 
-#: What keeps a host from being free.
+#: Why a host is not usable.
 State = Literal["away", "falling asleep", "asleep", "waking up"]
 
-#: What ``pstate_changes.csv`` says of hosts on their way to a computing state, and to a sleeping one.
+#: The marks in ``pstate_changes.csv`` of hosts that wake up, and of hosts that fall asleep.
 _ON_THE_WAY: Final[dict[int, State]] = {-1: "waking up", -2: "falling asleep"}
 
 
@@ -31,20 +31,20 @@ class Absence:
     state: State
     since: float
     until: float
-    """Infinite for those who never come back."""
+    """Infinite if they never come back."""
 
 
 @dataclass(frozen=True)
 class Absences:
-    """All that is known about hosts that could not be used."""
+    """Everything known about hosts that could not be used."""
 
     told: Sequence[Absence] = ()
     untold: Sequence[State] = ("away", "asleep")
-    """The states of which nothing tells whether a host ever was in them."""
+    """The states for which it is unknown whether a host was ever in them."""
 
 
 def outages(events: Iterable[Event]) -> Iterator[Absence]:
-    """The hosts that events take away and give back; an event at a time is felt from then on."""
+    """The hosts that events make unavailable and available; an event takes effect at its time."""
     board = _Board()
     for event in sorted(events, key=lambda event: event.time):
         match event:
@@ -56,11 +56,11 @@ def outages(events: Iterable[Event]) -> Iterator[Absence]:
 
 
 def sleeps(lines: Iterable[str], name: str, schedule: pd.DataFrame) -> Iterator[Absence]:
-    """What the lines of a ``pstate_changes.csv`` tell; one that cannot be read is named.
+    """The absences in the lines of a ``pstate_changes.csv``; a line that cannot be read is named.
 
-    A host is asleep when it has arrived after falling asleep, or if it begins in a power state in which hosts
-    sleep, as far as that shows. Batsim writes six digits of each time; what was rounded to them is taken for
-    the nearest instant of the schedule that may be meant, if there is one.
+    A host is asleep when it has finished falling asleep, or if it begins in a power state in which hosts are
+    seen to sleep. Batsim writes six digits of each time; a rounded time stands for the nearest instant of the
+    schedule with the same digits, if there is one.
     """
     changes = list(_changes(lines, name, _instants(schedule)))
     beds, moved = _beds(changes), HostSet()
@@ -77,7 +77,7 @@ def sleeps(lines: Iterable[str], name: str, schedule: pd.DataFrame) -> Iterator[
     yield from board.left()
 
 
-#: When which hosts were in which power state, or on their way to one.
+#: A time, hosts, and the power state that they reach or switch to.
 _Change = tuple[float, HostSet, int]
 
 
@@ -116,13 +116,13 @@ def _beds(changes: Iterable[_Change]) -> set[int]:
 
 
 def _instants(schedule: pd.DataFrame) -> list[float]:
-    """When a job came, started or ended."""
+    """The times at which jobs were submitted, started or ended."""
     times = schedule[["submission_time", "starting_time", "finish_time"]].to_numpy()
     return np.unique(times[np.isfinite(times)]).tolist()
 
 
 def _meant(time: float, instants: Sequence[float]) -> float:
-    """The nearest of these instants that is written with the same six digits, or else the time as it is.
+    """The nearest of these instants with the same six digits, or else the time itself.
 
     >>> _meant(1002.41, [988.404, 1002.408, 1022.408]), _meant(1002.4, [988.404, 1002.408])
     (1002.408, 1002.4)
@@ -134,7 +134,7 @@ def _meant(time: float, instants: Sequence[float]) -> float:
 
 
 class _Board:
-    """Who is in which state since when."""
+    """Which hosts are in which state since when."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[HostSet, State, float]] = []
@@ -148,7 +148,7 @@ class _Board:
         return found
 
     def turn(self, hosts: HostSet, state: State | None, time: float) -> Iterator[Absence]:
-        """Hosts go over to a state, or can be used again; what is over by that."""
+        """Hosts change to a state, or are usable again; yields the absences that end by this."""
         kept = []
         for present, theirs, since in self._entries:
             if (gone := present & hosts) and since < time:
@@ -160,6 +160,6 @@ class _Board:
         self._entries = kept
 
     def left(self) -> Iterator[Absence]:
-        """What does not end."""
+        """The absences that do not end."""
         for hosts, state, since in self._entries:
             yield Absence(hosts, state, since, inf)

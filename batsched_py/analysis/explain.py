@@ -1,9 +1,9 @@
-"""Why a job waited: what can be told from the schedule alone, and from what a policy remarked.
+"""Why a job waited: from the schedule alone, and from the remarks of the policy.
 
-The schedule says who waited and who ran where. That is enough for a job's place in the queue, for who held
-the hosts that it got, and for who overtook it. Why that was allowed follows from the reservations, if the
-policy makes some and remarked on them; otherwise from whether the job would have fitted. Hosts that were away
-or asleep are not in the schedule: they are told of apart, as far as something does.
+The schedule says which jobs waited and ran, and where. That is enough for a job's place in the queue, for the
+jobs that held the hosts that it got, and for those that overtook it. Why that was allowed follows from the
+reservations, if the policy remarked on them; otherwise from whether the job would have fitted. Unavailable
+and sleeping hosts are not in the schedule: they come from other files, if there are any.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import JobState
 from batsched_py.schedulers.remarks import Remark
 
-#: What a schedule alone says about hosts that are away or asleep.
+#: What is known about unavailable and sleeping hosts from a schedule alone.
 NOTHING_TOLD: Final = Absences()
 
-#: Why a job could overtake another. Where a reservation is known: it ends by then, or takes hosts that are
-#: not needed then. Otherwise: the other did not fit, or would have fitted and was not chosen.
+#: Why a job could overtake another. If a reservation is known: it ends by then, or takes hosts that are not
+#: needed then. Otherwise: the other did not fit, or would have fitted and was not chosen.
 Reason = Literal["ends by the reservation", "takes extra hosts", "did not fit", "was not chosen"]
 
 
 @dataclass(frozen=True)
 class Holder:
-    """A job that held hosts which another one got in the end."""
+    """A job that held hosts that another job got in the end."""
 
     id: str
     hosts: HostSet
@@ -55,16 +55,16 @@ class Overtaker:
     """By its walltime."""
     reason: Reason
     reserved_for: str | None
-    """Whose reservation it had to respect, if one is known."""
+    """The job whose reservation it had to respect, if known."""
     reserved_at: float | None
     """When that job was to start."""
     free: int
-    """How many hosts were free before it started, as far as is known."""
+    """How many hosts were free before it started, as far as known."""
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """By when a job was to start, from some time on."""
+    """By when a job was to start, from a given time on."""
 
     since: float
     start: float
@@ -72,7 +72,7 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Explanation:
-    """From the submission of a job to its start."""
+    """The time from the submission of a job to its start."""
 
     id: str
     size: int
@@ -85,21 +85,21 @@ class Explanation:
     nb_hosts: int
     """How many there were."""
     places: Sequence[tuple[float, int]] = ()
-    """Its place in the order of submission among those that wait, from each time on at which it changed."""
+    """Its place in the order of submission among the waiting jobs, from each change on."""
     free: Sequence[tuple[float, int]] = ()
-    """How many hosts were free, from each time on at which that changed; as far as is known."""
+    """How many hosts were free, from each change on, as far as known."""
     holders: Sequence[Holder] = ()
-    """Who held its hosts while it waited, by when they left them."""
+    """The jobs that held its hosts while it waited, in the order of their ends."""
     absences: Sequence[Absence] = ()
-    """Which of all hosts could not be used while it waited, by when they could again."""
+    """The hosts that could not be used while it waited, in the order in which they came back."""
     untold: Sequence[State] = ()
-    """The states of which nothing tells: hosts in them are counted as free."""
+    """The states about which nothing is known: hosts in them are counted as free."""
     overtakers: Sequence[Overtaker] = ()
     """In the order of their starts."""
     reservations: Sequence[Reservation] = ()
-    """Each one that it had, as the policy remarked."""
+    """Each reservation that it had, as the policy remarked."""
     remarks: Sequence[Remark] = field(default=())
-    """What else the policy remarked on it."""
+    """The other remarks of the policy on it."""
 
     @property
     def waited(self) -> float:
@@ -124,7 +124,7 @@ def explain(
 ) -> Explanation:
     """Explain the wait of a job, which is named as in the schedule, with or without its workload.
 
-    Where the number of hosts is not told, there are as many as were used.
+    If the number of hosts is not given, it is that of the hosts that were used.
     """
     return Explainer(schedule, hosts, remarks or {}, absences).explain(job)
 
@@ -163,7 +163,7 @@ class Explainer:
         self._rows = {job_id: row for row, job_id in enumerate(self._ids)}
 
     def explain(self, job: str) -> Explanation:
-        """What there is to say about a job."""
+        """The facts about a job."""
         row = self._find(job)
         job_id = self._ids[row]
         submission = float(self._submission[row])
@@ -207,7 +207,7 @@ class Explainer:
     # --- the queue -------------------------------------------------------------------------------
 
     def _places(self, row: int) -> Iterator[tuple[float, int]]:
-        """Only starts of jobs before it change its place."""
+        """Only starts of jobs in front of it change its place."""
         ahead = self._ran & self._earlier(row) & (self._start > self._submission[row] + SLACK)
         place = int(ahead.sum()) + 1
         yield float(self._submission[row]), place
@@ -217,7 +217,7 @@ class Explainer:
             yield float(time), place
 
     def _earlier(self, row: int) -> np.ndarray:
-        """Who was submitted before a job; at one instant Batsim submits in the order of identifiers."""
+        """The jobs submitted before a job; at one instant Batsim submits in the order of identifiers."""
         before = self._submission < self._submission[row] - SLACK
         together = np.flatnonzero(np.abs(self._submission - self._submission[row]) <= SLACK)
         before[[other for other in together if self._ids[other] < self._ids[row]]] = True
@@ -235,7 +235,7 @@ class Explainer:
     def _free_hosts(
         self, begin: float, end: float, absences: Sequence[Absence]
     ) -> Iterator[tuple[float, int]]:
-        """How many hosts are free from a time on until another, when all of each instant has happened."""
+        """How many hosts are free between two times, after everything of each instant has happened."""
         rows = np.flatnonzero(self._ran & (self._start < end) & (self._finish > begin))
         bounds = [(each.since, each.until) for each in absences]
         times = np.unique(np.concatenate([self._start[rows], self._finish[rows], np.ravel(bounds)]))
@@ -246,7 +246,7 @@ class Explainer:
                 yield time, free
 
     def _free_at(self, time: float, begun: np.ndarray, absences: Sequence[Absence]) -> int:
-        """How many hosts are left at a time by those of the jobs that have begun, and can be used."""
+        """How many usable hosts are free at a time beside those of the jobs that have begun."""
         taken = 0
         for row in begun[self._finish[begun] > time + SLACK].tolist():
             taken |= self._hosts[row].mask
@@ -288,7 +288,7 @@ class Explainer:
         )
 
     def _reservation(self, row: int, time: float) -> Remark | None:
-        """The reservation of the job itself at a time, or else the last one that still counts."""
+        """The reservation of the job itself at a time, or else the last one that is still valid."""
         own = [
             remark
             for remark in self._remarks.get(self._ids[row], ())

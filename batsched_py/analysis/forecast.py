@@ -1,4 +1,4 @@
-"""How many hosts are free from now on, as far as a plan says."""
+"""How many hosts will be free from now on, according to a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batsched_py.analysis.violation import SLACK
 class Forecast:
     """A step function of time: the number of free hosts.
 
-    It may be negative for a moment, because times in it come from a file with rounded ones.
+    It may be negative for a moment, because its times come from a file that rounds them.
     """
 
     def __init__(self, hosts: int) -> None:
@@ -19,12 +19,12 @@ class Forecast:
         self._free = [hosts]
 
     def forget(self, now: float) -> None:
-        """Drop what lies before ``now``."""
+        """Drop everything before ``now``."""
         past = bisect_right(self._times, now) - 1
         del self._times[:past], self._free[:past]
 
     def take(self, start: float, end: float, count: int) -> None:
-        """Let ``count`` hosts fewer be free from ``start`` until ``end``."""
+        """Make ``count`` fewer hosts free from ``start`` until ``end``."""
         if not self._times[0] < end or not start < end:
             return
         first = self._step(max(start, self._times[0]))
@@ -46,7 +46,7 @@ class Forecast:
     def earliest(self, now: float, count: int, duration: float) -> float:
         """The earliest time from which ``count`` hosts are free for so long, infinite if there is none.
 
-        A step that is shorter than the printing error is no obstacle.
+        A step that is shorter than the printing error is ignored.
         """
         times, free = self._times, self._free
         start = now

@@ -1,7 +1,7 @@
 """A schedule as the sequence of instants at which a scheduler could decide.
 
-Whether two printed times are the same is settled here, once: times that are less than the printing error
-apart are one instant, and from then on instants are compared by their number.
+Whether two printed times are the same is decided here only: times that differ by less than the printing
+error are one instant, and from then on instants are compared by their number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Life:
     arrives: int
     begins: int
     leaves: int
-    """Where it begins, for a job of no length."""
+    """Its beginning, for a job of no length."""
     start: float
     size: int
     """How many hosts it asked for."""
@@ -34,7 +34,7 @@ class Life:
 
     @property
     def expected_end(self) -> float:
-        """When it ends at the latest, as a scheduler knows it when the job has begun."""
+        """When it ends at the latest, as a scheduler knows when the job has begun."""
         return self.start + self.walltime
 
     @property
@@ -56,7 +56,7 @@ class Instant:
 
 @dataclass(slots=True)
 class Timeline:
-    """The executed jobs of a schedule and the instants of their lives."""
+    """The executed jobs of a schedule, and the instants of their submissions, starts and ends."""
 
     lives: list[Life]
     """In the order of submission; at one instant in the order of identifiers, as Batsim submits."""
@@ -64,9 +64,9 @@ class Timeline:
 
 
 def timeline(schedule: pd.DataFrame) -> Timeline:
-    """The timeline of a schedule with the columns ``id`` and ``hosts``; rejected jobs are no part of it.
+    """The timeline of a schedule with the columns ``id`` and ``hosts``, without rejected jobs.
 
-    Lives are made to run forward, also those of jobs that start before they are submitted.
+    Instants of a job never go backwards, even if a wrong schedule starts it before it is submitted.
     """
     executed = started(schedule)
     starts = executed["starting_time"].to_numpy()

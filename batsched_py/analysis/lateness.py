@@ -38,9 +38,9 @@ def recorded_submissions(log: SwfLog) -> pd.DataFrame:
 
 
 def noted_submissions(schedule: pd.DataFrame) -> pd.DataFrame | None:
-    """The same from the notes that feedback users leave in the ``metadata`` of their jobs.
+    """The same from the notes of users with feedback in the ``metadata`` of their jobs.
 
-    A note is ``user=12 session=3 recorded=3600``. None unless every job has one, under a number of its own.
+    A note is ``user=12 session=3 recorded=3600``. None unless every job has one, and a unique number.
     """
     recorded, users = [], []
     for note in schedule["metadata"].tolist():
@@ -80,7 +80,7 @@ def described_submissions(workloads: Sequence[Workload]) -> pd.DataFrame:
 def with_recorded(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> pd.DataFrame:
     """A schedule with each job's ``user``, ``recorded`` submission and ``lateness``.
 
-    They are what feedback users noted, or what the workloads say; where neither tells, they are missing.
+    They come from the notes of users with feedback, or from the workloads; otherwise they are missing.
     """
     recorded = noted_submissions(schedule)
     if recorded is not None:

@@ -1,7 +1,7 @@
-"""What is measured of a schedule, each metric with its formula.
+"""The metrics of a schedule, each with its formula.
 
-The metrics are listed in :data:`METRICS`, and only there: what the command prints, what it explains and what
-the documentation says come from this list.
+They are listed in :data:`METRICS` only: what the command prints and explains, and the documentation, come
+from this list.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from batsched_py.protocol.jobs import JobState
 
 DAY: Final = 86400.0
 
-#: Bound of the bounded slowdown, in seconds: shorter jobs count as if they ran so long.
+#: Bound of the bounded slowdown, in seconds: shorter jobs count as if they ran for this long.
 TAU: Final = 10.0
 
 
@@ -33,15 +33,15 @@ _AS_BATSIM: Final = "Rejected jobs count as 0, killed jobs with the times they h
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure that sums up a schedule."""
+    """A number that summarises a schedule."""
 
     name: str
     unit: str
     formula: str
-    """For people, in the symbols of :data:`SYMBOLS`."""
+    """For readers, in the symbols of :data:`SYMBOLS`."""
     compute: Callable[[Outcome], float]
     counting: str = _AS_BATSIM
-    """What rejected and killed jobs count as."""
+    """How rejected and killed jobs count."""
     per_user: bool = True
     """Whether it makes sense for the jobs of one user."""
     needs: (
@@ -55,7 +55,7 @@ class Metric:
         ]
         | None
     ) = None
-    """What of an outcome may be missing, and then it is left out."""
+    """The part of an outcome that it needs; if that is missing, so is the metric."""
 
 
 def _mean(column: Callable[[pd.DataFrame], pd.Series[float]]) -> Callable[[Outcome], float]:
@@ -345,7 +345,7 @@ METRICS: Final[tuple[Metric, ...]] = (
 
 
 def measure(outcome: Outcome) -> dict[str, float]:
-    """All metrics that the outcome has what they need for, by name."""
+    """All metrics for which the outcome has the data, by name."""
     return {metric.name: metric.compute(outcome) for metric in METRICS if _applies(metric, outcome)}
 
 

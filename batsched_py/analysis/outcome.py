@@ -1,4 +1,4 @@
-"""What came out of a simulation, as far as metrics ask for it."""
+"""The results of a simulation, as far as metrics need them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from batsched_py.protocol.hosts import HostSet
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A schedule with all that its metrics depend on."""
+    """A schedule with everything that its metrics depend on."""
 
     schedule: pd.DataFrame
     nb_hosts: int | None = None
-    """Size of the machine; where it is not told, hosts are there up to the highest one that was used."""
+    """Size of the machine; if it is not given, it has the hosts up to the highest one that was used."""
     recorded: pd.DataFrame | None = None
-    """The recorded submissions, where the schedule is a replay of a log."""
+    """The recorded submissions, if the schedule is a replay of a log."""
     consumed_joules: float | None = None
-    """What all hosts drew, where that was accounted for."""
+    """The energy of all hosts, if it was measured."""
 
     @classmethod
     def of(cls, schedule: pd.DataFrame, summary: Summary) -> Outcome:
-        """What a simulation left behind, with what its users noted of the log that they replayed."""
+        """The outcome of a simulation, with its users' notes about the log that they replayed."""
         return cls(schedule, summary.nb_hosts, noted_submissions(schedule), summary.consumed_joules)
 
     @cached_property
@@ -48,7 +48,7 @@ class Outcome:
 
     @cached_property
     def host_seconds(self) -> float:
-        """Sum over all jobs of run time times hosts; a job of no length holds none."""
+        """Sum over all jobs of run time times hosts; 0 for a job of no length."""
         ran = self.executed["execution_time"].to_numpy()
         counts = np.array([len(hosts) for hosts in self._hosts], dtype=float)
         return float(np.where(ran > INSTANT, ran, 0.0) @ counts)
@@ -71,7 +71,7 @@ class Outcome:
 
     @cached_property
     def working_sessions(self) -> pd.DataFrame | None:
-        """The sessions that users had, where jobs tell their users."""
+        """The sessions that users had, if the users of jobs are known."""
         return working_sessions(self.schedule)
 
     @cached_property
@@ -86,7 +86,7 @@ class Outcome:
 
     @cached_property
     def joules_around_windows(self) -> tuple[float, float] | None:
-        """What jobs drew inside and after the windows of sober users, where that is known."""
+        """The energy of jobs inside and after the windows of sober users, if known."""
         return reactions.joules_around_windows(self.schedule)
 
     @property
@@ -106,10 +106,10 @@ class Outcome:
 
 
 def queue_length(schedule: pd.DataFrame) -> pd.Series[int]:
-    """How many jobs are submitted and not started, from each time at which a job is one or the other.
+    """How many jobs are submitted and not started, from each change on.
 
-    Jobs that start when they are submitted have not waited. Rejected jobs are left out: nothing tells how
-    long they waited.
+    Jobs that start when they are submitted have not waited. Rejected jobs are left out: how long they waited
+    is unknown.
     """
     executed = started(schedule)
     times = np.concatenate([executed["submission_time"], executed["starting_time"]])

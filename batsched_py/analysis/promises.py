@@ -1,8 +1,8 @@
 """What the policies promise, checked on their schedules.
 
 The checks follow the schedule as it was: at each instant, what runs and what waits is taken from the file,
-and only what the policy promises about it is computed. A scheduler is thought to decide once at each
-instant, when it has heard of all that happens then. All hosts are thought to be available all the time.
+and only what the policy promises about it is computed. It is assumed that a scheduler decides once at each
+instant, after everything of that instant has happened, and that all hosts are available all the time.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ def fcfs(timeline: Timeline) -> Iterator[Violation]:
 
 
 def easy(timeline: Timeline, hosts: int) -> Iterator[Violation]:
-    """EASY backfilling: nothing delays the job at the head of the queue.
+    """EASY backfilling: no job delays the head of the queue.
 
     * The head starts as soon as it fits.
-    * It starts no later than at the shadow time that it had when it came to the head, the earliest time at
+    * It starts no later than at the shadow time that it had when it became the head: the earliest time at
       which, by the walltimes of the running jobs, enough hosts are free.
     * A job that overtakes the head ends by the head's shadow time, by its walltime, or takes hosts that the
       head will not need then.
 
-    Jobs that were submitted at the same instant may have queued in any order: the file does not tell. As
-    long as the head may be one of several, a violation is one whichever it is. At an instant at which a job
-    of no length runs, the scheduler decides more than once, and what it knew then is not to be seen in the
-    file; what overtakes there is not judged.
+    The order of jobs that were submitted at the same instant is not in the file. As long as the head may be
+    one of several jobs, a violation counts only if it is one for each of them. At an instant at which a job
+    of no length runs, the scheduler decides more than once, and the file does not show what it knew;
+    overtaking is not checked there.
     """
     idle, promised = set[Life](), set[Life]()
     for waiting in _waiting(timeline):
@@ -84,7 +84,7 @@ class _Waiting:
 
     instant: Instant
     heads: list[Life]
-    """Of those, the ones that were submitted first."""
+    """Those of them that were submitted first."""
     running: list[Life]
     """By their expected ends."""
 
@@ -138,8 +138,8 @@ def conservative(timeline: Timeline, hosts: int) -> Iterator[Violation]:
     A reservation is the earliest time from which the job fits beside the running jobs and the reservations
     of all jobs that wait already, for as long as their walltimes last. When jobs have ended, each waiting
     job in the order of submission gives up its reservation for the earliest one that the others leave.
-    Jobs that were submitted at the same instant are taken to have queued as Batsim submits them, in the
-    order of their identifiers as text.
+    Jobs that were submitted at the same instant are assumed to be in the order in which Batsim submits them,
+    that of their identifiers as text.
     """
     forecast = Forecast(hosts)
     reserved: dict[Life, float] = {}

@@ -1,4 +1,4 @@
-"""What users did because of what they lived through, as the notes at their jobs tell it.
+"""How users reacted, according to the notes at their jobs.
 
 The notes are those of the column ``metadata``; ``docs/users.md`` describes them.
 """
@@ -10,23 +10,23 @@ import pandas as pd
 
 from batsched_py.analysis.schedule import started
 
-#: How long after a window what was put off in it may come back, in seconds.
+#: How long after a window jobs that were put off may come back, in seconds.
 AFTERMATH = 86400.0
 
 
 def noted(schedule: pd.DataFrame, key: str) -> pd.Series[str]:
-    """What the note of each job says under a key, where it does."""
+    """The value of a key in the note of each job, if it is there."""
     values: pd.Series[str] = schedule["metadata"].str.extract(rf"(?:^| ){key}=(\S+)", expand=False).dropna()
     return values
 
 
 def patient_jobs(schedule: pd.DataFrame) -> pd.DataFrame | None:
-    """The jobs by users who may lose patience; none if there are no such."""
+    """The jobs of users who may lose patience; none if there are no such users."""
     return _with_note(schedule, "patience")
 
 
 def sober_jobs(schedule: pd.DataFrame) -> pd.DataFrame | None:
-    """The jobs that sober users wanted to submit inside a window; none if there are no such."""
+    """The jobs that sober users wanted to submit inside a window; none if there are no such users."""
     return _with_note(schedule, "sober")
 
 
@@ -42,9 +42,9 @@ def nb_abandoned(schedule: pd.DataFrame) -> int:
 
 
 def joules_around_windows(schedule: pd.DataFrame) -> tuple[float, float] | None:
-    """What jobs drew inside the windows of sober users, and in the day after each, outside of all windows.
+    """The energy of jobs inside the windows of sober users, and in the day after each, outside all windows.
 
-    A job draws evenly while it runs. None where there are no windows or nobody measured.
+    A job draws constant power while it runs. None if there are no windows or energy was not measured.
     """
     windows = noted(schedule, "window").str.split(":", expand=True)
     jobs = started(schedule)

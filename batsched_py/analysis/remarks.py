@@ -1,4 +1,4 @@
-"""Remarks of a policy, as they were written down beside the other files: ``PREFIX_remarks.csv``."""
+"""Reading the remarks of a policy: ``PREFIX_remarks.csv`` beside the other files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_remarks(lines: Iterable[str], name: str) -> dict[str, list[Remark]]:
 
 
 def remarks_beside(jobs_file: str | Path) -> dict[str, list[Remark]]:
-    """The remarks beside a ``PREFIX_jobs.csv``; none where they were not asked for."""
+    """The remarks beside a ``PREFIX_jobs.csv``; none if they were not asked for."""
     jobs_file = Path(jobs_file)
     path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "remarks.csv")
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""The rules that every schedule obeys, whatever the policy, and those that its workload adds.
+"""The rules that every schedule obeys with any policy, and those that its workload adds.
 
 Each rule is a function from the schedule to its violations. It sees the columns of Batsim's ``jobs.csv``,
 the full identifier of each job as ``id`` and its hosts as ``hosts``.
@@ -100,7 +100,7 @@ def causality(schedule: pd.DataFrame) -> Iterator[Violation]:
 
 
 def walltime(schedule: pd.DataFrame) -> Iterator[Violation]:
-    """No job runs longer than its walltime, and one that is stopped by it ran exactly so long."""
+    """No job runs longer than its walltime, and one that is stopped by it ran for exactly that long."""
     limit = schedule["requested_time"].where(schedule["requested_time"] >= 0, inf)
     ran = schedule["execution_time"]
     yield from _blame(
@@ -133,7 +133,7 @@ def arithmetic(schedule: pd.DataFrame) -> Iterator[Violation]:
     start, submission, finish = (
         schedule[column] for column in ("starting_time", "submission_time", "finish_time")
     )
-    stretch = schedule["turnaround_time"] / ran.where(ran > SLACK)  # less has no digits to divide by
+    stretch = schedule["turnaround_time"] / ran.where(ran > SLACK)  # shorter ones have no digits left
     expectations = {
         "finish_time": ("starting_time + execution_time", start + ran, SLACK),
         "waiting_time": ("starting_time - submission_time", start - submission, SLACK),
@@ -160,7 +160,7 @@ def _miscalculated(column: str, formula: str, row: Any) -> str:
 
 
 def state(schedule: pd.DataFrame) -> Iterator[Violation]:
-    """The success flag says what the final state says, and a rejected job was not executed."""
+    """The success flag agrees with the final state, and a rejected job was not executed."""
     succeeded = schedule["final_state"] == JobState.SUCCESS
     yield from _blame(
         "state",
@@ -191,8 +191,8 @@ def twice(schedule: pd.DataFrame) -> Iterator[Violation]:
 def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[Violation]:
     """Every job of the workloads is there, as they describe it, and no other.
 
-    Jobs under other workload names were registered in the course of the simulation: no file describes them.
-    A job that a user submitted notes when it was recorded, and may have a profile of its own.
+    Jobs with other workload names were registered during the simulation: no file describes them. A job that a
+    user submitted has its recorded submission in a note, and may have a profile of its own.
     """
     described = {job.id: job for load in workloads for job in load.jobs}
     names = {load.name for load in workloads}
@@ -234,7 +234,7 @@ def _differences(row: Any, job: Job, codes: ReturnCodes) -> Iterator[str]:
 
 
 class ReturnCodes:
-    """What the profiles of a workload return when they run to their end."""
+    """The return codes of the profiles of a workload when they run to their end."""
 
     def __init__(self, profiles: Mapping[str, Profile]) -> None:
         self._profiles = profiles
@@ -252,7 +252,7 @@ class ReturnCodes:
 
 
 def moldable_jobs(workloads: Sequence[Workload]) -> set[str]:
-    """The jobs that may run on any number of hosts, because their work is a total to be shared out."""
+    """The jobs that may run on any number of hosts, because their work is a total to be divided."""
     moldable = set()
     for load in workloads:
         names = {name for name, profile in load.profiles.items() if profile.is_moldable(load.profiles)}

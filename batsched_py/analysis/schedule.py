@@ -1,4 +1,4 @@
-"""Reading the schedule that a simulation left behind: Batsim's ``PREFIX_jobs.csv``, ours or a real one's."""
+"""Reading the schedule of a simulation: Batsim's ``PREFIX_jobs.csv``, ours or a real one's."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from batsched_py.protocol.jobs import JobState
 
 Integers = NDArray[np.int64]
 
-#: A run time up to this long stands for none at all: Batsim writes it in place of 0, to keep the stretch
-#: finite, although its clock does not move.
+#: A run time up to this long means 0: Batsim writes it instead of 0, to keep the stretch finite, although its
+#: clock does not advance.
 INSTANT: Final = 1e-5
 
-#: States in which a job may leave the simulation.
+#: The final states of jobs.
 FINAL_STATES: Final = (
     JobState.SUCCESS,
     JobState.FAILED,
@@ -70,7 +70,7 @@ def read_schedule(path: str | Path) -> pd.DataFrame:
 
 
 def schedule_in(file: TextIO, name: str) -> pd.DataFrame:
-    """The same of a text wherever it is; mistakes in it are told under its name."""
+    """The same from a text; errors in it are reported with the given name."""
     header = next(csv.reader(file), [])
     missing = [column for column in _TYPES if column not in header]
     if missing:
@@ -84,7 +84,7 @@ def schedule_in(file: TextIO, name: str) -> pd.DataFrame:
 
 
 def _read_rows(file: Any) -> pd.DataFrame | None:
-    """The whole table at once, or nothing when some row in it is bad."""
+    """The whole table at once, or nothing if some row is bad."""
     try:
         schedule = pd.read_csv(
             file,
@@ -162,7 +162,7 @@ def host_sets(schedule: pd.DataFrame) -> list[HostSet]:
 def host_intervals(schedule: pd.DataFrame) -> pd.DataFrame:
     """The intervals of hosts of all rows: the ``place`` of the row, and ``low`` and ``high``, both included.
 
-    It is what :func:`host_sets` gives, at less cost for texts as every Batsim writes them.
+    The same as :func:`host_sets`, faster for texts in the form that every Batsim writes.
     """
     codes, distinct = pd.factorize(schedule["allocated_resources"])
     plain = _plain_intervals(distinct.tolist())
@@ -180,9 +180,9 @@ def host_intervals(schedule: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plain_intervals(texts: list[str]) -> tuple[Integers, Integers, Integers] | None:
-    """How many intervals are in each text, and the bounds of them all; none where one is not as usual.
+    """The number of intervals in each text, and the bounds of all; none if one text has an unusual form.
 
-    A number that no dash stands before begins an interval; the last number before the next one ends it.
+    A number without a dash before it begins an interval; the last number before the next one ends it.
     """
     lines = "\n".join(["", *texts])
     if lines.count("\n") != len(texts) or not _PLAIN.fullmatch(lines):

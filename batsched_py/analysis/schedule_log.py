@@ -16,10 +16,10 @@ from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.log import Integers, SwfLog, swf_log
 from batsched_py.workload.wall_clock import start_of
 
-#: What the format calls the ways in which a job may end.
+#: The status in the format for each way in which a job may end.
 _STATUS: Final = {JobState.SUCCESS: 1, JobState.REJECTED: 5, JobState.KILLED: 5}
 
-#: What a log says of a job that no simulation changes; the user is known from the schedule.
+#: The columns of a log that no simulation changes; the user is known from the schedule.
 _KEPT: Final = ("group", "executable", "queue", "partition")
 
 
@@ -28,9 +28,8 @@ def schedule_log(
 ) -> SwfLog:
     """The log of a schedule with its users, on a machine of so many hosts.
 
-    A job that was rejected ran for 0 s on 0 processors and was cancelled (status 5), as were those that were
-    killed; one that failed or reached its walltime failed (status 0). When its first second was is known from
-    the log that was ``simulated``.
+    A rejected job has 0 s on 0 processors and status 5 (cancelled). A killed job has status 5 too; a job that
+    failed or reached its walltime has status 0. The date of time 0 comes from the log that was ``simulated``.
     """
     run_time = jobs["execution_time"].fillna(0.0).to_numpy()
     columns = {
@@ -71,7 +70,7 @@ def _beginning(log: SwfLog) -> dict[str, str]:
 
 
 def _numbers(names: pd.Series[str]) -> Integers:
-    """Users as numbers: their own where all have one, else 1, 2, 3, ... as they come; -1 for nobody."""
+    """Users as numbers: their own if all are numbers, else 1, 2, 3, ... in order; -1 for an unknown user."""
     known = names.dropna()
     if known.str.isdecimal().all():
         return names.where(names.notna(), "-1").astype(np.int64).to_numpy()
@@ -80,7 +79,7 @@ def _numbers(names: pd.Series[str]) -> Integers:
 
 
 def _described(ids: pd.Series[str], workloads: Sequence[Workload]) -> dict[str, Integers]:
-    """What the workloads say of these jobs."""
+    """The columns that the workloads have for these jobs."""
     by_name = {workload.name: as_jobs(workload.jobs) for workload in workloads}
     extras = [_extra(by_name.get(job.partition("!")[0]), job) for job in ids]
     return {name: np.array([_number(extra.get(name)) for extra in extras]) for name in _KEPT}

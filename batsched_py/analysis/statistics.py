@@ -1,4 +1,4 @@
-"""Means over repetitions, and how far they can be trusted."""
+"""Means over repetitions, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Estimate(Struct, frozen=True):
 
     mean: float
     half_width: float | None = None
-    """Of the confidence interval around the mean; none when there was one repetition only."""
+    """Half the width of the confidence interval around the mean; none if there was only one repetition."""
 
     @classmethod
     def of(cls, values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
@@ -69,16 +69,16 @@ class Paired(Struct, frozen=True):
     """Two things measured under the same conditions, several times."""
 
     difference: Estimate
-    """Of the first from the second."""
+    """The first minus the second."""
     confidence: float
-    """That the true mean difference has the sign of the measured one, by Student's t-test for pairs."""
+    """The probability that the true mean difference has this sign, by Student's t-test for pairs."""
     nb_pairs: int
     effect_size: float | None = None
     """Cohen's d of pairs: the mean of the differences over their standard deviation, unless that is 0."""
 
     @property
     def p_value(self) -> float:
-        """How likely so large a difference would be, in either direction, if there were none."""
+        """How likely such a difference would be, in either direction, if there were none in truth."""
         return 2 * (1 - self.confidence)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Reading the summary that a simulation left beside its jobs.
+"""Reading the summary of a simulation, beside its jobs.
 
 It is Batsim 4's ``PREFIX_schedule.csv``, or Batsim 5's ``schedule.json``.
 """
@@ -17,7 +17,7 @@ from batsched_py.errors import InputError
 
 
 class Summary(Struct, frozen=True):
-    """What only the summary tells, as far as it does."""
+    """The values that only the summary has, if it has them."""
 
     nb_hosts: int | None = None
     consumed_joules: float | None = None
@@ -26,7 +26,7 @@ class Summary(Struct, frozen=True):
 
 
 def read_summary(jobs_file: str | Path) -> Summary:
-    """What the summary beside a ``PREFIX_jobs.csv`` says; nothing where it is missing.
+    """The summary beside a ``PREFIX_jobs.csv``; nothing if it is missing.
 
     A simulation that does not account for energy writes 0 joules.
     """
@@ -50,7 +50,7 @@ def read_summary(jobs_file: str | Path) -> Summary:
 
 
 def _texts(content: bytes) -> dict[str, str]:
-    """The members of a JSON object, as a table would spell them."""
+    """The members of a JSON object as texts, as in a table."""
     try:
         fields = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,6 +1,6 @@
-"""An independent check of schedules: whoever made one, does it obey the rules?
+"""An independent check of schedules: do they obey the rules?
 
-It knows nothing of the simulator and of the schedulers, only what their results must look like. It works on
+It knows nothing of the simulator and the schedulers, only what their results must look like. It works on
 Batsim's ``jobs.csv``, ours or a real one's (see :func:`batsched_py.analysis.schedule.read_schedule`).
 """
 
@@ -29,9 +29,9 @@ def validate(
 ) -> list[Violation]:
     """All violations in a schedule, in the order of time.
 
-    With ``hosts``, host numbers must be below it. With ``workloads``, no job may be lost, invented or other
-    than described there. With a ``policy``, its promises must be kept; those of EASY and conservative
-    backfilling depend on ``hosts``.
+    With ``hosts``, host numbers must be below it. With ``workloads``, no job may be missing, added or
+    changed. With a ``policy``, its promises must be kept; those of EASY and conservative backfilling depend
+    on ``hosts``.
     """
     schedule = schedule.assign(id=full_ids(schedule), hosts=host_sets(schedule))
     found = [*_rules(schedule, hosts, workloads), *_promises(schedule, hosts, policy)]

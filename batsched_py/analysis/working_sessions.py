@@ -1,6 +1,6 @@
-"""The sessions that users had in a simulation, told by when they submitted and got their results.
+"""The sessions that users had in a simulation, from the times of their submissions and results.
 
-They are not the sessions of the log: a user who gets results sooner goes on working, one who waits too long
+They are not the sessions of the log: a user who gets results sooner continues to work, one who waits too long
 comes back another time.
 """
 
@@ -18,9 +18,9 @@ SESSION_BREAK = 20 * 60.0
 def working_sessions(schedule: pd.DataFrame) -> pd.DataFrame | None:
     """A row for each session: its user, when it began and ended, and its number of jobs.
 
-    A job opens a session if it comes more than 20 minutes after the last end of all that its user submitted
-    before. A session lasts from its first submission to its last end. Rejected jobs are left out. None where
-    the notes of the jobs do not tell their users.
+    A job opens a session if it is submitted more than 20 minutes after the end of all earlier jobs of its
+    user. A session lasts from its first submission to its last end. Rejected jobs are left out. None if the
+    notes of the jobs do not contain their users.
     """
     jobs = started(schedule)
     users = jobs["metadata"].str.extract(r"(?:^| )user=(\S+)", expand=False)

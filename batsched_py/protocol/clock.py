@@ -1,13 +1,13 @@
-"""The clock that both sides share: times are told in millionths of a second."""
+"""The clock of both sides: times in messages are multiples of a microsecond, the *tick*."""
 
 from __future__ import annotations
 
-#: Nothing can be asked for within less than this.
+#: A call cannot be requested for sooner than this.
 TICK = 1e-6
 
 
 def to_tick(time: float) -> float:
-    """The time that is told when it is ``time``: the nearest tick.
+    """A time as messages contain it: rounded to the nearest tick.
 
     >>> to_tick(12.3456789)
     12.345679

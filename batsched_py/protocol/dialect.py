@@ -1,4 +1,4 @@
-"""What a dialect of Batsim's protocol is: one value, which whoever speaks or reads it is given."""
+"""A dialect of Batsim's protocol, as one value."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ from batsched_py.protocol.profiles import Profile
 
 
 class Codec(Protocol):
-    """How one conversation is spelled. It may remember what was said in it."""
+    """Encodes and decodes the messages of one conversation. It may have a memory of that conversation."""
 
     def open(self, ask: Callable[[bytes], bytes], config: str = "") -> Settings | None:
-        """Say what a simulator says before its first request, and hear what is answered to that.
+        """Do the simulator's part of the handshake before the first request.
 
-        Where the decision process gets its text in the opening, that is ``config``. Where it can ask for what
-        it needs, the answer is that.
+        If the handshake has a text for the decision process, it is ``config``. Returns what the decision
+        process asked for, if it can.
         """
 
     def answer(self, said: bytes, needs: Settings = Settings()) -> bytes | None:
-        """What a decision process with these needs answers to the opening words.
+        """The answer of a decision process with these needs to the handshake.
 
-        Nothing where it is a request already.
+        Nothing if the message is already a request.
         """
 
     def decode_request(self, text: bytes) -> Message:
-        """Read what a simulator says."""
+        """Decode a message of a simulator."""
 
     def encode_reply(self, message: Message) -> bytes:
-        """Write what a decision process says."""
+        """Encode a message of a decision process."""
 
     def encode_request(self, message: Message) -> bytes:
-        """Write what a simulator says."""
+        """Encode a message of a simulator."""
 
     def decode_reply(self, text: bytes) -> Message:
-        """Read what a decision process says."""
+        """Decode a message of a decision process."""
 
 
 class Dialect(Struct, frozen=True):
-    """A way of saying things: messages, and jobs and profiles in them and in workload files."""
+    """How messages, jobs and profiles are written, in conversations and in workload files."""
 
     name: str
     codec: Callable[[], Codec]
-    """What spells a conversation, a new one for each."""
+    """Makes a codec; each conversation needs a new one."""
     resolution: float
-    """Times are told and called for in multiples of so many seconds."""
+    """Times are multiples of so many seconds."""
     read_job: Callable[[dict[str, Any], str], Job]
-    """A job of the workload that is named; whose identifier need not repeat that."""
+    """Reads a job of the named workload; its identifier need not contain the workload."""
     spell_job: Callable[[Job], dict[str, Any]]
     read_profile: Callable[[dict[str, Any]], Profile]
-    """A profile, be it intelligible or not."""
+    """Reads a profile, known or unknown."""
     spell_profile: Callable[[Profile], dict[str, Any]]
     profile_types: frozenset[str]
-    """What the types of profiles are called in workload files, which tell the dialects of these apart."""
+    """The names of profile types in workload files. They show which dialect a file has."""

@@ -1,4 +1,4 @@
-"""The dialects there are. A new one is a module of its own here, and a line below."""
+"""The list of dialects. A new one is a module here and a line below."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from batsched_py.protocol.dialect import Dialect
 
 DIALECTS = {dialect.name: dialect for dialect in (BATSIM4, BATSIM5)}
 
-#: How people call them.
+#: Their names.
 VERSIONS = {"4": BATSIM4, "5": BATSIM5}
 
 
 def spoken_in(first_words: bytes) -> Dialect:
-    """The dialect of a conversation that a simulator begins with these words.
+    """The dialect of a conversation that begins with this message.
 
-    It is the one to which they are an opening. Batsim 4 has none: its first words are a request.
+    It is the one that knows the message as a handshake. Batsim 4 has none: its first message is a request.
     """
     answered = (dialect for dialect in DIALECTS.values() if dialect.codec().answer(first_words) is not None)
     return next(answered, BATSIM4)

@@ -1,9 +1,9 @@
-"""Events as a JSON dialect spells them, in a table in which each stands once.
+"""The events of a JSON dialect, in a table with one entry for each.
 
-An entry is a :class:`Shape`: its fields are what the wire says, and it knows which event that is. Reading is
-strict about what the protocol fixes and lenient about what it leaves open: an unknown type or field is kept,
-and logged once. A message is read in one pass. Only where that fails, be it for an unknown field or a
-mistake, it is read event by event, to keep the one and to say where the other is.
+An entry is a :class:`Shape`: its fields are those of the message, and it knows which event that is. Reading
+is strict about what the protocol defines and tolerant about the rest: an unknown type or field is kept, and
+logged once. A message is read in one pass. If that fails, because of an unknown field or a mistake, it is
+read event by event, to keep the unknown field or to say where the mistake is.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from batsched_py.protocol.stop import STOP_MARK
 
 _log = logging.getLogger(__name__)
 
-#: A peer that invents names for ever shall not fill the log with them, nor the memory.
+#: So many unknown names are logged and remembered, in case a peer invents new ones for ever.
 MOST_LOGGED = 100
 
-#: A message longer than this is counted before it is read, and has no more events and values than that: each
-#: takes up to a hundred bytes of memory, however short it is.
+#: In a message longer than this, events and values are counted before it is read, and limited: each takes up
+#: to a hundred bytes of memory, even a short one.
 LONG_MESSAGE = 8 << 20
 MOST_EVENTS = 500_000
 MOST_VALUES = 5_000_000
@@ -45,16 +45,16 @@ def _log_once(text: str) -> None:
 
 
 class Shape(Struct, forbid_unknown_fields=True):
-    """The fields of an event on the wire, under the names of the event's attributes.
+    """The fields of an event in a message, with the names of the event's attributes.
 
-    A field that is called otherwise on the wire is renamed (``rename``); where nothing else differs, that is
-    all. Shapes that share a type on the wire are told apart by one of their fields (``tag_field``, ``tag``).
+    A field with another name in messages is renamed (``rename``); often nothing else differs. Shapes that
+    share a type in messages are distinguished by one of their fields (``tag_field``, ``tag``).
     """
 
     kind: ClassVar[str]
-    """Its type on the wire."""
+    """Its type in messages."""
     event: ClassVar[Callable[..., Event]]
-    """What is spelled like this."""
+    """The event that has this shape."""
 
     def read(self) -> Event:
         """The event, without its time."""
@@ -67,7 +67,7 @@ class Shape(Struct, forbid_unknown_fields=True):
 
 
 class OpenShape(Shape):
-    """Any object of a type that none of the other shapes of that type fits."""
+    """Any object of a type that fits none of the other shapes of that type."""
 
     data: dict[str, Any]
 
@@ -100,7 +100,7 @@ _counted = msgspec.json.Decoder(_Counted)
 
 
 class EventTable:
-    """All that one side can say. The wire has its own names for an event's ``type`` and its ``data``."""
+    """All events that one side can send. Each dialect has its own names for ``type`` and ``data``."""
 
     def __init__(self, type_field: str = "type", data_field: str = "data") -> None:
         self._tag_field, self._names = type_field, {"type": type_field, "data": data_field}
@@ -113,7 +113,7 @@ class EventTable:
         self._entries: dict[type[Event], type[Shape]] = {}
 
     def add(self, kind: str, event: type[Event]) -> Callable[[AnyShape], AnyShape]:
-        """Enter a shape: that of an event which is of this kind on the wire."""
+        """Register the shape of an event that has this type in messages."""
 
         def enter(shape: AnyShape) -> AnyShape:
             shape.kind, shape.event = kind, event
@@ -134,7 +134,7 @@ class EventTable:
         return entry
 
     def spell(self, event: Event) -> Any:
-        """An event in terms of JSON: its ``timestamp``, ``type`` and ``data``, named as on the wire."""
+        """An event as a JSON object: its ``timestamp``, ``type`` and ``data``, with the dialect's names."""
         if isinstance(event, Unknown):
             return self._spelled(event.time, event.type, event.data)
         shape = self.shape_of(event)
@@ -160,7 +160,7 @@ class EventTable:
 
     @cached_property
     def _decoder(self) -> msgspec.json.Decoder[Any]:
-        """Reads a message in which all is known."""
+        """Reads a message without anything unknown."""
         kinds: list[Any] = [
             msgspec.defstruct(
                 kind,
@@ -236,7 +236,7 @@ def _open(text: bytes | str, decoder: msgspec.json.Decoder[T]) -> T:
 
 
 def _check_length(text: bytes | str) -> None:
-    """Refuse what takes too much memory to be read."""
+    """Refuse a message that takes too much memory to read."""
     content = text.encode() if isinstance(text, str) else text
     values = sum(map(content.count, (b",", b"[", b"{")))
     if values > MOST_VALUES:

@@ -1,7 +1,7 @@
 """The conversation between a simulator and a decision process, as typed values.
 
 A simulator sends a :class:`Message` of *happenings*, a decision process answers with a
-:class:`Message` of *decisions*. Nothing here shows how a wire spells them: that is up to a
+:class:`Message` of *decisions*. How they are encoded is up to a
 :class:`~batsched_py.protocol.dialect.Dialect`.
 """
 
@@ -18,7 +18,7 @@ from batsched_py.protocol.profiles import Profile
 
 
 class Event(Struct, gc=False, kw_only=True):
-    """Something that happened, or that shall happen, at a time."""
+    """Something that happened, or is to happen, at a time."""
 
     time: float = 0.0
     extra: dict[str, Any] | None = None
@@ -33,7 +33,7 @@ class Unknown(Event):
 
 
 class Message(Struct, gc=False):
-    """All that one side says at once; ``now`` is the time at which it has said it."""
+    """All events that one side sends at once; ``now`` is the time at which it sends them."""
 
     now: float
     events: list[Event]
@@ -56,7 +56,7 @@ class Settings(Struct, frozen=True):
 
 
 class SimulationBegins(Event):
-    """The first thing that is said: the platform, the workloads, the settings."""
+    """The first event: the platform, the workloads, the settings."""
 
     hosts: list[Host]
     storages: list[Host] = field(default_factory=list)
@@ -64,11 +64,11 @@ class SimulationBegins(Event):
     workloads: Mapping[str, str] = field(default_factory=dict)
     profiles: Mapping[str, Mapping[str, Profile]] = field(default_factory=dict)
     speeds: list[float] | None = None
-    """Of the hosts in flop/s, where the simulator tells; Batsim's protocol does not."""
+    """Of the hosts in flop/s, if the simulator gives them; Batsim 4 does not."""
 
 
 class SimulationEnds(Event):
-    """The last thing that is said."""
+    """The last event."""
 
 
 class JobSubmitted(Event):
@@ -88,7 +88,7 @@ class JobCompleted(Event):
 
 
 class Progress(Struct):
-    """How far a killed job had come; a composed profile nests the progress of its current task."""
+    """The progress of a killed job; a composed profile nests the progress of its current task."""
 
     profile: str
     done: float = 0.0
@@ -136,13 +136,13 @@ class NoMoreExternalEvents(Event):
 
 
 class HostsUnavailable(Event):
-    """Hosts were taken away; jobs on them go on."""
+    """Hosts became unavailable; jobs on them continue."""
 
     hosts: HostSet
 
 
 class HostsAvailable(Event):
-    """Hosts came back."""
+    """Hosts are available again."""
 
     hosts: HostSet
 
@@ -164,12 +164,12 @@ class JobSaid(Event):
 
 
 class IoJob(Struct, frozen=True):
-    """Bytes that are moved while a job runs, for which hosts of their own are given."""
+    """Bytes that are moved while a job runs, on hosts of their own."""
 
     profile_name: str
     hosts: HostSet
     profile: Profile | None = None
-    """What shall be known under that name, if it is new."""
+    """The profile of that name, if it is new."""
 
 
 class ExecuteJob(Event):
@@ -196,7 +196,7 @@ class KillJobs(Event):
 
 
 class CallMeLater(Event):
-    """Ask to be called at a time."""
+    """Ask for a call at a time."""
 
     at: float
 
@@ -220,7 +220,7 @@ class RegistrationFinished(Event):
 
 
 class ContinueRegistration(Event):
-    """After all, more jobs may be registered, from the next reply on."""
+    """More jobs may be registered again, from the next reply on."""
 
 
 class SetHostsState(Event):
@@ -238,7 +238,7 @@ class SetJobMetadata(Event):
 
 
 class ChangeJobState(Event):
-    """Move a job to another state by hand (Batsim 4 accepts it, and dies of most uses)."""
+    """Set the state of a job by hand (Batsim 4 accepts it, and crashes in most cases)."""
 
     job_id: str
     state: JobState

@@ -1,9 +1,9 @@
 """Sets of hosts, written as Batsim writes them: ``"0-3 7"``.
 
-A set is known by its intervals, or by one Python integer whose bit *i* says whether host *i* belongs to it.
-Allocations are born, counted, written and given back as intervals, which cost the same on ten hosts and on a
-hundred thousand; union, intersection and difference go by the integers, as single machine operations. Each
-form is made from the other when it is first needed.
+A set is stored as intervals, or as one Python integer whose bit *i* says whether host *i* belongs to it.
+Allocations are made, counted, written and freed as intervals, which cost the same for ten hosts and for a
+hundred thousand; union, intersection and difference use the integers. Each form is made from the other when
+it is first needed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from batsched_py.protocol.shown import shown
 
-#: No machine has more hosts; a larger number in a text is a mistake that would fill the memory.
+#: The largest number of hosts; a larger number in a text is a mistake that would fill the memory.
 MOST_HOSTS = 1 << 24
 
 #: The first and the last host of an interval.
 Run = tuple[int, int]
 
-#: No interval takes more letters, with zeros in front and all.
+#: The longest text of an interval, leading zeros included.
 _LONGEST = 100
 
 

@@ -1,4 +1,4 @@
-"""What both sides say about jobs and hosts."""
+"""Jobs and hosts, as both sides know them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 
 class JobState(StrEnum):
-    """Where a job stands in its life."""
+    """The state of a job."""
 
     NOT_SUBMITTED = "NOT_SUBMITTED"
     SUBMITTED = "SUBMITTED"
@@ -34,7 +34,7 @@ class HostState(StrEnum):
 
 
 class Request(Struct, frozen=True, gc=False):
-    """What a job asks for: so many whole hosts."""
+    """What a job asks for: a number of whole hosts."""
 
     hosts: int
 
@@ -48,11 +48,11 @@ class Job(Struct, gc=False, eq=False):
     size: int
     """How many hosts it asks for."""
     walltime: float
-    """How long it may run before it is killed; infinite when it may run for ever."""
+    """How long it may run before it is killed; infinite if there is no limit."""
     profile: str
     """Name of its profile, in its own workload."""
     extra: dict[str, Any] = field(default_factory=dict)
-    """Everything else that was said about it, such as its user."""
+    """All other fields, such as its user."""
 
     @property
     def request(self) -> Request:
@@ -71,7 +71,7 @@ class Job(Struct, gc=False, eq=False):
 
     @property
     def user(self) -> str | None:
-        """Who submitted it, if that was said."""
+        """Who submitted it, if known."""
         user = self.extra.get("user")
         return None if user is None else str(user)
 
@@ -92,7 +92,7 @@ class Host(Struct):
     sleep_pstates: dict[int, tuple[int, int]] = field(default_factory=dict)
     """The power states in which it sleeps, each with those it passes through to get there and back.
 
-    A simulator may tell none.
+    A simulator may give none.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""What counts as a number in what a peer says."""
+"""What counts as a number in a message of a peer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What jobs do once they run: Batsim's profiles, whatever a wire or a file calls them.
+"""What jobs do when they run: Batsim's profiles, independent of their names in messages and files.
 
-Reading and spelling them is the business of each dialect. A profile keeps all that was said about it: numbers
-as they were given, fields that nobody here knows, and if need be the order of the fields.
+Each dialect reads and writes them. A profile keeps everything it was read from: numbers as they were given,
+unknown fields, and if necessary the order of the fields.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-#: Of a computation and a walltime that end as close as this to each other, SimGrid lets the computation win.
+#: If a computation and a walltime end as close as this to each other, the computation wins, as in SimGrid.
 TIMING_PRECISION = 1e-9
 
 
@@ -21,31 +21,31 @@ class Profile(Struct, frozen=True, kw_only=True, gc=False):
     """What a job does, or a part of it."""
 
     kind: ClassVar[str]
-    """What Batsim's documentation calls profiles like this."""
+    """The name of this type in Batsim's documentation."""
 
     return_code: int = 0
-    """What it returns when it runs to its end."""
+    """Its return code when it runs to its end."""
     extra: dict[str, Any] | None = None
     """Fields that the dialect does not know; they are kept, not interpreted."""
     spelling: tuple[str, ...] = ()
-    """The fields that were spelled out, in order, where the dialect would not have done it like that."""
+    """The fields that were given, in order, if the dialect would write them differently."""
 
     @property
     def sends_bytes(self) -> bool:
-        """Whether a network takes part in it."""
+        """Whether it uses the network."""
         return False
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Names of the other profiles that it may lead to."""
+        """Names of the other profiles that may follow."""
         return ()
 
     def is_moldable(self, profiles: Mapping[str, Profile]) -> bool:
-        """Whether its work, some of which may be in these profiles, spreads over any number of hosts."""
+        """Whether its work, including that of these profiles, can be divided among any number of hosts."""
         return False
 
     def fits(self, seconds: float, remaining: float) -> bool:
-        """Whether it ends by itself, when its walltime leaves ``remaining`` seconds: strictly before."""
+        """Whether it ends by itself, strictly before the ``remaining`` seconds of its walltime."""
         return seconds < remaining
 
     @property
@@ -72,10 +72,10 @@ class Send(Profile, frozen=True):
 
 
 class Receive(Profile, frozen=True):
-    """Waits for a message of the decision process, and goes on with a profile that depends on it.
+    """Waits for a message of the decision process, and continues with a profile that depends on it.
 
-    With a profile for the ``timeout`` it does not wait: that one follows at once when there is no message.
-    A name that is empty stands for nothing to do.
+    With a profile for the ``timeout`` it does not wait: that one follows at once if there is no message.
+    An empty name means that there is nothing to do.
     """
 
     kind = "recv"
@@ -85,7 +85,7 @@ class Receive(Profile, frozen=True):
     failure: str = ""
     timeout: str = ""
     poll_seconds: float = 0.005
-    """It looks for messages each time so much time has passed."""
+    """How often it looks for messages."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -93,11 +93,11 @@ class Receive(Profile, frozen=True):
 
     @property
     def length(self) -> int:
-        """How many of them follow."""
+        """How many profiles follow."""
         return 1
 
     def follow_up(self, message: str) -> str:
-        """Name of the profile that follows upon a message."""
+        """Name of the profile that follows a message."""
         return self.success if re.fullmatch(self.regex, message) else self.failure
 
 
@@ -105,11 +105,11 @@ class Transfer(Profile, frozen=True):
     """Moves bytes from or to storage; without a network this takes no time."""
 
     needs_mapping: ClassVar[bool]
-    """Whether the storage hosts must be named even if there is one only."""
+    """Whether the storage hosts must be named even if there is only one."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the storage hosts are called that take part."""
+        """The labels of the storage hosts that it uses."""
         raise NotImplementedError
 
 
@@ -156,7 +156,7 @@ class Speeds(Struct, frozen=True, gc=False):
 
     slowest: float
     stretches: Sequence[tuple[int, float]] | None = None
-    """How many in a row are how fast; nothing where all are as fast as the slowest, however many."""
+    """Lengths and speeds of runs of equal executors; nothing if all are as fast as the slowest."""
 
     def __iter__(self) -> Iterator[float]:
         if self.stretches is None:
@@ -168,11 +168,11 @@ class Computation(Profile, frozen=True):
     """Executes flops on every host at once."""
 
     def flops(self, executors: int) -> Sequence[float]:
-        """The work of each of so many executors."""
+        """The work of each executor, for this number of executors."""
         raise NotImplementedError
 
     def seconds(self, executors: int, speeds: Speeds) -> float:
-        """How long it takes when so many executors have cores of these speeds for themselves."""
+        """How long it takes if this number of executors have cores of these speeds for themselves."""
         raise NotImplementedError
 
     def fits(self, seconds: float, remaining: float) -> bool:
@@ -204,7 +204,7 @@ class Homogeneous(Computation, frozen=True):
 
 
 class HomogeneousTotal(Homogeneous, frozen=True):
-    """Work, and bytes to send, that are shared out evenly among the hosts, however many they are."""
+    """Work, and bytes to send, that are divided evenly among the hosts."""
 
     kind = "parallel_homogeneous_total"
 
@@ -253,7 +253,7 @@ class Composed(Profile, frozen=True):
 
     @property
     def length(self) -> int:
-        """How many steps it has in all."""
+        """How many steps it has in total."""
         return len(self.sequence) * self.repeat
 
     def step_name(self, index: int) -> str:
@@ -265,10 +265,10 @@ class Composed(Profile, frozen=True):
 
 
 class Trace(Profile, frozen=True):
-    """Replays what was recorded of a program; only SimGrid can do that."""
+    """Replays the recording of a program; only SimGrid can do that."""
 
     file: str
-    """Where the recording is, seen from the workload file."""
+    """The path of the recording, relative to the workload file."""
 
 
 class MpiTrace(Trace, frozen=True):
@@ -284,11 +284,11 @@ class UsageTrace(Trace, frozen=True):
 
 
 class Unintelligible(Profile, frozen=True):
-    """What the dialect cannot understand: of an unknown type, or with a fault in its fields."""
+    """A profile that the dialect cannot read: of an unknown type, or with a fault in its fields."""
 
     kind = "unintelligible"
 
     fields: dict[str, Any]
-    """All that was said."""
+    """All its fields."""
     fault: str
-    """What is wrong, as a sentence about the profile that lacks its subject."""
+    """What is wrong, as the end of a sentence about the profile."""

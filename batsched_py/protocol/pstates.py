@@ -1,4 +1,4 @@
-"""The property of a host that tells in which power states it sleeps."""
+"""The property of a host that lists the power states in which it sleeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Showing what a stranger sent: in one line, cut short, without characters that a terminal obeys."""
+"""Showing what a peer sent: in one line, shortened, without control characters of a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LONGEST = 60
 
 
 def shown(value: Any) -> str:
-    """A value that is not as it should be, as Python writes it.
+    """A wrong value, as Python writes it.
 
     >>> shown("hello")
     "'hello'"
@@ -21,7 +21,7 @@ def shown(value: Any) -> str:
 
 
 def shown_name(name: str) -> str:
-    """A name, as it is where that does no harm.
+    """A name, unchanged if that is harmless.
 
     >>> shown_name("JOB_KILLED"), shown_name("a\\nb")
     ('JOB_KILLED', "'a\\\\nb'")
@@ -30,7 +30,7 @@ def shown_name(name: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """A text in one line, in which nothing is left that a terminal obeys.
+    """A text in one line, without control characters.
 
     >>> harmless("two\\nlines, \\x1b[2J")
     'two lines, \\\\x1b[2J'

@@ -1,7 +1,7 @@
-"""How a decision process that cannot go on makes a simulator stop, and say why.
+"""How a decision process that cannot continue makes a simulator stop, and print why.
 
-The protocol has no word for this, and a Batsim waits for a reply without a limit. But every Batsim aborts
-upon an event of a type that it does not know, and prints that type. So the reason is sent as such a type.
+The protocol has no event for this, and a Batsim waits for a reply without a limit. But every Batsim aborts
+when it receives an event of an unknown type, and prints that type. So the reason is sent as such a type.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A conversation on file: who said what, in order, as its exact text.
+"""A conversation in a file: which side sent what, in order, as its exact text.
 
 Each line is a JSON object, ``{"from": "batsim"|"scheduler", "message": TEXT}``. Bytes that are not UTF-8 are
-kept as lone surrogates, so that what is read is what was sent, whatever it was.
+kept as lone surrogates, so that reading gives exactly what was sent.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ Side = Literal["batsim", "scheduler"]
 
 
 class Exchange(Struct, frozen=True):
-    """A request with the reply to it; there is none where the conversation was cut short."""
+    """A request with its reply; the reply is missing if the conversation was cut short."""
 
     line: int
-    """Where the request stands in the file, from 1 on; the reply stands below it."""
+    """The line of the request in the file, from 1 on; the reply is on the next line."""
     request: bytes
     reply: bytes | None = None
 
 
 class ConversationFile:
-    """Writes a conversation while it happens: each message is in the file before the next one is heard."""
+    """Writes a conversation while it happens: each message is in the file before the next one is received."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class ConversationFile:
         self._file.close()
 
     def write(self, side: Side, message: bytes) -> None:
-        """Add what one side said."""
+        """Add a message of one side."""
         line = {"from": side, "message": message.decode("utf-8", "surrogateescape")}
         try:
             self._file.write(json.dumps(line) + "\n")

@@ -1,4 +1,4 @@
-"""Writing down a conversation while it is held, from between the two sides."""
+"""Recording a conversation while it happens, from between the two sides."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def record(
 ) -> int:
     """Pass each request of the simulator in front to the decision process behind, and each reply back.
 
-    Nothing is changed or judged on its way, and each message is on file before it is passed on, so that the
-    file ends with whatever stopped the conversation. Where the decision process is silent, the simulator is
-    stopped with that reason, for otherwise it would wait for ever. Returns the number of exchanges once the
-    reply to the end of the simulation has been passed on. Where no dialect is given, the first request tells.
+    Messages are passed on unchanged and unchecked. Each is in the file before it is passed on, so that the
+    file ends with the message that stopped the conversation. If the decision process is silent, the simulator
+    is stopped with that reason; otherwise it would wait for ever. Returns the number of exchanges when the
+    reply to the end of the simulation has been passed on. Without a dialect, the first request decides.
     """
     codec: Codec | None = None
     exchanges = 0

@@ -1,8 +1,8 @@
-"""Holding a recorded conversation again with one of its sides, up to the first difference.
+"""Repeating a recorded conversation with one of its sides, up to the first difference.
 
-Messages are compared by what they mean: hosts as sets, numbers to the six decimals of the wire. Where the
-files of the workloads lie does not matter, nor how the simulator spreads the events of one instant over
-messages: Batsim itself now and then splits simultaneous submissions.
+Messages are compared by their meaning: hosts as sets, numbers to the six decimals of messages. The paths of
+workload files do not matter, nor how the simulator distributes the events of one instant over messages:
+Batsim itself sometimes splits simultaneous submissions.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import Message, Settings, SimulationBegins
 from batsched_py.wire.conversation import Exchange
 
-#: An event as JSON spells it.
+#: An event as a JSON object.
 Spelled = dict[str, Any]
 
 #: The keys and indices that lead to a part of it.
 Trail = tuple[str | int, ...]
 
-#: Numbers agree that are at most one tick of the wire's clock apart, and a bit for what rounding adds to it;
-#: of a number too large for that, Batsim keeps what a double can hold.
+#: Numbers agree if they differ by at most one tick, and a little for rounding; of larger ones, Batsim keeps
+#: what a double can hold.
 TICKS = 1.1
 RELATIVE_TOLERANCE = 1e-14
 
@@ -39,7 +39,7 @@ LONG = 400
 
 
 class Difference(Struct, frozen=True):
-    """Where a replay left the recording."""
+    """Where a replay differs from the recording."""
 
     line: int
     """Of the recorded message, from 1 on."""
@@ -51,7 +51,7 @@ class Difference(Struct, frozen=True):
 
 
 class Agreement(Struct, frozen=True):
-    """How many events were as recorded, and what then was not, if anything."""
+    """How many events were as recorded, and the first difference, if there is one."""
 
     equal: int
     difference: Difference | None = None
@@ -61,14 +61,14 @@ class Simulates(Protocol):
     """The side of the simulator, such as a :class:`~batsched_py.simulator.engine.Batsim`."""
 
     def begin(self) -> Message:
-        """What is said first."""
+        """The first request."""
 
     def advance(self, reply: Message) -> Message | None:
-        """What is said upon a reply, if anything."""
+        """The request that follows a reply, if there is one."""
 
 
 class Turn(Struct, frozen=True):
-    """An exchange of a recording, understood."""
+    """A decoded exchange of a recording."""
 
     line: int
     now: float
@@ -77,7 +77,7 @@ class Turn(Struct, frozen=True):
 
 
 def asked_for(conversation: Sequence[Exchange], dialect: Dialect) -> tuple[Codec, Settings | None]:
-    """The simulator's codec of a recording, opened as it was then; for what it was asked, where it can be."""
+    """The simulator's codec of a recording after its handshake, and what the handshake asked for."""
     codec, replies = dialect.codec(), iter(conversation)
     return codec, codec.open(lambda _: next(replies).reply or b"")
 
@@ -85,9 +85,9 @@ def asked_for(conversation: Sequence[Exchange], dialect: Dialect) -> tuple[Codec
 def understand(
     conversation: Sequence[Exchange], dialect: Dialect = BATSIM4, codec: Codec | None = None
 ) -> list[Turn]:
-    """What was said in a recording, once it was opened.
+    """The exchanges of a recording, without the handshake.
 
-    What is not a message of the dialect is an error with its line. What happened is spelled by the ``codec``,
+    A message that the dialect cannot decode is an error with its line. Requests are encoded by the ``codec``,
     or by a new one.
     """
     codec = codec or dialect.codec()
@@ -111,9 +111,9 @@ def understand(
 def replay_to_decision(
     conversation: Sequence[Exchange], answer: Callable[[bytes], bytes], dialect: Dialect = BATSIM4
 ) -> Agreement:
-    """Send the recorded requests to whoever ``answer``s them, and compare the replies.
+    """Send the recorded requests to ``answer``, and compare the replies.
 
-    A request without a reply in the recording is sent as well, for it may be what broke the decision process.
+    A request without a recorded reply is sent too, because it may have caused the failure.
     """
     turns = {turn.line: turn for turn in understand(conversation, dialect)}
     codec = dialect.codec()
@@ -142,7 +142,7 @@ def replay_to_decision(
 class RecordedProcess:
     """A decision process that decides as recorded.
 
-    It gives each recorded reply as soon as it has heard all that was replied to, in however many messages.
+    It gives each recorded reply when it has received all events before that reply, in any number of messages.
     """
 
     def __init__(self, turns: Sequence[Turn]) -> None:
@@ -165,10 +165,10 @@ class RecordedProcess:
 def replay_to_batsim(
     conversation: Sequence[Exchange], batsim: Simulates, dialect: Dialect = BATSIM4
 ) -> Agreement:
-    """Let Batsim carry out the recorded decisions, and compare what it says, event by event.
+    """Let Batsim carry out the recorded decisions, and compare its events one by one.
 
-    Where the recording was cut short, so is the replay: its last reply is applied, for it may be what made
-    the simulator abort.
+    If the recording was cut short, so is the replay: its last reply is applied, because it may have made the
+    simulator abort.
     """
     codec, _ = asked_for(conversation, dialect)
     turns = understand(conversation, dialect, codec)
@@ -201,7 +201,7 @@ def replay_to_batsim(
 
 
 def differs(recorded: Any, replayed: Any, tick: float = TICK) -> Trail | None:
-    """Where two values of JSON first differ; nothing when they mean the same."""
+    """The first place where two JSON values differ, or nothing if they mean the same."""
     if isinstance(recorded, dict) and isinstance(replayed, dict):
         for key in recorded | replayed:
             if key not in recorded or key not in replayed:
@@ -229,7 +229,7 @@ def _close(recorded: float, replayed: float, tick: float) -> bool:
 def _difference(
     line: int, time: float, place: str, path: Trail, recorded: Spelled | None, replayed: Spelled | None
 ) -> Difference:
-    """Show two events that differ, or of long ones the part that does."""
+    """Show two events that differ; of long ones, only the part that differs."""
     texts = _text(recorded), _text(replayed)
     if max(map(len, texts)) > LONG:
         texts = _text(_part(recorded, path)), _text(_part(replayed, path))
@@ -255,9 +255,9 @@ def _text(value: Any) -> str:
 
 
 def _happenings(message: Message, codec: Codec) -> list[Spelled]:
-    """The events of a request as they are spelled, wherever the files of its workloads lie.
+    """The encoded events of a request, without the paths of workload files.
 
-    What a simulator says of itself beyond what is known here does not matter.
+    Additional information that a simulator gives about itself does not matter.
     """
     events = [
         structs.replace(event, workloads=dict.fromkeys(event.workloads, ""), extra=None)
@@ -269,7 +269,7 @@ def _happenings(message: Message, codec: Codec) -> list[Spelled]:
 
 
 def _decisions(message: Message, dialect: Dialect) -> list[Spelled]:
-    """The events of a reply as the dialect spells them."""
+    """The encoded events of a reply."""
     return _events(dialect.codec().encode_reply(message))
 
 

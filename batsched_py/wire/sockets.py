@@ -1,4 +1,4 @@
-"""The two ends of the wire: one asks, the other answers, each message one frame of bytes."""
+"""The two ends of a connection: one asks, the other answers. Each message is one frame of bytes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from batsched_py.errors import InputError, PeerVanished, ProtocolError
 #: How long the last reply may take to leave once its socket is closed, in milliseconds.
 LINGER = 1000
 
-#: How long to wait without looking up, in seconds: a Ctrl-C in the very moment in which a wait begins does
-#: not end that wait.
+#: How long to wait at a time, in seconds: a Ctrl-C at the very moment in which a wait begins does not end
+#: that wait.
 SLICE = 0.2
 
-#: No message is larger, in bytes; a million jobs with a profile each begin a simulation with less.
+#: The largest message, in bytes; the first message about a million jobs with a profile each is smaller.
 LARGEST = 256 << 20
 
-#: Beyond this, a connection is cut before anything is read.
+#: A connection with a larger message is closed before anything is read.
 _CUT = 4 * LARGEST
 
 _PORT = re.compile(r"tcp://(?P<host>.*):(?P<port>[^:\]]*)")
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class _End:
-    """One end, while used as a context. Silence of more than ``timeout`` seconds is an error, if given."""
+    """One end, used as a context manager. With a ``timeout``, silence for more seconds is an error."""
 
     kind: int
     linger: int
@@ -42,7 +42,7 @@ class _End:
 
     def __init__(self, endpoint: str, timeout: float | None = None) -> None:
         self.endpoint = endpoint
-        """Where the two meet; once an answering end listens, a ``*`` in it has become what was chosen."""
+        """The address; when an answering end listens, a ``*`` in it is replaced by what was chosen."""
         self.timeout = timeout
 
     def __enter__(self) -> Self:
@@ -69,7 +69,7 @@ class _End:
         self._context.destroy()
 
     def _check_port(self) -> None:
-        """ZeroMQ itself takes some of the numbers that are none for others."""
+        """ZeroMQ itself accepts some texts that are not port numbers."""
         port = found["port"] if (found := _PORT.fullmatch(self.endpoint)) else "*"
         if port != "*" and not (port.isascii() and port.isdigit() and int(port[:6]) <= 65535):
             raise InputError(f"a port is a number up to 65535, not {port!r}")
@@ -78,11 +78,11 @@ class _End:
         raise NotImplementedError
 
     def send(self, message: bytes) -> None:
-        """Say something."""
+        """Send a message."""
         raise NotImplementedError
 
     def receive(self, patiently: bool = False) -> bytes:
-        """Wait for what the other end says; patiently means without the limit."""
+        """Wait for a message of the other end; patiently means without the limit."""
         slices: Iterable[None] = repeat(None)
         if self.timeout is not None and not patiently:
             slices = repeat(None, self._slices)
@@ -96,9 +96,9 @@ class _End:
         raise PeerVanished(f"nothing came from the {self.peer} at {self.endpoint} for {self.timeout:g} s")
 
     def _listen(self) -> bytes | None:
-        """The next message, or nothing if it was none; :class:`zmq.Again` when none came.
+        """The next message, or nothing if it was invalid; :class:`zmq.Again` if none arrived.
 
-        Frames are received one by one: to ask the socket whether more follow takes as long as the rest.
+        Frames are received one by one: asking the socket whether more follow takes as long as all the rest.
         """
         frame = self._socket.recv(copy=False)
         if frame.more:
@@ -114,7 +114,7 @@ class _End:
 
 
 class AskingEnd(_End):
-    """Connects to a decision process, as a simulator does. It may be there before the other end is."""
+    """Connects to a decision process, as a simulator does. It may start before the other end."""
 
     kind = zmq.REQ
     linger = 0
@@ -124,7 +124,7 @@ class AskingEnd(_End):
         self._socket.connect(self.endpoint)
 
     def send(self, message: bytes) -> None:
-        """Say something."""
+        """Send a message."""
         self._socket.send(message)
 
     def ask(self, request: bytes) -> bytes:
@@ -136,11 +136,11 @@ class AskingEnd(_End):
 class AnsweringEnd(_End):
     """Listens for a simulator, as a decision process does.
 
-    It is not a REP socket, though it answers like one. That puts the envelope of a request into the pipe of
-    the one who asked while it is still reading it. Where somebody sends a frame without an envelope and
-    hangs up, that pipe is gone when the socket wants to take this back, and the socket then takes the
-    envelope of the next request for the rest of that message: the reply goes nowhere, and its simulator
-    waits for ever. So envelopes are read and written here, where what has none is dropped.
+    It answers like a REP socket, but is not one. A REP socket puts the envelope of a request into the pipe of
+    the sender while it is still reading the request. If a peer sends a frame without an envelope and
+    disconnects, that pipe is gone when the socket wants to undo this. It then takes the envelope of the next
+    request for the rest of that message: the reply is lost, and its simulator waits for ever. So envelopes
+    are read and written here, and a message without one is dropped.
     """
 
     kind = zmq.ROUTER
@@ -184,7 +184,7 @@ class AnsweringEnd(_End):
 
 
 def _is_open_to_the_network(endpoint: str) -> bool:
-    """Whether somebody on another machine can reach an endpoint.
+    """Whether other machines can reach an endpoint.
 
     >>> [_is_open_to_the_network(f"tcp://{host}:28000") for host in ("127.0.0.1", "[::1]", "0.0.0.0", "[::]")]
     [False, False, True, True]

@@ -1,4 +1,4 @@
-"""The dialect of Batsim 4: JSON over ZeroMQ, as Batsim 4.2 speaks and reads it."""
+"""The dialect of Batsim 4: JSON over ZeroMQ, as in Batsim 4.2."""
 
 from __future__ import annotations
 

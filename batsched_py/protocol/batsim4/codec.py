@@ -11,30 +11,30 @@ from batsched_py.protocol.batsim4.events import DECISIONS, HAPPENINGS, Printed
 from batsched_py.protocol.batsim4.six_decimals import six_decimals
 from batsched_py.protocol.events import Event, Message, Settings, Unknown
 
-#: What is raised for values of foreign types, numbers of thousands of digits and endless nests.
+#: The errors for values of unknown types, numbers of thousands of digits and very deep nesting.
 _UNSPEAKABLE = (TypeError, ValueError, KeyError, OverflowError, RecursionError)
 
 
 class Batsim4Codec:
-    """Spells and reads messages, each by itself. A conversation begins with its first request."""
+    """Encodes and decodes messages, each independently. A conversation begins with its first request."""
 
     def open(self, ask: Callable[[bytes], bytes], config: str = "") -> None:
-        """Say nothing."""
+        """There is no handshake."""
 
     def answer(self, said: bytes, needs: Settings = Settings()) -> bytes | None:
-        """Nothing: whatever is said is a request."""
+        """Nothing: every message is a request."""
         return None
 
     def decode_request(self, text: bytes | str) -> Message:
-        """Read what Batsim says."""
+        """Decode a message of Batsim."""
         return HAPPENINGS.decode(text)
 
     def decode_reply(self, text: bytes | str) -> Message:
-        """Read what a decision process says."""
+        """Decode a message of a decision process."""
         return DECISIONS.decode(text)
 
     def encode_request(self, message: Message) -> bytes:
-        """What Batsim sends, with every non-integer printed to six decimals."""
+        """A message of Batsim, with every non-integer printed to six decimals."""
         try:
             events = ",".join([_print(event) for event in message.events])
             return f'{{"now":{six_decimals(message.now)},"events":[{events}]}}'.encode()
@@ -42,11 +42,11 @@ class Batsim4Codec:
             raise ProtocolError(f"this cannot be written as JSON: {error}") from None
 
     def encode_reply(self, message: Message) -> bytes:
-        """What a decision process sends, with numbers in full."""
+        """A message of a decision process, with all digits of numbers."""
         spelled = {"now": message.now, "events": [DECISIONS.spell(event) for event in message.events]}
         try:
             text = msgspec.json.encode(spelled)
-            if text.find(b"null") >= 0:  # what JSON lacks may be behind it
+            if text.find(b"null") >= 0:  # which may stand for an inf or a nan
                 six_decimals(msgspec.to_builtins(spelled))
             return text
         except _UNSPEAKABLE as error:
@@ -54,7 +54,7 @@ class Batsim4Codec:
 
 
 def _print(event: Event) -> str:
-    """An event that Batsim tells of, frequent ones without detours."""
+    """The text of an event of Batsim; frequent events have a faster way."""
     if not event.extra and not isinstance(event, Unknown):
         shape = HAPPENINGS.shape_of(event)
         if issubclass(shape, Printed):

@@ -1,4 +1,4 @@
-"""The events of Batsim 4, each with its shape on the wire."""
+"""The events of Batsim 4, each with its shape in messages."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from batsched_py.protocol.jobs import Host, HostState, Job, JobState
 from batsched_py.protocol.pstates import sleep_pstates
 from batsched_py.protocol.shown import shown
 
-#: What Batsim says.
+#: The events that Batsim sends.
 HAPPENINGS = EventTable()
 
-#: What a decision process says.
+#: The events that a decision process sends.
 DECISIONS = EventTable()
 
 Fields = dict[str, Any]
@@ -39,7 +39,7 @@ class Printed(Shape):
 
     @classmethod
     def print(cls, event: Any) -> str:
-        """The text that stands for what :meth:`write` gives."""
+        """The JSON text of what :meth:`write` gives."""
         raise NotImplementedError
 
 
@@ -214,7 +214,7 @@ class _JobCompleted(Printed):
 class _Progress(Struct, omit_defaults=True):
     profile_name: str | None = None
     profile: str = ""
-    """How Batsim's documentation calls the name."""
+    """The name of the field in Batsim's documentation."""
     progress: float | None = None
     current_task_index: int | None = None
     current_task: _Progress | None = None

@@ -1,4 +1,4 @@
-"""How Batsim 4 spells jobs, in messages and in workload files."""
+"""Jobs of Batsim 4, in messages and in workload files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from batsched_py.protocol.shown import shown
 
 
 def job_from_json(fields: dict[str, Any], workload: str | None = None) -> Job:
-    """Read a job object; ``workload`` is put before an identifier that does not name it yet."""
+    """Read a job object; ``workload`` is put before an identifier that does not contain it."""
     extra = fields.copy()
     try:
         job_id, size, profile = extra.pop("id"), extra.pop("res"), extra.pop("profile")

@@ -1,8 +1,8 @@
-"""How Batsim 4 spells profiles, in messages and in workload files.
+"""Profiles of Batsim 4, in messages and in workload files.
 
-Reading understands the shape of a profile and judges no more than that: whether its numbers make sense, and
-whether anybody can run it, is for a simulator to say. Reading never fails, for a simulator may know more
-types of profiles than we do, and who decides for it need not understand them.
+Reading checks the fields of a profile and their types only. Whether its numbers make sense, and whether it
+can be run, is up to the simulator. Reading never fails, because a simulator may know more types of profiles
+than we do, and a decision process need not understand them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def profile_from_json(fields: dict[str, Any]) -> Profile:
 
 
 def profile_to_json(profile: Profile) -> dict[str, Any]:
-    """The object that describes a profile, spelled as it was when it was read."""
+    """The object that describes a profile, with the same fields as when it was read."""
     if isinstance(profile, Unintelligible):
         return profile.fields
     return _KINDS[profile.kind].write(profile)
@@ -106,12 +106,12 @@ def _object(name: str, value: Any) -> dict[str, Any]:
     return value
 
 
-#: What understands the value of a field of this name, or raises :class:`_Fault`.
+#: Reads the value of a field of this name, or raises :class:`_Fault`.
 _Reader = Callable[[str, Any], Any]
 
 
 class _Kind:
-    """One type of profiles: its class, and for each field the attribute that it is and how it is read."""
+    """One type of profiles: its class, and for each field its attribute and its reader."""
 
     def __init__(
         self, cls: type[Profile], fields: dict[str, tuple[str, _Reader]], optional: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ class _Kind:
         return fields
 
     def _spelling(self, return_code: int, extra: dict[str, Any]) -> tuple[str, ...]:
-        """The fields that are spelled out where nothing else is asked for."""
+        """The fields that are written by default, in order."""
         return (*self._usual, "ret", *extra) if return_code else (*self._usual, *extra)
 
 

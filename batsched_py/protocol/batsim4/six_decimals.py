@@ -14,7 +14,7 @@ quote = encode_basestring_ascii
 
 
 def six_decimals(value: Any) -> str:
-    """The text of a value that is made of what JSON knows."""
+    """The text of a JSON value."""
     return _PRINT[type(value)](value)
 
 

@@ -1,4 +1,4 @@
-"""The dialect of Batsim 5: JSON over ZeroMQ, as its release candidates and PyBatsim 4 speak it."""
+"""The dialect of Batsim 5: JSON over ZeroMQ, as in its release candidates and PyBatsim 4."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Messages in the JSON of Batsim 5, and the handshake before the first of them.
 
-A conversation has a memory. Batsim 5 does not say which hosts a job leaves, which call is made by what was
-asked for, nor what is allowed: each side knows that from what was said before.
+The codec has a memory. Messages of Batsim 5 do not contain which hosts a job leaves, which request a call
+answers, nor what is allowed: each side knows that from earlier messages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PROTOCOL_VERSION = "1.0.0"
 _JSON = 2
 _FLAGS, _SIZE, _SNAPSHOT = Struct("<I"), Struct("=I"), Struct("<II")
 
-#: For what the decision process may ask, and what that is called here.
+#: What the decision process may ask for, and the name of that here.
 _FEATURES = {
     "dynamic_registration": "dynamic_jobs",
     "profile_reuse": "profile_reuse",
@@ -36,10 +36,10 @@ _FEATURES = {
     "forward_profiles_on_job_submission": "forward_profiles",
 }
 
-#: Where the note of a job that is being registered travels: Batsim 5 has no place for it.
+#: The field for the note of a job that is registered: Batsim 5 has none.
 _NOTE = "jobs.csv metadata"
 
-#: What is raised for values of foreign types, numbers of thousands of digits and endless nests.
+#: The errors for values of unknown types, numbers of thousands of digits and very deep nesting.
 _UNSPEAKABLE = (TypeError, ValueError, KeyError, OverflowError, RecursionError)
 
 
@@ -57,27 +57,27 @@ class _Greeting(msgspec.Struct):
 
 
 class Batsim5Codec:
-    """Spells and reads the messages of one conversation."""
+    """Encodes and decodes the messages of one conversation."""
 
     def __init__(self) -> None:
         self._asked = ev.Settings()
-        """For what the decision process has asked."""
+        """What the decision process has asked for."""
         self._opened = False
         self._tells_profiles = True
-        """Whether the profiles of the workloads are told at the beginning."""
+        """Whether the first message contains the profiles of the workloads."""
         self._profiles: dict[tuple[str, str], Profile] | None = None
-        """By workload and name, where those of killed jobs are to be told."""
+        """By workload and name, if messages contain those of killed jobs."""
         self._places: dict[str, HostSet] = {}
-        """Where the jobs run that this side has started."""
+        """The hosts of the jobs that this side has started."""
         self._calls = 0
-        """How many calls this side has asked for."""
+        """How many calls this side has requested."""
         self._pending: list[tuple[float, int, str]] = []
-        """The calls that were asked of this side, as a heap: when, which in order, under which name."""
+        """The calls requested from this side, as a heap: time, number, name."""
 
     # --- the handshake ---------------------------------------------------------------------------
 
     def open(self, ask: Callable[[bytes], bytes], config: str = "") -> ev.Settings:
-        """Give the decision process its text, and hear for what it asks."""
+        """Send the decision process its text, and return what it asks for."""
         text = config.encode()
         answer = ask(_SIZE.pack(len(text)) + text)
         if len(answer) < _FLAGS.size or _FLAGS.unpack_from(answer)[0] != _JSON:
@@ -100,8 +100,8 @@ class Batsim5Codec:
     def answer(self, said: bytes, needs: ev.Settings = ev.Settings()) -> bytes | None:
         """Greet, and ask for what is needed.
 
-        The handshake of a development snapshot of Batsim 5 is understood as well: it begins with a format and
-        a size, and the greeting is the reply to Batsim's own, in a message.
+        The handshake of a development snapshot of Batsim 5 works too: it begins with a format and a size, and
+        the greeting is the reply to Batsim's own, in a message.
         """
         if len(said) >= _SIZE.size and _SIZE.unpack_from(said)[0] == len(said) - _SIZE.size:
             config = said[_SIZE.size :].decode("utf-8", "replace")
@@ -133,7 +133,7 @@ class Batsim5Codec:
     # --- at the side of the decision process -----------------------------------------------------
 
     def decode_request(self, text: bytes | str) -> ev.Message:
-        """Read what Batsim says."""
+        """Decode a message of Batsim."""
         message = HAPPENINGS.decode(_text(text))
         for event in message.events:
             if isinstance(event, ev.JobCompleted):
@@ -143,7 +143,7 @@ class Batsim5Codec:
         return message
 
     def encode_reply(self, message: ev.Message) -> bytes:
-        """What a decision process sends."""
+        """Encode a message of a decision process."""
         return _encode(message.now, [self._spell_decision(event) for event in _with_notes(message.events)])
 
     def _spell_decision(self, event: ev.Event) -> Any:
@@ -158,7 +158,7 @@ class Batsim5Codec:
     # --- at the side of the simulator ------------------------------------------------------------
 
     def decode_reply(self, text: bytes | str) -> ev.Message:
-        """Read what a decision process says."""
+        """Decode a message of a decision process."""
         message = DECISIONS.decode(_text(text))
         events: list[ev.Event] = []
         for event in message.events:
@@ -178,7 +178,7 @@ class Batsim5Codec:
         return ev.Message(message.now, events)
 
     def encode_request(self, message: ev.Message) -> bytes:
-        """What Batsim sends; it ends with a zero."""
+        """Encode a message of Batsim; it ends with a zero byte."""
         return _encode(message.now, [self._spell_happening(event) for event in message.events]) + b"\0"
 
     def _spell_happening(self, event: ev.Event) -> Any:
@@ -201,7 +201,7 @@ class Batsim5Codec:
             self._profiles |= {(workload, name): profile for name, profile in profiles.items()}
 
 
-#: What our simulator says of itself at the beginning.
+#: What our simulator sends about itself at the beginning.
 _ABOUT_US = {
     "batprotocol_version": _PROTOCOL_VERSION,
     "batsim_version": f"batsched_py {__version__}",
@@ -213,7 +213,7 @@ _ABOUT_US = {
 
 
 def _text(said: bytes | str) -> bytes:
-    """A message without the zero at its end."""
+    """A message without the zero byte at its end."""
     text = said.encode() if isinstance(said, str) else said
     return text.removesuffix(b"\0")
 
@@ -222,7 +222,7 @@ def _encode(now: float, events: list[Any]) -> bytes:
     spelled = {"now": now, "events": events}
     try:
         text = msgspec.json.encode(spelled)
-        if text.find(b"null") >= 0:  # what JSON lacks may be behind it
+        if text.find(b"null") >= 0:  # which may stand for an inf or a nan
             json.dumps(msgspec.to_builtins(spelled), allow_nan=False)
         return text
     except _UNSPEAKABLE as error:
@@ -230,7 +230,7 @@ def _encode(now: float, events: list[Any]) -> bytes:
 
 
 def _interrupted(event: ev.JobsKilled, known: Mapping[tuple[str, str], Profile]) -> list[Any]:
-    """The profiles that killed jobs were in the middle of, each once."""
+    """The profiles that were interrupted in killed jobs, each once."""
     found: dict[tuple[str, str], Any] = {}
     for job_id, progress in event.progress.items():
         workload = job_id.partition("!")[0]
@@ -243,7 +243,7 @@ def _interrupted(event: ev.JobsKilled, known: Mapping[tuple[str, str], Profile])
 
 
 def _put(spelled: Any, name: str, value: Any) -> None:
-    """Set a field of a spelled event."""
+    """Set a field of an encoded event."""
     if isinstance(spelled.data, dict):
         spelled.data[name] = value
     else:
@@ -251,7 +251,7 @@ def _put(spelled: Any, name: str, value: Any) -> None:
 
 
 def _with_notes(events: list[ev.Event]) -> list[ev.Event]:
-    """The decisions, with notes on jobs inside the registrations of these."""
+    """The decisions, with notes on jobs inside their registrations."""
     registered = {event.job.id for event in events if isinstance(event, ev.RegisterJob)}
     notes = {
         event.job_id: event.metadata

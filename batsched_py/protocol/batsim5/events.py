@@ -1,7 +1,7 @@
-"""The events of Batsim 5, each with its shape on the wire.
+"""The events of Batsim 5, each with its shape in messages.
 
-Nested objects of a happening that say more than the events here can hold are kept as they were said, among
-the event's extra fields, which are written last: so they survive.
+Nested objects of a happening with more fields than the events here have are kept unchanged among the event's
+extra fields. These are written last, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.pstates import sleep_pstates
 from batsched_py.protocol.shown import shown
 
-#: What Batsim says.
+#: The events that Batsim sends.
 HAPPENINGS = EventTable("event_type", "event")
 
-#: What a decision process says.
+#: The events that a decision process sends.
 DECISIONS = EventTable("event_type", "event")
 
 Fields = dict[str, Any]
@@ -39,7 +39,7 @@ def _hosts(text: str, place: str) -> HostSet:
 
 
 def _kept(shape: Shape, event: ev.Event, *names: str) -> ev.Event:
-    """The event, with those of these fields as extra ones that it would spell otherwise."""
+    """The event, with those fields kept as extra ones that it would write differently."""
     said, spelled = structs.asdict(shape), msgspec.to_builtins(type(shape).write(event))
     extra = {
         name: said[name]
@@ -197,7 +197,7 @@ class _JobSubmitted(Shape):
 
 @HAPPENINGS.add("JobCompletedEvent", ev.JobCompleted)
 class _JobCompleted(Shape):
-    """Which hosts the job leaves is not said; the codec remembers them."""
+    """The message does not contain the hosts that the job leaves; the codec remembers them."""
 
     job_id: str
     state: JobState
@@ -288,7 +288,7 @@ class _HostsPStateChanged(_PowerState):
 
 @HAPPENINGS.add("RequestedCallEvent", ev.RequestedCall)
 class _RequestedCall(Shape):
-    """Which of the calls that were asked for it is, the codec knows."""
+    """The codec knows which of the requested calls it is."""
 
     call_me_later_id: str = ""
     last_periodic_call: bool = True
@@ -321,7 +321,7 @@ _MACHINES: dict[str, type[ev.HostsAvailable] | type[ev.HostsUnavailable]] = {
 @HAPPENINGS.add("ExternalEventOccurredEvent", ev.HostsUnavailable)
 @HAPPENINGS.add("ExternalEventOccurredEvent", ev.ExternalEvent)
 class _ExternalEvent(Shape):
-    """To Batsim 5 all events from outside are alike: the text of their line in the file."""
+    """For Batsim 5 all external events are alike: the text of their line in the file."""
 
     id: str
     external_event_type: str
@@ -423,7 +423,7 @@ class _KillJobs(Shape):
 
 @DECISIONS.add("CallMeLaterEvent", ev.CallMeLater)
 class CallMeLater(Shape):
-    """A call at a whole number of milliseconds or seconds, under a name that the call repeats."""
+    """A call at a whole number of milliseconds or seconds, with a name that the call repeats."""
 
     call_me_later_id: str
     when_type: str
@@ -445,7 +445,7 @@ class CallMeLater(Shape):
 
     @staticmethod
     def name_of(event: ev.CallMeLater) -> str:
-        """The name in an event that was just read, from which it is taken."""
+        """Remove the name from an event that was just read, and return it."""
         extra = event.extra or {}
         name: str = extra.pop("call_me_later_id")
         event.extra = extra or None
@@ -457,7 +457,7 @@ class CallMeLater(Shape):
 
 
 def milliseconds(at: float, now: float) -> int:
-    """The first whole millisecond that is not before a time, on the clock's scale, and that is yet to come.
+    """The first whole millisecond that is not before a time, rounded to ticks, and is in the future.
 
     >>> milliseconds(12.345, 0.0), milliseconds(12.3451, 0.0), milliseconds(1.0000001, 1.0)
     (12345, 12346, 1001)
@@ -482,7 +482,7 @@ class _RegisterProfile(Shape):
 
 @DECISIONS.add("RegisterJobEvent", ev.RegisterJob)
 class _RegisterJob(Shape):
-    """When the job is submitted is not said: it is when it is registered."""
+    """The message does not contain the submission time: the job is submitted when it is registered."""
 
     job_id: str
     job: Fields

@@ -1,4 +1,4 @@
-"""The one text in which Batsim 5 lets jobs and profiles carry what it does not know: ``extra_data``."""
+"""``extra_data``: the text in which jobs and profiles of Batsim 5 contain additional fields."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-#: The field under which a text is kept that is not a JSON object.
+#: The field for a text that is not a JSON object.
 FIELD = "extra_data"
 
 
 def pack(extra: dict[str, Any], taken: Collection[str] = ()) -> str:
-    """The text that carries these fields.
+    """The text that contains these fields.
 
     >>> pack({}), pack({"user": "ann"}), pack({"extra_data": "anything"})
     ('', '{"user":"ann"}', 'anything')
@@ -26,7 +26,7 @@ def pack(extra: dict[str, Any], taken: Collection[str] = ()) -> str:
 
 
 def unpack(text: str, taken: Collection[str] = ()) -> dict[str, Any]:
-    """The fields in a text; one that is not a JSON object, or that uses a name already taken, is one itself.
+    """The fields in a text; a text that is not a JSON object, or uses a reserved name, is kept as one field.
 
     >>> unpack(""), unpack('{"user": "ann"}'), unpack("anything"), unpack('{"id": 1}', {"id"})
     ({}, {'user': 'ann'}, {'extra_data': 'anything'}, {'extra_data': '{"id": 1}'})

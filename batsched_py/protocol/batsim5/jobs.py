@@ -1,7 +1,7 @@
-"""How Batsim 5 spells jobs: in messages without their identifier, in workload files nearly as Batsim 4 does.
+"""Jobs of Batsim 5: in messages without their identifier, in workload files nearly as in Batsim 4.
 
-Fields that it does not know travel in ``extra_data``. A profile is called ``WORKLOAD!NAME`` in messages, and
-by its name alone in files.
+Fields that it does not know are in ``extra_data``. A profile is called ``WORKLOAD!NAME`` in messages, and by
+its name alone in files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from batsched_py.protocol.shown import shown
 
 Fields = dict[str, Any]
 
-#: Names that a job's own fields have.
+#: The names of a job's own fields.
 _TAKEN = frozenset(("id", "subtime", "res", "walltime", "profile"))
 
 
@@ -34,7 +34,7 @@ def full_name(profile: str, workload: str) -> str:
 
 
 def short_name(profile_id: str, workload: str) -> str:
-    """What a profile is called inside a workload.
+    """The name of a profile inside a workload.
 
     >>> short_name("w0!p", "w0"), short_name("p", "w0"), short_name("w1!p", "w0")
     ('p', 'p', 'w1!p')

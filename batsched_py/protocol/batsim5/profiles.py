@@ -1,8 +1,8 @@
-"""How Batsim 5 spells profiles.
+"""Profiles of Batsim 5.
 
-In workload files it has new names for Batsim 4's types, and one type where the way to share out the work was
-part of the name. In messages the fields have new names as well, and other profiles are named in full. What a
-profile returns, and fields that are not known, have no place in messages and travel in ``extra_data``.
+In workload files it has new names for Batsim 4's types, and a single type where Batsim 4 has one for each way
+to divide the work. In messages the fields have new names too, and other profiles have their full names.
+Return codes and unknown fields have no field in messages and are in ``extra_data``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Fields = dict[str, Any]
 _EACH, _SPREAD = "DefinedAmountsUsedForEachValue", "DefinedAmountsSpreadUniformly"
 _MPI, _USAGE = "SMPI", "FractionalComputation"
 
-#: For each type, what Batsim 4 calls it. The field that is named in addition tells which of several it is.
+#: For each type, its name in Batsim 4. If there are several, the additional field says which one it is.
 _TYPES: dict[str, dict[str, str] | str] = {
     "DelayProfile": "delay",
     "ParallelTaskProfile": "parallel",
@@ -35,21 +35,21 @@ _TYPES: dict[str, dict[str, str] | str] = {
     "TraceReplayProfile": {_MPI: "smpi", _USAGE: "usage_trace"},
 }
 
-#: The field that tells types of Batsim 4 apart which Batsim 5 calls alike, and what it is when it is absent.
+#: The field that distinguishes types of Batsim 4 with one name in Batsim 5, and its value if it is absent.
 _CHOICES = {
     "ParallelTaskHomogeneousProfile": ("generation_strategy", _EACH),
     "ParallelTaskOnStorageHomogeneousProfile": ("generation_strategy", _EACH),
     "TraceReplayProfile": ("trace_type", None),
 }
 
-#: For each of Batsim 4's types, that of Batsim 5 and the choice that goes with it.
+#: For each of Batsim 4's types, that of Batsim 5 and the value of that field.
 _NEW_TYPES = {
     old: (new, choice)
     for new, olds in _TYPES.items()
     for choice, old in ({None: olds} if isinstance(olds, str) else olds).items()
 }
 
-#: Fields that are called otherwise in messages than in workload files.
+#: Fields with other names in messages than in workload files.
 _IN_MESSAGES: dict[str, dict[str, str]] = {
     "DelayProfile": {},
     "ParallelTaskProfile": {"cpu": "computation_vector", "com": "communication_matrix"},
@@ -64,7 +64,7 @@ _IN_MESSAGES: dict[str, dict[str, str]] = {
     "TraceReplayProfile": {},
 }
 
-#: All fields of each type in workload files, but for those that any may have.
+#: All fields of each type in workload files, except those that every type may have.
 _KNOWN = {
     "DelayProfile": {"delay"},
     "ParallelTaskProfile": {"cpu", "com"},
@@ -87,7 +87,7 @@ PROFILE_TYPES = frozenset(_TYPES)
 
 
 def profile_from_file(fields: Fields) -> Profile:
-    """The profile that an object of a workload file describes, be it intelligible or not."""
+    """The profile that an object of a workload file describes, known or unknown."""
     try:
         old = _as_batsim4(fields)
     except ValueError as fault:
@@ -123,7 +123,7 @@ def _with_extra_data(fields: Fields, known: set[str]) -> Fields:
 
 
 def _as_batsim4(fields: Fields) -> Fields:
-    """The same profile as Batsim 4 would spell it."""
+    """The same profile as in Batsim 4."""
     name = fields.get("type")
     if not isinstance(name, str) or name not in _TYPES:
         raise ValueError(f"has the type {shown(name)}; known are {', '.join(_TYPES)}")
@@ -150,7 +150,7 @@ def _as_batsim4(fields: Fields) -> Fields:
 
 
 def _complete(parallel: Fields) -> None:
-    """Spell out the part of a parallel task that was left out: no work, or no bytes."""
+    """Add the part of a parallel task that was left out: no work, or no bytes."""
     if isinstance(work := parallel.get("cpu"), list):
         parallel.setdefault("com", [0] * len(work) ** 2)
     elif isinstance(sent := parallel.get("com"), list):
@@ -161,7 +161,7 @@ def _complete(parallel: Fields) -> None:
 
 
 def profile_from_message(fields: Fields) -> tuple[str, str, Profile]:
-    """Workload, name and meaning of a profile that a message describes."""
+    """Workload, name and content of a profile that a message describes."""
     profile_id, payload, name = fields.get("id"), fields.get("profile"), fields.get("profile_type")
     if not isinstance(profile_id, str) or profile_id.count("!") != 1:
         raise ProtocolError(f"field `profile.id`: {shown(profile_id)} is not of the form WORKLOAD!NAME")
