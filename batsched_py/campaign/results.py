@@ -19,8 +19,8 @@ from batsched_py.campaign.batsim import Simulator, SimulatorFailed, run_batsim
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment, Workloads
-from batsched_py.experiment.sides import read_workloads, sides
-from batsched_py.simulation import simulate
+from batsched_py.experiment.build import read_workloads
+from batsched_py.experiment.run import run_experiment
 from batsched_py.workload.model import Workload
 
 #: Names of the files begin with this, as Batsim's do by default.
@@ -37,10 +37,14 @@ def simulate_into(
     read = time.perf_counter()
     prefix = folder / PREFIX
     if simulator is None:
-        batsim, process = sides(experiment, workloads, str(prefix))
         try:
-            with alarm(time_limit):
-                simulate(batsim, process, _watch(time_limit))
+            run_experiment(
+                experiment,
+                workloads,
+                str(prefix),
+                on_message=_watch(time_limit),
+                meanwhile=lambda results: alarm(time_limit),
+            )
         except OutOfTime as late:
             scheduler = experiment.actors.scheduler.name
             raise SimulatorFailed(

@@ -13,8 +13,8 @@ from batsched_py.api.log import FileName, Log
 from batsched_py.core import fastest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
-from batsched_py.experiment.sides import read_machine
-from batsched_py.experiment.value import Choice, Machine
+from batsched_py.experiment import Choice, Machine
+from batsched_py.experiment.build import read_machine
 from batsched_py.gym.episodes import Episodes, Windows, workload_of
 from batsched_py.gym.rewards import Reward, reward_of
 from batsched_py.gym.tasks import Task

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.plan import LogEntry, PlatformEntry, PluginEntry, SchedulerEntry
+from batsched_py.campaign.plan import PluginEntry
 from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.plan_settings import LogEntry, PlatformEntry, SchedulerEntry
 from tests.experiment.commands import parsed
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "campaigns.md").read_text()
