@@ -21,11 +21,8 @@ def keys_of(table: str) -> dict[str, Setting]:
 
 def settings_in(entry: Struct, table: str) -> dict[str, Any]:
     """The values that an entry of a table gives, by the names of the settings."""
-    values = {setting: getattr(entry, key) for key, setting in keys_of(table).items()}
-    return {
-        setting.name: tuple(as_list(value)) if setting.is_several else value
-        for setting, value in values.items()
-    }
+    values = [(setting, getattr(entry, key)) for key, setting in keys_of(table).items()]
+    return {each.name: tuple(as_list(value)) if each.is_several else value for each, value in values}
 
 
 def as_list(value: Any) -> list[Any]:

@@ -30,7 +30,7 @@ class Choice(Struct, frozen=True):
 
     @property
     def code_files(self) -> list[str]:
-        """The files with its code, as far as that is installed nowhere.
+        """The files with its code, if that is not installed.
 
         >>> Choice("mine/easy.py:Easy").code_files, Choice("pybatsim:sched.py").code_files
         (['mine/easy.py'], ['sched.py'])
@@ -42,10 +42,10 @@ class Choice(Struct, frozen=True):
     @property
     def files(self) -> list[str]:
         """All files that it reads: its code, and what its options name."""
-        return self.code_files + [value for key, value in self.options.items() if _names_a_file(key, value)]
+        return files_in(self.renamed)
 
     def renamed(self, rename: Rename) -> Choice:
-        """The same choice with its files called otherwise."""
+        """The same choice with other names for its files."""
         layers = [
             before if file is None else f"{before}{rename(file)}{after}"
             for before, file, after in map(_parts, _layers(self.name))
@@ -54,6 +54,18 @@ class Choice(Struct, frozen=True):
             key: rename(value) if _names_a_file(key, value) else value for key, value in self.options.items()
         }
         return Choice("(".join(layers) + ")" * (len(layers) - 1), options)
+
+
+def files_in(renamed: Callable[[Rename], object]) -> list[str]:
+    """The files that something gives new names to, in their order."""
+    found: list[str] = []
+
+    def note(file: str) -> str:
+        found.append(file)
+        return file
+
+    renamed(note)
+    return found
 
 
 def _layers(name: str) -> list[str]:

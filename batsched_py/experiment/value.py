@@ -16,7 +16,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from batsched_py.experiment.choice import Choice, Rename
+from batsched_py.experiment.choice import Choice, Rename, files_in
 from batsched_py.experiment.settings import settings_of, struct_from, values_of
 from batsched_py.option import Option
 from batsched_py.protocol.events import Settings
@@ -215,19 +215,11 @@ class Experiment(Struct, frozen=True, kw_only=True):
     @property
     def files(self) -> list[str]:
         """The files that are read, including the code of schedulers and users that are not installed."""
-        found: list[str] = []
-
-        def note(file: str) -> str:
-            found.append(file)
-            return file
-
-        self.renamed(note)
-        return found
+        return files_in(self.renamed)
 
     def renamed(self, rename: Rename) -> Experiment:
         """The same experiment with other names for its files."""
         values = values_of(self)
-        renamed = {
-            setting.name: setting.renamed(values[setting.name], rename) for setting in settings_of(Experiment)
-        }
-        return struct_from(Experiment, renamed)
+        for setting in settings_of(Experiment):
+            values[setting.name] = setting.renamed(values[setting.name], rename)
+        return struct_from(Experiment, values)
