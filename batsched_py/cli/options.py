@@ -36,8 +36,8 @@ def struct_options(
 ) -> Decorator[Any]:
     """Give a command the options of all settings of a struct, and hand it the struct as ``name``.
 
-    The settings in ``required`` must be given, as those that have no default; the help shows these first.
-    ``defaults`` are in place of those that the struct has.
+    The settings in ``required`` must be given, like those without a default; the help shows these first.
+    ``defaults`` replace those of the struct.
     """
     settings = settings_of(kind)
     needed = {setting.name for setting in settings if setting.default is NODEFAULT}.union(required)
@@ -145,7 +145,7 @@ def _choice(
         return Choice(name, options)
     if options:
         raise InputError(
-            f"{' and '.join(options)}: options for {setting.name}, but no --{option.word} were given"
+            f"{' and '.join(options)}: options for {setting.name}, but no --{option.word} was given"
         )
     return None
 
