@@ -90,9 +90,10 @@ def _click_options(setting: Setting, required: bool, default: bool | None = None
         flags = [f"{flag}/{option.off}" if option.off else flag for flag in flags]
         given |= {"is_flag": True, "default": default if option.off else False}
     else:
-        plain = setting.default if isinstance(setting.default, int | float | str) else None
-        given |= {"type": _click_type(setting), "metavar": option.metavar, "multiple": setting.is_several}
-        given |= {"required": required, "default": plain, "show_default": bool(plain)}
+        given |= {"type": _click_type(setting), "metavar": option.metavar}
+        given |= {"multiple": setting.is_several, "required": required}
+        if isinstance(setting.default, int | float | str):
+            given |= {"default": setting.default, "show_default": bool(setting.default)}
     options: list[Decorator[Any]] = [click.option(*flags, option.word, **given)]
     for each in option.further:
         pairs: dict[str, Any] = {"multiple": True, "callback": parse_pairs} if each is option.pairs else {}
