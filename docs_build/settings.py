@@ -8,8 +8,7 @@ from typing import Any, get_args
 from msgspec import NODEFAULT
 
 from batsched_py.experiment import Experiment
-from batsched_py.experiment.settings import Setting, settings_of
-from batsched_py.option import Option
+from batsched_py.settings import Option, Setting, settings_of
 
 #: The tables of a plan, in the order of the page.
 TABLES = ("logs", "platforms", "schedulers", "users")

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import inspect
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from batsched_py.api.progress import somebody_looks
+from batsched_py.api.overview import Overview
+from batsched_py.api.progress import shown, somebody_looks
 from batsched_py.api.result import Result
-from batsched_py.api.simulation import simulate_experiment
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment
-from batsched_py.experiment.build import Given
-from batsched_py.experiment.settings import settings_of, struct_from
+from batsched_py.experiment.build import NOTHING_GIVEN, Given, read_workloads
+from batsched_py.experiment.run import GoThrough, run_experiment
 from batsched_py.plugins import Registry
 from batsched_py.schedulers import SCHEDULERS, Scheduler
+from batsched_py.settings import settings_of, struct_from
+from batsched_py.simulator.memory_files import PREFIX, MemoryFiles
+from batsched_py.simulator.outputs import OutputFile, Results
 from batsched_py.users import USERS, Behaviour
 
 if TYPE_CHECKING:
@@ -93,10 +97,48 @@ def simulate(
     )
 
 
+def simulate_experiment(
+    experiment: Experiment,
+    *,
+    export: str | None = None,
+    progress: bool = False,
+    logs: Mapping[int, SwfLog] | None = None,
+    given: Given = NOTHING_GIVEN,
+    watched: GoThrough | None = None,
+) -> Result:
+    """Simulate an experiment; some of its logs may be in memory, and some of its actors objects.
+
+    ``watched`` goes through the simulation in place of the usual loop, and shows how far it is.
+    """
+    began = time.perf_counter()
+    workloads = read_workloads(experiment.scenario.workloads, logs)
+    nb_jobs = sum(len(workload.jobs) for workload in workloads)
+
+    def meanwhile(results: Results) -> AbstractContextManager[Any]:
+        wanted = progress and watched is None
+        return shown("jobs", lambda: (results.nb_jobs, nb_jobs)) if wanted else nullcontext()
+
+    kept = MemoryFiles() if export is None else None
+    batsim = run_experiment(
+        experiment,
+        workloads,
+        export or PREFIX,
+        new_file=OutputFile if kept is None else kept.new_file,
+        given=given,
+        watched=watched,
+        meanwhile=meanwhile,
+    )
+    files = batsim.outputs.files if kept is None else []
+    overview = Overview.of(experiment, batsim, files, time.perf_counter() - began)
+    return Result(experiment, overview, workloads, kept or str(export), logs or {})
+
+
 def _named(word: str, given: Any) -> tuple[str, Any]:
     """The name and the value of the setting that Python calls by a word."""
     setting = _WORDS.get(word)
     if setting is None:
+        from difflib import get_close_matches
+
         near = get_close_matches(word, inspect.signature(simulate).parameters)
         hint = f"did you mean {' or '.join(near)}?" if near else "help(batsched_py.simulate) lists all"
         raise InputError(f"simulate has no setting {word!r}; {hint}")

@@ -41,9 +41,9 @@ from batsched_py.campaign.toml_lines import Path as KeyPath
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Scenario, Workloads
 from batsched_py.experiment.build import new_process, read_machine
-from batsched_py.experiment.settings import struct_from, values_of
 from batsched_py.plugins import PYBATSIM, Registry
 from batsched_py.schedulers import SCHEDULERS
+from batsched_py.settings import struct_from, values_of
 from batsched_py.simulator.external_events import read_events
 from batsched_py.users import USERS
 

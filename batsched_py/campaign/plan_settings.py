@@ -8,7 +8,7 @@ from msgspec import Struct, defstruct
 
 from batsched_py.campaign.plan import LogSource, PlanEntry, PluginEntry
 from batsched_py.experiment import Experiment
-from batsched_py.experiment.settings import Setting, settings_of
+from batsched_py.settings import Setting, settings_of
 
 Base = TypeVar("Base", bound=Struct)
 

@@ -17,7 +17,7 @@ from msgspec import NODEFAULT, Struct
 from batsched_py.cli.pairs import parse_pairs
 from batsched_py.errors import InputError
 from batsched_py.experiment.choice import Choice
-from batsched_py.experiment.settings import Setting, settings_of, struct_from
+from batsched_py.settings import Setting, settings_of, struct_from
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -47,7 +47,7 @@ def command(
       batsched-py run -w KTH-SP2.swf.gz -s easy --step 'when queue > 10'
       batsched-py run -w KTH-SP2.swf.gz -s easy --live 86400
     """
-    from batsched_py.api.simulation import simulate_experiment
+    from batsched_py.api.simulate import simulate_experiment
     from batsched_py.experiment.run import GoThrough
 
     watched: GoThrough | None = None

@@ -1,8 +1,8 @@
 """One experiment is one value, wherever it comes from: a command, a plan, a manifest or Python.
 
 ``value`` declares what an experiment is, with all its settings, and loads nothing that simulates;
-``settings`` reads this declaration; ``command_line`` writes an experiment as options; ``build`` makes its
-simulator and its decision process; ``run`` runs it.
+``command_line`` writes an experiment as options; ``build`` makes its simulator and its decision process;
+``run`` runs it.
 """
 
 from batsched_py.experiment.choice import Choice

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
-#: Changes the name of a file.
-Rename = Callable[[str], str]
+from batsched_py.settings import Rename
 
 
 class Choice(Struct, frozen=True):

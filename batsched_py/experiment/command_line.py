@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from batsched_py.experiment.choice import Choice
-from batsched_py.experiment.settings import Setting, settings_of, values_of
 from batsched_py.experiment.value import Experiment
+from batsched_py.settings import Setting, settings_of, values_of
 
 
 def run_command(experiment: Experiment, prefix: str) -> str:

@@ -4,7 +4,7 @@
 Both are plain data that can be compared, sent to another process and written as JSON. Files are named, not
 read.
 
-Each field is declared here once, with its :class:`~batsched_py.option.Option`. The options of the commands,
+Each field is declared here once, with its :class:`~batsched_py.settings.Option`. The options of the commands,
 the parameters of ``batsched_py.simulate``, the keys of a plan, the command in a manifest and the page of
 settings in the documentation are made from this declaration.
 """
@@ -16,10 +16,9 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from batsched_py.experiment.choice import Choice, Rename, files_in
-from batsched_py.experiment.settings import settings_of, struct_from, values_of
-from batsched_py.option import Option
+from batsched_py.experiment.choice import Choice, files_in
 from batsched_py.protocol.events import Settings
+from batsched_py.settings import Option, Rename, settings_of, struct_from, values_of
 from batsched_py.workload.model import WalltimeRule
 
 

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 from msgspec import Struct, field
 
-from batsched_py.option import Option
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.protocol.profiles import Profile
+from batsched_py.settings import Option
 
 
 class Event(Struct, gc=False, kw_only=True):

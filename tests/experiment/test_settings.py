@@ -19,8 +19,7 @@ import batsched_py as bp
 from batsched_py.campaign.plan_settings import keys_of
 from batsched_py.cli import run
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
-from batsched_py.experiment.settings import Setting, settings_of, struct_from, values_of
-from batsched_py.option import Option
+from batsched_py.settings import Option, Setting, settings_of, struct_from, values_of
 from docs_build.settings import tables
 from tests.experiment.strategies import experiments
 

@@ -1,12 +1,16 @@
-"""The settings of an experiment, as the fields of its structs declare them.
+"""Settings: declared once, as fields of structs, and read from there by everything that gives or shows them.
 
-A field with an :class:`~batsched_py.option.Option` is a setting; any other field is a struct with settings
-of its own. The name of a setting, which is the name of its field, is unique in an experiment.
+A field of a struct becomes a setting when its type is annotated with an :class:`Option`::
+
+    hosts: Annotated[int | None, Option("--hosts N", "A machine of N equal hosts.", "platforms")] = None
+
+Any other field is a struct with settings of its own. The name of a setting, which is the name of its field,
+is unique in the whole. :mod:`batsched_py.experiment.value` declares the settings of an experiment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from types import NoneType
 from typing import Any, TypeVar, get_args
@@ -14,10 +18,67 @@ from typing import Any, TypeVar, get_args
 from msgspec import Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
-from batsched_py.experiment.choice import Choice, Rename
-from batsched_py.option import Option
-
 Whole = TypeVar("Whole", bound=Struct)
+
+#: Changes the name of a file.
+Rename = Callable[[str], str]
+
+
+class Option(Struct, frozen=True):
+    """What a user writes to give a value to a setting, and what it means.
+
+    >>> platform = Option("-p, --platform FILE", "A platform of SimGrid.", "platforms.file")
+    >>> platform.flags, platform.metavar, platform.word
+    (['-p', '--platform'], 'FILE', 'platform')
+    >>> Option("--with-colours / --without-colours", "Whether there are colours.").off
+    '--without-colours'
+    """
+
+    usage: str
+    """The flags, and what stands for the value, as the help shows them. A ``FILE`` is the name of a file."""
+    help: str
+    plan: str = ""
+    """The table of a plan, such as ``logs``, or ``logs.file`` if the key is not the name of the field."""
+    usual: str = ""
+    """What happens by default, in words, where the default value does not tell."""
+    pairs: Option | None = None
+    """Gives the options of what is chosen, as ``KEY=VALUE``."""
+    short: Option | None = None
+    """Gives one of these options, the one that has the name of this flag."""
+    from_file: Option | None = None
+    """Gives a text by the name of its file."""
+
+    @property
+    def flags(self) -> list[str]:
+        """The flags, without the one for no; a manifest has the first of them."""
+        usage = self.usage.partition(" / ")[0].split()
+        return [word.rstrip(",") for word in usage if word.startswith("-")]
+
+    @property
+    def off(self) -> str:
+        """The flag for no, if neither yes nor no is the default."""
+        return self.usage.partition(" / ")[2]
+
+    @property
+    def metavar(self) -> str | None:
+        """What stands for the value in the help."""
+        last = self.usage.split()[-1]
+        return None if last.startswith("-") else last
+
+    @property
+    def word(self) -> str:
+        """The name in Python: the first long flag."""
+        return next(flag[2:] for flag in self.flags if flag.startswith("--")).replace("-", "_")
+
+    @property
+    def names_files(self) -> bool:
+        """Whether a value is the name of a file."""
+        return self.metavar == "FILE"
+
+    @property
+    def further(self) -> Iterator[Option]:
+        """The options that give parts of the same setting."""
+        return (option for option in (self.pairs, self.short, self.from_file) if option is not None)
 
 
 class Setting(Struct, frozen=True):
@@ -45,8 +106,8 @@ class Setting(Struct, frozen=True):
 
     @property
     def is_choice(self) -> bool:
-        """Whether it chooses a scheduler or a behaviour."""
-        return self.type is Choice
+        """Whether it chooses something that has options of its own, a scheduler or users."""
+        return self.option.pairs is not None
 
     @property
     def turns_off(self) -> bool:
@@ -61,10 +122,10 @@ class Setting(Struct, frozen=True):
 
     def renamed(self, value: Any, rename: Rename) -> Any:
         """A value of this setting with other names for the files in it."""
-        if isinstance(value, Choice):
-            return value.renamed(rename)
-        if value is None or not self.option.names_files:
+        if value is None or not (self.is_choice or self.option.names_files):
             return value
+        if self.is_choice:
+            return value.renamed(rename)
         return tuple(map(rename, value)) if self.is_several else rename(value)
 
 
