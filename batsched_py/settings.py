@@ -122,10 +122,10 @@ class Setting(Struct, frozen=True):
 
     def renamed(self, value: Any, rename: Rename) -> Any:
         """A value of this setting with other names for the files in it."""
-        if value is None or not (self.is_choice or self.option.names_files):
-            return value
-        if self.is_choice:
+        if value is not None and self.is_choice:
             return value.renamed(rename)
+        if value is None or not self.option.names_files:
+            return value
         return tuple(map(rename, value)) if self.is_several else rename(value)
 
 

@@ -6,7 +6,6 @@ Whatever changes the results of a run is in this module or reached from it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -38,13 +37,7 @@ def simulate_into(
     prefix = folder / PREFIX
     if simulator is None:
         try:
-            run_experiment(
-                experiment,
-                workloads,
-                str(prefix),
-                on_message=_watch(time_limit),
-                meanwhile=lambda results: alarm(time_limit),
-            )
+            run_experiment(experiment, workloads, str(prefix), meanwhile=lambda results: alarm(time_limit))
         except OutOfTime as late:
             scheduler = experiment.actors.scheduler.name
             raise SimulatorFailed(
@@ -86,16 +79,3 @@ def _metrics(jobs_file: str) -> bytes:
 
     metrics = measure(Outcome.of(read_schedule(jobs_file), read_summary(jobs_file)))
     return msgspec.json.format(msgspec.json.encode(metrics))
-
-
-def _watch(time_limit: float | None) -> Callable[[], None] | None:
-    """Something to call after each message, which stops a simulation that takes too long in any thread."""
-    if time_limit is None:
-        return None
-    end = time.monotonic() + time_limit
-
-    def check() -> None:
-        if time.monotonic() > end:
-            raise SimulatorFailed(f"not finished after {time_limit:g} s, the time limit")
-
-    return check

@@ -33,18 +33,17 @@ def run_experiment(
     new_file: NewFile = OutputFile,
     given: Given = NOTHING_GIVEN,
     watched: GoThrough | None = None,
-    on_message: Callable[[], None] | None = None,
     meanwhile: Callable[[Results], AbstractContextManager[Any]] = nullcontext,
 ) -> Batsim:
     """Run an experiment on workloads that were read; the files will be ``PREFIX_jobs.csv`` and so on.
 
-    ``watched`` goes through the simulation in place of the usual loop, which calls ``on_message`` after each
-    exchange of messages. ``meanwhile`` gets the results, which grow, and is entered while the run lasts.
+    ``watched`` goes through the simulation in place of the usual loop. ``meanwhile`` gets the results, which
+    grow, and is entered while the simulation runs.
     """
     batsim, process = build(experiment, workloads, prefix, new_file, given)
     with _rare_garbage_collection(), meanwhile(batsim.outputs.results):
         if watched is None:
-            simulate(batsim, process, on_message)
+            simulate(batsim, process)
         else:
             watched(batsim, process, sum(len(workload.jobs) for workload in workloads))
     return batsim
