@@ -9,8 +9,6 @@ the parameters of ``batsched_py.simulate``, the keys of a plan, the command in a
 settings in the documentation are made from this declaration.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -216,7 +214,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
         """The files that are read, including the code of schedulers and users that are not installed."""
         return files_in(self.renamed)
 
-    def renamed(self, rename: Rename) -> Experiment:
+    def renamed(self, rename: Rename) -> "Experiment":
         """The same experiment with other names for its files."""
         values = values_of(self)
         for setting in settings_of(Experiment):
