@@ -21,7 +21,7 @@ COMMANDS = {
     "batsched-py --help": ["-m", "batsched_py", "--help"],
     "batsched-py run --help": ["-m", "batsched_py", "run", "--help"],
     "import numpy": ["-c", "import numpy"],
-    "import what run needs": ["-c", "import batsched_py.cli.run, batsched_py.experiment.sides"],
+    "import what run needs": ["-c", "import batsched_py.cli.run, batsched_py.experiment.run"],
     "run of the sample": "-m batsched_py run -w workloads/sample.swf -s easy -e {folder}/out".split(),
 }
 

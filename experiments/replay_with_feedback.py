@@ -31,8 +31,7 @@ from batsched_py.analysis.outcome import Outcome
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.errors import BatschedError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
-from batsched_py.experiment.sides import sides
-from batsched_py.simulation import simulate
+from batsched_py.experiment.run import run_experiment
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.swf.reader import read_swf
@@ -164,7 +163,7 @@ def measure_simulated(path: Path, row: Row) -> dict[str, float]:
     )
     with tempfile.TemporaryDirectory() as folder:
         prefix = f"{folder}/out"
-        simulate(*sides(experiment, [workload], prefix))
+        run_experiment(experiment, [workload], prefix)
         schedule = read_schedule(f"{prefix}_jobs.csv")
     return measure(Outcome(schedule, hosts, recorded_submissions(log)))
 

@@ -38,10 +38,9 @@ from batsched_py.analysis.plots.style import PALETTE
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.statistics import Estimate, Paired
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
-from batsched_py.experiment.sides import sides
+from batsched_py.experiment.run import run_experiment
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous
-from batsched_py.simulation import simulate
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.conventions import LOG_SPEED
 from batsched_py.workload.swf.reader import read_swf
@@ -198,7 +197,7 @@ def _simulate(workload: Workload, scheduler: Choice, users: Choice) -> pd.DataFr
         actors=Actors(scheduler=scheduler, users=users),
     )
     with tempfile.TemporaryDirectory() as folder:
-        simulate(*sides(experiment, [workload], f"{folder}/out"))
+        run_experiment(experiment, [workload], f"{folder}/out")
         return read_schedule(f"{folder}/out_jobs.csv")
 
 

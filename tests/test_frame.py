@@ -38,6 +38,7 @@ WITHOUT_A_ROOM = {
     "blame": set(),  # whoever calls what others wrote names their line by it
     "core": set(),  # every room may have compiled classes
     "errors": set(),  # every room raises them
+    "settings": set(),  # rooms declare settings by it, others read them
     "plugins": set(),  # schedulers and users are both found by it
     "simulation": {"simulator", "decision", "schedulers", "ledger", "protocol"},  # where the two sides meet
 }

@@ -12,7 +12,7 @@ from batsched_py.experiment import Experiment
 from batsched_py.protocol.jobs import HostState
 
 if TYPE_CHECKING:
-    from batsched_py.simulator.engine import Batsim
+    from batsched_py.engines import Simulation
 
 
 class Overview(Struct, frozen=True):
@@ -40,9 +40,9 @@ class Overview(Struct, frozen=True):
     wall_seconds: float
 
     @classmethod
-    def of(cls, experiment: Experiment, batsim: Batsim, files: list[str], wall_seconds: float) -> Overview:
+    def of(cls, experiment: Experiment, simulation: Simulation, files: list[str], wall_seconds: float) -> Overview:
         """The overview of a finished simulation."""
-        results, machines = batsim.outputs.results, batsim.machines
+        results, machines = simulation.results, simulation.machines
         users = experiment.actors.users
         return cls(
             scheduler=experiment.actors.scheduler.name,

@@ -1,55 +1,63 @@
-"""A whole simulation in one process, from the words of ``batsched-py run`` to its result."""
+"""``batsched_py.simulate``: a whole simulation in one process, in the words of ``batsched-py run``."""
 
 from __future__ import annotations
 
-import gc
 import inspect
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from batsched_py.api.overview import Overview
 from batsched_py.api.progress import shown, somebody_looks
 from batsched_py.api.result import Result
-from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines import Simulation
 from batsched_py.errors import InputError
-from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
-from batsched_py.experiment.sides import BY_NAME, Cast, read_workloads, sides
+from batsched_py.experiment import Choice, Experiment
+from batsched_py.experiment.build import NOTHING_GIVEN, Given, read_workloads
+from batsched_py.experiment.run import GoThrough, run_experiment
 from batsched_py.plugins import Registry
-from batsched_py.protocol.events import Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
-from batsched_py.simulation import simulate as converse0
-
-
-def converse(simulation, process, on_turn=None):
-    simulation.run(on_turn)
-
-
-from batsched_py.simulator.engine import Batsim
+from batsched_py.settings import settings_of, struct_from
 from batsched_py.simulator.memory_files import PREFIX, MemoryFiles
 from batsched_py.simulator.outputs import OutputFile
 from batsched_py.users import USERS, Behaviour
-from batsched_py.workload.model import WalltimeRule
 
 if TYPE_CHECKING:
     from batsched_py.api.log import FileName, Log
-    from batsched_py.decision.pybatsim import PyBatsimProcess
     from batsched_py.workload.swf.log import SwfLog
 
 Plugin = TypeVar("Plugin")
-
-#: Goes through a simulation of so many jobs, or of 0 where nobody knows how many.
-GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int], None]"
-
-#: So many objects more than before may be there until garbage is searched for.
-_RARELY = 20_000
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Options of a scheduler or of users, as texts or as what they are.
 Options = Mapping[str, Any]
 
+_WORDS = {setting.option.word: setting for setting in settings_of(Experiment)}
 
+
+def _explaining_settings(function: Function) -> Function:
+    """Put all settings into the signature and the docstring of a function, in place of its ``**settings``."""
+    signature = inspect.signature(function)
+    own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    settings = {word: setting for word, setting in _WORDS.items() if word not in signature.parameters}
+    parameters = [
+        inspect.Parameter(
+            word,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=False if setting.turns_off else setting.default,
+            annotation=setting.annotation,
+        )
+        for word, setting in settings.items()
+    ]
+    lines = [f"    {word}: {setting.option.help}" for word, setting in settings.items()]
+    function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", "The settings:", "", *lines])
+    function.__signature__ = signature.replace(parameters=[*own, *parameters])  # type: ignore[attr-defined]
+    return function
+
+
+@_explaining_settings
 def simulate(
     workload: Log | FileName | Sequence[Log | FileName],
     scheduler: str | type[Scheduler] | Scheduler,
@@ -58,84 +66,35 @@ def simulate(
     users: str | type[Behaviour] | Behaviour | None = None,
     sessions: str | None = None,
     user_options: Options | None = None,
-    scheduling_delay: float = 0.0,
-    walltime: WalltimeRule = "at-least-run-time",
-    walltime_factor: float = 2.0,
-    platform: FileName | None = None,
-    hosts: int | None = None,
-    speed: float | None = None,
-    master_host: str = "master_host",
-    add_role_to_hosts: Sequence[str] = (),
-    mmax: int = 0,
-    mmax_workload: bool = False,
-    energy: bool = False,
-    events: FileName | Sequence[FileName] = (),
-    forward_unknown_events: bool = False,
-    enable_compute_sharing: bool = False,
-    disable_storage_sharing: bool = False,
-    forward_profiles_on_submission: bool = False,
-    enable_dynamic_jobs: bool = False,
-    acknowledge_dynamic_jobs: bool = False,
-    enable_profile_reuse: bool = False,
-    sched_cfg: str = "",
-    ignore_communication: bool = False,
-    enable_machine_state_tracing: bool | None = None,
-    remarks: bool = False,
     export: FileName | None = None,
     progress: bool | None = None,
+    **settings: Any,
 ) -> Result:
     """Simulate a workload on a machine under a scheduler.
 
-    The words are the options of `batsched-py run`, where each is explained. The ``workload`` is a log, the
-    name of a file (a log, or a Batsim workload), or several that are played together. The ``scheduler`` and
-    the ``users`` are names, classes or objects; ``options`` and ``user_options`` go with names and classes.
-    An object is used as it is, with whatever it remembers of a simulation before.
+    The ``workload`` is a log, the name of a file (a log, or a Batsim workload), or several that are played
+    together. The ``scheduler`` and the ``users`` are names, classes or objects; ``options`` and
+    ``user_options`` go with names and classes. An object is used as it is, with everything that it remembers
+    of a simulation before. ``sessions`` is short for the user option of this name.
 
     Results are kept in memory, unless ``export`` says where Batsim's files go, as ``-e`` does. Progress is
     shown on terminals and in notebooks, or as ``progress`` says.
+
+    The settings are the options of `batsched-py run`, which the page of settings explains.
     """
     policy, chosen = _actor(SCHEDULERS, scheduler, options)
     behaviour, who = (None, None) if users is None else _actor(USERS, users, _with(sessions, user_options))
     if users is None and (sessions is not None or user_options):
         raise InputError("there are options for users, but no users; give users=NAME")
-    played = _several(workload)
-    files, logs = _files_and_logs(played)
-    experiment = Experiment(
-        scenario=Scenario(
-            workloads=Workloads(files=files, walltime=walltime, walltime_factor=walltime_factor),
-            machine=Machine(
-                file=None if platform is None else os.fspath(platform),
-                hosts=hosts,
-                speed=speed,
-                master_host=master_host,
-                roles=tuple(add_role_to_hosts),
-                mmax=mmax,
-                mmax_workload=mmax_workload,
-            ),
-            settings=Settings(
-                dynamic_jobs=enable_dynamic_jobs,
-                acknowledge_dynamic_jobs=acknowledge_dynamic_jobs,
-                profile_reuse=enable_profile_reuse,
-                forward_profiles=forward_profiles_on_submission,
-                forward_unknown_events=forward_unknown_events,
-                compute_sharing=enable_compute_sharing,
-                storage_sharing=not disable_storage_sharing,
-                scheduler_config=sched_cfg,
-            ),
-            energy=energy,
-            events=tuple(map(os.fspath, _several(events))),
-            ignore_communication=ignore_communication,
-            machine_states=enable_machine_state_tracing,
-        ),
-        actors=Actors(scheduler=chosen, users=who, scheduling_delay=scheduling_delay),
-        remarks=remarks,
-    )
+    files, logs = _files_and_logs(_several(workload))
+    values = dict(_named(word, given) for word, given in settings.items())
+    experiment = struct_from(Experiment, {**values, "files": files, "scheduler": chosen, "users": who})
     return simulate_experiment(
         experiment,
         export=None if export is None else os.fspath(export),
         progress=somebody_looks() if progress is None else progress,
         logs=logs,
-        cast=Cast(policy, behaviour),
+        given=Given(policy, behaviour),
     )
 
 
@@ -145,53 +104,50 @@ def simulate_experiment(
     export: str | None = None,
     progress: bool = False,
     logs: Mapping[int, SwfLog] | None = None,
-    cast: Cast = BY_NAME,
+    given: Given = NOTHING_GIVEN,
     watched: GoThrough | None = None,
 ) -> Result:
     """Simulate an experiment; some of its logs may be in memory, and some of its actors objects.
 
-    Whoever wants to watch goes through the simulation in place of the usual loop, and shows how far it is.
+    ``watched`` goes through the simulation in place of the usual loop, and shows how far it is.
     """
     began = time.perf_counter()
     workloads = read_workloads(experiment.scenario.workloads, logs)
-    kept = MemoryFiles() if export is None else None
-    batsim, process = sides(
-        experiment, workloads, export or PREFIX, OutputFile if kept is None else kept.new_file, cast
-    )
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
-    results = batsim.outputs.results
-    with _spared_from_search(), _progress(progress and not watched, lambda: (results.nb_jobs, nb_jobs)):
-        if watched is None:
-            converse(batsim, process)
-        else:
-            watched(batsim, process, nb_jobs)
-    files = batsim.outputs.files if kept is None else []
-    overview = Overview.of(experiment, batsim, files, time.perf_counter() - began)
+
+    def meanwhile(simulation: Simulation) -> AbstractContextManager[Any]:
+        wanted = progress and watched is None
+        return shown("jobs", lambda: (simulation.results.nb_jobs, nb_jobs)) if wanted else nullcontext()
+
+    kept = MemoryFiles() if export is None else None
+    simulation = run_experiment(
+        experiment,
+        workloads,
+        export or PREFIX,
+        new_file=OutputFile if kept is None else kept.new_file,
+        given=given,
+        watched=watched,
+        meanwhile=meanwhile,
+    )
+    files = simulation.outputs.files if kept is None else []
+    overview = Overview.of(experiment, simulation, files, time.perf_counter() - began)
     return Result(experiment, overview, workloads, kept or str(export), logs or {})
 
 
-def _progress(wanted: bool, how_far: Any) -> AbstractContextManager[None]:
-    return shown("jobs", how_far) if wanted else nullcontext()
+def _named(word: str, given: Any) -> tuple[str, Any]:
+    """The name and the value of the setting that Python calls by a word."""
+    setting = _WORDS.get(word)
+    if setting is None:
+        from difflib import get_close_matches
 
-
-@contextmanager
-def _spared_from_search() -> Iterator[None]:
-    """What was read lives until the end of the simulation: no search for garbage need look at it.
-
-    What a simulation makes is hardly ever garbage that must be searched for, so the search is rare.
-    """
-    if gc.get_freeze_count():
-        yield
-        return
-    thresholds = gc.get_threshold()
-    gc.freeze()
-    if thresholds[0]:
-        gc.set_threshold(max(thresholds[0], _RARELY), *thresholds[1:])
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        gc.set_threshold(*thresholds)
+        near = get_close_matches(word, inspect.signature(simulate).parameters)
+        hint = f"did you mean {' or '.join(near)}?" if near else "help(batsched_py.simulate) lists all"
+        raise InputError(f"simulate has no setting {word!r}; {hint}")
+    if setting.is_several:
+        return setting.name, tuple(map(os.fspath, _several(given)))
+    if setting.option.names_files and given is not None:
+        return setting.name, os.fspath(given)
+    return setting.name, not given if setting.turns_off else given
 
 
 def _several(given: Any) -> list[Any]:

@@ -28,8 +28,8 @@ from msgspec.structs import replace
 import batsched_py
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.experiment import Experiment, Machine, Scenario, Workloads
-from batsched_py.experiment.command_line import scenario_options, serve_options
-from batsched_py.experiment.sides import read_machine
+from batsched_py.experiment.build import read_machine
+from batsched_py.experiment.command_line import options_of, serve_options
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.protocol.events import Settings
@@ -105,7 +105,7 @@ def run_batsim(
 
 
 def _options_of_batsim4(scenario: Scenario, endpoint: str, prefix: Path) -> list[str]:
-    return ["-s", endpoint, "-e", str(prefix), *scenario_options(scenario)]
+    return ["-s", endpoint, "-e", str(prefix), *options_of(scenario)]
 
 
 def _options_of_batsim5(scenario: Scenario, endpoint: str, prefix: Path) -> list[str]:
@@ -113,7 +113,7 @@ def _options_of_batsim5(scenario: Scenario, endpoint: str, prefix: Path) -> list
     if scenario.settings.compute_sharing or not scenario.settings.storage_sharing:
         raise InputError("a Batsim 5 does not say who may share hosts; leave out what a plan says about that")
     config = scenario.settings.scheduler_config
-    options = scenario_options(replace(scenario, settings=Settings()))
+    options = options_of(replace(scenario, settings=Settings()))
     options = ["--external-events" if option == "--events" else option for option in options]
     return ["--edc-socket-str", endpoint, config, "-e", f"{prefix}_", *options]
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
-from batsched_py.experiment import Experiment, Machine, Workloads
-from batsched_py.workload.model import WalltimeRule
+from batsched_py.experiment import Experiment
 
 #: The axes of a plan that have tables, with the table of each.
 TABLES = {"log": "logs", "platform": "platforms", "scheduler": "schedulers", "users": "users"}
@@ -32,51 +31,25 @@ BUILT_IN = "built-in"
 IMPORTED_FILE = "imported.json"
 
 
-class LogEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Logs or workload files that are played together, and how walltimes are made of them."""
+class PlanEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of a table; :mod:`~batsched_py.campaign.plan_settings` adds the settings that it may give."""
+
+
+class LogSource(PlanEntry, frozen=True, kw_only=True):
+    """Logs or workload files that are simulated together."""
 
     file: str | list[str]
-    walltime: WalltimeRule = Workloads().walltime
-    walltime_factor: float = Workloads().walltime_factor
     url: str | None = None
     """Where to get the file from if it is missing."""
     sha256: str | None = None
     """What the file must be."""
 
 
-class PlatformEntry(Machine, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A machine, what is accounted for on it, and what happens to it."""
-
-    energy: bool = False
-    events: str | list[str] = field(default_factory=list)
-    """Files that tell when hosts go and come back."""
-    forward_unknown_events: bool = False
-    compute_sharing: bool = False
-    storage_sharing: bool = True
-    ignore_communication: bool = False
-    machine_states: bool | None = None
-
-
-class PluginEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PluginEntry(PlanEntry, frozen=True, kw_only=True):
     """A scheduler or behaviour of users: its name, which is its key unless said otherwise, and options."""
 
     name: str | None = None
     options: dict[str, str | int | float | bool] = field(default_factory=dict)
-
-
-class SchedulerEntry(PluginEntry, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A scheduler, how long it takes to decide, and what it asks of the simulator."""
-
-    delay: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
-    """In seconds, for each reply."""
-    remarks: bool = False
-    """Whether it is written down what it remarks on jobs."""
-    config: str = ""
-    """A text that the simulator hands over."""
-    dynamic_jobs: bool = False
-    acknowledge_dynamic_jobs: bool = False
-    profile_reuse: bool = False
-    forward_profiles: bool = False
 
 
 class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):

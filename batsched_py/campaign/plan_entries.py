@@ -23,21 +23,27 @@ from batsched_py.campaign.made_logs import nb_parts
 from batsched_py.campaign.plan import (
     IMPORTED_FILE,
     MOST_RUNS,
-    LogEntry,
+    LogSource,
     MissingLog,
-    PlatformEntry,
     PluginEntry,
-    SchedulerEntry,
     UnmadeLog,
+)
+from batsched_py.campaign.plan_settings import (
+    LogEntry,
+    PlatformEntry,
+    SchedulerEntry,
+    as_list,
+    keys_of,
+    settings_in,
 )
 from batsched_py.campaign.plan_text import PlanText
 from batsched_py.campaign.toml_lines import Path as KeyPath
 from batsched_py.errors import InputError
-from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
-from batsched_py.experiment.sides import new_process, read_machine
+from batsched_py.experiment import Actors, Choice, Experiment, Scenario, Workloads
+from batsched_py.experiment.build import new_process, read_machine
 from batsched_py.plugins import PYBATSIM, Registry
-from batsched_py.protocol.events import Settings
 from batsched_py.schedulers import SCHEDULERS
+from batsched_py.settings import struct_from, values_of
 from batsched_py.simulator.external_events import read_events
 from batsched_py.users import USERS
 
@@ -45,7 +51,7 @@ from batsched_py.users import USERS
 RECIPE = {"model", "changes", "kind"}
 
 #: How walltimes are made, which is no part of a recipe.
-RULE = ("walltime", "walltime_factor")
+RULE = keys_of("logs").keys() - LogSource.__struct_fields__
 
 
 class Players(Struct, frozen=True):
@@ -54,7 +60,8 @@ class Players(Struct, frozen=True):
     choice: Choice
     random: bool
     """Whether there is an option ``seed``, which the plan leaves open."""
-    entry: SchedulerEntry = SchedulerEntry()
+    settings: dict[str, Any] = {}
+    """The settings that a scheduler's entry gives."""
 
     @property
     def are_of_pybatsim(self) -> bool:
@@ -69,41 +76,13 @@ class Players(Struct, frozen=True):
 
 
 def compose(
-    workloads: Workloads, platform: PlatformEntry, scheduler: Players, users: Players | None, seed: int | None
+    workloads: Workloads, platform: Scenario, scheduler: Players, users: Players | None, seed: int | None
 ) -> Experiment:
     """The experiment that has one entry of each table."""
-    asked = scheduler.entry
-    settings = Settings(
-        dynamic_jobs=asked.dynamic_jobs,
-        acknowledge_dynamic_jobs=asked.acknowledge_dynamic_jobs,
-        profile_reuse=asked.profile_reuse,
-        forward_profiles=asked.forward_profiles,
-        forward_unknown_events=platform.forward_unknown_events,
-        compute_sharing=platform.compute_sharing,
-        storage_sharing=platform.storage_sharing,
-        scheduler_config=asked.config,
-    )
-    return Experiment(
-        scenario=Scenario(
-            workloads=workloads,
-            machine=_machine(platform),
-            settings=settings,
-            energy=platform.energy,
-            events=tuple(platform.events),
-            ignore_communication=platform.ignore_communication,
-            machine_states=platform.machine_states,
-        ),
-        actors=Actors(
-            scheduler=scheduler.seeded(seed),
-            users=None if users is None else users.seeded(seed),
-            scheduling_delay=asked.delay,
-        ),
-        remarks=asked.remarks,
-    )
-
-
-def _machine(platform: PlatformEntry) -> Machine:
-    return Machine(**{name: getattr(platform, name) for name in Machine.__struct_fields__})
+    values = values_of(platform) | values_of(workloads) | scheduler.settings
+    values["scheduler"] = scheduler.seeded(seed)
+    values["users"] = None if users is None else users.seeded(seed)
+    return struct_from(Experiment, values)
 
 
 class Entries:
@@ -137,7 +116,7 @@ class Entries:
             if len(files) > 1 and getattr(entry, key) is not None:
                 self._plan.fail((*path, key), "is for a single file")
         found = tuple(str(self._log_file(path, file, entry)) for file in files)
-        return Workloads(files=found, walltime=entry.walltime, walltime_factor=entry.walltime_factor)
+        return struct_from(Workloads, settings_in(entry, "logs") | {"files": found})
 
     def _made_log(self, path: KeyPath, content: dict[str, Any]) -> Workloads:
         """A changed or generated log: a file whose name depends on all that it is made of."""
@@ -151,7 +130,7 @@ class Entries:
                 recipe[key] = str(source)
                 made_of.append(digest_of_file(source))
         made = self._to_be_made(str(path[-1]), recipe, made_of)
-        return Workloads(files=(made,), walltime=entry.walltime, walltime_factor=entry.walltime_factor)
+        return struct_from(Workloads, settings_in(entry, "logs") | {"files": (made,)})
 
     def _to_be_made(self, name: str, recipe: dict[str, Any], made_of: Sequence[object]) -> str:
         """The file of a log that a recipe describes."""
@@ -204,7 +183,7 @@ class Entries:
             self._plan.fail(("parts",), f"{source} covers {number} whole parts of {every}")
         return range(1, count + 1)
 
-    def _log_file(self, path: KeyPath, file: str, entry: LogEntry) -> Path:
+    def _log_file(self, path: KeyPath, file: str, entry: LogSource) -> Path:
         places = [self._folder / file, *(folder / Path(file).name for folder in self._log_folders)]
         found = next((place for place in places if isfile(place)), None)
         if found is None:
@@ -218,44 +197,46 @@ class Entries:
             )
         return found.resolve()
 
-    def platform(self, name: str, content: Any) -> PlatformEntry:
-        """A machine, with the files that describe it under absolute names."""
+    def platform(self, name: str, content: Any) -> Scenario:
+        """A machine and what happens on it, with the files that describe it under absolute names."""
         path = ("platforms", name)
-        entry = self._plan.convert(content, PlatformEntry, path)
-        if entry.file is not None:
-            if entry.hosts is not None:
-                self._plan.fail((*path, "hosts"), "a platform has either a file or a number of hosts")
-            entry = replace(entry, file=self._beside(entry.file))
-        if entry.speed is not None and entry.hosts is None:
+        values = settings_in(self._plan.convert(content, PlatformEntry, path), "platforms")
+        for setting in keys_of("platforms").values():
+            values[setting.name] = setting.renamed(values[setting.name], self._beside)
+        scenario = struct_from(Scenario, values)
+        machine = scenario.machine
+        if machine.file is not None and machine.hosts is not None:
+            self._plan.fail((*path, "hosts"), "a platform has either a file or a number of hosts")
+        if machine.speed is not None and machine.hosts is None:
             self._plan.fail((*path, "speed"), "is for a number of hosts; those of a file have their own")
-        if entry.energy and entry.file is None:
+        if scenario.energy and machine.file is None:
             self._plan.fail((*path, "energy"), "needs a platform file, which says what each host draws")
-        entry = replace(entry, events=[self._beside(file) for file in as_list(entry.events)])
         with self._plan.blaming(*path, "events"):
-            for file in entry.events:
-                read_events(file, entry.forward_unknown_events)
-        if entry.file is not None or entry.hosts is not None:
-            self._check_machine(path, entry)
-        return entry
+            for file in scenario.events:
+                read_events(file, scenario.settings.forward_unknown_events)
+        if machine.file is not None or machine.hosts is not None:
+            self._check_machine(path, scenario)
+        return scenario
 
-    def _check_machine(self, path: KeyPath, entry: PlatformEntry) -> None:
+    def _check_machine(self, path: KeyPath, scenario: Scenario) -> None:
         with self._plan.blaming(*path):
-            platform = read_machine(replace(_machine(entry), mmax_workload=False), ())
+            platform = read_machine(replace(scenario.machine, mmax_workload=False), ())
         for host in (*platform.hosts, *platform.storages):
-            if entry.energy and not host.has_power:
+            if scenario.energy and not host.has_power:
                 self._plan.fail((*path, "energy"), f"host {host.name!r} does not say what power it draws")
 
     def scheduler(self, name: str, content: Any) -> Players:
         """A scheduler, ours or PyBatsim's."""
         path = ("schedulers", name)
         entry = self._plan.convert(content, SchedulerEntry, path)
-        if entry.profile_reuse and not entry.dynamic_jobs:
+        settings = settings_in(entry, "schedulers")
+        if settings["profile_reuse"] and not settings["dynamic_jobs"]:
             self._plan.fail((*path, "profile_reuse"), "makes sense with dynamic_jobs only")
         choice = self._choice(path, entry)
-        players = Players(choice, False, entry)
+        players = Players(choice, False, settings)
         if players.are_of_pybatsim:
             with self._plan.blaming(*path):
-                new_process(Actors(scheduler=choice, scheduling_delay=entry.delay))
+                new_process(struct_from(Actors, settings | {"scheduler": choice}))
             return players
         return replace(players, random=self._leaves_seed_open(path, choice, SCHEDULERS))
 
@@ -283,10 +264,3 @@ class Entries:
 
     def _beside(self, file: str) -> str:
         return str((self._folder / file).resolve())
-
-
-def as_list(value: Any) -> list[Any]:
-    """One or several; nothing when nothing is said."""
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]

@@ -51,7 +51,8 @@ from batsched_py.campaign.plan import (
     Plan,
     PlannedRun,
 )
-from batsched_py.campaign.plan_entries import Entries, as_list, compose
+from batsched_py.campaign.plan_entries import Entries, compose
+from batsched_py.campaign.plan_settings import as_list
 from batsched_py.campaign.plan_text import PlanText
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")

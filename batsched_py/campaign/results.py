@@ -6,12 +6,10 @@ Whatever changes the results of a run is in this module or reached from it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import replace
 
 from batsched_py.blame import culprit
 from batsched_py.campaign.alarm import OutOfTime, alarm
@@ -19,8 +17,8 @@ from batsched_py.campaign.batsim import Simulator, SimulatorFailed, run_batsim
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment, Workloads
-from batsched_py.experiment.sides import read_workloads, sides
-from batsched_py.simulation import simulate
+from batsched_py.experiment.build import read_workloads
+from batsched_py.experiment.run import run_experiment
 from batsched_py.workload.model import Workload
 
 #: Names of the files begin with this, as Batsim's do by default.
@@ -37,10 +35,8 @@ def simulate_into(
     read = time.perf_counter()
     prefix = folder / PREFIX
     if simulator is None:
-        batsim, process = sides(experiment, workloads, str(prefix))
         try:
-            with alarm(time_limit):
-                simulate(batsim, process, _watch(time_limit))
+            run_experiment(experiment, workloads, str(prefix), meanwhile=lambda simulation: alarm(time_limit))
         except OutOfTime as late:
             scheduler = experiment.actors.scheduler.name
             raise SimulatorFailed(
@@ -64,8 +60,7 @@ def simulate_into(
 
 def _workloads(workloads: Workloads) -> list[Workload]:
     """The workloads, read once for all runs of this process that need the same."""
-    read = _read(workloads, tuple(map(digest_of_file, workloads.files)))
-    return [replace(each, profiles=dict(each.profiles)) for each in read]
+    return _read(workloads, tuple(map(digest_of_file, workloads.files)))
 
 
 @lru_cache(maxsize=4)
@@ -82,16 +77,3 @@ def _metrics(jobs_file: str) -> bytes:
 
     metrics = measure(Outcome.of(read_schedule(jobs_file), read_summary(jobs_file)))
     return msgspec.json.format(msgspec.json.encode(metrics))
-
-
-def _watch(time_limit: float | None) -> Callable[[], None] | None:
-    """Something to call after each message, which stops a simulation that takes too long in any thread."""
-    if time_limit is None:
-        return None
-    end = time.monotonic() + time_limit
-
-    def check() -> None:
-        if time.monotonic() > end:
-            raise SimulatorFailed(f"not finished after {time_limit:g} s, the time limit")
-
-    return check

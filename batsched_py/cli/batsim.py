@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from batsched_py import __version__
-from batsched_py.cli.options import SECONDS, scenario_options
+from batsched_py.cli.options import SECONDS, struct_options, text_in
 from batsched_py.errors import InputError
 from batsched_py.experiment import Scenario
 from batsched_py.protocol.events import Settings
@@ -46,7 +45,7 @@ class _EitherBatsim(click.Command):
 
 
 @click.command("batsim", cls=_EitherBatsim)
-@scenario_options(workload_required=False, machine_states=True)
+@struct_options("scenario", Scenario, machine_states=True)
 @click.option(
     "--protocol",
     type=click.Choice(["4", "5"]),
@@ -128,7 +127,7 @@ def command(
       batsched-py batsim -p platform.xml -w workload.json -e out
       batsched-py batsim --protocol 5 -s tcp://localhost:28000 "" -p platform.xml -w workload.json -e out/
     """
-    from batsched_py.experiment.sides import new_batsim, read_machine, read_workloads
+    from batsched_py.experiment.build import new_batsim, read_machine, read_workloads
     from batsched_py.protocol.dialects import VERSIONS
     from batsched_py.simulation import simulate
     from batsched_py.simulator.client import RemoteProcess
@@ -171,10 +170,7 @@ def _edc_socket(
     if text is not None:
         return text
     assert file is not None
-    try:
-        return file[0], Path(file[1]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file[1]}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return file[0], text_in(file[1])
 
 
 def _as_asked(scenario: Scenario, process: RemoteProcess, config: str) -> Scenario:

@@ -1,20 +1,23 @@
-"""What several commands ask for in the same words: the parts of an experiment, each handed on whole."""
+"""The settings of an experiment, or of a part of it, as options of a command.
+
+The options are made from the fields of the structs, where each setting is declared. The command is handed
+the struct itself.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
+from msgspec import NODEFAULT, Struct
 
 from batsched_py.cli.pairs import parse_pairs
 from batsched_py.errors import InputError
-from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
-from batsched_py.protocol.events import Settings
-from batsched_py.workload.model import WalltimeRule
+from batsched_py.experiment.choice import Choice
+from batsched_py.settings import Setting, settings_of, struct_from
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,21 +27,47 @@ Decorator = Callable[[Command], Command]
 #: A time in seconds.
 SECONDS = click.FloatRange(min=0, min_open=True, max=1e6)
 
-#: A file, by the very name that was given for it.
+#: The name of a file, exactly as it was given.
 FILE = click.Path()
 
 
-def gathered(name: str, gather: Callable[..., Any], *options: Decorator[Any]) -> Decorator[Any]:
-    """Give a command some options, and hand it, as ``name``, what ``gather`` makes of their values.
+def struct_options(
+    name: str, kind: type[Struct], required: Collection[str] = (), **defaults: bool
+) -> Decorator[Any]:
+    """Give a command the options of all settings of a struct, and hand it the struct as ``name``.
 
-    An option goes to the parameter of ``gather`` that has its name.
+    The settings in ``required`` must be given, like those without a default; the help shows these first.
+    ``defaults`` replace those of the struct.
     """
-    parts = list(inspect.signature(gather).parameters)
+    settings = settings_of(kind)
+    needed = {setting.name for setting in settings if setting.default is NODEFAULT}.union(required)
+    options = [
+        option
+        for setting in sorted(settings, key=lambda setting: setting.name not in needed)
+        for option in _click_options(setting, setting.name in needed, defaults.get(setting.name))
+    ]
+
+    def made(values: dict[str, Any]) -> Struct:
+        return struct_from(kind, {setting.name: _taken(setting, values) for setting in settings})
+
+    return _handing(name, made, options)
+
+
+def setting_options(kind: type[Struct], name: str) -> Decorator[Any]:
+    """Give a command the options of one setting of a struct, and hand it the value as ``name``."""
+    setting = next(setting for setting in settings_of(kind) if setting.name == name)
+    return _handing(name, lambda values: _taken(setting, values), _click_options(setting, required=False))
+
+
+def _handing(
+    name: str, made: Callable[[dict[str, Any]], Any], options: Sequence[Decorator[Any]]
+) -> Decorator[Any]:
+    """Give a command options, and hand it what is made of their values, which are taken away."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def with_value(*arguments: Any, **values: Any) -> Any:
-            value = gather(**{part: values.pop(part) for part in parts})
+            value = made(values)
             return command(*arguments, **values, **{name: value})
 
         decorated: Callable[..., Any] = with_value
@@ -49,295 +78,82 @@ def gathered(name: str, gather: Callable[..., Any], *options: Decorator[Any]) ->
     return decorate
 
 
-# --- who acts ------------------------------------------------------------------------------------
+# --- from a setting to its options ---------------------------------------------------------------
 
 
-def scheduler_options(required: bool) -> Decorator[Any]:
-    """``-s`` and ``-o``, handed on as ``scheduler``."""
-    return gathered(
-        "scheduler",
-        _scheduler,
-        click.option(
-            "-s",
-            "--scheduler",
-            "scheduler_name",
-            metavar="NAME",
-            required=required,
-            help="One that `batsched-py schedulers` lists, path/to/file.py:ClassName, or one of "
-            "PyBatsim's as pybatsim:NAME or pybatsim:path/to/file.py.",
-        ),
-        click.option(
-            "-o",
-            "--option",
-            "scheduler_settings",
-            metavar="KEY=VALUE",
-            multiple=True,
-            callback=parse_pairs,
-            help="An option of the scheduler; may be given several times.",
-        ),
-    )
+def _click_options(setting: Setting, required: bool, default: bool | None = None) -> list[Decorator[Any]]:
+    """The option of a setting, and those that say more about it."""
+    option, flags = setting.option, setting.option.flags
+    usual = option.usual if default is None else "enabled" if default else "disabled"
+    given: dict[str, Any] = {"help": option.help + (f"  [default: {usual}]" if usual else "")}
+    if setting.type is bool:
+        flags = [f"{flag}/{option.off}" if option.off else flag for flag in flags]
+        given |= {"is_flag": True, "default": default if option.off else False}
+    else:
+        given |= {"type": _click_type(setting), "metavar": option.metavar}
+        given |= {"multiple": setting.is_several, "required": required}
+        if isinstance(setting.default, int | float | str):
+            given |= {"default": setting.default, "show_default": bool(setting.default)}
+    options: list[Decorator[Any]] = [click.option(*flags, option.word, **given)]
+    for each in option.further:
+        pairs: dict[str, Any] = {"multiple": True, "callback": parse_pairs} if each is option.pairs else {}
+        options.append(click.option(*each.flags, each.word, metavar=each.metavar, help=each.help, **pairs))
+    return options
 
 
-def _scheduler(scheduler_name: str | None, scheduler_settings: dict[str, str]) -> Choice | None:
-    return None if scheduler_name is None else Choice(scheduler_name, scheduler_settings)
+def _click_type(setting: Setting) -> Any:
+    kind, bounds = setting.type, setting.bounds
+    if setting.option.names_files:
+        return FILE
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if bounds is not None:
+        limits: dict[str, Any] = {"min": bounds.ge, "max": bounds.le}
+        return click.IntRange(**limits) if kind is int else click.FloatRange(**limits)
+    return kind if kind in (int, float) else str
 
 
-def _users(users_name: str | None, sessions: str | None, user_settings: dict[str, str]) -> Choice | None:
-    options = dict(user_settings)
-    if sessions is not None:
-        if "sessions" in options:
-            raise InputError("both --sessions and -u sessions=... are given; give one of them")
-        options["sessions"] = sessions
-    if users_name is not None:
-        return Choice(users_name, options)
+# --- from options to a setting -------------------------------------------------------------------
+
+
+def _taken(setting: Setting, values: dict[str, Any]) -> Any:
+    """The value of a setting, of which the options are taken away."""
+    option = setting.option
+    value = values.pop(option.word)
+    further = [values.pop(each.word) for each in option.further]
+    if setting.is_choice:
+        return _choice(setting, value, *further)
+    if option.from_file and further[0] is not None:
+        if value:
+            flags = f"{option.flags[0]} and {option.from_file.flags[0]}"
+            raise InputError(f"both {flags} are given; give one of them")
+        return text_in(further[0])
+    return not value if setting.turns_off else value
+
+
+def _choice(
+    setting: Setting, name: str | None, pairs: dict[str, str], short: str | None = None
+) -> Choice | None:
+    option, options = setting.option, dict(pairs)
+    if option.short and option.pairs and short is not None:
+        key = option.short.word
+        if key in options:
+            raise InputError(
+                f"both --{key} and {option.pairs.flags[0]} {key}=... are given; give one of them"
+            )
+        options[key] = short
+    if name is not None:
+        return Choice(name, options)
     if options:
-        raise InputError(f"{' and '.join(options)}: options for users, but no --users were given")
+        raise InputError(
+            f"{' and '.join(options)}: options for {setting.name}, but no --{option.word} was given"
+        )
     return None
 
 
-#: ``--users``, ``--sessions`` and ``-u``, handed on as ``users``.
-user_options = gathered(
-    "users",
-    _users,
-    click.option(
-        "--users",
-        "users_name",
-        metavar="NAME",
-        help="Who submits the jobs while the simulation runs: one that `batsched-py users` lists, "
-        "or path/to/file.py:ClassName.",
-    ),
-    click.option(
-        "--sessions",
-        metavar="RULE:MINUTES",
-        help="How users' jobs are cut into sessions, like arrival:60; short for -u sessions=...",
-    ),
-    click.option(
-        "-u",
-        "--user-option",
-        "user_settings",
-        metavar="KEY=VALUE",
-        multiple=True,
-        callback=parse_pairs,
-        help="An option of the users; may be given several times.",
-    ),
-)
-
-#: All that a decision process needs to know, handed on as ``actors``.
-actor_options = gathered(
-    "actors",
-    Actors,
-    scheduler_options(required=True),
-    user_options,
-    click.option(
-        "--scheduling-delay",
-        metavar="S",
-        type=click.FloatRange(min=0, max=1e9),
-        default=0.0,
-        help="Simulate a scheduler that needs S seconds for each reply: what it decides takes effect then, "
-        "and what happens meanwhile it hears afterwards.",
-    ),
-)
-
-
-# --- what is simulated ---------------------------------------------------------------------------
-
-
-def workload_options(required: bool) -> Decorator[Any]:
-    """``-w`` and how walltimes are made of an SWF log, handed on as ``workloads``."""
-    return gathered(
-        "workloads",
-        Workloads,
-        click.option(
-            "-w",
-            "--workload",
-            "files",
-            metavar="FILE",
-            type=FILE,
-            multiple=True,
-            required=required,
-            help="An SWF log (.swf, .swf.gz) or a Batsim workload (.json); several are played together.",
-        ),
-        click.option(
-            "--walltime-factor",
-            metavar="F",
-            type=float,
-            default=Workloads().walltime_factor,
-            show_default=True,
-            help="The multiple of the run time in --walltime max.",
-        ),
-        click.option(
-            "--walltime",
-            type=click.Choice(get_args(WalltimeRule)),
-            default=Workloads().walltime,
-            show_default=True,
-            help="Walltime of the jobs of an SWF log: the requested time, but never less than the run time, "
-            "so that none is killed; the larger one of the requested time and a multiple of the run time; "
-            "or the requested time alone.",
-        ),
-    )
-
-
-#: Which hosts there are, handed on as ``machine``.
-machine_options = gathered(
-    "machine",
-    Machine,
-    click.option(
-        "-p",
-        "--platform",
-        "file",
-        metavar="FILE",
-        type=FILE,
-        help="A platform of SimGrid (.xml).",
-    ),
-    click.option(
-        "--hosts",
-        metavar="N",
-        type=int,
-        help="A machine of N equal hosts.  [default, without -p: as large as the log says its own was]",
-    ),
-    click.option(
-        "--speed",
-        metavar="X",
-        type=float,
-        help="Speed of the --hosts, relative to the machine of the log.  [default: 1]",
-    ),
-    click.option(
-        "-m",
-        "--master-host",
-        metavar="NAME",
-        default=Machine().master_host,
-        show_default=True,
-        help="The host of the platform that is left out.",
-    ),
-    click.option(
-        "-r",
-        "--add-role-to-hosts",
-        "roles",
-        metavar="HOST[,HOST...]:ROLE",
-        multiple=True,
-        help="Give hosts of the platform a role: master, compute_node or storage.",
-    ),
-    click.option(
-        "--mmax", metavar="N", type=click.IntRange(0), default=0, help="Keep the first N hosts only."
-    ),
-    click.option(
-        "--mmax-workload", is_flag=True, help="Keep as many hosts as the largest workload was made for."
-    ),
-)
-
-
-def _settings(
-    enable_dynamic_jobs: bool,
-    acknowledge_dynamic_jobs: bool,
-    enable_profile_reuse: bool,
-    forward_profiles_on_submission: bool,
-    forward_unknown_events: bool,
-    enable_compute_sharing: bool,
-    disable_storage_sharing: bool,
-    sched_cfg: str,
-    sched_cfg_file: Path | None,
-) -> Settings:
-    return Settings(
-        dynamic_jobs=enable_dynamic_jobs,
-        acknowledge_dynamic_jobs=acknowledge_dynamic_jobs,
-        profile_reuse=enable_profile_reuse,
-        forward_profiles=forward_profiles_on_submission,
-        forward_unknown_events=forward_unknown_events,
-        compute_sharing=enable_compute_sharing,
-        storage_sharing=not disable_storage_sharing,
-        scheduler_config=_scheduler_config(sched_cfg, sched_cfg_file),
-    )
-
-
-def _scheduler_config(text: str, file: Path | None) -> str:
-    if file is None:
-        return text
-    if text:
-        raise InputError("both --sched-cfg and --sched-cfg-file are given; give one of them")
+def text_in(file: str) -> str:
+    """The text in a file that an option names."""
     try:
-        return file.read_text(encoding="utf-8")
+        return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-#: What the simulator allows and promises, handed on as ``settings``.
-settings_options = gathered(
-    "settings",
-    _settings,
-    click.option(
-        "--forward-unknown-events",
-        is_flag=True,
-        help="Pass on events of other types than these to the decision process; otherwise they are refused.",
-    ),
-    click.option(
-        "--enable-compute-sharing", is_flag=True, help="Let several jobs run on a host, which they share."
-    ),
-    click.option(
-        "--disable-storage-sharing", is_flag=True, help="Let no more than one job use a storage host."
-    ),
-    click.option(
-        "--forward-profiles-on-submission", is_flag=True, help="Send each job's profile with its submission."
-    ),
-    click.option("--enable-dynamic-jobs", is_flag=True, help="Let the decision process register jobs."),
-    click.option("--acknowledge-dynamic-jobs", is_flag=True, help="Announce registered jobs as submitted."),
-    click.option("--enable-profile-reuse", is_flag=True, help="Keep the profiles of jobs that are over."),
-    click.option("--sched-cfg", metavar="TEXT", default="", help="A text for the decision process."),
-    click.option(
-        "--sched-cfg-file", metavar="FILE", type=click.Path(path_type=Path), help="The same, from a file."
-    ),
-)
-
-
-def scenario_options(workload_required: bool, machine_states: bool | None) -> Decorator[Any]:
-    """Batsim's options that say what is simulated, handed on as ``scenario``.
-
-    Unless told otherwise, the states of machines are traced or not as ``machine_states`` says; when it says
-    nothing, they are with ``--energy``.
-    """
-    return gathered(
-        "scenario",
-        Scenario,
-        workload_options(workload_required),
-        machine_options,
-        click.option(
-            "-E",
-            "--energy",
-            is_flag=True,
-            help="Account for the energy that hosts draw, and let their power states be changed. The "
-            "platform file must say what each host draws.",
-        ),
-        click.option(
-            "--events",
-            "--external-events",
-            "events",
-            metavar="FILE",
-            type=FILE,
-            multiple=True,
-            help="When machines become unavailable and available, as a JSON object a line; may be repeated.",
-        ),
-        settings_options,
-        click.option(
-            "--ignore-communication",
-            is_flag=True,
-            help="Run jobs that send bytes as if sending took no time; otherwise they are refused.",
-        ),
-        click.option(
-            "--enable-machine-state-tracing/--disable-machine-state-tracing",
-            "machine_states",
-            default=machine_states,
-            help="Whether to write PREFIX_machine_states.csv.  "
-            f"[default: {'with --energy' if machine_states is None else 'enabled'}]",
-        ),
-    )
-
-
-#: A whole simulation, handed on as ``experiment``.
-experiment_options = gathered(
-    "experiment",
-    Experiment,
-    actor_options,
-    scenario_options(workload_required=True, machine_states=None),
-    click.option(
-        "--remarks", is_flag=True, help="Write what the scheduler remarks on jobs to PREFIX_remarks.csv."
-    ),
-)

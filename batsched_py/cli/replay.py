@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from batsched_py.cli.options import SECONDS, scenario_options, scheduler_options
+from batsched_py.cli.options import SECONDS, setting_options, struct_options
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Scenario
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Which side takes part; the other one is played from the recording.",
 )
-@scheduler_options(required=False)
+@setting_options(Actors, "scheduler")
 @click.option(
     "--endpoint", metavar="ENDPOINT", help="Instead of -s: where a decision process of any kind listens."
 )
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     type=SECONDS,
     help="Give up when that decision process is silent for S seconds.  [default: wait for ever]",
 )
-@scenario_options(workload_required=False, machine_states=None)
+@struct_options("scenario", Scenario)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -87,7 +87,7 @@ def command(
 
 
 def _simulate_again(conversation: list[Exchange], scenario: Scenario, dialect: Dialect) -> Agreement:
-    from batsched_py.experiment.sides import new_batsim, read_machine, read_workloads
+    from batsched_py.experiment.build import new_batsim, read_machine, read_workloads
     from batsched_py.wire.replay import asked_for, replay_to_batsim
 
     _, asked = asked_for(conversation, dialect)
@@ -100,7 +100,7 @@ def _simulate_again(conversation: list[Exchange], scenario: Scenario, dialect: D
 
 
 def _decide_again(conversation: list[Exchange], scheduler: Choice, dialect: Dialect) -> Agreement:
-    from batsched_py.experiment.sides import new_process
+    from batsched_py.experiment.build import new_process
     from batsched_py.wire.replay import replay_to_decision
 
     process = new_process(Actors(scheduler=scheduler))

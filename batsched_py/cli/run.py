@@ -8,14 +8,14 @@ import click
 import msgspec
 
 from batsched_py.api.quantities import two_columns
-from batsched_py.cli.options import experiment_options
+from batsched_py.cli.options import struct_options
 from batsched_py.cli.watching import Pace, live_option, show_live, step_option, step_through
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 
 
 @click.command("run")
-@experiment_options
+@struct_options("experiment", Experiment, required=["files"])
 @click.option(
     "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
 )
@@ -47,7 +47,8 @@ def command(
       batsched-py run -w KTH-SP2.swf.gz -s easy --step 'when queue > 10'
       batsched-py run -w KTH-SP2.swf.gz -s easy --live 86400
     """
-    from batsched_py.api.simulate import GoThrough, simulate_experiment
+    from batsched_py.api.simulate import simulate_experiment
+    from batsched_py.experiment.run import GoThrough
 
     watched: GoThrough | None = None
     if step is not None and live is not None:

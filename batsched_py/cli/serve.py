@@ -6,7 +6,7 @@ from functools import partial
 
 import click
 
-from batsched_py.cli.options import SECONDS, actor_options, workload_options
+from batsched_py.cli.options import SECONDS, struct_options
 from batsched_py.cli.watching import Pace, live_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Workloads
@@ -16,8 +16,8 @@ DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
 
 
 @click.command("serve")
-@actor_options
-@workload_options(required=False)
+@struct_options("actors", Actors)
+@struct_options("workloads", Workloads)
 @click.option(
     "--endpoint",
     metavar="ENDPOINT",
@@ -74,7 +74,7 @@ def command(
       batsim -p platform.xml --enable-dynamic-jobs -e out
     """
     from batsched_py.decision.server import Server
-    from batsched_py.experiment.sides import new_process, read_workloads
+    from batsched_py.experiment.build import new_process, read_workloads
     from batsched_py.protocol.dialects import VERSIONS
     from batsched_py.wire.sockets import AnsweringEnd
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from batsched_py.cli.options import workload_options
+from batsched_py.cli.options import struct_options
 from batsched_py.experiment import Machine, Workloads
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("validate")
 @click.argument("schedule_file", metavar="PREFIX_jobs.csv", type=click.Path(path_type=Path))
-@workload_options(required=False)
+@struct_options("workloads", Workloads)
 @click.option(
     "-p",
     "--platform",
@@ -71,7 +71,7 @@ def command(
     """
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.validator import validate
-    from batsched_py.experiment.sides import read_machine, read_workloads
+    from batsched_py.experiment.build import read_machine, read_workloads
 
     jobs = read_workloads(workloads)
     size = None

@@ -1,9 +1,11 @@
-"""One experiment is one value, whoever asks for it: a command, a plan, a manifest or Python.
+"""One experiment is one value, wherever it comes from: a command, a plan, a manifest or Python.
 
-``value`` says what an experiment is and loads nothing that simulates; ``command_line`` spells it as options;
-``sides`` makes of it the two sides of a conversation.
+``value`` declares what an experiment is, with all its settings, and loads nothing that simulates;
+``command_line`` writes an experiment as options; ``build`` makes its simulator and its decision process;
+``run`` runs it.
 """
 
-from batsched_py.experiment.value import Actors, Choice, Experiment, Machine, Scenario, Workloads
+from batsched_py.experiment.choice import Choice
+from batsched_py.experiment.value import Actors, Experiment, Machine, Scenario, Workloads
 
 __all__ = ["Actors", "Choice", "Experiment", "Machine", "Scenario", "Workloads"]

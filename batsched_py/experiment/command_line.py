@@ -1,107 +1,48 @@
-"""An experiment as the options of our commands, which make the same value of them again.
-
-What is not said is left out where the commands take it for granted.
-"""
+"""An experiment as the options of our commands, which make the same experiment of them again."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from itertools import chain
+from typing import Any
 
-from batsched_py.experiment.value import Actors, Choice, Experiment, Machine, Scenario, Workloads
-from batsched_py.protocol.events import Settings
+from msgspec import Struct
+
+from batsched_py.experiment.choice import Choice
+from batsched_py.experiment.value import Experiment
+from batsched_py.settings import Setting, settings_of, values_of
 
 
 def run_command(experiment: Experiment, prefix: str) -> str:
-    """What makes an experiment again, for a shell; its files will be ``PREFIX_jobs.csv`` and so on."""
-    return shlex.join(["batsched-py", "run", *run_options(experiment), "-e", prefix])
-
-
-def run_options(experiment: Experiment) -> list[str]:
-    """What makes ``batsched-py run`` run an experiment."""
-    return [
-        *scenario_options(experiment.scenario),
-        *_actor_options(experiment.actors),
-        *_flag("--remarks", experiment.remarks),
-    ]
+    """The command that makes an experiment again, for a shell; it writes ``PREFIX_jobs.csv`` and so on."""
+    return shlex.join(["batsched-py", "run", *options_of(experiment), "-e", prefix])
 
 
 def serve_options(experiment: Experiment) -> list[str]:
-    """What makes ``batsched-py serve`` decide in an experiment."""
-    actors = experiment.actors
-    jobs = [] if actors.users is None else _workload_options(experiment.scenario.workloads)
-    return [*_actor_options(actors), *jobs]
+    """The options with which ``batsched-py serve`` decides in an experiment."""
+    jobs = [] if experiment.actors.users is None else options_of(experiment.scenario.workloads)
+    return [*options_of(experiment.actors), *jobs]
 
 
-def scenario_options(scenario: Scenario) -> list[str]:
-    """Those of the options that say what is simulated; they are Batsim's own, and a few more."""
-    return [
-        *_workload_options(scenario.workloads),
-        *_machine_options(scenario.machine),
-        *_settings_options(scenario.settings),
-        *_flag("-E", scenario.energy),
-        *_each("--events", scenario.events),
-        *_flag("--ignore-communication", scenario.ignore_communication),
-        *_flag("--enable-machine-state-tracing", scenario.machine_states is True),
-        *_flag("--disable-machine-state-tracing", scenario.machine_states is False),
-    ]
+def options_of(part: Struct) -> list[str]:
+    """An experiment or a part of it as options; those that would give a default are left out."""
+    values = values_of(part)
+    spelled = (_spelled(setting, values[setting.name]) for setting in settings_of(type(part)))
+    return list(chain.from_iterable(spelled))
 
 
-def _workload_options(workloads: Workloads) -> list[str]:
-    usual = Workloads()
-    return [
-        *_each("-w", workloads.files),
-        *_value("--walltime", workloads.walltime, usual.walltime),
-        *_value("--walltime-factor", workloads.walltime_factor, usual.walltime_factor),
-    ]
+def _spelled(setting: Setting, value: Any) -> list[str]:
+    flag = setting.option.flags[0]
+    if value == setting.default:
+        return []
+    if isinstance(value, Choice):
+        assert setting.option.pairs is not None
+        pairs = [f"{key}={text}" for key, text in value.options.items()]
+        return [flag, value.name, *_each(setting.option.pairs.flags[0], pairs)]
+    if isinstance(value, bool):
+        return [setting.option.off if setting.option.off and not value else flag]
+    return _each(flag, value if setting.is_several else [str(value)])
 
 
-def _machine_options(machine: Machine) -> list[str]:
-    usual = Machine()
-    return [
-        *_value("-p", machine.file, usual.file),
-        *_value("--hosts", machine.hosts, usual.hosts),
-        *_value("--speed", machine.speed, usual.speed),
-        *_value("-m", machine.master_host, usual.master_host),
-        *_each("-r", machine.roles),
-        *_value("--mmax", machine.mmax, usual.mmax),
-        *_flag("--mmax-workload", machine.mmax_workload),
-    ]
-
-
-def _settings_options(settings: Settings) -> list[str]:
-    return [
-        *_flag("--enable-dynamic-jobs", settings.dynamic_jobs),
-        *_flag("--acknowledge-dynamic-jobs", settings.acknowledge_dynamic_jobs),
-        *_flag("--enable-profile-reuse", settings.profile_reuse),
-        *_flag("--forward-profiles-on-submission", settings.forward_profiles),
-        *_flag("--forward-unknown-events", settings.forward_unknown_events),
-        *_flag("--enable-compute-sharing", settings.compute_sharing),
-        *_flag("--disable-storage-sharing", not settings.storage_sharing),
-        *_value("--sched-cfg", settings.scheduler_config, ""),
-    ]
-
-
-def _actor_options(actors: Actors) -> list[str]:
-    return [
-        *_choice_options("-s", actors.scheduler, "-o"),
-        *([] if actors.users is None else _choice_options("--users", actors.users, "-u")),
-        *_value("--scheduling-delay", actors.scheduling_delay, 0.0),
-    ]
-
-
-def _choice_options(flag: str, choice: Choice, option_flag: str) -> list[str]:
-    return [flag, choice.name, *_each(option_flag, (f"{key}={text}" for key, text in choice.options.items()))]
-
-
-def _flag(flag: str, given: bool) -> list[str]:
-    return [flag] if given else []
-
-
-def _value(flag: str, value: object, usual: object) -> list[str]:
-    return [] if value == usual else [flag, str(value)]
-
-
-def _each(flag: str, values: Iterable[str]) -> list[str]:
+def _each(flag: str, values: list[str]) -> list[str]:
     return list(chain.from_iterable((flag, value) for value in values))

@@ -1,35 +1,53 @@
-"""What an experiment is: what is simulated, and who acts in it.
+"""What an experiment is: what is simulated, and who decides.
 
-The two parts are the two sides of the conversation. A :class:`Scenario` is all that a simulator needs to
-know, :class:`Actors` are all that a decision process does, but for the jobs that its users submit. Both are
-plain data that can be compared, sent to another process and written as JSON. Files are named, not read.
+:class:`Scenario` has all that a simulator needs to know, :class:`Actors` all that a decision process does.
+Both are plain data that can be compared, sent to another process and written as JSON. Files are named, not
+read.
+
+Each field is declared here once, with its :class:`~batsched_py.settings.Option`. The options of the commands,
+the parameters of ``batsched_py.simulate``, the keys of a plan, the command in a manifest and the page of
+settings in the documentation are made from this declaration.
 """
 
-from __future__ import annotations
+from typing import Annotated
 
-from collections.abc import Callable, Mapping
-
-from msgspec import Struct, field
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from batsched_py.experiment.choice import Choice, files_in
 from batsched_py.protocol.events import Settings
+from batsched_py.settings import Option, Rename, settings_of, struct_from, values_of
 from batsched_py.workload.model import WalltimeRule
-
-#: Changes the name of a file.
-Rename = Callable[[str], str]
 
 
 class Workloads(Struct, frozen=True, kw_only=True):
-    """Logs and workload files that are played together, and how walltimes are made of the logs."""
+    """Logs and workload files that are simulated together, and how the jobs of logs get their walltimes."""
 
-    files: tuple[str, ...] = ()
-    walltime: WalltimeRule = "at-least-run-time"
-    walltime_factor: float = 2.0
-    """Of the rule ``max``."""
+    files: Annotated[
+        tuple[str, ...],
+        Option(
+            "-w, --workload FILE",
+            "An SWF log (.swf, .swf.gz) or a Batsim workload (.json); several are played together.",
+            "logs.file",
+        ),
+    ] = ()
+    walltime: Annotated[
+        WalltimeRule,
+        Option(
+            "--walltime",
+            "Walltime of the jobs of an SWF log: the requested time, but never less than the run time, so "
+            "that none is killed; the larger one of the requested time and a multiple of the run time; or "
+            "the requested time alone.",
+            "logs",
+        ),
+    ] = "at-least-run-time"
+    walltime_factor: Annotated[
+        float, Option("--walltime-factor F", "The multiple of the run time in --walltime max.", "logs")
+    ] = 2.0
 
     @property
     def walltime_rule(self) -> str:
-        """How walltimes are made of the logs, in words."""
+        """How the jobs of logs get their walltimes, in words."""
         if all(file.endswith(".json") for file in self.files):
             return "as the workload says"
         match self.walltime:
@@ -42,20 +60,41 @@ class Workloads(Struct, frozen=True, kw_only=True):
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """A platform file or so many equal hosts; when neither is said, the recorded machine of the workloads."""
+    """A platform file or a number of equal hosts; without both, the recorded machine of the workloads."""
 
-    file: str | None = None
-    hosts: int | None = None
-    speed: float | None = None
-    """Of the equal hosts, relative to the recorded machine."""
-    master_host: str = "master_host"
-    """The host of a platform file on which no job runs."""
-    roles: tuple[str, ...] = ()
-    """Further roles of its hosts, each as Batsim's ``HOST[,HOST...]:ROLE``."""
-    mmax: int = 0
-    """Keep the first so many hosts only; 0 keeps all."""
-    mmax_workload: bool = False
-    """Keep as many hosts as the largest workload was made for."""
+    file: Annotated[
+        str | None, Option("-p, --platform FILE", "A platform of SimGrid (.xml).", "platforms")
+    ] = None
+    hosts: Annotated[
+        int | None,
+        Option(
+            "--hosts N",
+            "A machine of N equal hosts.  [default, without -p: as large as the log says its own was]",
+            "platforms",
+        ),
+    ] = None
+    speed: Annotated[
+        float | None,
+        Option(
+            "--speed X", "Speed of the --hosts, relative to the machine of the log.", "platforms", usual="1"
+        ),
+    ] = None
+    master_host: Annotated[
+        str, Option("-m, --master-host NAME", "The host of the platform that is left out.", "platforms")
+    ] = "master_host"
+    roles: Annotated[
+        tuple[str, ...],
+        Option(
+            "-r, --add-role-to-hosts HOST[,HOST...]:ROLE",
+            "Give hosts of the platform a role: master, compute_node or storage.",
+            "platforms",
+        ),
+    ] = ()
+    mmax: Annotated[int, Meta(ge=0), Option("--mmax N", "Keep the first N hosts only.", "platforms")] = 0
+    mmax_workload: Annotated[
+        bool,
+        Option("--mmax-workload", "Keep as many hosts as the largest workload was made for.", "platforms"),
+    ] = False
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
@@ -64,15 +103,40 @@ class Scenario(Struct, frozen=True, kw_only=True):
     workloads: Workloads = Workloads()
     machine: Machine = Machine()
     settings: Settings = Settings()
-    """What the simulator allows and promises to whoever decides."""
-    energy: bool = False
-    """Whether the energy that hosts draw is accounted for."""
-    events: tuple[str, ...] = ()
-    """Files that tell what happens from outside."""
-    ignore_communication: bool = False
-    """Whether jobs that send bytes run as if sending took no time."""
-    machine_states: bool | None = None
-    """Whether the states of the machines are traced; when nothing is said, they are with ``energy``."""
+    energy: Annotated[
+        bool,
+        Option(
+            "-E, --energy",
+            "Account for the energy that hosts draw, and let their power states be changed. The platform "
+            "file must say what each host draws.",
+            "platforms",
+        ),
+    ] = False
+    events: Annotated[
+        tuple[str, ...],
+        Option(
+            "--events, --external-events FILE",
+            "When machines become unavailable and available, as a JSON object a line; may be repeated.",
+            "platforms",
+        ),
+    ] = ()
+    ignore_communication: Annotated[
+        bool,
+        Option(
+            "--ignore-communication",
+            "Run jobs that send bytes as if sending took no time; otherwise they are refused.",
+            "platforms",
+        ),
+    ] = False
+    machine_states: Annotated[
+        bool | None,
+        Option(
+            "--enable-machine-state-tracing / --disable-machine-state-tracing",
+            "Whether to write PREFIX_machine_states.csv.",
+            "platforms",
+            usual="with --energy",
+        ),
+    ] = None
 
     @property
     def traces_machine_states(self) -> bool:
@@ -80,87 +144,51 @@ class Scenario(Struct, frozen=True, kw_only=True):
         return self.energy if self.machine_states is None else self.machine_states
 
 
-class Choice(Struct, frozen=True):
-    """A scheduler or a behaviour of users: its name, and its options as the command line gives them.
-
-    An option whose name ends in ``file`` names a file.
-    """
-
-    name: str
-    options: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, name: str, options: Mapping[str, object]) -> Choice:
-        """A choice whose options are not yet texts.
-
-        >>> Choice.of("sleeper", {"idle_time": 600, "eager": True}).options
-        {'idle_time': '600', 'eager': 'true'}
-        """
-        return cls(name, {key: _text(value) for key, value in options.items()})
-
-    @property
-    def code_files(self) -> list[str]:
-        """The files with its code, as far as that is installed nowhere.
-
-        >>> Choice("mine/easy.py:Easy").code_files, Choice("pybatsim:sched.py").code_files
-        (['mine/easy.py'], ['sched.py'])
-        >>> Choice("calm.py:Calm(patience(own.py:Own))").code_files
-        ['calm.py', 'own.py']
-        """
-        return [file for _, file, _ in map(_parts, _layers(self.name)) if file is not None]
-
-    @property
-    def files(self) -> list[str]:
-        """All files that it reads: its code, and what its options name."""
-        return self.code_files + [value for key, value in self.options.items() if _names_a_file(key, value)]
-
-    def renamed(self, rename: Rename) -> Choice:
-        """The same choice with its files called otherwise."""
-        layers = [
-            before if file is None else f"{before}{rename(file)}{after}"
-            for before, file, after in map(_parts, _layers(self.name))
-        ]
-        options = {
-            key: rename(value) if _names_a_file(key, value) else value for key, value in self.options.items()
-        }
-        return Choice("(".join(layers) + ")" * (len(layers) - 1), options)
-
-
-def _layers(name: str) -> list[str]:
-    """The names in ``outer(inner)``, from the outermost to the innermost."""
-    layers = []
-    while name.endswith(")") and "(" in name:
-        outer, _, name = name[:-1].partition("(")
-        layers.append(outer)
-    return [*layers, name]
-
-
-def _parts(layer: str) -> tuple[str, str | None, str]:
-    """What stands in front of the file in a name, the file, and what stands behind it."""
-    head, colon, tail = layer.rpartition(":")
-    if head.endswith(".py"):
-        return "", head, f":{tail}"
-    if colon and tail.endswith(".py"):
-        return f"{head}:", tail, ""
-    return layer, None, ""
-
-
-def _names_a_file(option: str, value: str) -> bool:
-    return option.endswith("file") and bool(value)
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 class Actors(Struct, frozen=True, kw_only=True):
-    """Who acts: the scheduler, and the users who submit the jobs."""
+    """The scheduler, and the users if they submit the jobs."""
 
-    scheduler: Choice
-    users: Choice | None = None
-    """Without users the simulator submits the jobs, at their recorded times."""
-    scheduling_delay: float = 0.0
-    """How many seconds the scheduler needs for each reply."""
+    scheduler: Annotated[
+        Choice,
+        Option(
+            "-s, --scheduler NAME",
+            "One that `batsched-py schedulers` lists, path/to/file.py:ClassName, or one of PyBatsim's as "
+            "pybatsim:NAME or pybatsim:path/to/file.py.",
+            "schedulers.name",
+            pairs=Option(
+                "-o, --option KEY=VALUE",
+                "An option of the scheduler; may be given several times.",
+                "schedulers.options",
+            ),
+        ),
+    ]
+    users: Annotated[
+        Choice | None,
+        Option(
+            "--users NAME",
+            "Who submits the jobs while the simulation runs: one that `batsched-py users` lists, or "
+            "path/to/file.py:ClassName.",
+            "users.name",
+            pairs=Option(
+                "-u, --user-option KEY=VALUE",
+                "An option of the users; may be given several times.",
+                "users.options",
+            ),
+            short=Option(
+                "--sessions RULE:MINUTES",
+                "How users' jobs are cut into sessions, like arrival:60; short for -u sessions=...",
+            ),
+        ),
+    ] = None
+    scheduling_delay: Annotated[
+        float,
+        Meta(ge=0, le=1e9),
+        Option(
+            "--scheduling-delay S",
+            "Simulate a scheduler that needs S seconds for each reply: what it decides takes effect then, "
+            "and what happens meanwhile it hears afterwards.",
+            "schedulers.delay",
+        ),
+    ] = 0.0
 
 
 class Experiment(Struct, frozen=True, kw_only=True):
@@ -168,12 +196,14 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     scenario: Scenario
     actors: Actors
-    remarks: bool = False
-    """Whether it is written down what the scheduler remarks on jobs."""
+    remarks: Annotated[
+        bool,
+        Option("--remarks", "Write what the scheduler remarks on jobs to PREFIX_remarks.csv.", "schedulers"),
+    ] = False
 
     @property
     def simulated(self) -> Scenario:
-        """The scenario as the simulator is to be given it: jobs that users submit are no business of its."""
+        """The scenario as the simulator gets it: without the jobs, if users submit them."""
         if self.actors.users is None:
             return self.scenario
         settings = replace(self.scenario.settings, dynamic_jobs=True, profile_reuse=True)
@@ -181,24 +211,12 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def files(self) -> list[str]:
-        """The files that are read, code of one's own included."""
-        scenario, actors = self.scenario, self.actors
-        chosen = [choice for choice in (actors.scheduler, actors.users) if choice is not None]
-        plugins = [file for choice in chosen for file in choice.files]
-        named = (*scenario.workloads.files, scenario.machine.file, *scenario.events, *plugins)
-        return [file for file in named if file is not None]
+        """The files that are read, including the code of schedulers and users that are not installed."""
+        return files_in(self.renamed)
 
-    def renamed(self, rename: Rename) -> Experiment:
-        """The same experiment with its files called otherwise."""
-        scenario, actors = self.scenario, self.actors
-        workloads = replace(scenario.workloads, files=tuple(map(rename, scenario.workloads.files)))
-        machine = scenario.machine
-        if machine.file is not None:
-            machine = replace(machine, file=rename(machine.file))
-        events = tuple(map(rename, scenario.events))
-        users = None if actors.users is None else actors.users.renamed(rename)
-        return replace(
-            self,
-            scenario=replace(scenario, workloads=workloads, machine=machine, events=events),
-            actors=replace(actors, scheduler=actors.scheduler.renamed(rename), users=users),
-        )
+    def renamed(self, rename: Rename) -> "Experiment":
+        """The same experiment with other names for its files."""
+        values = values_of(self)
+        for setting in settings_of(Experiment):
+            values[setting.name] = setting.renamed(values[setting.name], rename)
+        return struct_from(Experiment, values)

@@ -11,20 +11,20 @@ import gymnasium
 
 from batsched_py.api.log import FileName, Log
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines import new_simulation
 from batsched_py.errors import InputError
-from batsched_py.experiment.sides import read_machine
-from batsched_py.experiment.value import Choice, Machine
+from batsched_py.experiment import Choice, Machine
+from batsched_py.experiment.build import read_machine
 from batsched_py.gym.episodes import Episodes, Windows, workload_of
 from batsched_py.gym.rewards import Reward, reward_of
 from batsched_py.gym.tasks import Task
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulation import turns
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS, Behaviour
+from batsched_py.users.base import UsersOf
 from batsched_py.workload.model import Workload
 
 #: So many episodes in a row in which nothing is asked end in an error.
@@ -96,7 +96,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         except StopIteration:
             self._questions = None
             end = self.task.show_end(self._cluster)
-            return end, self._reward.take(), True, False, _figures(self._batsim.outputs.results)
+            return end, self._reward.take(), True, False, _figures(self._simulation.results)
         return observation, self._reward.take(), False, False, {}
 
     def close(self) -> None:
@@ -109,22 +109,23 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         """Simulate a workload, stopping at each question."""
         if self._platform is None:
             self._platform = read_machine(self._machine, [workload])
-        users = [] if self._behaviour is None else self._behaviour.users(workload)
-        process = DecisionProcess(_Seat(self._begin, workload), users)
-        played = [workload] if self._behaviour is None else []
-        setup = Setup(self._platform, played, process.needs, energy=self._energy)
-        self._batsim = Batsim(setup, Outputs(None if export is None else os.fspath(export)))
-        for cluster in turns(self._batsim, process):
+        users = () if self._behaviour is None else UsersOf(self._behaviour, [workload])
+        process = DecisionProcess(_AgentsPlace(self._begin, workload), users)
+        static = [workload] if self._behaviour is None else []
+        setup = Setup(self._platform, static, process.needs, energy=self._energy)
+        outputs = Outputs(None if export is None else os.fspath(export))
+        self._simulation = new_simulation(setup, process, outputs)
+        for cluster in self._simulation.turns():
             yield from self.task.turn(cluster)
 
     def _begin(self, cluster: Cluster, workload: Workload) -> None:
         self._cluster = cluster
-        self._reward.begin(self._batsim, cluster, workload)
+        self._reward.begin(self._simulation, cluster, workload)
         self.task.begin(cluster)
 
 
-class _Seat(Scheduler):
-    """The place of the policy, in which somebody else decides."""
+class _AgentsPlace(Scheduler):
+    """The place of the policy, in which the agent decides."""
 
     name = "agent"
 
@@ -134,11 +135,11 @@ class _Seat(Scheduler):
         self._workload = workload
 
     def begin(self, cluster: Cluster) -> None:
-        """Somebody else prepares."""
+        """The environment prepares."""
         self._begin(cluster, self._workload)
 
     def schedule(self, cluster: Cluster) -> None:
-        """Somebody else decides."""
+        """The agent decides."""
         raise NotImplementedError
 
 

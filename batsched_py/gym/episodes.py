@@ -78,7 +78,7 @@ def workload_of(log: Log | FileName | Workload) -> Workload:
     return swf_to_workload(log.columns, NAME) if isinstance(log, Log) else read_workload(os.fspath(log), NAME)
 
 
-def _used(profiles: dict[str, Profile], names: Iterable[str]) -> dict[str, Any]:
+def _used(profiles: Mapping[str, Profile], names: Iterable[str]) -> dict[str, Any]:
     """The profiles of these names, and of their parts."""
     used: dict[str, Profile] = {}
     found = list(names)

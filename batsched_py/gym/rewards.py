@@ -12,7 +12,7 @@ from collections.abc import Callable
 from batsched_py.errors import InputError
 from batsched_py.ledger.running import RunningJob
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulator.engine import Batsim
+from batsched_py.engines import Simulation
 from batsched_py.simulator.outputs import SLOWDOWN_BOUND
 from batsched_py.workload.model import Workload
 
@@ -24,7 +24,7 @@ class Reward(ABC):
     """What an agent is rewarded for. One of your own has these two methods."""
 
     @abstractmethod
-    def begin(self, batsim: Batsim, cluster: Cluster, workload: Workload) -> None:
+    def begin(self, simulation: Simulation, cluster: Cluster, workload: Workload) -> None:
         """An episode begins: this workload is simulated."""
 
     @abstractmethod
@@ -42,7 +42,7 @@ class PerJob(Reward):
     def __init__(self, cost: Callable[[RunningJob, float, float], float]) -> None:
         self._cost = cost
 
-    def begin(self, batsim: Batsim, cluster: Cluster, workload: Workload) -> None:
+    def begin(self, simulation: Simulation, cluster: Cluster, workload: Workload) -> None:
         """Listen to ends."""
         self._cluster = cluster
         self._recorded = {job.id: job.submission_time for job in workload.jobs}
@@ -62,14 +62,14 @@ class PerJob(Reward):
 class Energy(Reward):
     """The negative energy that the hosts draw, in kilowatt-hours; the environment needs ``energy=True``."""
 
-    def begin(self, batsim: Batsim, cluster: Cluster, workload: Workload) -> None:
+    def begin(self, simulation: Simulation, cluster: Cluster, workload: Workload) -> None:
         """Read the meter."""
-        self._batsim = batsim
-        self._before = batsim.drawn_joules
+        self._simulation = simulation
+        self._before = simulation.drawn_joules
 
     def take(self) -> float:
         """Read the meter again."""
-        before, self._before = self._before, self._batsim.drawn_joules
+        before, self._before = self._before, self._simulation.drawn_joules
         return (before - self._before) / KWH
 
 

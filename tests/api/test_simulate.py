@@ -184,6 +184,9 @@ def test_several_workloads_are_played_together(log: bp.Log) -> None:
             "sessions are given twice",
         ),
         ({"scheduler": "easy", "hosts": 4, "platform": POWER}, "give one of them"),
+        ({"scheduler": "easy", "host": 4}, "simulate has no setting 'host'; did you mean hosts"),
+        ({"scheduler": "easy", "compute_sharing": True}, "did you mean enable_compute_sharing?"),
+        ({"scheduler": "easy", "zzz": 1}, r"no setting 'zzz'; help\(batsched_py.simulate\) lists all"),
     ],
 )
 def test_a_mistake_is_one_line(words: dict[str, Any], message: str, log: bp.Log) -> None:

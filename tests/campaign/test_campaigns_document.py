@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.plan import LogEntry, PlatformEntry, PluginEntry, SchedulerEntry
+from batsched_py.campaign.plan import PluginEntry
 from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.plan_settings import LogEntry, PlatformEntry, SchedulerEntry
+from docs_build.settings import tables
 from tests.experiment.commands import parsed
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "campaigns.md").read_text()
@@ -49,7 +51,7 @@ def test_the_plan_is_one(root: Path, folder: Path) -> None:
 
 @pytest.mark.parametrize("entry", [LogEntry, PlatformEntry, SchedulerEntry, PluginEntry])
 def test_every_key_of_a_plan_is_explained(entry: type) -> None:
-    assert set(entry.__struct_fields__) <= set(re.findall(r"`(\w+)`", DOCUMENT))
+    assert set(entry.__struct_fields__) <= set(re.findall(r"`(\w+)`", DOCUMENT + tables()))
 
 
 def test_the_experiment_in_python_is_that_of_its_command(

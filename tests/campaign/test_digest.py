@@ -11,7 +11,7 @@ from batsched_py.campaign import digest
 from batsched_py.campaign.digest import digest_of_file, identity
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
-from batsched_py.experiment.command_line import run_options
+from batsched_py.experiment.command_line import options_of
 from tests.experiment.commands import parsed
 
 
@@ -64,7 +64,7 @@ def test_every_choice_matters(
     experiment: Experiment, folder: Path, monkeypatch: pytest.MonkeyPatch, change: list[str]
 ) -> None:
     monkeypatch.chdir(folder)
-    changed = parsed([*run_options(experiment), *change])
+    changed = parsed([*options_of(experiment), *change])
     assert identity(changed, "built-in") != identity(experiment, "built-in")
 
 

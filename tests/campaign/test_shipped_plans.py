@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 from batsched_py.campaign.plan_file import read_plan
-from batsched_py.experiment.sides import read_machine, read_workloads
+from batsched_py.experiment.build import read_machine, read_workloads
 
 
 def test_the_sample_plan_repeats_only_what_is_random(root: Path) -> None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from batsched_py.cli.main import batsched_py
 from batsched_py.decision.server import Server
 from batsched_py.experiment import Actors, Choice, Machine, Scenario, Workloads
-from batsched_py.experiment.sides import new_batsim, new_process, read_machine, read_workloads
+from batsched_py.experiment.build import new_batsim, new_process, read_machine, read_workloads
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.protocol.events import Settings
 from batsched_py.schedulers import SCHEDULERS

@@ -48,7 +48,19 @@ def test_every_command_teaches_by_example(name: str) -> None:
     assert f"batsched-py {name}" in result.stdout
 
 
-@pytest.mark.parametrize("arguments", [["fly"], ["options"], ["run", "--fly"], ["run"], ["serve"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fly"],
+        ["options"],
+        ["run", "--fly"],
+        ["run"],
+        ["run", "-s", "easy"],
+        ["run", "-w", "x.swf"],
+        ["run", "-w", "x.swf", "-s", "easy", "--mmax", "-1"],
+        ["serve"],
+    ],
+)
 def test_a_mistake_in_the_command_line_exits_with_2(arguments: list[str]) -> None:
     result = invoke(*arguments)
     assert result.exit_code == 2

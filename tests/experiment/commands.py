@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from batsched_py.cli.options import experiment_options
+from batsched_py.cli.options import struct_options
 from batsched_py.experiment import Experiment
 
 
@@ -26,5 +26,5 @@ def handed(options: list[str], *decorators: Callable[[Any], Any]) -> dict[str, A
 
 def parsed(options: list[str]) -> Experiment:
     """The experiment that ``batsched-py run`` makes of its options."""
-    experiment: Experiment = handed(options, experiment_options)["experiment"]
+    experiment: Experiment = handed(options, struct_options("experiment", Experiment))["experiment"]
     return experiment

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from batsched_py.cli.options import actor_options, scenario_options, workload_options
+from batsched_py.cli.options import struct_options
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment import command_line as line
 from batsched_py.protocol.events import Settings
@@ -26,8 +26,9 @@ def test_what_run_is_told_is_the_experiment(experiment: Experiment) -> None:
 
 @given(experiments)
 def test_batsim_and_serve_together_are_told_what_run_is(experiment: Experiment) -> None:
-    scenario = handed(line.scenario_options(experiment.scenario), scenario_options(False, None))
-    decides = handed(line.serve_options(experiment), actor_options, workload_options(required=False))
+    scenario = handed(line.options_of(experiment.scenario), struct_options("scenario", Scenario))
+    actors, workloads = struct_options("actors", Actors), struct_options("workloads", Workloads)
+    decides = handed(line.serve_options(experiment), actors, workloads)
     together = Experiment(scenario=scenario["scenario"], actors=decides["actors"], remarks=experiment.remarks)
     assert together == experiment
     submitted = Workloads() if experiment.actors.users is None else experiment.scenario.workloads
@@ -38,7 +39,7 @@ def test_what_goes_without_saying_is_not_said() -> None:
     experiment = Experiment(
         scenario=Scenario(workloads=Workloads(files=("log.swf",))), actors=Actors(scheduler=Choice("easy"))
     )
-    assert line.run_options(experiment) == ["-w", "log.swf", "-s", "easy"]
+    assert line.options_of(experiment) == ["-w", "log.swf", "-s", "easy"]
 
 
 def test_what_is_unusual_is_said_in_batsims_words() -> None:
@@ -49,7 +50,7 @@ def test_what_is_unusual_is_said_in_batsims_words() -> None:
         energy=True,
         events=("outage.txt",),
     )
-    assert shlex.join(line.scenario_options(scenario)) == (
+    assert shlex.join(line.options_of(scenario)) == (
         "-w a.json -w b.json -p power.xml -r io:storage --mmax 8 --enable-dynamic-jobs "
         "--enable-compute-sharing --disable-storage-sharing -E --events outage.txt"
     )
@@ -73,7 +74,7 @@ def test_no_field_is_forgotten(part: str, kind: type, data: st.DataObject) -> No
     changed = with_part(
         one, part, replace(part_of(one, part), **{field: getattr(part_of(other, part), field)})
     )
-    assert (changed == one) == (line.run_options(changed) == line.run_options(one))
+    assert (changed == one) == (line.options_of(changed) == line.options_of(one))
 
 
 def part_of(experiment: Experiment, name: str) -> object:

@@ -1,4 +1,4 @@
-"""From an experiment to the two sides of its conversation: files are read, simulator and decider are made."""
+"""From an experiment to what is simulated and who decides: files are read, objects are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
-from batsched_py.experiment.value import Actors, Choice, Experiment, Machine, Scenario, Workloads
+from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol.events import Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
@@ -31,61 +31,62 @@ if TYPE_CHECKING:
     from batsched_py.workload.swf.log import SwfLog
 
 
-class Cast(Struct, frozen=True):
-    """Who plays the actors of an experiment, where that is somebody who cannot be found by a name."""
+class Given(Struct, frozen=True):
+    """Objects that a Python program gives for the actors, where their names are not enough to find them."""
 
     policy: Scheduler | None = None
     behaviour: Behaviour | None = None
 
 
-#: All of them are found by their names.
-BY_NAME = Cast()
+#: Scheduler and users are found by their names.
+NOTHING_GIVEN = Given()
 
 
-def sides(
+def build(
     experiment: Experiment,
     workloads: Sequence[Workload],
     prefix: str,
     new_file: NewFile = OutputFile,
-    cast: Cast = BY_NAME,
-) -> tuple[Batsim, DecisionProcess | PyBatsimProcess]:
-    """Both sides, about to begin; the files will be ``PREFIX_jobs.csv`` and so on."""
+    given: Given = NOTHING_GIVEN,
+) -> tuple[Setup, DecisionProcess | PyBatsimProcess, Outputs]:
+    """What is simulated, the decision process, and the files, ``PREFIX_jobs.csv`` and so on."""
     platform = read_machine(experiment.scenario.machine, workloads)
-    process = new_process(experiment.actors, workloads, cast)
+    process = new_process(experiment.actors, workloads, given)
     static = workloads if experiment.actors.users is None else ()
     scenario = _with_needs(experiment.simulated, process.needs)
-    batsim = new_engine(scenario, platform, static, prefix, process, new_file)
+    setup = new_setup(scenario, platform, static)
+    outputs = Outputs(prefix, scenario.traces_machine_states, new_file)
     if experiment.remarks:
         if not isinstance(process, DecisionProcess):
             raise InputError("a scheduler of PyBatsim cannot leave remarks; leave out --remarks")
-        process.heed(taking_down(batsim.outputs.open("remarks", HEADER)))
-    return batsim, process
+        process.heed(taking_down(outputs.open("remarks", HEADER)))
+    return setup, process, outputs
 
 
 def _with_needs(scenario: Scenario, needs: Settings) -> Scenario:
-    """The scenario with all allowed that is needed."""
+    """The scenario with everything allowed that the decision process needs."""
     wanted = {name: True for name, value in asdict(needs).items() if value is True}
     return replace(scenario, settings=replace(scenario.settings, **wanted))
 
 
 def new_process(
-    actors: Actors, workloads: Sequence[Workload] = (), cast: Cast = BY_NAME
+    actors: Actors, workloads: Sequence[Workload] = (), given: Given = NOTHING_GIVEN
 ) -> DecisionProcess | PyBatsimProcess:
-    """The side that decides; if there are users, they submit the jobs of the workloads."""
+    """The decision process; if it has users, they submit the jobs of the workloads."""
     scheduler = actors.scheduler
-    if cast.policy is None and scheduler.name.startswith(PYBATSIM):
+    if given.policy is None and scheduler.name.startswith(PYBATSIM):
         if actors.users is not None or actors.scheduling_delay:
             raise InputError("a scheduler of PyBatsim decides without users and without a scheduling delay")
         return _new_pybatsim(scheduler)
-    policy = cast.policy or SCHEDULERS.create(scheduler.name, scheduler.options)
+    policy = given.policy or SCHEDULERS.create(scheduler.name, scheduler.options)
     if actors.users is None:
         return DecisionProcess(policy, scheduling_delay=actors.scheduling_delay)
-    behaviour = cast.behaviour or USERS.create(actors.users.name, actors.users.options)
+    behaviour = given.behaviour or USERS.create(actors.users.name, actors.users.options)
     return DecisionProcess(policy, UsersOf(behaviour, workloads), actors.scheduling_delay)
 
 
 def _new_pybatsim(scheduler: Choice) -> PyBatsimProcess:
-    """A scheduler of the PyBatsim that is installed: the fourth is a package called ``pybatsim``."""
+    """A scheduler of the PyBatsim that is installed: version 4 is a package called ``pybatsim``."""
     if find_spec("pybatsim") is not None:
         from batsched_py.decision.pybatsim4 import PyBatsim4Process
 
@@ -95,52 +96,38 @@ def _new_pybatsim(scheduler: Choice) -> PyBatsimProcess:
     return PyBatsim3Process(scheduler.name, scheduler.options)
 
 
+def new_setup(scenario: Scenario, platform: Platform, workloads: Sequence[Workload]) -> Setup:
+    """What is simulated: the machine, the jobs of the workloads, and what is allowed."""
+    settings = scenario.settings
+    if settings.profile_reuse and not settings.dynamic_jobs:
+        raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
+    return Setup(
+        platform,
+        workloads,
+        settings,
+        ignore_communication=scenario.ignore_communication,
+        energy=scenario.energy,
+        events=[read_events(file, settings.forward_unknown_events) for file in scenario.events],
+    )
+
+
 def new_batsim(
     scenario: Scenario,
     platform: Platform,
     workloads: Sequence[Workload],
     prefix: str | None,
     outputs: type[Outputs] = Outputs,
-    new_file: NewFile = OutputFile,
 ) -> Batsim:
-    """The side that simulates, and submits the jobs of the workloads; without a prefix it writes no files."""
-    if scenario.settings.profile_reuse and not scenario.settings.dynamic_jobs:
-        raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
-    kind = Outputs if outputs is Outputs else outputs
+    """The built-in Batsim for a decision process elsewhere; without a prefix it writes no files."""
     return Batsim(
-        Setup(
-            platform,
-            workloads,
-            scenario.settings,
-            ignore_communication=scenario.ignore_communication,
-            energy=scenario.energy,
-            events=[read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events],
-        ),
-        kind(prefix, scenario.traces_machine_states, new_file),
-    )
-
-
-def new_engine(scenario, platform, workloads, prefix, process, new_file):
-    from batsched_py.engines import new_simulation
-
-    return new_simulation(
-        Setup(
-            platform,
-            workloads,
-            scenario.settings,
-            ignore_communication=scenario.ignore_communication,
-            energy=scenario.energy,
-            events=[read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events],
-        ),
-        process,
-        Outputs(prefix, scenario.traces_machine_states, new_file),
+        new_setup(scenario, platform, workloads), outputs(prefix, scenario.traces_machine_states)
     )
 
 
 def read_workloads(workloads: Workloads, logs: Mapping[int, SwfLog] | None = None) -> list[Workload]:
     """The workloads in the files, named ``w0``, ``w1``, ... as Batsim does.
 
-    Of the files, some may be ``logs`` that are in memory already, by their places among all.
+    ``logs`` that are already in memory are not read again; each has the place of its file as its key.
     """
     if workloads.walltime != "max" and workloads.walltime_factor != Workloads().walltime_factor:
         raise InputError("--walltime-factor is for --walltime max; give both, or none of them")

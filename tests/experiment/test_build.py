@@ -1,4 +1,4 @@
-"""The two sides that are made of an experiment."""
+"""The simulator and the decision process that are made of an experiment."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
-from batsched_py.experiment.sides import new_batsim, new_process, read_machine, read_workloads, sides
+from batsched_py.experiment.build import new_batsim, new_process, read_machine, read_workloads
+from batsched_py.experiment.run import run_experiment
 from batsched_py.protocol.events import Settings
-from batsched_py.simulation import simulate
 from batsched_py.workload.model import Workload
 
 ROOT = Path(__file__).parents[2]
@@ -85,6 +85,6 @@ def test_rigid_users_make_the_schedule_of_the_simulator(tmp_path: Path) -> None:
     for users in (None, Choice("rigid")):
         actors = Actors(scheduler=Choice("fcfs"), users=users)
         experiment = Experiment(scenario=scenario, actors=actors)
-        results = simulate(*sides(experiment, workloads, str(tmp_path / "out")))
+        results = run_experiment(experiment, workloads, str(tmp_path / "out")).outputs.results
         waits.append((results.nb_jobs, results.sum_waiting, results.makespan))
     assert waits[0] == waits[1]

@@ -1,0 +1,71 @@
+"""Running one experiment from its beginning to its end."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from batsched_py.engines import Simulation, new_simulation
+from batsched_py.engines.python import PythonSimulation
+from batsched_py.experiment.build import NOTHING_GIVEN, Given, build
+from batsched_py.experiment.value import Experiment
+from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.outputs import NewFile, OutputFile
+from batsched_py.workload.model import Workload
+
+if TYPE_CHECKING:
+    from batsched_py.decision.process import DecisionProcess
+    from batsched_py.decision.pybatsim import PyBatsimProcess
+
+#: Goes through a simulation that is ready to begin; the number is that of its jobs, 0 if it is unknown.
+GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int], None]"
+
+#: The number of new objects after which Python looks for garbage.
+_RARELY = 20_000
+
+
+def run_experiment(
+    experiment: Experiment,
+    workloads: Sequence[Workload],
+    prefix: str,
+    *,
+    new_file: NewFile = OutputFile,
+    given: Given = NOTHING_GIVEN,
+    watched: GoThrough | None = None,
+    meanwhile: Callable[[Simulation], AbstractContextManager[Any]] = nullcontext,
+) -> Simulation:
+    """Run an experiment on workloads that were read; the files will be ``PREFIX_jobs.csv`` and so on.
+
+    ``watched`` goes through the simulation, by the Python engine, in place of the usual loop. ``meanwhile``
+    gets the simulation, and is entered while it runs.
+    """
+    setup, process, outputs = build(experiment, workloads, prefix, new_file, given)
+    if watched is None:
+        simulation = new_simulation(setup, process, outputs)
+        with _rare_garbage_collection(), meanwhile(simulation):
+            simulation.run()
+        return simulation
+    batsim = Batsim(setup, outputs)
+    simulation = PythonSimulation(batsim, process)
+    with _rare_garbage_collection(), meanwhile(simulation):
+        watched(batsim, process, sum(len(workload.jobs) for workload in workloads))
+    return simulation
+
+
+@contextmanager
+def _rare_garbage_collection() -> Iterator[None]:
+    """Leave what was read out of the search for garbage, and search rarely: a simulation makes hardly any."""
+    if gc.get_freeze_count():
+        yield
+        return
+    thresholds = gc.get_threshold()
+    gc.freeze()
+    if thresholds[0]:
+        gc.set_threshold(max(thresholds[0], _RARELY), *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
