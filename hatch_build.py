@@ -1,4 +1,4 @@
-"""Builds the compiled core where a C++ compiler is; where none is, the package is pure Python."""
+"""Builds the library of the native engine if there is a C++ compiler; without one, the package is pure Python."""
 
 from __future__ import annotations
 
@@ -8,51 +8,68 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import nanobind
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FLAGS = ["-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wno-invalid-offsetof"]
+#: nanobind asks for the last two of these.
+FLAGS = ["-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing"]
+NANOBIND = Path(nanobind.__file__).parent
 
 
-class CompiledCore(BuildHookInterface):
+class NativeEngine(BuildHookInterface):
     """Adds ``batsched_py/_native``; an editable installation finds it in the checkout."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile before the wheel is put together."""
         extension = Path("batsched_py", f"_native{sysconfig.get_config_var('EXT_SUFFIX')}")
-        fault = compile_core(Path(self.root), extension)
+        fault = build(Path(self.root), extension)
         if fault is None:
             build_data["artifacts"].append(f"/{extension.as_posix()}")
             build_data.update(pure_python=False, infer_tag=True)
         else:
             print(
-                f"batsched-py: the core is not compiled, it will run as pure Python: {fault}", file=sys.stderr
+                f"batsched-py: the native engine is not built, the Python engine will run everything: {fault}",
+                file=sys.stderr,
             )
 
 
-def compile_core(root: Path, extension: Path) -> str | None:
+def build(root: Path, extension: Path, flags: tuple[str, ...] = ()) -> str | None:
     """Why the extension could not be built, if that is so; then there is none, not even an old one."""
     target = root / extension
-    part = target.with_suffix(".part")
-    command = [
-        *shlex.split(os.environ.get("CXX", "c++")),
-        *FLAGS,
-        *(["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []),
-        f"-I{sysconfig.get_paths()['include']}",
-        str(root / "native" / "module.cpp"),
-        "-o",
-        str(part),
+    folders = [
+        sysconfig.get_paths()["include"],
+        NANOBIND / "include",
+        NANOBIND / "ext" / "robin_map" / "include",
     ]
+    compiler = [*shlex.split(os.environ.get("CXX", "c++")), *FLAGS, *flags]
+    sources = [root / "native" / "binding.cpp", NANOBIND / "src" / "nb_combined.cpp"]
+    with TemporaryDirectory() as folder:
+        objects = [str(Path(folder, f"{source.stem}.o")) for source in sources]
+        commands = [
+            [*compiler, *(f"-I{include}" for include in folders), "-c", str(source), "-o", made]
+            for source, made in zip(sources, objects, strict=True)
+        ]
+        part = target.with_suffix(".part")
+        undefined = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
+        link = [*compiler, "-shared", *undefined, *objects, "-o", str(part)]
+        fault = next(filter(None, map(_fault_of, [*commands, link])), None)
+    if fault is None:
+        part.replace(target)
+    else:
+        part.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
+    return fault
+
+
+def _fault_of(command: list[str]) -> str | None:
+    """What a command complains about when it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:
-        fault = f"{command[0]}: {error.strerror}"
-    else:
-        if not done.returncode:
-            part.replace(target)
-            return None
-        fault = next(iter(done.stderr.splitlines()), f"{command[0]} failed")
-    part.unlink(missing_ok=True)
-    target.unlink(missing_ok=True)
-    return fault
+        return f"{command[0]}: {error.strerror}"
+    if not done.returncode:
+        return None
+    return next(iter(done.stderr.splitlines()), f"{command[0]} failed")

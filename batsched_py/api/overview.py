@@ -40,7 +40,9 @@ class Overview(Struct, frozen=True):
     wall_seconds: float
 
     @classmethod
-    def of(cls, experiment: Experiment, simulation: Simulation, files: list[str], wall_seconds: float) -> Overview:
+    def of(
+        cls, experiment: Experiment, simulation: Simulation, files: list[str], wall_seconds: float
+    ) -> Overview:
         """The overview of a finished simulation."""
         results, machines = simulation.results, simulation.machines
         users = experiment.actors.users

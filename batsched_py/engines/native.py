@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
@@ -26,10 +26,7 @@ from batsched_py.users.broker import blame, next_time_of
 from batsched_py.users.note import who
 from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
-from batsched_py.workload.swf.native_jobs import NativeJobs
-
-if TYPE_CHECKING:
-    from batsched_py._native import Log
+from batsched_py.workload.swf.native_jobs import Log, NativeJobs
 
 #: Logs of users with more jobs are not held as columns, so that memory stays flat.
 MOST_JOBS = 2_000_000

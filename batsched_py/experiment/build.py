@@ -119,9 +119,7 @@ def new_batsim(
     outputs: type[Outputs] = Outputs,
 ) -> Batsim:
     """The built-in Batsim for a decision process elsewhere; without a prefix it writes no files."""
-    return Batsim(
-        new_setup(scenario, platform, workloads), outputs(prefix, scenario.traces_machine_states)
-    )
+    return Batsim(new_setup(scenario, platform, workloads), outputs(prefix, scenario.traces_machine_states))
 
 
 def read_workloads(workloads: Workloads, logs: Mapping[int, SwfLog] | None = None) -> list[Workload]:

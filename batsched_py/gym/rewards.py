@@ -9,10 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from batsched_py.engines import Simulation
 from batsched_py.errors import InputError
 from batsched_py.ledger.running import RunningJob
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.engines import Simulation
 from batsched_py.simulator.outputs import SLOWDOWN_BOUND
 from batsched_py.workload.model import Workload
 

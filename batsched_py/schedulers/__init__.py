@@ -4,10 +4,10 @@ A policy sees a queue, free hosts and the clock; it never sees a socket, a JSON 
 To write one, subclass :class:`Scheduler` in a file of your own (see ``fcfs.py`` and ``easy.py``).
 """
 
+from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.queue import JobQueue, Waiting
 from batsched_py.ledger.running import RunningJob
 from batsched_py.plugins import Registry
-from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Order
 

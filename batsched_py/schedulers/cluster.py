@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from math import inf, isnan
 
 from batsched_py.errors import RuleBroken
-from batsched_py.ledger.ledger import Effect, Ledger, describe
 from batsched_py.ledger.availability import AvailabilityProfile
+from batsched_py.ledger.ledger import Effect, Ledger, describe
 from batsched_py.ledger.queue import Condition, Floats, Score, Waiting
 from batsched_py.ledger.reservation import Reservation
 from batsched_py.ledger.running import RunningJob

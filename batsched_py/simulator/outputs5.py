@@ -9,8 +9,8 @@ import msgspec
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.simulator.outputs import (
-    CountsHosts,
     UNMEASURED,
+    CountsHosts,
     NewFile,
     OutputFile,
     Outputs,

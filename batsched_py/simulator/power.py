@@ -9,8 +9,8 @@ from msgspec import Struct
 from batsched_py.protocol.events import Event, HostsStateChanged
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState
-from batsched_py.simulator.runner import Runner
 from batsched_py.simulator.context import Context
+from batsched_py.simulator.runner import Runner
 from batsched_py.simulator.traces import PowerStateTrace
 
 #: What the trace of power states calls the way to a computing state, and to a sleeping one.

@@ -27,9 +27,9 @@ from batsched_py.protocol.profiles import (
 )
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.computing import Computing
+from batsched_py.simulator.context import Context
 from batsched_py.simulator.execution import Execution, Frame
 from batsched_py.simulator.sharing import SharedComputing
-from batsched_py.simulator.context import Context
 
 #: A storage host may be given less computation than this.
 LEAST_FLOPS = 1e-10

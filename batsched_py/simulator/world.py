@@ -16,8 +16,9 @@ from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.decision_side import Listener, Messenger
 from batsched_py.simulator.catalog import Catalog
+from batsched_py.simulator.context import Context
+from batsched_py.simulator.decision_side import Listener, Messenger
 from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import Outside
@@ -27,7 +28,6 @@ from batsched_py.simulator.plain import PlainJobs
 from batsched_py.simulator.power import Power
 from batsched_py.simulator.runner import Runner
 from batsched_py.simulator.setup import Setup
-from batsched_py.simulator.context import Context
 from batsched_py.simulator.submitter import Submitter
 from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
 

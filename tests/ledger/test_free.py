@@ -15,7 +15,7 @@ from batsched_py.protocol.hosts import HostSet
 @given(hosts=st.integers(1, 60), seed=st.integers(0, 10**6))
 def test_it_is_a_set_that_hosts_are_taken_from_and_given_back_to(hosts: int, seed: int) -> None:
     random = Random(seed)
-    free, plain = fastest(FreeHosts)(HostSet.range(hosts)), set(range(hosts))
+    free, plain = FreeHosts(HostSet.range(hosts)), set(range(hosts))
     held: list[HostSet] = []
     for _ in range(40):
         count = random.randint(1, hosts)
@@ -40,7 +40,7 @@ def test_it_is_a_set_that_hosts_are_taken_from_and_given_back_to(hosts: int, see
 
 @given(st.sets(st.integers(0, 40)), st.sets(st.integers(0, 40), min_size=1))
 def test_what_is_free_of_some_hosts_is_known(free: set[int], asked: set[int]) -> None:
-    store = fastest(FreeHosts)(HostSet.of(free))
+    store = FreeHosts(HostSet.of(free))
     assert set(store.overlap(HostSet.of(asked))) == free & asked
     assert (HostSet.of(asked) in store) == (asked <= free)
 
@@ -48,7 +48,7 @@ def test_what_is_free_of_some_hosts_is_known(free: set[int], asked: set[int]) ->
 @pytest.mark.parametrize("hosts", [100, 10_000_000])
 def test_the_number_of_hosts_does_not_matter(hosts: int) -> None:
     """Ten million hosts are served in the same steps as a hundred: nothing is kept host by host."""
-    free = fastest(FreeHosts)(HostSet.range(hosts))
+    free = FreeHosts(HostSet.range(hosts))
     first, second = free.take_lowest(hosts // 2), free.take_lowest(hosts // 4)
     free.give(first)
     assert free.take_lowest(hosts // 2) == first

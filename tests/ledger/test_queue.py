@@ -20,7 +20,7 @@ def job(number: int, size: int = 1, walltime: float = 10.0, user: str | None = N
 
 
 def filled(*jobs: Job) -> QueueBook:
-    book = fastest(QueueBook)(fastest(JobQueue)())
+    book = QueueBook(JobQueue())
     for one in jobs:
         book.append(one, one.walltime)
     return book
@@ -35,7 +35,7 @@ def sizes(book: QueueBook, widest: int, **options: object) -> list[int]:
 
 
 def free(count: int) -> FreeHosts:
-    return fastest(FreeHosts)(HostSet.range(count))
+    return FreeHosts(HostSet.range(count))
 
 
 @pytest.mark.parametrize("ordered", [False, True])

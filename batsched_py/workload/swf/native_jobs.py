@@ -13,8 +13,11 @@ from batsched_py.workload.jobs import Jobs, Places
 from batsched_py.workload.swf.conventions import LOG_SPEED, profile_name
 
 if TYPE_CHECKING:
-    from batsched_py._native import Log
     from batsched_py.workload.columns import Numbers
+
+
+#: The columns of a log, an object of the library.
+Log = Any
 
 
 class NativeJobs(Jobs):
