@@ -41,7 +41,7 @@ from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
 from tests.feedback import Record, records, replay, workload_of
-from tests.processes import environment
+from tests.processes import PATIENCE, environment
 
 compiled_only = pytest.mark.skipif(not core.compiled, reason="the compiled core is not in use")
 
@@ -561,7 +561,12 @@ def test_a_simulation_that_is_over_leaves_nothing_behind() -> None:
 def test_the_python_classes_can_be_chosen() -> None:
     version = [sys.executable, "-m", "batsched_py", "--version"]
     run = subprocess.run(
-        version, env=environment() | {core.PURE: "1"}, capture_output=True, text=True, check=True, timeout=60
+        version,
+        env=environment() | {core.PURE: "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
     assert run.stdout.endswith("(pure Python)\n")
 
@@ -589,6 +594,6 @@ def test_a_machine_without_a_compiler_lacks_nothing(command: str, root: Path, tm
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert (run.returncode, run.stderr) == (0, "")

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from batsched_py.cli.main import batsched_py
 from batsched_py.wire.conversation import Exchange, read_conversation
 from tests.golden import Recording
-from tests.processes import Peer, call, recording, serving
+from tests.processes import PATIENCE, SILENCE, Peer, call, recording, serving
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 RECORDINGS = sorted(path.parent for path in GOLDEN.glob("*/conversation.jsonl"))
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     talk = folder / "talk.jsonl"
     with serving("-s", "fcfs") as decision, recording(talk, decision.endpoint) as recorder:
         simulator = call(
-            ["batsim", *INPUTS, "-s", recorder.endpoint, "-e", folder / "out", "--timeout", "30"]
+            ["batsim", *INPUTS, "-s", recorder.endpoint, "-e", folder / "out", "--timeout", str(PATIENCE)]
         )
         assert simulator == (0, "", "")
         assert recorder.process.stdout is not None
@@ -98,11 +98,11 @@ def test_ctrl_c_leaves_what_was_said_so_far(tmp_path: Path) -> None:
 def test_a_decision_process_that_does_not_answer_ends_the_recording(tmp_path: Path) -> None:
     talk = tmp_path / "talk.jsonl"
     begins = read_conversation(RIGID / "conversation.jsonl")[0].request
-    with recording(talk, NOWHERE, "--timeout", "0.3") as recorder, Peer(recorder.endpoint) as peer:
+    with recording(talk, NOWHERE, "--timeout", SILENCE) as recorder, Peer(recorder.endpoint) as peer:
         peer.send(begins)
         assert recorder.end() == (
             1,
-            [f"batsched-py: error: nothing came from the decision process at {NOWHERE} for 0.3 s"],
+            [f"batsched-py: error: nothing came from the decision process at {NOWHERE} for {SILENCE} s"],
         )
     assert read_conversation(talk) == [Exchange(1, begins)]
 
@@ -146,7 +146,7 @@ def test_a_recording_replays_to_the_scheduler_that_took_part(folder: Path) -> No
 def test_a_recording_replays_to_a_running_decision_process(folder: Path) -> None:
     talk = folder / "talk.jsonl"
     with serving("-s", "fcfs") as decision:
-        result = call(["replay", talk, "--endpoint", decision.endpoint, "--timeout", "30"])
+        result = call(["replay", talk, "--endpoint", decision.endpoint, "--timeout", str(PATIENCE)])
         assert decision.end() == (0, [])
     assert result == (0, f"{talk}: all 200 events as recorded\n", "")
 

@@ -86,9 +86,9 @@ def test_fcfs_over_the_wire_is_that_of_batsched(fcfs: Service, name: str, tmp_pa
 def test_either_side_may_start_first(tmp_path: Path) -> None:
     with SimpleSocket() as free:
         endpoint = free.endpoint
-    arguments = ["batsim", "-s", endpoint, "-e", tmp_path / "out", "--timeout", "60"]
+    arguments = ["batsim", "-s", endpoint, "-e", tmp_path / "out", "--timeout", str(PATIENCE)]
     with start([*arguments, *scenario("rigid200_fcfs")]) as simulator:
-        code, _, err = call(["serve", "-s", "fcfs", "--endpoint", endpoint, "--timeout", "60"])
+        code, _, err = call(["serve", "-s", "fcfs", "--endpoint", endpoint, "--timeout", str(PATIENCE)])
         assert (code, err) == (0, "")
         assert simulator.wait(timeout=PATIENCE) == 0
 
@@ -162,7 +162,7 @@ def test_batsim_gives_up_on_a_silent_decision_process(tmp_path: Path) -> None:
 
 
 def test_batsim_says_when_nothing_can_happen_any_more(tmp_path: Path) -> None:
-    with serving("-s", f"{lazy(tmp_path)}:Lazy", "--timeout", "60") as service:
+    with serving("-s", f"{lazy(tmp_path)}:Lazy", "--timeout", str(PATIENCE)) as service:
         code, _, err = call(
             ["batsim", "-s", service.endpoint, "-e", tmp_path / "out", *scenario("rigid200_fcfs")]
         )
@@ -184,7 +184,7 @@ def test_a_decision_process_that_fails_stops_batsim_with_its_reason(tmp_path: Pa
     path = tmp_path / "broken.py"
     path.write_text(lazy(tmp_path).read_text().replace("pass", "raise RuntimeError('I am broken')"))
     reason = f"scheduler 'lazy' failed at time 0: RuntimeError: I am broken ({path}:8)"
-    with serving("-s", f"{path}:Lazy", "--timeout", "60") as service:
+    with serving("-s", f"{path}:Lazy", "--timeout", str(PATIENCE)) as service:
         arguments = ["batsim", "-s", service.endpoint, "-e", tmp_path / "out"]
         code, _, err = call([*arguments, *scenario("rigid200_fcfs")])
         assert service.end() == (1, [f"batsched-py: error: {reason}"])

@@ -111,7 +111,7 @@ def run_there(folder: Path, *arguments: str | Path) -> subprocess.CompletedProce
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=4 * PATIENCE,
+        timeout=PATIENCE,
     )
     done.stderr = PROGRESS.sub("", done.stderr)
     return done

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import PATIENCE
+
 pytest.importorskip("batsim", reason="PyBatsim is not installed (see requirements-peers.txt)")
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden" / "rigid200_fcfs"
@@ -47,7 +49,7 @@ class OneByOne(BatsimScheduler):
 
 def run(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*BATSCHED, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        [*BATSCHED, *arguments], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
 
@@ -65,9 +67,11 @@ def test_a_scheduler_of_pybatsim_does_the_same_in_process_and_over_the_wire(
         stderr=subprocess.DEVNULL,
     )
     try:
-        done = run(tmp_path, "batsim", *INPUTS, "-s", endpoint, "-e", "wire", "--timeout", "60", "-q")
+        done = run(
+            tmp_path, "batsim", *INPUTS, "-s", endpoint, "-e", "wire", "--timeout", str(PATIENCE), "-q"
+        )
         assert done.returncode == 0, done.stderr
-        peer.wait(timeout=60)
+        assert peer.wait(timeout=PATIENCE) == 0
     finally:
         peer.kill()
     assert (tmp_path / "inside_jobs.csv").read_bytes() == (tmp_path / "wire_jobs.csv").read_bytes()
