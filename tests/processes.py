@@ -16,6 +16,9 @@ from types import TracebackType
 from typing import Any
 
 import zmq
+from click.testing import CliRunner
+
+from batsched_py.cli.main import batsched_py
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "batsched_py"]
@@ -63,6 +66,34 @@ def call(arguments: Sequence[str | Path], cwd: Path | None = None, **variables: 
         finally:
             process.kill()
     return process.returncode, out, PROGRESS.sub("", err)
+
+
+def call_here(arguments: Sequence[str | Path]) -> tuple[int, str, str]:
+    """The same in this process, for commands of which the process is not what is tested."""
+    result = CliRunner().invoke(batsched_py, list(map(str, arguments)))
+    return result.exit_code, result.stdout, PROGRESS.sub("", result.stderr)
+
+
+ONE_AFTER_ANOTHER = """
+import json, sys
+from batsched_py.cli.main import batsched_py
+for arguments in json.load(sys.stdin):
+    batsched_py(arguments, standalone_mode=False)
+"""
+
+
+def call_one_after_another(commands: Sequence[Sequence[str | Path]], **variables: str) -> None:
+    """Run ``batsched-py`` with each of these arguments in one other process; all must succeed silently."""
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_ANOTHER],
+        env=environment(**variables),
+        input=json.dumps([list(map(str, arguments)) for arguments in commands]),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (done.returncode, PROGRESS.sub("", done.stderr)) == (0, "")
 
 
 class Service:

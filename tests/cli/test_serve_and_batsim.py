@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from batsched_py.cli.main import batsched_py
 from batsched_py.schedulers import SCHEDULERS
-from tests.processes import PATIENCE, Service, call, serving, start
+from tests.processes import PATIENCE, Service, call, call_here, serving, start
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "data" / "golden"
@@ -36,17 +36,16 @@ def first_jobs(path: Path, count: int) -> Path:
 
 
 def batsim(service: Service, prefix: Path, *arguments: str | Path) -> None:
-    """Run ``batsim`` against a service."""
+    """Run ``batsim`` in this process against a service in another."""
     patience = str(PATIENCE)
-    result = call(["batsim", "-s", service.endpoint, "-e", prefix, "--timeout", patience, *arguments])
+    result = call_here(["batsim", "-s", service.endpoint, "-e", prefix, "--timeout", patience, *arguments])
     assert result == (0, "", "")
 
 
 def run(scheduler: str, prefix: Path, *arguments: str | Path) -> None:
     """Run the same in one process."""
-    options = ["run", "-s", scheduler, "-e", prefix, *arguments]
-    result = CliRunner().invoke(batsched_py, list(map(str, options)))
-    assert result.exit_code == 0, result.stderr
+    code, _, err = call_here(["run", "-s", scheduler, "-e", prefix, *arguments])
+    assert code == 0, err
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS.all())
@@ -163,7 +162,7 @@ def test_batsim_gives_up_on_a_silent_decision_process(tmp_path: Path) -> None:
 
 def test_batsim_says_when_nothing_can_happen_any_more(tmp_path: Path) -> None:
     with serving("-s", f"{lazy(tmp_path)}:Lazy", "--timeout", str(PATIENCE)) as service:
-        code, _, err = call(
+        code, _, err = call_here(
             ["batsim", "-s", service.endpoint, "-e", tmp_path / "out", *scenario("rigid200_fcfs")]
         )
     assert code == 1

@@ -10,11 +10,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from batsched_py.cli.main import batsched_py
 from tests.conftest import ROOT
-from tests.processes import PATIENCE, PROGRESS, call, environment
+from tests.processes import PATIENCE, PROGRESS, call_here, environment
 
 PEERS = ROOT / ".venv5" / "bin"
 GOLDEN = ROOT / "tests" / "data" / "golden"
@@ -78,9 +76,8 @@ class Punctual(Scheduler):
 
 def ours(prefix: Path, *arguments: str | Path) -> bytes:
     """The ``jobs.csv`` of our FCFS."""
-    options = ["run", "-s", "fcfs", "-e", prefix, *arguments]
-    result = CliRunner().invoke(batsched_py, list(map(str, options)))
-    assert result.exit_code == 0, result.stderr
+    code, _, err = call_here(["run", "-s", "fcfs", "-e", prefix, *arguments])
+    assert code == 0, err
     return Path(f"{prefix}_jobs.csv").read_bytes()
 
 
@@ -96,7 +93,7 @@ def test_its_fcfs_completes_workloads_as_ours_does(inputs: tuple[str | Path, ...
         )
         try:
             options = ["batsim", "--protocol", "5", "-s", endpoint, "", "-e", f"{tmp_path}/theirs/"]
-            assert call([*options, "--timeout", str(PATIENCE), *inputs]) == (0, "", "")
+            assert call_here([*options, "--timeout", str(PATIENCE), *inputs]) == (0, "", "")
             assert peer.wait(timeout=PATIENCE) == 0, (tmp_path / "log").read_text()
         finally:
             peer.kill()
