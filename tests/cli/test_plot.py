@@ -90,7 +90,7 @@ def test_every_kind_is_tested() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_is_not_blank(kind: str, results: Path, tmp_path: Path) -> None:
     plot(kind, results, tmp_path / "figure.png")
-    pixels = image.imread(tmp_path / "figure.png")[:, :, :3]
+    pixels = image.imread(tmp_path / "figure.png")[::2, ::2, :3]
     assert pixels.std() > 0.03
     assert np.ptp(pixels, axis=2).max() > 0.3, "a figure has colours"
 

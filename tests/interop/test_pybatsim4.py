@@ -81,7 +81,14 @@ def ours(prefix: Path, *arguments: str | Path) -> bytes:
     return Path(f"{prefix}_jobs.csv").read_bytes()
 
 
-@pytest.mark.parametrize("inputs", [RIGID, KINDS, SAMPLE], ids=["rigid", "kinds", "sample"])
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        pytest.param(RIGID, id="rigid"),
+        pytest.param(KINDS, id="kinds"),
+        pytest.param(SAMPLE, id="sample", marks=pytest.mark.slow),
+    ],
+)
 def test_its_fcfs_completes_workloads_as_ours_does(inputs: tuple[str | Path, ...], tmp_path: Path) -> None:
     endpoint = f"ipc://{tmp_path}/wire"
     with (tmp_path / "log").open("wb") as log:

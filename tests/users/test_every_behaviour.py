@@ -20,6 +20,9 @@ LOGS = records(sizes=st.integers(1, 3), waits=st.integers(0, 20))
 #: Too small for some of the jobs.
 HOSTS = 2
 
+#: Each of these is tried with every behaviour.
+few = settings(max_examples=settings().max_examples // 3)
+
 
 def given_up(jobs_csv: str) -> int:
     """How many jobs were never submitted, as their users have said."""
@@ -27,7 +30,7 @@ def given_up(jobs_csv: str) -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=15)
+@few
 @given(log=LOGS, delay=st.sampled_from([0.0, 1.5]))
 def test_in_process_and_by_messages_users_do_the_same(name: str, log: list[Record], delay: float) -> None:
     """While a scheduler kills and rejects, and some jobs are too wide for the machine."""
@@ -46,7 +49,7 @@ def test_in_process_and_by_messages_users_do_the_same(name: str, log: list[Recor
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("resample")])
-@settings(max_examples=25)
+@few
 @given(log=LOGS)
 def test_every_job_is_submitted_once_unless_it_is_given_up(name: str, log: list[Record]) -> None:
     jobs_csv = replay(behaviour(name).users(workload_of(log)), HOSTS, Arbitrary())
@@ -58,7 +61,7 @@ def test_every_job_is_submitted_once_unless_it_is_given_up(name: str, log: list[
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("resample")])
-@settings(max_examples=15)
+@few
 @given(log=LOGS, seed=st.integers(0, 3))
 def test_a_population_submits_each_of_its_jobs_at_most_once(name: str, log: list[Record], seed: int) -> None:
     """``rows`` fails when a job is there twice."""
