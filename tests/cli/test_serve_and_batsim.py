@@ -50,7 +50,7 @@ def run(scheduler: str, prefix: Path, *arguments: str | Path) -> None:
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS.all())
 def test_two_processes_write_the_bytes_of_one(scheduler: str, tmp_path: Path) -> None:
-    sample = first_jobs(tmp_path / "sample.swf", 300)
+    sample = first_jobs(tmp_path / "sample.swf", 100)
     scenarios = {
         "rigid200": scenario("rigid200_fcfs"),
         "kinds120": scenario("kinds120_fcfs"),
