@@ -27,8 +27,9 @@ demo: .venv/core.stamp  ## simulate the sample, run a campaign, make its report
 test: .venv/dev.stamp .venv5/peers.stamp  ## run all tests but the slow ones
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-test-slow: .venv/dev.stamp  ## run the slow tests
+test-slow: .venv/dev.stamp  ## run the slow tests, and those of properties with more examples
 	$(BIN)/python -m pytest -q -m slow -n 2 --dist worksteal
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m 'hypothesis and not slow' -n 2 --dist worksteal
 
 lint: .venv/dev.stamp  ## ruff and mypy
 	$(BIN)/ruff check .

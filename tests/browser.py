@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.processes import PATIENCE
+
 CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 NO_NETWORK = (
     "--disable-background-networking --disable-component-update --disable-sync --no-first-run "
     "--headless=new --no-sandbox --disable-gpu --window-size=1400,1000"
 )
-SECONDS = 20
 
 
 @contextmanager
@@ -31,8 +32,8 @@ def headless(profile: Path) -> Iterator[Any]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options, webdriver.ChromeService(CHROMEDRIVER))
     try:
-        driver.set_page_load_timeout(SECONDS)
-        driver.set_script_timeout(SECONDS)
+        driver.set_page_load_timeout(PATIENCE)
+        driver.set_script_timeout(PATIENCE)
         yield driver
     finally:
         driver.quit()

@@ -14,10 +14,15 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
-#: Every change is tested with the same examples; each night, with others and more of them.
-settings.register_profile("project", deadline=None, derandomize=True)
+#: Every change is tested with the same examples: a few, and more of them with the slow tests; each night,
+#: with many others.
+settings.register_profile("project", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=200)
 settings.register_profile("nightly", deadline=None, derandomize=False, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
+
+#: Where this is set, each process that a test starts would compile the whole package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(scope="session")

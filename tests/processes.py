@@ -16,11 +16,16 @@ from types import TracebackType
 from typing import Any
 
 import zmq
+from click.testing import CliRunner
+
+from batsched_py.cli.main import batsched_py
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "batsched_py"]
-#: Longer than anything here takes, even on a busy machine; no test waits for ever.
-PATIENCE = 30
+#: Seconds, longer than anything here takes even on a very busy machine; no test waits for ever.
+PATIENCE = 600
+#: Seconds that are to pass without a message, as an option; a busy machine sends its messages within them.
+SILENCE = "3"
 #: What a command says of itself when it takes long.
 PROGRESS = re.compile(r"^batsched-py: [\d,]+ of [\d,]+ \w+, .* so far.*\n", re.MULTILINE)
 
@@ -63,6 +68,34 @@ def call(arguments: Sequence[str | Path], cwd: Path | None = None, **variables: 
     return process.returncode, out, PROGRESS.sub("", err)
 
 
+def call_here(arguments: Sequence[str | Path]) -> tuple[int, str, str]:
+    """The same in this process, for commands of which the process is not what is tested."""
+    result = CliRunner().invoke(batsched_py, list(map(str, arguments)))
+    return result.exit_code, result.stdout, PROGRESS.sub("", result.stderr)
+
+
+ONE_AFTER_ANOTHER = """
+import json, sys
+from batsched_py.cli.main import batsched_py
+for arguments in json.load(sys.stdin):
+    batsched_py(arguments, standalone_mode=False)
+"""
+
+
+def call_one_after_another(commands: Sequence[Sequence[str | Path]], **variables: str) -> None:
+    """Run ``batsched-py`` with each of these arguments in one other process; all must succeed silently."""
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_ANOTHER],
+        env=environment(**variables),
+        input=json.dumps([list(map(str, arguments)) for arguments in commands]),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (done.returncode, PROGRESS.sub("", done.stderr)) == (0, "")
+
+
 class Service:
     """A running ``batsched-py serve`` or ``record``."""
 
@@ -84,7 +117,7 @@ class Service:
 def service(*arguments: str | Path) -> Iterator[Service]:
     """A command that first says where it listens."""
     with start(arguments) as process:
-        watch = Timer(10 * PATIENCE, process.kill)
+        watch = Timer(4 * PATIENCE, process.kill)
         watch.start()
         try:
             yield Service(process)

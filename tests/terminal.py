@@ -49,7 +49,7 @@ class Terminal:
 
     def until(self, seen: Callable[[str], object]) -> str:
         """Wait for something to be seen; the screen then."""
-        end = time.monotonic() + 2 * PATIENCE
+        end = time.monotonic() + PATIENCE
         while not seen(screen := self.screen()):
             assert time.monotonic() < end, f"it was not seen:\n{screen}"
             time.sleep(0.1)

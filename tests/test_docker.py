@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 import yaml
 
 from batsched_py.cli.main import batsched_py
+from tests.processes import environment
 
 DOCKER = Path(__file__).resolve().parents[1] / "docker"
 ROOT = DOCKER.parent
@@ -47,6 +49,33 @@ def test_everything_that_the_image_copies_exists() -> None:
     for sources in copied:
         for source in sources.split():
             assert (ROOT / source).exists(), source
+
+
+def test_the_image_is_built_with_a_compiler_and_runs_without() -> None:
+    bases = re.findall(r"^FROM python:(\S+)", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
+    build, final = (base.removeprefix("${PYTHON}-") for base in bases)
+    assert final == f"slim-{build}"
+
+
+@pytest.mark.parametrize("built", [True, False], ids=["compiled", "pure"])
+def test_the_image_is_not_built_without_the_compiled_core(built: bool, tmp_path: Path) -> None:
+    """What the Dockerfile runs to find out, with a package that has the extension and one that has not."""
+    steps = re.findall(r"^RUN (\[.*\])$", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
+    ((_, *arguments),) = map(json.loads, steps)
+    extension = arguments[-1].removeprefix("import batsched_py.")
+    assert (ROOT / "batsched_py" / f"{extension}.pyi").is_file()
+    package = tmp_path / "batsched_py"
+    package.mkdir()
+    for name in ["__init__", *([extension] if built else [])]:
+        (package / f"{name}.py").touch()
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=tmp_path, env=environment(PYTHONPATH=str(tmp_path))
+    )
+    assert (done.returncode == 0) is built
+
+
+def test_an_extension_that_the_checkout_compiled_is_left_out_of_the_image() -> None:
+    assert "**/*.so" in (ROOT / ".dockerignore").read_text().splitlines()
 
 
 @pytest.mark.parametrize("file", COMPOSE_FILES, ids=lambda file: file.name)

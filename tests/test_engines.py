@@ -40,7 +40,7 @@ from batsched_py.users.base import Action, Remark, Submission, User, UsersOf, Wi
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
 from tests.feedback import Record, records, workload_of
-from tests.processes import environment
+from tests.processes import PATIENCE, environment
 
 native_only = pytest.mark.skipif(native.library is None, reason="the native engine is not in use")
 
@@ -369,13 +369,21 @@ def files_of(folder: Path, *arguments: str) -> Callable[[str], dict[str, bytes]]
     return files
 
 
+@pytest.fixture(scope="module")
+def sample(root: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The first jobs of the sample log."""
+    lines = (root / "workloads" / "sample.swf").read_text().splitlines(keepends=True)
+    path = tmp_path_factory.mktemp("sample") / "sample.swf"
+    path.write_text("".join(lines[:400]))
+    return str(path)
+
+
 @native_only
 @pytest.mark.parametrize("users", COMMAND_USERS, ids=["static", "rigid", "think-time"])
 @pytest.mark.parametrize("scheduler", sorted(SCHEDULERS.all()))
 def test_both_engines_write_the_same_files(
-    root: Path, tmp_path: Path, scheduler: str, users: list[str]
+    sample: str, tmp_path: Path, scheduler: str, users: list[str]
 ) -> None:
-    sample = str(root / "workloads" / "sample.swf")
     by_python, by_native = on_both(files_of(tmp_path, "-w", sample, "--hosts", "64", "-s", scheduler, *users))
     assert by_native == by_python
 
@@ -394,9 +402,8 @@ def test_both_engines_write_the_same_files(
     ids=" ".join,
 )
 def test_both_engines_write_the_same_files_with_options(
-    root: Path, tmp_path: Path, options: list[str]
+    sample: str, tmp_path: Path, options: list[str]
 ) -> None:
-    sample = str(root / "workloads" / "sample.swf")
     by_python, by_native = on_both(files_of(tmp_path, "-w", sample, "--hosts", "64", *options))
     assert by_native == by_python
 
@@ -546,7 +553,7 @@ def test_the_python_engine_can_be_chosen() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=600,
+        timeout=PATIENCE,
     )
     assert run.stdout.endswith("(Python engine)\n")
 
@@ -574,6 +581,6 @@ def test_a_machine_without_a_compiler_lacks_nothing(command: str, root: Path, tm
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=PATIENCE,
     )
     assert (run.returncode, run.stderr) == (0, "")

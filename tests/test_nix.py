@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py import __version__
+from tests.processes import PATIENCE
 
 NIX = Path(__file__).resolve().parents[1] / "nix"
 ROOT = NIX.parent
@@ -54,7 +55,7 @@ def test_simulate_runs_both_sides(tmp_path: Path) -> None:
         env=os.environ | {"PATH": path},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out_jobs.csv").read_bytes() == (golden / "jobs.csv").read_bytes()

@@ -19,6 +19,8 @@ import pytest
 from tests.browser import headless
 from tests.campaigns import archive
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ("first-steps", "users-who-react", "your-own-scheduler")
 

@@ -96,8 +96,9 @@ def came_before(other: Row, row: Row) -> bool:
     return (other.submission, other.id) < (row.submission, row.id)
 
 
-def test_200_waiting_jobs_are_explained_truly(sample: Sample) -> None:
-    for row in sample.waiting(200):
+@pytest.mark.parametrize("nb_jobs", [40, pytest.param(400, marks=pytest.mark.slow)])
+def test_waiting_jobs_are_explained_truly(nb_jobs: int, sample: Sample) -> None:
+    for row in sample.waiting(nb_jobs):
         facts = sample.explainer.explain(row.id)
         assert (facts.submission, facts.start, facts.size) == (row.submission, row.start, row.size)
         check_queue(sample, row, facts)

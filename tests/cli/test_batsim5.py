@@ -24,7 +24,7 @@ from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.outputs5 import Batsim5Outputs
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 from tests.cli.test_serve_and_batsim import first_jobs, scenario
-from tests.processes import PATIENCE, Peer, call, recording, serving
+from tests.processes import PATIENCE, Peer, call_here, recording, serving
 
 ANYWHERE = "tcp://127.0.0.1:*"
 #: Batsim 5's first words, with a text for the decision process.
@@ -87,14 +87,14 @@ def test_times_with_fractions_and_all_kinds_of_profiles_make_no_difference(name:
 def batsim5(endpoint: str, *arguments: str | Path) -> None:
     """Run ``batsim`` with the options of Batsim 5."""
     options = ["batsim", "--protocol", "5", "-s", endpoint, "hi", "--timeout", str(PATIENCE)]
-    assert call([*options, *arguments]) == (0, "", "")
+    assert call_here([*options, *arguments]) == (0, "", "")
 
 
 def test_the_service_tells_4_from_5_and_the_files_are_those_of_each(tmp_path: Path) -> None:
     with serving("-s", "fcfs", "--keep-alive") as service:
         batsim5(service.endpoint, *scenario("rigid200_fcfs"), "-e", f"{tmp_path}/new/")
         old = ["batsim", "-s", service.endpoint, "-e", tmp_path / "old", *scenario("rigid200_fcfs")]
-        assert call(old) == (0, "", "")
+        assert call_here(old) == (0, "", "")
     assert (tmp_path / "new" / "jobs.csv").read_bytes() == (tmp_path / "old_jobs.csv").read_bytes()
     names = {path.name for path in (tmp_path / "new").iterdir()}
     assert names == {"jobs.csv", "schedule.json", "machine_states.csv"}

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from batsched_py import __version__, cli, core
 from batsched_py.cli.main import COMMANDS, batsched_py
-from tests.processes import COMMAND, ROOT, environment
+from tests.processes import COMMAND, PATIENCE, ROOT, environment
 
 SAMPLE = ROOT / "workloads" / "sample.swf"
 
@@ -87,7 +87,7 @@ def test_a_warning_is_one_line(tmp_path: Path) -> None:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     (line,) = process.stderr.splitlines()
@@ -102,7 +102,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     process.stdout.close()
     assert process.stderr is not None
     assert process.stderr.read() == ""
-    process.wait(timeout=60)
+    process.wait(timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,6 @@ def test_a_command_imports_only_what_it_needs(arguments: str, absent: set[str], 
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert process.stderr.splitlines()[-1] == "[]", process.stderr

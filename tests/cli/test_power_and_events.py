@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batsched_py.cli.main import batsched_py
-from tests.processes import PATIENCE, call, serving
+from tests.processes import PATIENCE, call_here, serving
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "data" / "golden"
@@ -42,7 +42,7 @@ def test_two_processes_write_the_bytes_of_one(
     assert run(*simulated, *decided, "-e", tmp_path / "one").exit_code == 0
     with serving(*decided) as service:
         options = ["-s", service.endpoint, "-e", tmp_path / "two", "--timeout", str(PATIENCE)]
-        assert call(["batsim", *simulated, *options]) == (0, "", "")
+        assert call_here(["batsim", *simulated, *options]) == (0, "", "")
     for name in files:
         one, two = (tmp_path / f"{side}_{name}.csv" for side in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()
@@ -87,5 +87,5 @@ def test_what_cannot_be_simulated_is_one_line(
 def test_machine_states_are_not_traced_when_that_is_disabled(tmp_path: Path) -> None:
     with serving("-s", "fcfs") as service:
         options = ["-s", service.endpoint, "-e", tmp_path / "out", "--timeout", str(PATIENCE)]
-        assert call(["batsim", *RIGID200, *options, "--disable-machine-state-tracing"]) == (0, "", "")
+        assert call_here(["batsim", *RIGID200, *options, "--disable-machine-state-tracing"]) == (0, "", "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out_jobs.csv", "out_schedule.csv"]

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from batsched_py.cli.main import batsched_py
 from batsched_py.wire.conversation import Exchange, read_conversation
 from tests.golden import Recording
-from tests.processes import Peer, call, recording, serving
+from tests.processes import PATIENCE, SILENCE, Peer, call, call_here, recording, serving
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 RECORDINGS = sorted(path.parent for path in GOLDEN.glob("*/conversation.jsonl"))
@@ -45,8 +45,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     talk = folder / "talk.jsonl"
     with serving("-s", "fcfs") as decision, recording(talk, decision.endpoint) as recorder:
-        simulator = call(
-            ["batsim", *INPUTS, "-s", recorder.endpoint, "-e", folder / "out", "--timeout", "30"]
+        simulator = call_here(
+            ["batsim", *INPUTS, "-s", recorder.endpoint, "-e", folder / "out", "--timeout", str(PATIENCE)]
         )
         assert simulator == (0, "", "")
         assert recorder.process.stdout is not None
@@ -98,11 +98,11 @@ def test_ctrl_c_leaves_what_was_said_so_far(tmp_path: Path) -> None:
 def test_a_decision_process_that_does_not_answer_ends_the_recording(tmp_path: Path) -> None:
     talk = tmp_path / "talk.jsonl"
     begins = read_conversation(RIGID / "conversation.jsonl")[0].request
-    with recording(talk, NOWHERE, "--timeout", "0.3") as recorder, Peer(recorder.endpoint) as peer:
+    with recording(talk, NOWHERE, "--timeout", SILENCE) as recorder, Peer(recorder.endpoint) as peer:
         peer.send(begins)
         assert recorder.end() == (
             1,
-            [f"batsched-py: error: nothing came from the decision process at {NOWHERE} for 0.3 s"],
+            [f"batsched-py: error: nothing came from the decision process at {NOWHERE} for {SILENCE} s"],
         )
     assert read_conversation(talk) == [Exchange(1, begins)]
 
@@ -118,7 +118,7 @@ def test_a_simulator_that_never_comes_ends_the_recording(tmp_path: Path) -> None
 def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     talk = tmp_path / "nowhere" / "talk.jsonl"
     arguments = ["record", "--front", "tcp://127.0.0.1:*", "--back", NOWHERE, talk]
-    assert call(arguments) == (
+    assert call_here(arguments) == (
         1,
         "",
         f"batsched-py: error: cannot write {talk}: No such file or directory\n",
@@ -127,7 +127,7 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 
 def test_an_endpoint_in_use_is_an_error(tmp_path: Path) -> None:
     with serving("-s", "fcfs") as decision:
-        code, out, err = call(
+        code, out, err = call_here(
             ["record", "--front", decision.endpoint, "--back", NOWHERE, tmp_path / "talk.jsonl"]
         )
     assert (code, out) == (1, "")
@@ -146,20 +146,20 @@ def test_a_recording_replays_to_the_scheduler_that_took_part(folder: Path) -> No
 def test_a_recording_replays_to_a_running_decision_process(folder: Path) -> None:
     talk = folder / "talk.jsonl"
     with serving("-s", "fcfs") as decision:
-        result = call(["replay", talk, "--endpoint", decision.endpoint, "--timeout", "30"])
+        result = call_here(["replay", talk, "--endpoint", decision.endpoint, "--timeout", str(PATIENCE)])
         assert decision.end() == (0, [])
     assert result == (0, f"{talk}: all 200 events as recorded\n", "")
 
 
 def test_a_recording_replays_to_batsim(folder: Path) -> None:
     talk = folder / "talk.jsonl"
-    result = call(["replay", talk, "--to", "batsim", *INPUTS])
+    result = call_here(["replay", talk, "--to", "batsim", *INPUTS])
     assert result == (0, f"{talk}: all 403 events as recorded\n", "")
 
 
 def test_a_changed_policy_is_told_by_the_first_difference(folder: Path) -> None:
     talk = folder / "talk.jsonl"
-    code, out, err = call(["replay", talk, "-s", "easy"])
+    code, out, err = call_here(["replay", talk, "-s", "easy"])
     assert (code, err) == (1, "")
     first, time, where, recorded, replayed = out.splitlines()
     line = int(first.removeprefix(f"{talk}, line ").split(":")[0])

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from batsched_py.cli.main import batsched_py
 from batsched_py.schedulers import SCHEDULERS
-from tests.processes import PATIENCE, Service, call, serving, start
+from tests.processes import PATIENCE, Service, call, call_here, serving, start
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "data" / "golden"
@@ -36,22 +36,21 @@ def first_jobs(path: Path, count: int) -> Path:
 
 
 def batsim(service: Service, prefix: Path, *arguments: str | Path) -> None:
-    """Run ``batsim`` against a service."""
+    """Run ``batsim`` in this process against a service in another."""
     patience = str(PATIENCE)
-    result = call(["batsim", "-s", service.endpoint, "-e", prefix, "--timeout", patience, *arguments])
+    result = call_here(["batsim", "-s", service.endpoint, "-e", prefix, "--timeout", patience, *arguments])
     assert result == (0, "", "")
 
 
 def run(scheduler: str, prefix: Path, *arguments: str | Path) -> None:
     """Run the same in one process."""
-    options = ["run", "-s", scheduler, "-e", prefix, *arguments]
-    result = CliRunner().invoke(batsched_py, list(map(str, options)))
-    assert result.exit_code == 0, result.stderr
+    code, _, err = call_here(["run", "-s", scheduler, "-e", prefix, *arguments])
+    assert code == 0, err
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS.all())
 def test_two_processes_write_the_bytes_of_one(scheduler: str, tmp_path: Path) -> None:
-    sample = first_jobs(tmp_path / "sample.swf", 300)
+    sample = first_jobs(tmp_path / "sample.swf", 100)
     scenarios = {
         "rigid200": scenario("rigid200_fcfs"),
         "kinds120": scenario("kinds120_fcfs"),
@@ -86,9 +85,9 @@ def test_fcfs_over_the_wire_is_that_of_batsched(fcfs: Service, name: str, tmp_pa
 def test_either_side_may_start_first(tmp_path: Path) -> None:
     with SimpleSocket() as free:
         endpoint = free.endpoint
-    arguments = ["batsim", "-s", endpoint, "-e", tmp_path / "out", "--timeout", "60"]
+    arguments = ["batsim", "-s", endpoint, "-e", tmp_path / "out", "--timeout", str(PATIENCE)]
     with start([*arguments, *scenario("rigid200_fcfs")]) as simulator:
-        code, _, err = call(["serve", "-s", "fcfs", "--endpoint", endpoint, "--timeout", "60"])
+        code, _, err = call(["serve", "-s", "fcfs", "--endpoint", endpoint, "--timeout", str(PATIENCE)])
         assert (code, err) == (0, "")
         assert simulator.wait(timeout=PATIENCE) == 0
 
@@ -162,8 +161,8 @@ def test_batsim_gives_up_on_a_silent_decision_process(tmp_path: Path) -> None:
 
 
 def test_batsim_says_when_nothing_can_happen_any_more(tmp_path: Path) -> None:
-    with serving("-s", f"{lazy(tmp_path)}:Lazy", "--timeout", "60") as service:
-        code, _, err = call(
+    with serving("-s", f"{lazy(tmp_path)}:Lazy", "--timeout", str(PATIENCE)) as service:
+        code, _, err = call_here(
             ["batsim", "-s", service.endpoint, "-e", tmp_path / "out", *scenario("rigid200_fcfs")]
         )
     assert code == 1
@@ -184,7 +183,7 @@ def test_a_decision_process_that_fails_stops_batsim_with_its_reason(tmp_path: Pa
     path = tmp_path / "broken.py"
     path.write_text(lazy(tmp_path).read_text().replace("pass", "raise RuntimeError('I am broken')"))
     reason = f"scheduler 'lazy' failed at time 0: RuntimeError: I am broken ({path}:8)"
-    with serving("-s", f"{path}:Lazy", "--timeout", "60") as service:
+    with serving("-s", f"{path}:Lazy", "--timeout", str(PATIENCE)) as service:
         arguments = ["batsim", "-s", service.endpoint, "-e", tmp_path / "out"]
         code, _, err = call([*arguments, *scenario("rigid200_fcfs")])
         assert service.end() == (1, [f"batsched-py: error: {reason}"])

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from batsched_py.cli.main import batsched_py
 from batsched_py.users import USERS
-from tests.processes import call, serving, start
+from tests.processes import call_here, serving, start
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "workloads" / "sample.swf"
@@ -62,7 +62,7 @@ def test_two_processes_write_the_bytes_of_one(users: list[str], log: Path, tmp_p
     with serving(*decision, "--keep-alive") as service:
         for mode, options in MODES.items():
             arguments = ["-s", service.endpoint, "--hosts", "24", "--enable-dynamic-jobs", *options]
-            assert call(["batsim", "-e", tmp_path / mode, *arguments]) == (0, "", "")
+            assert call_here(["batsim", "-e", tmp_path / mode, *arguments]) == (0, "", "")
     jobs = {name: Path(tmp_path, f"{name}_jobs.csv").read_bytes() for name in ("run", *MODES)}
     assert jobs["reuse"] == jobs["both"] == jobs["run"]
     assert jobs["acknowledged"] == jobs["plain"]
@@ -89,7 +89,7 @@ def test_a_batsim_without_dynamic_jobs_is_refused(log: Path, tmp_path: Path) -> 
 def test_what_users_make_of_a_log_is_a_valid_schedule_of_it(mode: str, log: Path, tmp_path: Path) -> None:
     with serving("-s", "easy", "-w", log, *THINK_TIME) as service:
         arguments = ["-s", service.endpoint, "--hosts", "24", "--enable-dynamic-jobs", *MODES[mode]]
-        assert call(["batsim", "-e", tmp_path / "out", *arguments]) == (0, "", "")
+        assert call_here(["batsim", "-e", tmp_path / "out", *arguments]) == (0, "", "")
     schedule = tmp_path / "out_jobs.csv"
     assert invoke("validate", schedule, "-w", log, "--hosts", "24", "--policy", "easy").exit_code == 0
     schedule.write_text(schedule.read_text().replace("recorded=", "recorded=1", 1))

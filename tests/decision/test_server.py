@@ -15,7 +15,7 @@ import pytest
 from batsched_py.errors import InputError
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.wire.sockets import AnsweringEnd
-from tests.processes import Peer, Service, call, serving
+from tests.processes import SILENCE, Peer, Service, call, serving
 
 EMPTY: list[Any] = []
 
@@ -359,7 +359,8 @@ def test_100_megabytes_of_small_events_are_refused_within_bounded_memory(small: 
 def test_keeping_alive_a_beginning_ends_the_simulation_that_was_left(immortal: Service) -> None:
     with Peer(immortal.endpoint) as abandoned:
         abandoned.ask(BEGINS)
-        abandoned.ask(SUBMITTED)
+        (decision,) = abandoned.ask(SUBMITTED)["events"]
+        assert decision["type"] == "EXECUTE_JOB"
     with Peer(immortal.endpoint) as peer:
         simulate(peer)
 
@@ -380,14 +381,14 @@ def test_keeping_alive_each_fault_is_one_line() -> None:
 
 
 def test_a_peer_that_vanishes_ends_the_service() -> None:
-    with serving("-s", "fcfs", "--timeout", "0.3") as service:
+    with serving("-s", "fcfs", "--timeout", SILENCE) as service:
         with Peer(service.endpoint) as peer:
             peer.ask(BEGINS)
             peer.ask(SUBMITTED)
         code, lines = service.end()
     assert (code, lines) == (
         1,
-        [f"batsched-py: error: nothing came from the simulator at {service.endpoint} for 0.3 s"],
+        [f"batsched-py: error: nothing came from the simulator at {service.endpoint} for {SILENCE} s"],
     )
 
 
@@ -400,12 +401,12 @@ def test_a_peer_that_never_comes_ends_the_service() -> None:
 
 
 def test_keeping_alive_a_peer_that_vanishes_leaves_room_for_the_next() -> None:
-    with serving("-s", "fcfs", "--timeout", "0.3", "--keep-alive") as service:
+    with serving("-s", "fcfs", "--timeout", SILENCE, "--keep-alive") as service:
         assert service.process.stderr is not None
         with Peer(service.endpoint) as peer:
             peer.ask(BEGINS)
         assert (
-            f"nothing came from the simulator at {service.endpoint} for 0.3 s"
+            f"nothing came from the simulator at {service.endpoint} for {SILENCE} s"
             in service.process.stderr.readline()
         )
         with Peer(service.endpoint) as peer:
@@ -510,10 +511,11 @@ def stray_bytes(endpoint: str) -> None:
 
 
 def simulate_among_strangers(endpoint: str) -> None:
+    """A whole simulation of one job; before each request, stray bytes come."""
     with Peer(endpoint) as peer:
-        for request in (BEGINS, SUBMITTED, COMPLETED, ENDS):
+        for request, decisions in ((BEGINS, 0), (SUBMITTED, 1), (COMPLETED, 0), (ENDS, 0)):
             stray_bytes(endpoint)
-            peer.ask(request)
+            assert len(peer.ask(request)["events"]) == decisions
 
 
 def test_stray_bytes_on_the_port_lose_no_reply(immortal: Service) -> None:

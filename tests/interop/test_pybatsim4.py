@@ -10,11 +10,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from batsched_py.cli.main import batsched_py
 from tests.conftest import ROOT
-from tests.processes import PATIENCE, PROGRESS, call, environment
+from tests.processes import PATIENCE, PROGRESS, call_here, environment
 
 PEERS = ROOT / ".venv5" / "bin"
 GOLDEN = ROOT / "tests" / "data" / "golden"
@@ -78,13 +76,19 @@ class Punctual(Scheduler):
 
 def ours(prefix: Path, *arguments: str | Path) -> bytes:
     """The ``jobs.csv`` of our FCFS."""
-    options = ["run", "-s", "fcfs", "-e", prefix, *arguments]
-    result = CliRunner().invoke(batsched_py, list(map(str, options)))
-    assert result.exit_code == 0, result.stderr
+    code, _, err = call_here(["run", "-s", "fcfs", "-e", prefix, *arguments])
+    assert code == 0, err
     return Path(f"{prefix}_jobs.csv").read_bytes()
 
 
-@pytest.mark.parametrize("inputs", [RIGID, KINDS, SAMPLE], ids=["rigid", "kinds", "sample"])
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        pytest.param(RIGID, id="rigid"),
+        pytest.param(KINDS, id="kinds"),
+        pytest.param(SAMPLE, id="sample", marks=pytest.mark.slow),
+    ],
+)
 def test_its_fcfs_completes_workloads_as_ours_does(inputs: tuple[str | Path, ...], tmp_path: Path) -> None:
     endpoint = f"ipc://{tmp_path}/wire"
     with (tmp_path / "log").open("wb") as log:
@@ -96,7 +100,7 @@ def test_its_fcfs_completes_workloads_as_ours_does(inputs: tuple[str | Path, ...
         )
         try:
             options = ["batsim", "--protocol", "5", "-s", endpoint, "", "-e", f"{tmp_path}/theirs/"]
-            assert call([*options, "--timeout", str(PATIENCE), *inputs]) == (0, "", "")
+            assert call_here([*options, "--timeout", str(PATIENCE), *inputs]) == (0, "", "")
             assert peer.wait(timeout=PATIENCE) == 0, (tmp_path / "log").read_text()
         finally:
             peer.kill()
@@ -111,7 +115,7 @@ def run_there(folder: Path, *arguments: str | Path) -> subprocess.CompletedProce
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=4 * PATIENCE,
+        timeout=PATIENCE,
     )
     done.stderr = PROGRESS.sub("", done.stderr)
     return done

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import PATIENCE
+
 pytest.importorskip("batsim", reason="PyBatsim is not installed (see requirements-peers.txt)")
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden" / "rigid200_fcfs"
 BATSCHED = [sys.executable, "-m", "batsched_py"]
-INPUTS = ["-p", GOLDEN / "flat16.xml", "-w", GOLDEN / "rigid200.json"]
+NB_JOBS = 60
 
 OWN = """
 from batsim.batsim import BatsimScheduler
@@ -45,17 +47,26 @@ class OneByOne(BatsimScheduler):
 """
 
 
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str | Path]:
+    """The first jobs of a recording, and its machine."""
+    recorded = json.loads((GOLDEN / "rigid200.json").read_text())
+    workload = tmp_path_factory.mktemp("rigid") / "rigid.json"
+    workload.write_text(json.dumps(recorded | {"jobs": recorded["jobs"][:NB_JOBS]}))
+    return ["-p", GOLDEN / "flat16.xml", "-w", workload]
+
+
 def run(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*BATSCHED, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        [*BATSCHED, *arguments], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
 
 @pytest.mark.parametrize("scheduler", ["schedFcfs", "easyBackfill", "schedEasySjfBackfill"])
 def test_a_scheduler_of_pybatsim_does_the_same_in_process_and_over_the_wire(
-    scheduler: str, tmp_path: Path
+    scheduler: str, inputs: list[str | Path], tmp_path: Path
 ) -> None:
-    done = run(tmp_path, "run", *INPUTS, "-s", f"pybatsim:{scheduler}", "-e", "inside")
+    done = run(tmp_path, "run", *inputs, "-s", f"pybatsim:{scheduler}", "-e", "inside")
     assert (done.returncode, done.stderr) == (0, "")
     endpoint = f"ipc://{tmp_path}/wire"
     peer = subprocess.Popen(
@@ -65,27 +76,33 @@ def test_a_scheduler_of_pybatsim_does_the_same_in_process_and_over_the_wire(
         stderr=subprocess.DEVNULL,
     )
     try:
-        done = run(tmp_path, "batsim", *INPUTS, "-s", endpoint, "-e", "wire", "--timeout", "60", "-q")
+        done = run(
+            tmp_path, "batsim", *inputs, "-s", endpoint, "-e", "wire", "--timeout", str(PATIENCE), "-q"
+        )
         assert done.returncode == 0, done.stderr
-        peer.wait(timeout=60)
+        assert peer.wait(timeout=PATIENCE) == 0
     finally:
         peer.kill()
     assert (tmp_path / "inside_jobs.csv").read_bytes() == (tmp_path / "wire_jobs.csv").read_bytes()
 
 
-def test_what_a_scheduler_prints_is_shown_where_everything_is_logged(tmp_path: Path) -> None:
-    command = ["run", *INPUTS, "-s", "pybatsim:fillerSched", "--json"]
+def test_what_a_scheduler_prints_is_shown_where_everything_is_logged(
+    inputs: list[str | Path], tmp_path: Path
+) -> None:
+    command = ["run", *inputs, "-s", "pybatsim:fillerSched", "--json"]
     assert run(tmp_path, *command).stderr == ""
     verbose = run(tmp_path, "-v", *command)
     assert "openJobs = " in verbose.stderr
-    assert json.loads(verbose.stdout)["jobs"] == 200
+    assert json.loads(verbose.stdout)["jobs"] == NB_JOBS
 
 
-def test_a_scheduler_in_a_file_of_ones_own_runs_and_gets_its_options(tmp_path: Path) -> None:
+def test_a_scheduler_in_a_file_of_ones_own_runs_and_gets_its_options(
+    inputs: list[str | Path], tmp_path: Path
+) -> None:
     (tmp_path / "oneByOne.py").write_text(OWN)
-    done = run(tmp_path, "run", *INPUTS, "-s", "pybatsim:oneByOne.py", "--json")
+    done = run(tmp_path, "run", *inputs, "-s", "pybatsim:oneByOne.py", "--json")
     assert done.returncode == 0, done.stderr
-    done = run(tmp_path, "run", *INPUTS, "-s", "pybatsim:oneByOne.py", "-o", "twice=true", "--json")
+    done = run(tmp_path, "run", *inputs, "-s", "pybatsim:oneByOne.py", "-o", "twice=true", "--json")
     assert done.returncode == 1
     assert "broke a rule" in done.stderr and "are busy and may not be shared" in done.stderr
 
@@ -94,15 +111,17 @@ def test_a_scheduler_in_a_file_of_ones_own_runs_and_gets_its_options(tmp_path: P
     ("scheduler", "complaint"),
     [("nobody", "No such scheduler"), ("nowhere.py", "there is no file nowhere.py")],
 )
-def test_a_scheduler_that_is_not_there_is_named(scheduler: str, complaint: str, tmp_path: Path) -> None:
-    done = run(tmp_path, "run", *INPUTS, "-s", f"pybatsim:{scheduler}")
+def test_a_scheduler_that_is_not_there_is_named(
+    scheduler: str, complaint: str, inputs: list[str | Path], tmp_path: Path
+) -> None:
+    done = run(tmp_path, "run", *inputs, "-s", f"pybatsim:{scheduler}")
     assert done.returncode == 1
     assert complaint in done.stderr and "Traceback" not in done.stderr
 
 
-def test_without_pybatsim_the_error_says_how_to_install_it(tmp_path: Path) -> None:
+def test_without_pybatsim_the_error_says_how_to_install_it(inputs: list[str | Path], tmp_path: Path) -> None:
     (tmp_path / "batsim").mkdir()
     (tmp_path / "batsim" / "__init__.py").write_text("raise ImportError('not here')")
-    done = run(tmp_path, "run", *INPUTS, "-s", "pybatsim:schedFcfs")
+    done = run(tmp_path, "run", *inputs, "-s", "pybatsim:schedFcfs")
     assert done.returncode == 1
     assert "pip install --no-deps pybatsim==3.2.1" in done.stderr

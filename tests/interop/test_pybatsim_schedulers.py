@@ -20,11 +20,11 @@ from typing import IO, Any, NamedTuple
 import pytest
 import zmq
 
-from tests.processes import PATIENCE, call, start
+from tests.processes import PATIENCE, call_here, start
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 RIGID_FOLDER = GOLDEN / "rigid200_fcfs"
-RIGID = ("-p", RIGID_FOLDER / "flat16.xml", "-w", RIGID_FOLDER / "rigid200.json")
+NB_JOBS = 60
 LAUNCHER = [sys.executable, "-c", "import sys; from batsim.cmds.launcher import main; sys.exit(main())"]
 
 pytestmark = pytest.mark.skipif(
@@ -171,19 +171,29 @@ def test_every_scheduler_of_the_wheel_is_here() -> None:
     assert modules == {*COMPLETE, *BROKEN, *NO_SCHEDULERS}
 
 
+@pytest.fixture(scope="module")
+def rigid(tmp_path_factory: pytest.TempPathFactory) -> list[str | Path]:
+    """The first jobs of a recording, of which even PyBatsim's slowest scheduler is soon through."""
+    recorded = json.loads((RIGID_FOLDER / "rigid200.json").read_text())
+    workload = tmp_path_factory.mktemp("rigid") / "rigid.json"
+    workload.write_text(json.dumps(recorded | {"jobs": recorded["jobs"][:NB_JOBS]}))
+    return ["-p", RIGID_FOLDER / "flat16.xml", "-w", workload]
+
+
 @pytest.mark.parametrize("scheduler", COMPLETE)
-def test_its_schedulers_complete_a_workload(scheduler: str, tmp_path: Path) -> None:
+def test_its_schedulers_complete_a_workload(scheduler: str, rigid: list[str | Path], tmp_path: Path) -> None:
     endpoint = free_endpoint()
     log = tmp_path / "pybatsim.log"
     with log.open("w") as file, deciding(scheduler, endpoint, file, tmp_path, {}) as peer:
         ours = ["-s", endpoint, "-e", tmp_path / "out", "--timeout", str(PATIENCE)]
-        assert call(["batsim", *ours, *RIGID, *COMPLETE[scheduler]]) == (0, "", "")
+        assert call_here(["batsim", *ours, *rigid, *COMPLETE[scheduler]]) == (0, "", "")
         assert peer.wait(timeout=PATIENCE) == 0, log.read_text()
     ended = column(tmp_path / "out_jobs.csv", "final_state")
     usual = column(RIGID_FOLDER / "jobs.csv", "final_state")
-    assert ended.keys() == usual.keys()
+    assert len(ended) == NB_JOBS
+    assert ended.keys() <= usual.keys()
     if "--enable-compute-sharing" not in COMPLETE[scheduler]:
-        assert ended == usual
+        assert ended.items() <= usual.items()
 
 
 def test_its_answers_decide_what_a_job_does(tmp_path: Path) -> None:
@@ -212,7 +222,7 @@ def test_its_answers_decide_what_a_job_does(tmp_path: Path) -> None:
         deciding("schedSendRecv", endpoint, log, tmp_path, {}),
     ):
         ours = ["-s", endpoint, "-e", tmp_path / "out", "--timeout", str(PATIENCE)]
-        assert call(["batsim", *ours, "--hosts", "4", "-w", workload]) == (0, "", "")
+        assert call_here(["batsim", *ours, "--hosts", "4", "-w", workload]) == (0, "", "")
     assert column(tmp_path / "out_jobs.csv", "execution_time") == {"1": "12.000000", "2": "22.000000"}
 
 

@@ -53,6 +53,11 @@ def execute(kept: Ledger, name: str, hosts: str) -> None:
     decide(kept, ev.ExecuteJob(name, HostSet.parse(hosts)))
 
 
+def runs_on(kept: Ledger) -> dict[str, str]:
+    """The running jobs, and their hosts."""
+    return {running.job.id: str(running.hosts) for running in kept.running}
+
+
 def decide(kept: Ledger, *decisions: ev.Event, at: float = NOW) -> None:
     """Take decisions down; those without a time of their own are taken now."""
     for decision in decisions:
@@ -196,6 +201,7 @@ def test_a_registration_that_would_abort_batsim_is_named(decisions: list[ev.Even
 def test_a_registered_job_can_run_at_once(acknowledge: bool) -> None:
     asked = ledger(dynamic_jobs=True, profile_reuse=True, acknowledge_dynamic_jobs=acknowledge)
     decide(asked, ev.RegisterJob(job("w0!new")), run("w0!new", "2-3"))
+    assert runs_on(asked) == {"w0!runs": "0-1", "w0!new": "2-3"}
 
 
 @pytest.mark.parametrize("ending", ["completion", "rejection"])
@@ -220,6 +226,8 @@ def test_a_profile_lives_on_where_reuse_is_enabled() -> None:
     decide(asked, ev.RegisterProfile("dyn", "p", Delay(1)))
     decide(asked, ev.RegisterJob(job("dyn!1", profile="p")), ev.RejectJob("dyn!1"))
     decide(asked, ev.RegisterJob(job("dyn!2", profile="p")))
+    assert asked.queue.get("dyn!1") is None
+    assert asked.queue.get("dyn!2") is not None
 
 
 def test_unavailable_hosts_cannot_be_given() -> None:
@@ -248,26 +256,31 @@ def test_storage_is_shared_unless_it_is_not() -> None:
 
 
 def test_hosts_are_shared_when_the_simulator_allows_it() -> None:
-    execute(ledger(compute_sharing=True), "w0!waits", "0-1")
+    shared = ledger(compute_sharing=True)
+    execute(shared, "w0!waits", "0-1")
+    assert runs_on(shared) == {"w0!runs": "0-1", "w0!waits": "0-1"}
 
 
 @pytest.mark.parametrize(
-    "decisions",
+    ("decisions", "started"),
     [
-        [run("w0!waits", "2-3"), ev.RejectJob("w0!also")],
-        [run("w0!total", "2")],
-        [run("w0!totals", "2-4")],
-        [run("w0!waits", "3", mapping=[0, 0])],
-        [run("w0!total", "2-3", mapping=[0, 1, 1])],
-        [ev.KillJobs(["w0!runs"]), ev.KillJobs(["w0!runs"])],
-        [ev.CallMeLater(10.000001)],
-        [ev.SetJobMetadata("w0!waits", "a note"), ev.SetJobMetadata("w0!runs", "another")],
-        [ev.SetHostsState(HostSet.parse("2-3"), 1)],
-        [ev.QueryEnergy(), ev.WaitingTimeAnswer("w0!waits", 3.0), ev.TellJob("w0!runs", "hello")],
+        ([run("w0!waits", "2-3"), ev.RejectJob("w0!also")], {"w0!waits": "2-3"}),
+        ([run("w0!total", "2")], {"w0!total": "2"}),
+        ([run("w0!totals", "2-4")], {"w0!totals": "2-4"}),
+        ([run("w0!waits", "3", mapping=[0, 0])], {"w0!waits": "3"}),
+        ([run("w0!total", "2-3", mapping=[0, 1, 1])], {"w0!total": "2-3"}),
+        ([ev.KillJobs(["w0!runs"]), ev.KillJobs(["w0!runs"])], {}),
+        ([ev.CallMeLater(10.000001)], {}),
+        ([ev.SetJobMetadata("w0!waits", "a note"), ev.SetJobMetadata("w0!runs", "another")], {}),
+        ([ev.SetHostsState(HostSet.parse("2-3"), 1)], {}),
+        ([ev.QueryEnergy(), ev.WaitingTimeAnswer("w0!waits", 3.0), ev.TellJob("w0!runs", "hello")], {}),
     ],
 )
-def test_what_batsim_accepts_passes(decisions: list[ev.Event]) -> None:
-    decide(ledger(), *decisions)
+def test_what_batsim_accepts_passes(decisions: list[ev.Event], started: dict[str, str]) -> None:
+    """A job that is killed runs until the simulator says that it has ended."""
+    asked = ledger()
+    decide(asked, *decisions)
+    assert runs_on(asked) == {"w0!runs": "0-1", **started}
 
 
 def sleeping_ledger() -> Ledger:
@@ -304,6 +317,7 @@ def test_hosts_that_woke_up_can_run_jobs() -> None:
     decide(asked, ev.SetHostsState(HostSet.of([0]), 0))
     asked.switched(HostSet.of([0]), 0)
     execute(asked, "w0!waits", "0 2")
+    assert runs_on(asked) == {"w0!waits": "0 2"}
 
 
 def test_registration_goes_on_after_the_reply_that_reopened_it() -> None:
@@ -311,6 +325,7 @@ def test_registration_goes_on_after_the_reply_that_reopened_it() -> None:
     decide(asked, ev.RegistrationFinished(), ev.ContinueRegistration())
     decide(asked, ev.RegisterProfile("dyn", "p", Delay(1)), at=11.0)
     decide(asked, ev.RegisterJob(job("dyn!1", profile="p")), run("dyn!1", "2-3"), at=12.0)
+    assert runs_on(asked) == {"w0!runs": "0-1", "dyn!1": "2-3"}
 
 
 class StartsTwice(Scheduler):

@@ -26,8 +26,9 @@ from batsched_py.wire.replay import replay_to_batsim, replay_to_decision
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 from batsched_py.workload.batsim_json import read_batsim_json, write_batsim_json
 from tests.drive import platform, workload
+from tests.processes import PATIENCE
 
-ANYWHERE, PATIENCE = "tcp://127.0.0.1:*", 10
+ANYWHERE = "tcp://127.0.0.1:*"
 
 
 class CountingCodec(Batsim4Codec):
@@ -81,8 +82,10 @@ def converse(front: AskingEnd, back: AnsweringEnd) -> None:
     """Hold a whole conversation in the counting dialect."""
     service = Thread(target=Server(back, process, dialect=COUNTING).serve)
     service.start()
-    simulate(batsim(), RemoteProcess(front, COUNTING))
+    simulator = batsim()
+    simulate(simulator, RemoteProcess(front, COUNTING))
     service.join(PATIENCE)
+    assert simulator.outputs.results.nb_jobs == 20
 
 
 def test_the_dialects_are_listed_by_name() -> None:

@@ -59,11 +59,14 @@ def busy_day(jobs: int = 60) -> list[JobSpec]:
 STARVING = {"filler", "ljf", "multi-queue", "random", "sjf", "user-aware"}
 
 
+@pytest.mark.parametrize("examples", [3, pytest.param(25, marks=pytest.mark.slow)])
 @every_policy
-def test_it_has_every_property_that_a_policy_should_have(name: str, options: dict[str, str]) -> None:
+def test_it_has_every_property_that_a_policy_should_have(
+    name: str, options: dict[str, str], examples: int
+) -> None:
     promise = name if name in ("fcfs", "easy", "conservative") and not options else None
     waived = ["starves no job"] if name in STARVING or options else []
-    check(lambda: policy(name, **options), promise=promise, waived=waived, examples=10)  # type: ignore[arg-type]
+    check(lambda: policy(name, **options), promise=promise, waived=waived, examples=examples)  # type: ignore[arg-type]
 
 
 @every_policy

@@ -16,11 +16,11 @@ from batsched_py.cli.batsim import command
 from batsched_py.decision.server import Server
 from batsched_py.wire.sockets import AnsweringEnd
 from tests.golden import RecordedProcess, Recording, rows, same, same_trace
+from tests.processes import PATIENCE
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 RECORDINGS = [folder for folder in sorted(GOLDEN.iterdir()) if folder.is_dir()]
 TRACES = ("machine_states.csv", "consumed_energy.csv", "pstate_changes.csv")
-PATIENCE = 10
 
 
 def run_batsim(arguments: Sequence[str], process: RecordedProcess) -> None:

@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.many_jobs import ALL, EARLY
-from tests.processes import ROOT, environment
+from tests.processes import PATIENCE, ROOT, environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak of memory there")
-
-#: Seconds; these are the longest simulations of all tests.
-PATIENCE = 300
 
 #: A log is read block by block; the shorter one fills a block.
 SHORT, LONG = 100_000, 300_000

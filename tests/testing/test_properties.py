@@ -72,7 +72,7 @@ BUGS = [
 @pytest.mark.parametrize(("bug", "broken", "words"), BUGS, ids=[bug for bug, _, _ in BUGS])
 def test_it_finds_each_bug_and_says_which(bug: str, broken: str, words: str) -> None:
     with pytest.raises(PropertyBroken, match=words) as caught:
-        check(with_bugs(bug), promise="easy")
+        check(with_bugs(bug), promise="easy", examples=10)
     assert broken in {finding.property for finding in caught.value.findings}
 
 
@@ -90,4 +90,4 @@ def test_what_is_waived_is_not_complained_of() -> None:
 
 
 def test_it_is_silent_without_a_bug() -> None:
-    assert findings(with_bugs(), promise="easy") == []
+    assert findings(with_bugs(), promise="easy", examples=10) == []

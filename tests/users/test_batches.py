@@ -54,7 +54,7 @@ def test_the_recorded_machine_and_scheduler_give_back_the_recorded_submissions(
 @pytest.mark.parametrize("name", ["adjusted", "distribution"])
 @pytest.mark.parametrize("order", ["true", "false"])
 @pytest.mark.parametrize("dependence", ["true", "false"])
-@settings(max_examples=30)
+@settings(max_examples=settings().max_examples // 3)
 @given(log=logs(), sessions=SESSIONS)
 def test_so_they_do_whatever_the_constraints_are(
     name: str, order: str, dependence: str, log: list[Record], sessions: str

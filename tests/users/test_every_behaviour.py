@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 from batsched_py.users import USERS
 from batsched_py.workload.model import Workload
 from tests.feedback import Arbitrary, Record, records, replay, rows, workload_of
-from tests.processes import call, serving
+from tests.processes import call_here, call_one_after_another, serving
 from tests.users.behaviours import NAMES, behaviour, options_of
 
 LOGS = records(sizes=st.integers(1, 3), waits=st.integers(0, 20))
 
 #: Too small for some of the jobs.
 HOSTS = 2
+
+#: Each of these is tried with every behaviour.
+few = settings(max_examples=settings().max_examples // 3)
 
 
 def given_up(jobs_csv: str) -> int:
@@ -27,7 +30,7 @@ def given_up(jobs_csv: str) -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=15)
+@few
 @given(log=LOGS, delay=st.sampled_from([0.0, 1.5]))
 def test_in_process_and_by_messages_users_do_the_same(name: str, log: list[Record], delay: float) -> None:
     """While a scheduler kills and rejects, and some jobs are too wide for the machine."""
@@ -46,7 +49,7 @@ def test_in_process_and_by_messages_users_do_the_same(name: str, log: list[Recor
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("resample")])
-@settings(max_examples=25)
+@few
 @given(log=LOGS)
 def test_every_job_is_submitted_once_unless_it_is_given_up(name: str, log: list[Record]) -> None:
     jobs_csv = replay(behaviour(name).users(workload_of(log)), HOSTS, Arbitrary())
@@ -58,26 +61,36 @@ def test_every_job_is_submitted_once_unless_it_is_given_up(name: str, log: list[
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("resample")])
-@settings(max_examples=15)
+@few
 @given(log=LOGS, seed=st.integers(0, 3))
 def test_a_population_submits_each_of_its_jobs_at_most_once(name: str, log: list[Record], seed: int) -> None:
     """``rows`` fails when a job is there twice."""
     rows(replay(behaviour(name, weeks="2", seed=str(seed)).users(workload_of(log)), HOSTS, Arbitrary()))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_results_do_not_depend_on_the_hash_seed(name: str, tmp_path: Path) -> None:
-    written = []
+def _actors(name: str, log: Path) -> list[str | Path]:
+    """What the commands are told of EASY, and of users who behave so."""
     options = [part for key, value in options_of(name).items() for part in ("-u", f"{key}={value}")]
+    return ["-s", "easy", "--users", name, *options, "-w", log]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two folders with the results of every behaviour, each of a process with a hash seed of its own."""
+    folders = []
     for seed in ("1", "4242"):
-        prefix = tmp_path / seed
-        code, _, err = call(
-            ["run", "-w", _small_log(tmp_path), "-s", "easy", "--users", name, *options, "-e", prefix],
-            PYTHONHASHSEED=seed,
-        )
-        assert (code, err) == (0, "")
-        written.append((tmp_path / f"{seed}_jobs.csv").read_bytes())
-    assert written[0] == written[1]
+        folder = tmp_path_factory.mktemp(f"seed{seed}")
+        log = _small_log(folder)
+        runs = [["run", *_actors(name, log), "-e", folder / name] for name in NAMES]
+        call_one_after_another(runs, PYTHONHASHSEED=seed)
+        folders.append(folder)
+    return folders
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_do_not_depend_on_the_hash_seed(name: str, written: list[Path]) -> None:
+    one, other = ((folder / f"{name}_jobs.csv").read_bytes() for folder in written)
+    assert one == other
 
 
 def _small_log(folder: Path) -> Path:
@@ -93,12 +106,11 @@ def _small_log(folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_over_zeromq_users_do_the_same_as_in_one_process(name: str, tmp_path: Path) -> None:
-    options = [part for key, value in options_of(name).items() for part in ("-u", f"{key}={value}")]
-    actors = ["-s", "easy", "--users", name, *options, "-w", _small_log(tmp_path)]
-    assert call(["run", *actors, "--hosts", "4", "-e", tmp_path / "one"])[0] == 0
+    actors = _actors(name, _small_log(tmp_path))
+    assert call_here(["run", *actors, "--hosts", "4", "-e", tmp_path / "one"])[0] == 0
     with serving(*actors) as service:
         batsim = ["batsim", "--hosts", "4", "--enable-dynamic-jobs", "--enable-profile-reuse"]
-        code, _, err = call([*batsim, "--socket-endpoint", service.endpoint, "-e", tmp_path / "two"])
+        code, _, err = call_here([*batsim, "--socket-endpoint", service.endpoint, "-e", tmp_path / "two"])
     assert (code, err) == (0, "")
     assert (tmp_path / "one_jobs.csv").read_bytes() == (tmp_path / "two_jobs.csv").read_bytes()
 

@@ -96,7 +96,7 @@ def test_without_feedback_the_simulated_population_is_the_written_one(sample_log
     assert isinstance(population, Resample)
     written = resampled_log(sample_log, population)
     simulated = submissions(
-        replay(population.users(swf_to_workload(sample_log)), hosts=10**6, scheduler="filler")
+        replay(population.users(swf_to_workload(sample_log)), hosts=10**4, scheduler="filler")
     )
     assert sorted(simulated.values()) == pytest.approx((written.submit - sample_log.submit.min()).tolist())
 

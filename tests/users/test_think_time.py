@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError
@@ -122,7 +122,6 @@ def test_no_job_is_lost_or_submitted_twice(log: list[Record], sessions: str, edg
     assert sorted(submitted) == sorted(job.name for job in workload.jobs)
 
 
-@settings(max_examples=50)
 @given(
     records(st.integers(1, 5), WAITS),
     DELIMITERS,

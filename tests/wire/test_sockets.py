@@ -10,9 +10,9 @@ import zmq
 
 from batsched_py.errors import ProtocolError
 from batsched_py.wire.sockets import LARGEST, AnsweringEnd, AskingEnd
+from tests.processes import PATIENCE
 
 ANYWHERE = "tcp://127.0.0.1:*"
-PATIENCE = 20
 
 
 @contextmanager
