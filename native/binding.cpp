@@ -85,6 +85,7 @@ nb::object new_job(const std::string& id, double submission, int64_t size, doubl
                            from_utf8(profile)};
     PyObject* arguments[] = {fields[0].ptr(), fields[1].ptr(), fields[2].ptr(), fields[3].ptr(), fields[4].ptr(),
                              extra.ptr()};
+    if (!types.job.is_valid()) throw std::runtime_error("the class of jobs was not given to `prepare`");
     PyObject* made = PyObject_Vectorcall(types.job.ptr(), arguments, 6, nullptr);
     if (!made) throw nb::python_error();
     return nb::steal(made);
@@ -919,11 +920,17 @@ NB_MODULE(_native, module) {
         }
     });
     module.def("prepare", [](nb::dict given) {
-        auto take = [&](const char* name) { return nb::handle(given[name]).inc_ref(); };
-        types = {take("job"),     take("host_set"), take("submission"),  take("withdrawal"),   take("computation"),
-                 take("delay"),   take("states"),   take("rule_broken"), take("policy_error"), take("blame"),
-                 take("next_time")};
-    }, "The Python classes that the engine makes and takes.");
+        std::pair<const char*, nb::handle*> wanted[] = {
+            {"job", &types.job},           {"host_set", &types.host_set},
+            {"submission", &types.submission}, {"withdrawal", &types.withdrawal},
+            {"computation", &types.computation}, {"delay", &types.delay},
+            {"states", &types.states},     {"rule_broken", &types.rule_broken},
+            {"policy_error", &types.policy_error}, {"blame", &types.blame},
+            {"next_time", &types.next_time}};
+        for (auto& [name, type] : wanted) {
+            if (given.contains(name)) *type = nb::handle(given[name]).inc_ref();
+        }
+    }, "Python classes and functions that the engine makes, takes and calls.");
     bind_logs(module);
     bind_views(module);
     bind_engine(module);

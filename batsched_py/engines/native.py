@@ -14,7 +14,7 @@ from batsched_py.engines.simulation import Simulation
 from batsched_py.errors import Deadlock, PolicyError, RuleBroken
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import HostState, Job, JobState
+from batsched_py.protocol.jobs import HostState, JobState
 from batsched_py.protocol.profiles import Delay, Homogeneous
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
@@ -37,7 +37,6 @@ def _library() -> ModuleType:
     assert native.library is not None
     native.library.prepare(
         {
-            "job": Job,
             "host_set": HostSet,
             "submission": Submission,
             "withdrawal": Withdrawal,

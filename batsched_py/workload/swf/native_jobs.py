@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
+from batsched_py import native
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.workload.jobs import Jobs, Places
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 #: The columns of a log, an object of the library.
 Log = Any
+
+if native.library is not None:
+    native.library.prepare({"job": Job})
 
 
 class NativeJobs(Jobs):
