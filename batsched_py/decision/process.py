@@ -309,7 +309,8 @@ class DecisionProcess:
             events = news
         for event in events:
             if type(event) is ev.JobSubmitted:
-                self._ledger.registry.meet([event.job.id])
+                if self._desk is not None:
+                    self._ledger.registry.meet([event.job.id])
                 self.hear_submission(event.job, now)
             elif type(event) is ev.JobCompleted:
                 self.hear_end(event.job_id, event.state, event.return_code, now)

@@ -353,11 +353,12 @@ class _ExecuteJob(Shape, omit_defaults=True):
 
     @classmethod
     def write(cls, e: ev.ExecuteJob) -> Any:
-        mapping: dict[str, int | str] | None = None
+        said = cls(e.job_id, e.hosts.text(), None, e.storage_mapping)
         if e.mapping is not None:
-            mapping = {str(executor): place for executor, place in enumerate(e.mapping)}
-        io_job = None if e.io_job is None else _IoJob.write(e.io_job)
-        return cls(e.job_id, str(e.hosts), mapping, e.storage_mapping, io_job)
+            said.mapping = {str(executor): place for executor, place in enumerate(e.mapping)}
+        if e.io_job is not None:
+            said.additional_io_job = _IoJob.write(e.io_job)
+        return said
 
 
 def _places(mapping: dict[str, int | str]) -> list[int]:
