@@ -135,7 +135,7 @@ class EventTable:
 
     def spell(self, event: Event) -> Any:
         """An event in terms of JSON: its ``timestamp``, ``type`` and ``data``, named as on the wire."""
-        if type(event) is Unknown:
+        if isinstance(event, Unknown):
             return self._spelled(event.time, event.type, event.data)
         shape = self.shape_of(event)
         data = shape.write(event)

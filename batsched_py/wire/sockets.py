@@ -30,9 +30,6 @@ _CUT = 4 * LARGEST
 
 _PORT = re.compile(r"tcp://(?P<host>.*):(?P<port>[^:\]]*)")
 
-#: Another frame of the message follows.
-_MORE = zmq.SNDMORE
-
 _log = logging.getLogger(__name__)
 
 
@@ -170,8 +167,8 @@ class AnsweringEnd(_End):
         """Answer the last request."""
         assert self._asker is not None
         send = self._send
-        send(self._asker, _MORE)
-        send(b"", _MORE)
+        send(self._asker, zmq.SNDMORE)
+        send(b"", zmq.SNDMORE)
         send(message)
         self._asker = None
 

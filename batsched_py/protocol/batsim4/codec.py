@@ -14,8 +14,6 @@ from batsched_py.protocol.events import Event, Message, Settings, Unknown
 #: What is raised for values of foreign types, numbers of thousands of digits and endless nests.
 _UNSPEAKABLE = (TypeError, ValueError, KeyError, OverflowError, RecursionError)
 
-_encode = msgspec.json.Encoder().encode
-
 
 class Batsim4Codec:
     """Spells and reads messages, each by itself. A conversation begins with its first request."""
@@ -45,10 +43,10 @@ class Batsim4Codec:
 
     def encode_reply(self, message: Message) -> bytes:
         """What a decision process sends, with numbers in full."""
-        spelled = {"now": message.now, "events": list(map(DECISIONS.spell, message.events))}
+        spelled = {"now": message.now, "events": [DECISIONS.spell(event) for event in message.events]}
         try:
-            text = _encode(spelled)
-            if b"null" in text:  # what JSON lacks may be behind it
+            text = msgspec.json.encode(spelled)
+            if text.find(b"null") >= 0:  # what JSON lacks may be behind it
                 six_decimals(msgspec.to_builtins(spelled))
             return text
         except _UNSPEAKABLE as error:

@@ -353,12 +353,11 @@ class _ExecuteJob(Shape, omit_defaults=True):
 
     @classmethod
     def write(cls, e: ev.ExecuteJob) -> Any:
-        said = cls(e.job_id, e.hosts.text(), None, e.storage_mapping)
+        mapping: dict[str, int | str] | None = None
         if e.mapping is not None:
-            said.mapping = {str(executor): place for executor, place in enumerate(e.mapping)}
-        if e.io_job is not None:
-            said.additional_io_job = _IoJob.write(e.io_job)
-        return said
+            mapping = {str(executor): place for executor, place in enumerate(e.mapping)}
+        io_job = None if e.io_job is None else _IoJob.write(e.io_job)
+        return cls(e.job_id, str(e.hosts), mapping, e.storage_mapping, io_job)
 
 
 def _places(mapping: dict[str, int | str]) -> list[int]:
