@@ -2,8 +2,10 @@
 
 python benchmarks/wire.py [FOLDER OF ANOTHER VERSION]...
 
-Another version of this project is measured in turn with the present one, so that the ratio is of one run.
-So is what the library takes alone: pyzmq in two processes, of which one sends back whatever the other says.
+Other versions of this project are measured in turn with the present one, so that each ratio is of one run.
+The ``serve`` of every version answers the same peer: the ``batsim`` of the first other version, if one is
+given. What the library takes alone is measured too: pyzmq in two processes, one of which sends back what the
+other says.
 The two sides of a conversation speak in turn and are kept on one processor: what it takes to wake another
 one up depends on what else the machine does.
 """
@@ -63,21 +65,21 @@ def _seconds(step: Callable[..., object], messages: list[object]) -> float:
     return process_time() - began
 
 
-def conversing(version: Path) -> list[float]:
-    """Seconds of processor time of ``serve`` and of ``batsim``, for one job and for the whole log."""
+def conversing(version: Path, peer: Path) -> list[float]:
+    """Seconds of processor time of ``serve`` and of the peer's ``batsim``, for one job and for the log."""
     with tempfile.TemporaryDirectory() as folder:
         one_job = Path(folder, "one.swf")
         lines = LOG.read_text().splitlines(keepends=True)
         one_job.write_text("".join(lines[: len(lines) - JOBS + 1]))
-        return [*_converse(version, one_job, folder), *_converse(version, LOG, folder)]
+        return [*_converse(version, peer, one_job, folder), *_converse(version, peer, LOG, folder)]
 
 
-def _converse(version: Path, log: Path, folder: str) -> tuple[float, float]:
+def _converse(version: Path, peer: Path, log: Path, folder: str) -> tuple[float, float]:
     """Seconds of processor time that both sides take for a whole simulation."""
     command = "-m", "batsched_py"
     serve = _start(version, *command, "serve", "-s", "easy", "--endpoint", "tcp://127.0.0.1:*")
     log_options = "--hosts", "64", "-w", str(log), "-e", f"{folder}/out"
-    batsim = _start(version, *command, "batsim", *log_options, "-s", _endpoint(serve))
+    batsim = _start(peer, *command, "batsim", *log_options, "-s", _endpoint(serve))
     return _wait(serve), _wait(batsim)
 
 
@@ -149,9 +151,17 @@ def _each(start: float, whole: float) -> float:
     return 1e6 * (whole - start) / MESSAGES
 
 
+def _serving(sides: list[float]) -> float:
+    """Microseconds a message of ``serve``."""
+    serve, _, whole_serve, _ = sides
+    return _each(serve, whole_serve)
+
+
 def main() -> None:
     """Print a line for each version."""
-    versions = [ROOT, *map(Path, sys.argv[1:])]
+    others = [Path(folder).resolve() for folder in sys.argv[1:]]
+    versions = [ROOT, *others]
+    peer = (others or versions)[0]
     echo = [float("inf")] * 2
     codec = {version: [float("inf")] * 4 for version in versions}
     sides = {version: [float("inf")] * 4 for version in versions}
@@ -167,7 +177,7 @@ def main() -> None:
                 env={**os.environ, "PYTHONPATH": str(version)},
             ).stdout
             codec[version] = list(map(min, codec[version], map(float, text.split())))
-            sides[version] = list(map(min, sides[version], conversing(version)))
+            sides[version] = list(map(min, sides[version], conversing(version, peer)))
     bare = _each(*echo)
     print(f"a bare echo of pyzmq: {bare:.0f} us a message")
     for version in versions:
@@ -177,12 +187,15 @@ def main() -> None:
             f"  codec: {sum(codec[version]):.1f} us an exchange (encode_request {request:.1f}, "
             f"decode_request {heard:.1f}, encode_reply {reply:.1f}, decode_reply {understood:.1f})"
         )
-        serve, batsim, whole_serve, whole_batsim = sides[version]
-        decides, simulates = _each(serve, whole_serve), _each(batsim, whole_batsim)
+        _, batsim, _, whole_batsim = sides[version]
+        decides, simulates = _serving(sides[version]), _each(batsim, whole_batsim)
         print(
             f"  tcp: serve {decides:.0f} us a message, batsim {simulates:.0f} us a message "
             f"({decides / bare:.1f} and {simulates / bare:.1f} times a bare echo)"
         )
+    for other in others:
+        ratio = _serving(sides[ROOT]) / _serving(sides[other])
+        print(f"serve: {ratio:.2f} of the CPU a message of {other.name}, beside the same peer")
 
 
 if __name__ == "__main__":

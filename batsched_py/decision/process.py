@@ -303,7 +303,8 @@ class DecisionProcess:
             events = news
         for event in events:
             if type(event) is ev.JobSubmitted:
-                self._ledger.registry.meet([event.job.id])
+                if self._submissions is not None:
+                    self._ledger.registry.meet([event.job.id])
                 self.job_submitted(event.job, now)
             elif type(event) is ev.JobCompleted:
                 self.job_ended(event.job_id, event.state, event.return_code, now)

@@ -77,21 +77,24 @@ class Server:
             self._converse(self._new_process())
         except BaseException as error:
             if self._too_early is None and self._end.owes_reply:
-                self._reply(stop(self._now, str(error) or f"it was stopped by {type(error).__name__}"))
+                reason = str(error) or f"it was stopped by {type(error).__name__}"
+                self._end.send(self._codec.encode_reply(stop(self._now, reason)))
             raise
 
     def _converse(self, process: Answers) -> None:
         request = self._first_request(process.needs)
+        codec, end = self._codec, self._end
         while True:
-            self._reply(process.react(request))
+            end.send(codec.encode_reply(process.react(request)))
             if process.finished:
                 _log.info("the simulation ended at time %g", self._now)
                 return
-            said = self._end.receive()
-            opens = self._codec.answer(said) is not None
+            said = end.receive()
+            opens = codec.answer(said) is not None
             if not opens:
-                request = self._read(said)
-                opens = _begins(request)
+                request = codec.decode_request(said)
+                self._now = request.now
+                opens = SimulationBegins in map(type, request.events)
             if opens:
                 self._too_early = said if self._keep_alive else None
                 advice = "" if self._keep_alive else "; start both sides again, or serve with --keep-alive"
@@ -109,16 +112,6 @@ class Server:
         while (answer := self._codec.answer(said, needs)) is not None:
             self._end.send(answer)
             said = self._end.receive()
-        return self._read(said)
-
-    def _read(self, said: bytes) -> Message:
         request = self._codec.decode_request(said)
         self._now = request.now
         return request
-
-    def _reply(self, reply: Message) -> None:
-        self._end.send(self._codec.encode_reply(reply))
-
-
-def _begins(request: Message) -> bool:
-    return SimulationBegins in map(type, request.events)

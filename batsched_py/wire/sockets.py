@@ -54,6 +54,8 @@ class _End:
         self._slices = 1 if self.timeout is None else ceil(self.timeout / SLICE)
         seconds = SLICE if self.timeout is None else self.timeout / self._slices
         self._socket.rcvtimeo = ceil(1000 * seconds)
+        self._receive = self._socket.recv
+        self._send = super(zmq.Socket, self._socket).send
         try:
             self._check_port()
             self._open()
@@ -96,11 +98,14 @@ class _End:
         raise PeerVanished(f"nothing came from the {self.peer} at {self.endpoint} for {self.timeout:g} s")
 
     def _listen(self) -> bytes | None:
-        """The next message, or nothing if it was invalid; :class:`zmq.Again` if none arrived.
+        """The next message, or nothing if it was invalid; :class:`zmq.Again` if none arrived."""
+        return self._content(self._receive(copy=False))
+
+    def _content(self, frame: zmq.Frame) -> bytes:
+        """The message in a frame, which must be its only one.
 
         Frames are received one by one: asking the socket whether more follow takes as long as all the rest.
         """
-        frame = self._socket.recv(copy=False)
         if frame.more:
             count = 1 + len(self._socket.recv_multipart())
             raise ProtocolError(
@@ -161,21 +166,22 @@ class AnsweringEnd(_End):
     def send(self, message: bytes) -> None:
         """Answer the last request."""
         assert self._asker is not None
-        self._socket.send(self._asker, zmq.SNDMORE)
-        self._socket.send(b"", zmq.SNDMORE)
-        self._socket.send(message)
+        send = self._send
+        send(self._asker, zmq.SNDMORE)
+        send(b"", zmq.SNDMORE)
+        send(message)
         self._asker = None
 
     def _listen(self) -> bytes | None:
-        asker = self._socket.recv()
-        delimiter = self._socket.recv(copy=False)
+        receive = self._receive
+        asker, delimiter = receive(), receive(copy=False)
         if len(delimiter) or not delimiter.more:
             if delimiter.more:
                 self._socket.recv_multipart()
             _log.debug("a stranger at %s sent something that is no request", self.endpoint)
             return None
         self._asker = asker
-        return super()._listen()
+        return self._content(receive(copy=False))
 
     @property
     def owes_reply(self) -> bool:
