@@ -1,4 +1,4 @@
-"""Builds the library of the native engine if there is a C++ compiler; without one, the package is pure Python."""
+"""Builds the library of the native engine if there is a C++ compiler; without one, there is none."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NativeEngine(BuildHookInterface):
             build_data.update(pure_python=False, infer_tag=True)
         else:
             print(
-                f"batsched-py: the native engine is not built, the Python engine will run everything: {fault}",
+                f"batsched-py: the native engine is not built, the Python engine runs everything: {fault}",
                 file=sys.stderr,
             )
 

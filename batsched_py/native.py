@@ -1,4 +1,4 @@
-"""The library of the native engine, :mod:`batsched_py._native`: it is there if a C++ compiler was at installation.
+"""The library of the native engine, ``batsched_py._native``: built if there is a C++ compiler.
 
 Set the variable ``BATSCHED_PY_PURE`` to 1 to do without it.
 """

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from batsched_py import core
+from batsched_py import native
 from benchmarks.synthetic import curie_like, ricc_like, scaled
 
 HERE = Path(__file__).resolve().parent
@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 WIDTH_JOBS = 40_000
 
 #: What a run is called, and what chooses it.
-CORES = {"pure Python": "1", "compiled": "0"} if core.compiled else {"pure Python": "1"}
+CORES = {"Python engine": "1"} | ({} if native.library is None else {"native engine": "0"})
 
 #: How users replay a log: as it was, and in answer to what they live through.
 BEHAVIOURS = ("rigid", "think-time")

@@ -22,12 +22,13 @@ ROOMS_BELOW = {
     "decision": _DECIDING,
     "simulator": {"ledger", "workload", "wire", "protocol"},
     "analysis": _DECIDING - {"wire"},
-    "experiment": {"simulator", "decision", *_DECIDING},
-    "campaign": {"analysis", "experiment", "simulator", "decision", *_DECIDING},
-    "testing": {"analysis", "simulator", "decision", *_DECIDING},
-    "api": {"campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
+    "engines": {"simulator", "decision", *_DECIDING},
+    "experiment": {"engines", "simulator", "decision", *_DECIDING},
+    "campaign": {"analysis", "experiment", "engines", "simulator", "decision", *_DECIDING},
+    "testing": {"analysis", "engines", "simulator", "decision", *_DECIDING},
+    "api": {"campaign", "analysis", "experiment", "engines", "simulator", "decision", *_DECIDING},
     "watch": {"api", "simulator", "decision", *_DECIDING},
-    "gym": {"api", "experiment", "simulator", "decision", *_DECIDING},
+    "gym": {"api", "experiment", "engines", "simulator", "decision", *_DECIDING},
     "cli": {"watch", "api", "campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
 }
 
@@ -35,8 +36,8 @@ ROOMS_BELOW = {
 WITHOUT_A_ROOM = {
     "__init__": {"api", "campaign", "schedulers", "users"},  # the public names, imported when asked for
     "__main__": {"cli"},
-    "blame": set(),  # whoever calls what others wrote names their line by it
-    "core": set(),  # every room may have compiled classes
+    "blame": set(),  # rooms that call policies and users name the line that failed by it
+    "native": set(),  # the library of the native engine, if it was built
     "errors": set(),  # every room raises them
     "settings": set(),  # rooms declare settings by it, others read them
     "plugins": set(),  # schedulers and users are both found by it
@@ -114,3 +115,36 @@ def test_reading_a_workload_does_not_load_the_slow_libraries(root: Path) -> None
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=root, check=True, capture_output=True, text=True)
     assert run.stdout.strip() == ""
+
+
+def test_the_library_of_the_native_engine_knows_nothing_of_python(root: Path) -> None:
+    """Only the binding does, and it imports no module of the package."""
+    headers = list((root / "native").glob("*.hpp"))
+    assert len(headers) > 10
+    for header in headers:
+        included = {
+            line.split()[1] for line in header.read_text().splitlines() if line.startswith("#include")
+        }
+        ours = {f'"{other.name}"' for other in headers}
+        assert all(name in ours or name.startswith("<") for name in included), header.name
+        assert not {name for name in included if "Python" in name or "nanobind" in name}, header.name
+        assert "PyObject" not in header.read_text(), header.name
+    binding = (root / "native" / "binding.cpp").read_text()
+    assert "PyImport" not in binding and "import_(" not in binding
+
+
+def test_the_library_is_reached_through_few_doors(root: Path) -> None:
+    package = root / "batsched_py"
+    users = {
+        str(source.relative_to(package))
+        for source in package.rglob("*.py")
+        if {"batsched_py.native", "batsched_py._native"} & imported_modules(source)
+    }
+    assert users == {
+        "engines/door.py",
+        "engines/native.py",
+        "workload/swf/native_jobs.py",
+        "workload/swf/quick_reader.py",
+        "campaign/digest.py",
+        "cli/main.py",
+    }

@@ -124,7 +124,7 @@ class DecisionProcess:
             try:
                 listener(ended)
             except (Exception, SystemExit) as error:
-                raise self._failed(error) from error
+                raise self.failed(error) from error
         if self._submissions is not None:
             self._submissions.job_ended(job_id, state, now)
 
@@ -208,7 +208,7 @@ class DecisionProcess:
         self._now = now
         if isinstance(error, RuleBroken):
             raise self.blame(error) from None
-        raise self._failed(error) from error
+        raise self.failed(error) from error
 
     def _turns_with_users(
         self, submissions: Submissions, now: float
@@ -260,14 +260,15 @@ class DecisionProcess:
         try:
             estimate = float(self.scheduler.estimate(job))
         except (Exception, SystemExit) as error:
-            raise self._failed(error) from error
+            raise self.failed(error) from error
         if isnan(estimate):
             raise PolicyError(
                 f"scheduler {self.scheduler.name!r} expects job {job.id} to run for nan seconds"
             )
         return estimate
 
-    def _failed(self, error: BaseException) -> PolicyError:
+    def failed(self, error: BaseException) -> PolicyError:
+        """What to raise when the policy has raised something."""
         return PolicyError(
             f"scheduler {self.scheduler.name!r} failed at time {self.cluster.now:g}: "
             f"{type(error).__name__}: {error} ({culprit(error)})"

@@ -1,4 +1,4 @@
-"""The native engine: a C++ library that owns the jobs, the queue, the machine and the agenda of a simulation."""
+"""The native engine: a C++ library that owns the jobs, the queue, the machine and the agenda."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class NativeSimulation(Simulation):
             speeds = [host.speed for host in setup.platform.hosts]
             begins = SimulationBegins(hosts, speeds=speeds)
             choose = selection(scheduler.selection, begins, scheduler.selection_seed)
-        cluster = NativeCluster(self._engine, setup, choose, self._is_to_come)
+        cluster = NativeCluster(self._engine, setup, choose, self._is_to_come, self._process.failed)
         if type(scheduler).estimate is not Scheduler.estimate:
             self._engine.set_estimate(self._process.estimate)
         return cluster

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import isnan, nan
 from typing import Any
 
-from batsched_py.errors import RuleBroken
+from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.ledger import Effect, RejectedJob, describe
 from batsched_py.ledger.running import RunningJob
@@ -30,8 +30,14 @@ class NativeCluster(Cluster):
     """
 
     def __init__(
-        self, engine: Any, setup: Setup, selection: Selection | None, is_to_come: Callable[[str], bool]
+        self,
+        engine: Any,
+        setup: Setup,
+        selection: Selection | None,
+        is_to_come: Callable[[str], bool],
+        failed: Callable[[BaseException], PolicyError],
     ) -> None:
+        """A job ``is_to_come`` if it is known and not submitted; ``failed`` tells what the policy raised."""
         self.now = 0.0
         self.settings = setup.settings
         self.nb_hosts = len(setup.platform.hosts)
@@ -46,12 +52,12 @@ class NativeCluster(Cluster):
         self.reservation = engine.reservation  # type: ignore[method-assign]
         self.profile = engine.profile  # type: ignore[method-assign]
         self.plan = engine.plan  # type: ignore[method-assign]
-        self.on_end = engine.on_end  # type: ignore[method-assign]
         self.start = engine.start if selection is None else self._start_otherwise  # type: ignore[method-assign]
         self._engine = engine
         self._setup = setup
         self._selection = selection
         self._is_to_come = is_to_come
+        self._failed = failed
         self._heed = None
         engine.set_cluster(self, self._start_otherwise, self._rank)
 
@@ -109,6 +115,15 @@ class NativeCluster(Cluster):
     def order_queue(self, order: Order | None) -> None:
         self.order = order
         self._engine.order_queue(order is not None)
+
+    def on_end(self, listener: Callable[[RunningJob], None]) -> None:
+        def call(ended: RunningJob) -> None:
+            try:
+                listener(ended)
+            except (Exception, SystemExit) as error:
+                raise self._failed(error) from error
+
+        self._engine.on_end(call)
 
     def expect(self, job: Job, run_time: float) -> None:
         run_time = float(run_time)

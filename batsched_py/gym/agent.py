@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import deepcopy
 from typing import Any
 
 from batsched_py.gym.tasks import Task
@@ -26,7 +27,7 @@ class AgentScheduler(Scheduler):
 
     def begin(self, cluster: Cluster) -> None:
         """Prepare the task."""
-        self._task = self.task()
+        self._task = deepcopy(self.task())
         self._task.begin(cluster)
 
     def schedule(self, cluster: Cluster) -> None:

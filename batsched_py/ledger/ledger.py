@@ -85,7 +85,7 @@ class Ledger:
         """How often anything but a submission has happened."""
         self._nb_settled_changes = -1
         self._tried: tuple[Job | None, int, int, int] = (None, 0, 0, 0)
-        """Beside whose reservation all jobs were last tried: after how many changes and starts, and how many."""
+        """Whose reservation all jobs were last tried beside: after how many changes, starts and arrivals."""
         self.registry = Registry(begins.profiles, begins.settings) if registry is None else registry
         self.estimate: Callable[[Job], float] = attrgetter("walltime")
         """How long a job is expected to run that is submitted."""

@@ -78,7 +78,8 @@ def refuse_without_energy(decision: ev.Event) -> None:
             raise RuleBroken("the energy can be asked for with --energy only")
         case ev.ChangeJobState(job_id=job_id):
             raise RuleBroken(
-                f"job {job_id} cannot be put into a state by hand, Batsim dies of it; execute, reject or kill it"
+                f"job {job_id} cannot be put into a state by hand, Batsim dies of it; "
+                "execute, reject or kill it"
             )
         case _:
             raise RuleBroken("Batsim does not know such a decision")

@@ -25,7 +25,7 @@ class Scheduler(ABC):
     """How the policy is called on the command line."""
 
     only_starts_jobs: ClassVar[bool] = False
-    """Whether all that the policy ever does is to start waiting jobs; then it need not be asked if none fits."""
+    """Whether all that the policy ever does is to start waiting jobs; then it is not asked if none fits."""
 
     selection: Annotated[SelectionName, Meta(description="Which of the free hosts a job gets.")] = "lowest"
     selection_seed: Annotated[int, Meta(description="Where a random selection of hosts begins.")] = 0

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from batsched_py import __version__, cli, core
+from batsched_py import __version__, cli, native
 from batsched_py.cli.main import COMMANDS, batsched_py
 from tests.processes import COMMAND, PATIENCE, ROOT, environment
 
@@ -27,7 +27,7 @@ def invoke(*arguments: str | Path) -> Result:
 
 
 def test_it_knows_its_version() -> None:
-    assert invoke("--version").stdout == f"batsched-py {__version__} ({core.describe()})\n"
+    assert invoke("--version").stdout == f"batsched-py {__version__} ({native.describe()})\n"
 
 
 def test_every_module_with_a_command_is_a_command() -> None:
@@ -115,7 +115,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         *(
             (f"run -w {SAMPLE} -s easy --users {users} -e {{tmp_path}}/out", LIBRARIES)
             for users in ("rigid", "think-time")
-            if core.compiled
+            if native.library is not None
         ),
         ("serve -s easy --endpoint nonsense", LIBRARIES - {"numpy", "zmq"}),
         ("schedulers easy", LIBRARIES - {"numpy"}),

@@ -40,7 +40,7 @@ PIECE = 1 << 16
 
 _log = logging.getLogger(__name__)
 
-#: Jobs, profiles, recorded finishes, comments, how many jobs have no processors, and how many there are in all.
+#: Jobs, profiles, recorded finishes, comments, how many jobs have no processors, and how many there are.
 JobsRead = tuple[Sequence[Job], Mapping[str, Profile], Sequence[float], list[bytes], int, int]
 
 #: The characters of numbers and of the space between them.

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import asdict
 
-from batsched_py import core
+from batsched_py import native
 from batsched_py.errors import InputError
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.read import read_workload
@@ -82,12 +82,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("log") / "log.swf"
 
 
-@pytest.fixture(params=["pure", "compiled"])
-def either_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each core."""
-    if request.param == "compiled" and not core.compiled:
-        pytest.skip("the compiled core is not in use")
-    monkeypatch.setattr(core, "compiled", request.param == "compiled")
+@pytest.fixture(params=["pure", "native"])
+def either_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without the native library."""
+    if request.param == "native" and native.library is None:
+        pytest.skip("the native engine is not in use")
+    monkeypatch.setattr(native, "library", native.library if request.param == "native" else None)
 
 
 def told(read: Any, *arguments: Any) -> Any:
@@ -123,7 +123,7 @@ def by_either(path: Path, walltime: WalltimeRule) -> Workload:
     return read_workload(path, "w1", 3.0, walltime)
 
 
-@pytest.mark.usefixtures("either_core")
+@pytest.mark.usefixtures("either_engine")
 @given(texts(), st.sampled_from(RULES), st.booleans())
 @example(f"{RECORD}\n{RECORD.replace('1 0', '2,0', 1)}", "max", False)
 @example(f"{RECORD}],[{RECORD.replace('1 0', '2 0', 1)}", "max", False)
@@ -135,13 +135,13 @@ def test_any_text_tells_the_same(path: Path, text: str, walltime: WalltimeRule, 
 
 
 def test_a_log_of_the_archive_tells_the_same(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "compiled", False)
+    monkeypatch.setattr(native, "library", None)
     path = shared / "logs" / "KTH-SP2-1996-2.1-cln.swf.gz"
     assert told(by_either, path, "max") == told(by_columns, path, "max")
 
 
 def read_text(*pieces: str) -> Any:
-    """The jobs of a text and what comes with them, without the compiled core."""
+    """The jobs of a text and what comes with them, without the native library."""
     return read_jobs([piece.encode() for piece in pieces], 10**6, "w0", 2.0)
 
 
@@ -204,7 +204,7 @@ def test_a_usual_record_has_the_fields_of_every_record() -> None:
     assert whole == WHOLE
 
 
-@pytest.mark.usefixtures("either_core")
+@pytest.mark.usefixtures("either_engine")
 def test_jobs_of_a_large_log_are_made_when_they_are_asked_for(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
