@@ -102,6 +102,18 @@ nb::object view_of(Job& job) {
     return object_of(job.view);
 }
 
+// A job on its hosts, as Python sees it.
+struct RunningJob {
+    JobPtr job;
+};
+
+// The object by which a policy knows a job on its hosts; it is one object while the job runs.
+nb::object running_view_of(const JobPtr& job) {
+    if (job->state != State::kRunning) return nb::cast(RunningJob{job});
+    if (!job->running_view.get()) job->running_view = handle_of(nb::cast(RunningJob{job}));
+    return object_of(job->running_view);
+}
+
 nb::object state_of(const Job& job) { return nb::borrow(types.states[static_cast<size_t>(job.state)]); }
 
 // A profile as Python describes it, rounded as Batsim rounds those that it is sent.
@@ -118,7 +130,7 @@ Profile profile_of(nb::handle profile, std::string name, bool in_ticks) {
 }
 
 JobPtr job_from(nb::handle object) {
-    JobPtr job = std::make_shared<Job>();
+    JobPtr job(new Job);
     job->id = to_utf8(object.attr("id"));
     job->submission = nb::cast<double>(object.attr("submission_time"));
     job->request = {nb::cast<int64_t>(object.attr("size"))};
@@ -265,7 +277,7 @@ struct Engine {
         simulation.on_end.push_back([this, number = listeners.size() - 1](const JobPtr& job) {
             tell_time();
             nb::object listener = listeners[number];
-            listener(job);
+            listener(running_view_of(job));
         });
     }
 
@@ -283,6 +295,7 @@ struct Engine {
         simulation.estimate = nullptr;
         simulation.on_end.clear();
         listeners.clear();
+        for (const Running::Place& place : simulation.running.by_end()) place.job->running_view = Handle();
     }
 };
 
@@ -466,15 +479,15 @@ nb::list told(Engine& engine) {
         switch (one.kind) {
             case Told::Kind::kSubmitted: made.append(nb::make_tuple("submitted", one.time, engine.view(one.job))); break;
             case Told::Kind::kEnded:
-                made.append(nb::make_tuple("ended", one.time, one.job, state_of(*one.job), one.return_code));
+                made.append(nb::make_tuple("ended", one.time, running_view_of(one.job), state_of(*one.job), one.return_code));
                 break;
             case Told::Kind::kCalled: made.append(nb::make_tuple("called", one.time)); break;
             case Told::Kind::kNoMoreJobs: made.append(nb::make_tuple("no more jobs", one.time)); break;
             case Told::Kind::kKilled: {
                 nb::list ids;
                 nb::dict progress;
-                for (const std::string& id : one.killed) ids.append(from_utf8(id));
-                for (const Progress& each : one.progress) {
+                for (const std::string& id : one.killed->ids) ids.append(from_utf8(id));
+                for (const Progress& each : one.killed->progress) {
                     progress[from_utf8(each.job->id)] = nb::make_tuple(from_utf8(each.job->profile.name), each.done);
                 }
                 made.append(nb::make_tuple("killed", one.time, ids, progress));
@@ -490,11 +503,11 @@ nb::list decided(Engine& engine) {
     nb::list made;
     for (const Effect& one : engine.simulation.decided()) {
         switch (one.kind) {
-            case Effect::Kind::kStart: made.append(nb::make_tuple("start", one.time, one.job)); break;
+            case Effect::Kind::kStart: made.append(nb::make_tuple("start", one.time, running_view_of(one.job))); break;
             case Effect::Kind::kReject: made.append(nb::make_tuple("reject", one.time, engine.view(one.job))); break;
-            case Effect::Kind::kKill: made.append(nb::make_tuple("kill", one.time, one.ids)); break;
+            case Effect::Kind::kKill: made.append(nb::make_tuple("kill", one.time, one.texts)); break;
             case Effect::Kind::kCall: made.append(nb::make_tuple("call", one.time)); break;
-            case Effect::Kind::kNote: made.append(nb::make_tuple("note", one.time, one.ids[0], one.text)); break;
+            case Effect::Kind::kNote: made.append(nb::make_tuple("note", one.time, one.texts[0], one.texts[1])); break;
             case Effect::Kind::kNothing: break;
         }
     }
@@ -507,7 +520,7 @@ nb::object start(nb::handle self, nb::object job, nb::object hosts) {
         JobPtr found = engine.find_waiting(job);
         if (found && engine.simulation.fits(*found)) {
             engine.simulation.start(found);
-            return nb::cast(found);
+            return running_view_of(found);
         }
     }
     return engine.start_otherwise(job, hosts);
@@ -662,7 +675,7 @@ PyType_Slot running_search_slots[] = {
     {Py_tp_iternext, reinterpret_cast<void*>(+[](PyObject* self) {
          return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
              JobPtr job = inst<RunningSearch>(self).find();
-             return job ? nb::cast(job).release().ptr() : nullptr;
+             return job ? running_view_of(job).release().ptr() : nullptr;
          });
      })},
     {0, nullptr}};
@@ -693,20 +706,20 @@ void bind_logs(nb::module_& module) {
 }
 
 void bind_views(nb::module_& module) {
-    nb::class_<Job>(module, "RunningJob", "A job on its hosts.")
-        .def_prop_ro("job", [](Job& job) { return view_of(job); })
-        .def_prop_ro("hosts", [](const Job& job) { return host_set(job.hosts); })
-        .def_ro("start", &Job::start)
-        .def_ro("expected_end", &Job::expected_end)
-        .def_ro("nb_hosts", &Job::nb_hosts)
-        .def_ro("number", &Job::number)
-        .def_prop_ro("decision", [](const Job& job) {
-            return job.decision.get() ? object_of(job.decision) : nb::object(nb::none());
+    nb::class_<RunningJob>(module, "RunningJob", "A job on its hosts.")
+        .def_prop_ro("job", [](const RunningJob& self) { return view_of(*self.job); })
+        .def_prop_ro("hosts", [](const RunningJob& self) { return host_set(self.job->hosts); })
+        .def_prop_ro("start", [](const RunningJob& self) { return self.job->start; })
+        .def_prop_ro("expected_end", [](const RunningJob& self) { return self.job->expected_end; })
+        .def_prop_ro("nb_hosts", [](const RunningJob& self) { return self.job->nb_hosts; })
+        .def_prop_ro("number", [](const RunningJob& self) { return self.job->number; })
+        .def_prop_ro("decision", [](const RunningJob& self) {
+            return self.job->decision.get() ? object_of(self.job->decision) : nb::object(nb::none());
         });
     nb::class_<Reservation>(module, "Reservation")
         .def_ro("shadow_time", &Reservation::shadow_time)
         .def_prop_ro("extra", [](const Reservation& one) { return one.extra.hosts; })
-        .def("admit", &Reservation::admit)
+        .def("admit", [](Reservation& self, const RunningJob& running) { self.admit(*running.job); })
         .def("__iter__", [](const Reservation& one) { return nb::iter(nb::make_tuple(one.shadow_time, one.extra.hosts)); });
     nb::class_<AvailabilityProfile>(module, "AvailabilityProfile")
         .def("__init__", [](AvailabilityProfile* self, double now, int64_t free) {
@@ -750,7 +763,7 @@ void bind_views(nb::module_& module) {
     nb::class_<RunningView>(module, "Running", nb::type_slots(running_slots), "The running jobs.")
         .def("get", [](const RunningView& self, nb::handle id) -> nb::object {
             JobPtr job = self.engine->simulation.find(to_utf8(id));
-            return job && job->state == State::kRunning ? nb::cast(job) : nb::none();
+            return job && job->state == State::kRunning ? running_view_of(job) : nb::none();
         });
     nb::class_<PlanView>(module, "Plan", "Reservations of the waiting jobs.")
         .def("advance", [](PlanView& self) {
@@ -759,8 +772,10 @@ void bind_views(nb::module_& module) {
         .def("move_forward", [](PlanView& self) { self.plan.move_forward(); })
         .def("reserve_new", [](PlanView& self) { self.plan.reserve_new(self.engine->simulation.queue); })
         .def("due", [](PlanView& self) { return as_list(*self.engine, self.plan.due()); })
-        .def("job_started", [](PlanView& self, const Job& job) { self.plan.job_started(job); })
-        .def("job_ended", [](PlanView& self, const Job& job) { self.plan.job_ended(job, self.engine->simulation.now()); })
+        .def("job_started", [](PlanView& self, const RunningJob& one) { self.plan.job_started(*one.job); })
+        .def("job_ended", [](PlanView& self, const RunningJob& one) {
+            self.plan.job_ended(*one.job, self.engine->simulation.now());
+        })
         .def("reservations", [](PlanView& self) {
             nb::list made;
             for (const auto& one : self.plan.reservations()) made.append(nb::make_tuple(self.engine->view(one.job), one.start));
@@ -860,7 +875,7 @@ void bind_engine(nb::module_& module) {
             job->seconds = seconds;
             if (!decision.is_none()) job->decision = handle_of(std::move(decision));
             self.simulation.start_on(job, runs_of(hosts));
-            return job;
+            return running_view_of(job);
         }, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
         .def("job", [](Engine& self, nb::handle id) -> nb::object {
             JobPtr job = self.simulation.find(to_utf8(id));

@@ -1,9 +1,11 @@
 // A job from its submission to its end.
 #pragma once
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "hosts.hpp"
 
@@ -61,6 +63,32 @@ constexpr const char* name_of(State state) {
 
 class Log;
 struct Client;
+struct Job;
+
+// Owns a job together with others, in one thread.
+class JobPtr {
+public:
+    JobPtr() = default;
+    JobPtr(std::nullptr_t) {}
+    inline explicit JobPtr(Job* job);
+    JobPtr(const JobPtr& other) : JobPtr(other.job_) {}
+    JobPtr(JobPtr&& other) noexcept : job_(std::exchange(other.job_, nullptr)) {}
+    JobPtr& operator=(JobPtr other) noexcept {
+        std::swap(job_, other.job_);
+        return *this;
+    }
+    inline ~JobPtr();
+
+    Job* get() const { return job_; }
+    Job& operator*() const { return *job_; }
+    Job* operator->() const { return job_; }
+    explicit operator bool() const { return job_; }
+    bool operator==(const JobPtr&) const = default;
+    void reset() { *this = JobPtr(); }
+
+private:
+    Job* job_ = nullptr;
+};
 
 struct Job {
     // As its submitter describes it.
@@ -95,9 +123,11 @@ struct Job {
     double decided = 0;
     bool withdrawn = false;
 
-    Handle source;    // the object it was made from
-    Handle view;      // the object that stands for it outside
-    Handle decision;  // what was decided, where that says more than which hosts
+    Handle source;        // the object it was made from
+    Handle view;          // the object that stands for it outside
+    Handle running_view;  // the same for the job on its hosts, while it runs
+    Handle decision;      // what was decided, where that says more than which hosts
+    int64_t nb_owners = 0;
 
     void tell_in_ticks() {
         told_submission = to_tick(submission);
@@ -106,6 +136,71 @@ struct Job {
     bool is_over() const { return state > State::kRunning; }
 };
 
-using JobPtr = std::shared_ptr<Job>;
+JobPtr::JobPtr(Job* job) : job_(job) {
+    if (job_) ++job_->nb_owners;
+}
+
+JobPtr::~JobPtr() {
+    if (job_ && !--job_->nb_owners) delete job_;
+}
+
+// Jobs by their identifiers.
+class JobIndex {
+public:
+    JobPtr find(std::string_view id) const {
+        for (size_t place = hash_of(id) & mask_; slots_[place].is_used; place = (place + 1) & mask_) {
+            const JobPtr& job = slots_[place].job;
+            if (job && job->id == id) return job;
+        }
+        return nullptr;
+    }
+
+    void add(JobPtr job) {
+        if (4 * ++nb_used_ > 3 * slots_.size()) grow();
+        put(std::move(job));
+        ++size_;
+    }
+
+    void remove(const Job& job) {
+        for (size_t place = hash_of(job.id) & mask_; slots_[place].is_used; place = (place + 1) & mask_) {
+            if (slots_[place].job.get() != &job) continue;
+            slots_[place].job.reset();
+            --size_;
+            return;
+        }
+    }
+
+private:
+    struct Slot {
+        JobPtr job;
+        bool is_used = false;  // now or before
+    };
+
+    std::vector<Slot> slots_ = std::vector<Slot>(64);
+    size_t mask_ = 63, nb_used_ = 0, size_ = 0;
+
+    static size_t hash_of(std::string_view id) {
+        uint64_t hash = 1469598103934665603U;
+        for (char letter : id) hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211U;
+        return hash ^ (hash >> 32);
+    }
+
+    void put(JobPtr job) {
+        size_t place = hash_of(job->id) & mask_;
+        while (slots_[place].is_used) place = (place + 1) & mask_;
+        slots_[place] = {std::move(job), true};
+    }
+
+    // Makes room, and forgets where jobs were.
+    void grow() {
+        std::vector<Slot> before(std::max<size_t>(64, std::bit_ceil(4 * (size_ + 1))));
+        before.swap(slots_);
+        mask_ = slots_.size() - 1;
+        nb_used_ = size_ + 1;
+        for (Slot& slot : before) {
+            if (slot.job) put(std::move(slot.job));
+        }
+    }
+};
 
 }  // namespace batsched

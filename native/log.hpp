@@ -55,7 +55,7 @@ public:
 
     JobPtr job(size_t place) const {
         const Record& record = records[place];
-        JobPtr job = std::make_shared<Job>();
+        JobPtr job(new Job);
         job->id = id(place);
         job->submission = record.submission;
         job->walltime = record.walltime;

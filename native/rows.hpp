@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "job.hpp"
 
@@ -41,13 +42,16 @@ public:
         sums.max_slowdown = std::max(sums.max_slowdown, slowdown);
         sums.sum_bounded_slowdown += std::max(1.0, turnaround / std::max(runtime, kSlowdownBound));
         if (!write) return;
-        description(job);
-        rows_ += success ? "1," : "0,";
-        rows_ += name_of(job.state);
-        rows_ += ',';
-        for (double value : {job.begun, runtime, finish, waiting, turnaround, slowdown}) decimal(value);
-        append_hosts(rows_, job.hosts);
-        rows_ += ",-1.000000,\"";
+        describe(job);
+        add(success ? "1," : "0,");
+        add(name_of(job.state));
+        add(",");
+        for (double value : {job.begun, runtime, finish, waiting, turnaround, slowdown}) add_decimal(value);
+        hosts_.clear();
+        append_hosts(hosts_, job.hosts);
+        make_room(hosts_.size() + job.note.size() + kNumbers);
+        add(hosts_);
+        add(",-1.000000,\"");
         end_row(job);
     }
 
@@ -55,72 +59,86 @@ public:
         ++sums.nb_jobs;
         ++sums.nb_rejected;
         if (!write) return;
-        description(job);
-        rows_ += "0,REJECTED,,,,,,,,,\"";
+        describe(job);
+        make_room(job.note.size() + kNumbers);
+        add("0,REJECTED,,,,,,,,,\"");
         end_row(job);
     }
 
     void flush() {
-        if (rows_.empty()) return;
-        std::string full = std::move(rows_);
-        rows_.clear();
+        if (end_ == rows_.data()) return;
+        std::string full(rows_.data(), end_);
+        end_ = rows_.data();
         write(full);
     }
 
 private:
-    static constexpr size_t kMany = 1 << 16;
+    static constexpr size_t kMany = 1 << 16;        // letters are written at a time
+    static constexpr size_t kNumbers = 4096;        // letters, enough for all numbers of a row
     static constexpr double kLeastRuntime = 1e-5;   // Batsim's, so that the stretch is finite
     static constexpr double kSlowdownBound = 10.0;  // seconds
-    std::string rows_;
+    std::vector<char> rows_ = std::vector<char>(2 * kMany);
+    char* end_ = rows_.data();  // of what was added
+    std::string hosts_;
 
-    void description(const Job& job) {
-        if (rows_.capacity() < kMany) rows_.reserve(2 * kMany);
-        name(name_in(job.id));
-        name(workload_in(job.id));
-        name(job.profile.name);
-        decimal(job.submission);
-        append_integer(rows_, job.request.hosts);
-        rows_ += ',';
-        decimal(job.walltime == INFINITY ? -1.0 : job.walltime);
+    // Makes room for so many more letters, which are then added without looking.
+    void make_room(size_t more) {
+        size_t used = static_cast<size_t>(end_ - rows_.data());
+        if (used + more <= rows_.size()) return;
+        rows_.resize(2 * (used + more));
+        end_ = rows_.data() + used;
+    }
+
+    void add(std::string_view text) { end_ = std::copy(text.begin(), text.end(), end_); }
+    void add_integer(int64_t value) { end_ = std::to_chars(end_, end_ + 24, value).ptr; }
+
+    void describe(const Job& job) {
+        make_room(4 * (job.id.size() + job.profile.name.size()) + kNumbers);
+        add_name(name_in(job.id));
+        add_name(workload_in(job.id));
+        add_name(job.profile.name);
+        add_decimal(job.submission);
+        add_integer(job.request.hosts);
+        add(",");
+        add_decimal(job.walltime == INFINITY ? -1.0 : job.walltime);
     }
 
     void end_row(const Job& job) {
-        rows_ += job.note;
-        rows_ += "\"\n";
-        if (rows_.size() > kMany) flush();
+        add(job.note);
+        add("\"\n");
+        if (end_ - rows_.data() > static_cast<ptrdiff_t>(kMany)) flush();
     }
 
     // A name may have commas and quotes.
-    void name(std::string_view part) {
+    void add_name(std::string_view part) {
         if (part.find_first_of("\",\r\n") == part.npos) {
-            rows_ += part;
+            add(part);
         } else {
-            rows_ += '"';
-            for (char letter : part) rows_.append(letter == '"' ? 2 : 1, letter);
-            rows_ += '"';
+            add("\"");
+            for (char letter : part) add(letter == '"' ? std::string_view("\"\"") : std::string_view(&letter, 1));
+            add("\"");
         }
-        rows_ += ',';
+        add(",");
     }
 
     // Six decimals, correctly rounded.
-    void decimal(double value) {
+    void add_decimal(double value) {
         if (std::abs(value) < 1e15 && value == std::floor(value) && !(value == 0 && std::signbit(value))) {
-            append_integer(rows_, static_cast<int64_t>(value));
-            rows_ += ".000000,";
+            add_integer(static_cast<int64_t>(value));
+            add(".000000,");
         } else if (value >= 1 && value < 1e12) {
-            millionths(value);
+            add_millionths(value);
         } else if (std::isfinite(value)) {
-            char digits[512];
-            rows_.append(digits, std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, 6).ptr);
-            rows_ += ',';
+            end_ = std::to_chars(end_, end_ + 400, value, std::chars_format::fixed, 6).ptr;
+            add(",");
         } else {
-            rows_ += std::isnan(value) ? "nan," : value > 0 ? "inf," : "-inf,";
+            add(std::isnan(value) ? "nan," : value > 0 ? "inf," : "-inf,");
         }
     }
 
     // A number from 1 to 10 ** 12 is an integer over a power of two, so that its decimals can be counted in integers.
     // Halves go to the even neighbour.
-    void millionths(double value) {
+    void add_millionths(double value) {
         int exponent;
         auto digits = static_cast<uint64_t>(std::ldexp(std::frexp(value, &exponent), 53));
         int shift = 53 - exponent;  // the value is digits / 2 ** shift
@@ -128,12 +146,12 @@ private:
         unsigned __int128 half = static_cast<unsigned __int128>(1) << (shift - 1), rest = scaled & (2 * half - 1);
         auto rounded = static_cast<uint64_t>(scaled >> shift);
         rounded += rest > half || (rest == half && rounded % 2);
-        append_integer(rows_, static_cast<int64_t>(rounded / 1'000'000));
+        add_integer(static_cast<int64_t>(rounded / 1'000'000));
         char text[8] = {'.', '0', '0', '0', '0', '0', '0', ','};
         for (uint64_t left = rounded % 1'000'000, place = 6; left; left /= 10, --place) {
             text[place] = static_cast<char>('0' + left % 10);
         }
-        rows_.append(text, sizeof text);
+        add({text, sizeof text});
     }
 };
 

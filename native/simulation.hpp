@@ -41,14 +41,19 @@ struct Progress {
     double done;
 };
 
+// Jobs that were killed, and how far those had come that had not ended by themselves.
+struct Killed {
+    std::vector<std::string> ids;
+    std::vector<Progress> progress;
+};
+
 // Something that the policy may want to know.
 struct Told {
     enum class Kind : uint8_t { kSubmitted, kEnded, kCalled, kNoMoreJobs, kKilled } kind;
     double time;
     JobPtr job;
     int64_t return_code = 0;
-    std::vector<std::string> killed = {};
-    std::vector<Progress> progress = {};
+    std::shared_ptr<Killed> killed = nullptr;
 };
 
 // Something that was decided and is to be carried out.
@@ -56,8 +61,7 @@ struct Effect {
     enum class Kind : uint8_t { kStart, kReject, kKill, kCall, kNote, kNothing } kind;
     double time;  // when it was decided, or of a call when it is to come
     JobPtr job;
-    std::vector<std::string> ids = {};
-    std::string text = {};
+    std::vector<std::string> texts = {};  // the identifiers of jobs, or one and a note
 };
 
 class Simulation {
@@ -113,10 +117,7 @@ public:
     bool in_turn() const { return in_turn_; }
     const JobPtr& last_submitted() const { return last_submitted_; }
 
-    JobPtr find(std::string_view id) const {
-        auto found = live_.find(id);
-        return found == live_.end() ? nullptr : found->second;
-    }
+    JobPtr find(std::string_view id) const { return live_.find(id); }
 
     bool could_grant(Request request) const { return request.hosts > 0 && request.fits({machines.count}); }
     bool fits(const Job& job) const { return job.request.fits(free.available()); }
@@ -176,7 +177,7 @@ public:
         std::erase(unfit_, job);
         job->state = State::kRejected;
         effects_.push_back({Effect::Kind::kReject, now(), job});
-        live_.erase(job->id);
+        live_.remove(*job);
     }
 
     void kill(std::vector<std::string> ids) { effects_.push_back({Effect::Kind::kKill, now(), nullptr, std::move(ids)}); }
@@ -185,7 +186,7 @@ public:
     // Leaves a note on a job that may still be to come.
     void note(const std::string& id, std::string text) {
         check_note(text);
-        effects_.push_back({Effect::Kind::kNote, now(), find(id), {id}, std::move(text)});
+        effects_.push_back({Effect::Kind::kNote, now(), find(id), {id, std::move(text)}});
     }
 
     void do_nothing() { effects_.push_back({Effect::Kind::kNothing, now(), nullptr}); }
@@ -235,8 +236,8 @@ private:
     std::vector<Source> sources_;
     Source* next_source_ = nullptr;
     JobPtr last_submitted_;
-    std::unordered_map<std::string_view, JobPtr> live_;  // that wait or run
-    std::vector<JobPtr> unfit_;                          // that wait, and could never be granted what they ask for
+    JobIndex live_;             // that wait or run
+    std::vector<JobPtr> unfit_;  // that wait, and could never be granted what they ask for
     std::unordered_map<std::string, std::string> early_notes_;  // on jobs that are to come
     std::vector<Told> told_;
     std::vector<Effect> effects_, late_effects_, carried_out_;
@@ -319,10 +320,10 @@ private:
             switch (effect.kind) {
                 case Effect::Kind::kStart: begin(*effect.job); break;
                 case Effect::Kind::kReject: rows.rejected(*effect.job); break;
-                case Effect::Kind::kKill: kill_now(effect.ids); break;
+                case Effect::Kind::kKill: kill_now(effect.texts); break;
                 case Effect::Kind::kCall: agenda.put(std::max(effect.time, agenda.clock + kLeastCall), Action::kCall); break;
                 case Effect::Kind::kNote:
-                    (effect.job ? effect.job->note : early_notes_[effect.ids[0]]) = std::move(effect.text);
+                    (effect.job ? effect.job->note : early_notes_[effect.texts[0]]) = std::move(effect.texts[1]);
                     break;
                 case Effect::Kind::kNothing: break;
             }
@@ -407,7 +408,7 @@ private:
     }
 
     void submit(const JobPtr& job) {
-        live_.emplace(job->id, job);
+        live_.add(job);
         if (could_grant(job->request)) {
             queue.append(job, estimate ? estimate(*job) : job->told_walltime);
         } else {
@@ -443,7 +444,8 @@ private:
         rows.finished(job, agenda.clock);
         ++nb_changes_;
         free.give(job.hosts);
-        live_.erase(job.id);
+        live_.remove(job);
+        job.running_view = Handle();
         tell({Told::Kind::kEnded, now(), ended, return_code});
         for (size_t place = 0; place < on_end.size(); ++place) on_end[place](ended);
         users.job_ended(job, now());
@@ -451,18 +453,18 @@ private:
 
     // Kills jobs; one that has ended by itself meanwhile is acknowledged without progress.
     void kill_now(const std::vector<std::string>& ids) {
-        Told told{Told::Kind::kKilled, now(), nullptr};
+        auto killed = std::make_shared<Killed>();
         for (const std::string& id : ids) {
             if (!acknowledged_.insert(id).second) continue;
-            told.killed.push_back(id);
+            killed->ids.push_back(id);
             JobPtr job = find(id);
-            if (job && job->state == State::kRunning) told.progress.push_back({job, progress(*job)});
+            if (job && job->state == State::kRunning) killed->progress.push_back({job, progress(*job)});
         }
-        for (const Progress& one : told.progress) {
+        for (const Progress& one : killed->progress) {
             agenda.cancel(one.job->agenda_number);
             end(*one.job, State::kKilled, one.job->profile.killed_code());
         }
-        if (!told.killed.empty()) tell(std::move(told));
+        if (!killed->ids.empty()) tell({Told::Kind::kKilled, now(), nullptr, 0, killed});
     }
 
     double progress(const Job& job) const {

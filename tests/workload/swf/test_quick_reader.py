@@ -209,6 +209,6 @@ def test_jobs_of_a_large_log_are_made_when_they_are_asked_for(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path.write_text(f"{RECORD}\n")
-    assert isinstance(read_workload(path, "w0").jobs, list)
+    assert not isinstance(read_workload(path, "w0").jobs, LoggedJobs)
     monkeypatch.setattr(quick_reader, "LARGE", 40)
     assert isinstance(read_workload(path, "w0").jobs, LoggedJobs)
