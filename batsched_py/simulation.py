@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Protocol
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.ledger.ledger import Effect
 from batsched_py.protocol.events import Message
 from batsched_py.schedulers.cluster import Cluster
+from batsched_py.simulator.decision_side import Decides
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Results
-
-
-class Decides(Protocol):
-    """Answers requests: a ``DecisionProcess`` here, or a ``RemoteProcess`` elsewhere."""
-
-    def react(self, request: Message) -> Message:
-        """Answer one request of the simulator."""
 
 
 def simulate(batsim: Batsim, process: Decides, on_turn: Callable[[], None] | None = None) -> Results:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.engines.python import PythonSimulation
 from batsched_py.engines.simulation import Simulation
 from batsched_py.protocol.profiles import Delay, Profile
-from batsched_py.simulation import Decides
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.runnable import is_plain, refusal
 from batsched_py.simulator.setup import Setup
@@ -16,6 +15,9 @@ from batsched_py.users.base import Behaviour, UsersOf
 from batsched_py.users.wrapping import Wrapper
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.native_jobs import RunTimeProfiles
+
+if TYPE_CHECKING:
+    from batsched_py.simulator.decision_side import Decides
 
 
 def new_simulation(setup: Setup, process: Decides, outputs: Outputs | None = None) -> Simulation:
@@ -25,6 +27,9 @@ def new_simulation(setup: Setup, process: Decides, outputs: Outputs | None = Non
         from batsched_py.engines.native import NativeSimulation
 
         return NativeSimulation(setup, process, outputs)
+    from batsched_py.engines.python import PythonSimulation
+    from batsched_py.simulator.engine import Batsim
+
     return PythonSimulation(Batsim(setup, outputs), process)
 
 

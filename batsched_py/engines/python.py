@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.simulation import Simulation
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulation import Decides, simulate, turns
+from batsched_py.simulation import simulate, turns
+from batsched_py.simulator.decision_side import Decides
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Results
 

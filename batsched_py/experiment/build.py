@@ -13,11 +13,9 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.plugins import PYBATSIM
-from batsched_py.protocol.events import Settings
+from batsched_py.protocol.events import Event, Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.remarks import HEADER, taking_down
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.external_events import read_events
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.simulator.platform import Platform, parse_roles, read_platform
 from batsched_py.simulator.setup import Setup
@@ -28,6 +26,7 @@ from batsched_py.workload.read import read_workload
 
 if TYPE_CHECKING:
     from batsched_py.decision.pybatsim import PyBatsimProcess
+    from batsched_py.simulator.engine import Batsim
     from batsched_py.workload.swf.log import SwfLog
 
 
@@ -107,8 +106,16 @@ def new_setup(scenario: Scenario, platform: Platform, workloads: Sequence[Worklo
         settings,
         ignore_communication=scenario.ignore_communication,
         energy=scenario.energy,
-        events=[read_events(file, settings.forward_unknown_events) for file in scenario.events],
+        events=_read_events(scenario),
     )
+
+
+def _read_events(scenario: Scenario) -> list[list[Event]]:
+    if not scenario.events:
+        return []
+    from batsched_py.simulator.external_events import read_events
+
+    return [read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events]
 
 
 def new_batsim(
@@ -119,6 +126,8 @@ def new_batsim(
     outputs: type[Outputs] = Outputs,
 ) -> Batsim:
     """The built-in Batsim for a decision process elsewhere; without a prefix it writes no files."""
+    from batsched_py.simulator.engine import Batsim
+
     return Batsim(new_setup(scenario, platform, workloads), outputs(prefix, scenario.traces_machine_states))
 
 

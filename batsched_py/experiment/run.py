@@ -8,16 +8,15 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from batsched_py.engines import Simulation, new_simulation
-from batsched_py.engines.python import PythonSimulation
 from batsched_py.experiment.build import NOTHING_GIVEN, Given, build
 from batsched_py.experiment.value import Experiment
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import NewFile, OutputFile
 from batsched_py.workload.model import Workload
 
 if TYPE_CHECKING:
     from batsched_py.decision.process import DecisionProcess
     from batsched_py.decision.pybatsim import PyBatsimProcess
+    from batsched_py.simulator.engine import Batsim
 
 #: Goes through a simulation that is ready to begin; the number is that of its jobs, 0 if it is unknown.
 GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int], None]"
@@ -47,6 +46,9 @@ def run_experiment(
         with _rare_garbage_collection(), meanwhile(simulation):
             simulation.run()
         return simulation
+    from batsched_py.engines.python import PythonSimulation
+    from batsched_py.simulator.engine import Batsim
+
     batsim = Batsim(setup, outputs)
     simulation = PythonSimulation(batsim, process)
     with _rare_garbage_collection(), meanwhile(simulation):

@@ -33,6 +33,13 @@ class DecisionSide(Listener, Protocol):
         """What is to be done now that all this has happened; it is in the ledger already."""
 
 
+class Decides(Protocol):
+    """Answers requests: a ``DecisionProcess`` here, or a ``RemoteProcess`` elsewhere."""
+
+    def react(self, request: ev.Message) -> ev.Message:
+        """Answer one request of the simulator."""
+
+
 class Messenger:
     """Puts what happens into messages, for a decision process that is elsewhere."""
 

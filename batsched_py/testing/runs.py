@@ -16,7 +16,8 @@ from batsched_py.analysis.validator import validate
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.events import Event
 from batsched_py.schedulers import Scheduler
-from batsched_py.simulation import Decides, simulate
+from batsched_py.simulation import simulate
+from batsched_py.simulator.decision_side import Decides
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
