@@ -1,0 +1,63 @@
+"""The library of the native engine by itself, and the whole engine, watched by the compiler's sanitizers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.processes import PATIENCE
+
+SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g")
+
+COMPILER = os.environ.get("CXX", "c++")
+
+needs_compiler = pytest.mark.skipif(shutil.which(COMPILER) is None, reason="needs a C++ compiler")
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "flags", [(), pytest.param(SANITIZED, marks=pytest.mark.slow)], ids=["plain", "sanitized"]
+)
+def test_the_library_passes_its_own_tests(flags: tuple[str, ...], root: Path, tmp_path: Path) -> None:
+    program = tmp_path / "tests"
+    source = root / "native" / "tests" / "test_native.cpp"
+    subprocess.run(
+        [COMPILER, "-std=c++20", "-Wall", "-Wextra", *flags, str(source), "-o", program], check=True
+    )
+    done = subprocess.run([program], capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == source.read_text().count("\nvoid ")
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_the_engine_has_no_fault_that_sanitizers_see(root: Path, tmp_path: Path) -> None:
+    """All tests of both engines, with a package whose extension is built to watch itself."""
+    for name in ("batsched_py", "native", "tests", "workloads"):
+        shutil.copytree(
+            root / name, tmp_path / name, ignore=shutil.ignore_patterns("_native*", "__pycache__")
+        )
+    for name in ("hatch_build.py", "pyproject.toml", "conftest.py"):
+        shutil.copy(root / name, tmp_path)
+    extension = f"batsched_py/_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+    code = (
+        f"from pathlib import Path; from hatch_build import build; "
+        f"print(build(Path('.'), Path({extension!r}), {SANITIZED!r}))"
+    )
+    built = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert built.stdout == "None\n", built.stderr
+    runtime = subprocess.run([COMPILER, "-print-file-name=libasan.so"], capture_output=True, text=True)
+    environment = os.environ | {
+        "LD_PRELOAD": runtime.stdout.strip(),
+        "ASAN_OPTIONS": "detect_leaks=0",  # Python itself ends with memory in use
+        "PYTHONPATH": str(tmp_path),
+    }
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_engines.py"]
+    done = subprocess.run(tests, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
