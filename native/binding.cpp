@@ -303,23 +303,24 @@ struct Engine {
 struct Waiting {
     nb::object owner;  // of the engine
     Engine* engine;
-    std::vector<int64_t> arrivals;
+    Queue::Selected jobs;
 
-    template <class Number>
-    nb::object column(Number (*value)(const Queue&, size_t)) const {
-        auto* numbers = new Number[std::max<size_t>(arrivals.size(), 1)];
+    template <class Function>
+    nb::object column(Function value) const {
+        using Number = decltype(value(engine->simulation.queue, 0));
+        auto* numbers = new Number[std::max<size_t>(jobs.arrivals.size(), 1)];
         nb::capsule memory(numbers, [](void* pointer) noexcept { delete[] static_cast<Number*>(pointer); });
-        engine->simulation.queue.gather(arrivals, numbers, value);
-        return nb::cast(nb::ndarray<nb::numpy, Number, nb::ndim<1>>(numbers, {arrivals.size()}, memory));
+        engine->simulation.queue.gather(jobs, numbers, value);
+        return nb::cast(nb::ndarray<nb::numpy, Number, nb::ndim<1>>(numbers, {jobs.arrivals.size()}, memory));
     }
 
     nb::object users() const {
-        std::vector<Job*> jobs(arrivals.size());
-        engine->simulation.queue.gather(arrivals, jobs.data(), Queue::job_at);
-        auto* numbers = new int64_t[std::max<size_t>(jobs.size(), 1)];
+        std::vector<Job*> found(jobs.arrivals.size());
+        engine->simulation.queue.gather(jobs, found.data(), Queue::JobAt());
+        auto* numbers = new int64_t[std::max<size_t>(found.size(), 1)];
         nb::capsule memory(numbers, [](void* pointer) noexcept { delete[] static_cast<int64_t*>(pointer); });
-        std::transform(jobs.begin(), jobs.end(), numbers, [this](Job* job) { return job ? user_of(*job) : 0; });
-        return nb::cast(nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>(numbers, {jobs.size()}, memory));
+        std::transform(found.begin(), found.end(), numbers, [this](Job* job) { return job ? user_of(*job) : 0; });
+        return nb::cast(nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>(numbers, {found.size()}, memory));
     }
 
     int64_t user_of(Job& job) const {
@@ -408,15 +409,15 @@ constexpr Request kAnything{INT64_MAX};
 
 Waiting waiting_jobs(nb::handle self, int64_t behind, Request free, size_t most = SIZE_MAX) {
     Engine& engine = engine_of(self);
-    return {nb::borrow(self), &engine, engine.simulation.queue.arrivals(behind, free, most)};
+    return {nb::borrow(self), &engine, engine.simulation.queue.select(behind, free, most)};
 }
 
 // The arrivals of jobs in the order that Python gives them; only the first where that is enough.
 std::vector<int64_t> in_order(Waiting waiting, nb::handle order, bool head_only) {
-    Engine& engine = *waiting.engine;
-    std::vector<int64_t> arrivals = waiting.arrivals, ranked;
-    nb::object ranks = engine.rank(order, nb::cast(std::move(waiting)), head_only);
-    for (nb::handle rank : ranks) ranked.push_back(arrivals.at(nb::cast<size_t>(rank)));
+    nb::object rank = waiting.engine->rank, shown = nb::cast(std::move(waiting));
+    const std::vector<int64_t>& arrivals = nb::inst_ptr<Waiting>(shown)->jobs.arrivals;
+    std::vector<int64_t> ranked;
+    for (nb::handle place : rank(order, shown, head_only)) ranked.push_back(arrivals.at(nb::cast<size_t>(place)));
     return ranked;
 }
 
@@ -740,10 +741,10 @@ void bind_views(nb::module_& module) {
         }, nb::arg("start"), nb::arg("end"), nb::arg("count"))
         .def("advance", &AvailabilityProfile::advance);
     nb::class_<Waiting>(module, "Waiting", "Some waiting jobs as columns of numbers, in submission order.")
-        .def("__len__", [](const Waiting& self) { return self.arrivals.size(); })
-        .def_prop_ro("size", [](const Waiting& self) { return self.column(Queue::size_at); })
-        .def_prop_ro("estimate", [](const Waiting& self) { return self.column(Queue::estimate_at); })
-        .def_prop_ro("submission", [](const Waiting& self) { return self.column(Queue::submission_at); })
+        .def("__len__", [](const Waiting& self) { return self.jobs.arrivals.size(); })
+        .def_prop_ro("size", [](const Waiting& self) { return self.column(Queue::SizeAt()); })
+        .def_prop_ro("estimate", [](const Waiting& self) { return self.column(Queue::EstimateAt()); })
+        .def_prop_ro("submission", [](const Waiting& self) { return self.column(Queue::SubmissionAt()); })
         .def_prop_ro("user", &Waiting::users);
     nb::class_<Search>(module, "Search", nb::type_slots(search_slots));
     nb::class_<RunningSearch>(module, "RunningSearch", nb::type_slots(running_search_slots));

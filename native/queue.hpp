@@ -63,31 +63,51 @@ public:
         return place < jobs_.size() && arrivals_[place] == arrival ? jobs_[place] : nullptr;
     }
 
-    // The arrivals of the jobs behind one that fit into something, so many at most.
-    std::vector<int64_t> arrivals(int64_t behind, Request free, size_t most) const {
-        std::vector<int64_t> found;
-        size_t begin = first_behind(behind), end = jobs_.size();
-        found.reserve(std::min(end - begin, most));
-        for (size_t place = begin; place < end && found.size() < most; ++place) {
-            if (requests_[place].fits(free) && requests_[place] != kGap) found.push_back(arrivals_[place]);
+    // Some waiting jobs in the order of their submission.
+    struct Selected {
+        std::vector<int64_t> arrivals;
+        std::vector<uint32_t> places;  // in the columns, as long as these are not moved together
+        int64_t nb_moves = 0;
+    };
+
+    // Those behind an arrival that fit into something, so many at most.
+    Selected select(int64_t behind, Request free, size_t most) const {
+        size_t begin = first_behind(behind), end = jobs_.size(), count = 0;
+        Selected found{std::vector<int64_t>(end - begin), std::vector<uint32_t>(end - begin), nb_moves_};
+        for (size_t place = begin; place < end && count < most; ++place) {
+            found.arrivals[count] = arrivals_[place];
+            found.places[count] = static_cast<uint32_t>(place);
+            count += requests_[place].fits(free) && requests_[place] != kGap;
         }
+        found.arrivals.resize(count);
+        found.places.resize(count);
         return found;
     }
 
-    // What a column says of the jobs with these arrivals, which are in order; 0 of those that have left.
+    // What a column says of these jobs; 0 of those that have left.
     template <class Number, class Function>
-    void gather(const std::vector<int64_t>& arrivals, Number* numbers, Function column) const {
-        size_t place = arrivals.empty() ? 0 : first_behind(arrivals[0] - 1);
-        for (size_t next = 0; next < arrivals.size(); ++next) {
-            while (place < arrivals_.size() && arrivals_[place] < arrivals[next]) ++place;
-            bool waits = place < arrivals_.size() && arrivals_[place] == arrivals[next] && requests_[place] != kGap;
+    void gather(const Selected& selected, Number* numbers, Function column) const {
+        for (size_t next = 0; next < selected.arrivals.size(); ++next) {
+            size_t place = selected.places[next];
+            if (selected.nb_moves != nb_moves_) place = first_behind(selected.arrivals[next] - 1);
+            bool waits = place < arrivals_.size() && arrivals_[place] == selected.arrivals[next] && jobs_[place];
             numbers[next] = waits ? column(*this, place) : Number{};
         }
     }
-    static int64_t size_at(const Queue& queue, size_t place) { return queue.requests_[place].hosts; }
-    static double estimate_at(const Queue& queue, size_t place) { return queue.estimates_[place]; }
-    static double submission_at(const Queue& queue, size_t place) { return queue.submissions_[place]; }
-    static Job* job_at(const Queue& queue, size_t place) { return queue.jobs_[place].get(); }
+
+    // What is in a column at a place.
+    struct SizeAt {
+        int64_t operator()(const Queue& queue, size_t place) const { return queue.requests_[place].hosts; }
+    };
+    struct EstimateAt {
+        double operator()(const Queue& queue, size_t place) const { return queue.estimates_[place]; }
+    };
+    struct SubmissionAt {
+        double operator()(const Queue& queue, size_t place) const { return queue.submissions_[place]; }
+    };
+    struct JobAt {
+        Job* operator()(const Queue& queue, size_t place) const { return queue.jobs_[place].get(); }
+    };
 
     // The first job behind an arrival, none later than another, for which something is true of its request and
     // estimate.
@@ -109,7 +129,7 @@ private:
     std::vector<double> estimates_, submissions_;
     std::vector<int64_t> arrivals_;
     size_t first_ = 0, size_ = 0;
-    int64_t nb_arrived_ = 0, newest_settled_ = 0;
+    int64_t nb_arrived_ = 0, newest_settled_ = 0, nb_moves_ = 0;
     Request smallest_;
     bool smallest_is_known_ = true;
 
@@ -145,6 +165,7 @@ private:
             ++count;
         }
         first_ = 0;
+        ++nb_moves_;
         shorten(count);
     }
 };

@@ -107,7 +107,7 @@ void the_queue_is_a_list_with_gaps() {
         CHECK(first == (found == plain.end() ? JobPtr() : *found));
         CHECK(queue.some_fit(free) == (found != plain.end()));
         CHECK(queue.at(plain.back()->arrival) == plain.back());
-        CHECK(queue.arrivals(0, {INT64_MAX}, SIZE_MAX).size() == plain.size());
+        CHECK(queue.select(0, {INT64_MAX}, SIZE_MAX).arrivals.size() == plain.size());
     }
 }
 
