@@ -1,11 +1,11 @@
-"""A campaign as one file, for an artifact evaluation: written so that whoever unpacks it can check it.
+"""A campaign as one file, for an artifact evaluation: written so that it can be checked when it is unpacked.
 
 The archive holds the plan, the list of runs, every finished run with its manifest, and the table. Inputs stay
 outside: the manifests have their digests, and the plan says where to get them.
 
-Who unpacks an archive need not trust who packed it. Only the files of a campaign come out of it, to where a
-campaign has them, and no more of them than a campaign needs; nothing is executed, and the folder remembers
-that others made it.
+Those who unpack an archive need not trust those who packed it. Only the files of a campaign come out of it,
+to where a campaign has them, and no more of them than a campaign needs; nothing is executed, and the folder
+remembers that others made it.
 """
 
 from __future__ import annotations

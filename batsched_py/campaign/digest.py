@@ -1,8 +1,9 @@
 """What a run is made of, as digests: two runs with the same digest have the same results.
 
-A run depends on the content of its input files, not on where they lie; on its options; and on the code that
-simulates it. Of the code, only what is reachable from the modules of a simulation counts: a new scheduler
-or another table in the report leaves finished runs as they are, a corrected policy renews its own runs only.
+A run depends on the content of its input files, not on where they lie; on its options; on the engine that
+simulates it, with the bytes of its compiled code; and on the Python code of a simulation. Of that, only what
+is reachable from the modules of a simulation counts: a new scheduler or another table in the report leaves
+finished runs as they are, a corrected policy renews its own runs only.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.campaign.engine import engine, engine_files
 from batsched_py.decision.pybatsim import pybatsim_version
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment
@@ -66,12 +68,13 @@ def identity(experiment: Experiment, simulator: str) -> str:
 def digest_of_code(experiment: Experiment) -> str:
     """The digest of the code of this package that runs an experiment; of PyBatsim, its version counts."""
     actors = experiment.actors
+    compiled = [digest_of_file(file) for file in engine_files()]
     if actors.scheduler.name.startswith(PYBATSIM):
-        return digest_of_value([_digest_of_modules((_ROOT,)), pybatsim_version()])
+        return digest_of_value([_digest_of_modules((_ROOT,)), engine(), compiled, pybatsim_version()])
     modules = [_ROOT, *_plugin_modules(SCHEDULERS, actors.scheduler)]
     if actors.users is not None:
         modules += _plugin_modules(USERS, actors.users)
-    return _digest_of_modules(tuple(modules))
+    return digest_of_value([_digest_of_modules(tuple(modules)), engine(), compiled])
 
 
 def _plugin_modules(registry: Registry[Any], choice: Choice) -> Iterator[str]:

@@ -74,7 +74,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """What a JSON file holds, whoever wrote it; a file that cannot be used is told of in one line."""
+    """What a JSON file of any origin holds; a file that cannot be used is told of in one line."""
     try:
         with path.open("rb") as file:
             return decode_json(file.read(LARGEST_JSON + 1), kind)

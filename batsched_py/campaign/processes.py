@@ -1,7 +1,7 @@
-"""Running tasks in processes of this machine.
+"""Executing runs in processes of this machine.
 
 A pool of the standard library is lost as a whole when one of its processes is killed, and its processes
-outlive a parent that is. Here each worker has a pipe of its own: when one dies, its task alone is tried
+outlive a parent that is. Here each worker has a pipe of its own: when one dies, its run alone is tried
 again in a new worker; and workers stop when their parent is gone.
 """
 
@@ -19,20 +19,21 @@ from threading import Thread
 from types import FrameType
 from typing import Any, NoReturn
 
-from batsched_py.campaign.run import Done, Task, execute
+from batsched_py.campaign.execute import execute
+from batsched_py.campaign.run import Run, RunResult
 
-#: A task whose worker died so many times is given up: it may be the reason, by the memory it takes.
+#: A run whose worker died so many times is given up: it may be the reason, by the memory it takes.
 ATTEMPTS = 3
 
 #: How long a worker may take to clean up when it is stopped, in seconds.
 GRACE = 5.0
 
-#: How often whoever watches is let look.
-SECONDS_BETWEEN_LOOKS = 0.2
+#: How often :attr:`Processes.meanwhile` is called.
+SECONDS_BETWEEN_CALLS = 0.2
 
 #: Workers are forked from a process that has imported what they need, so that they start at once.
 _CONTEXT = get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["batsched_py.campaign.run", "batsched_py.analysis.metrics"])
+_CONTEXT.set_forkserver_preload(["batsched_py.campaign.execute", "batsched_py.analysis.metrics"])
 
 
 def usable_cores() -> int:
@@ -48,34 +49,33 @@ class Processes:
     def __init__(self, workers: int | None = None) -> None:
         self._workers = workers or usable_cores()
         self.meanwhile: Callable[[], None] | None = None
-        """What to do now and then, for whoever wants to show how far all is."""
+        """Called now and then, to show how far all is."""
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
-        """Do all tasks; tell of each as soon as it is done."""
-        waiting = deque((task, 1) for task in tasks)
-        workers = [_Worker() for _ in range(min(self._workers, len(tasks)))]
+    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
+        """Do all runs; tell of each as soon as it is done."""
+        waiting = deque((run, 1) for run in runs)
+        workers = [_Worker() for _ in range(min(self._workers, len(runs)))]
         try:
             while True:
                 for worker in workers:
-                    if worker.task is None and waiting:
+                    if worker.run is None and waiting:
                         worker.give(*waiting.popleft())
-                busy = {worker.pipe: worker for worker in workers if worker.task is not None}
+                busy = {worker.pipe: worker for worker in workers if worker.run is not None}
                 if not busy:
                     return
                 for pipe in self._ready(list(busy)):
                     worker = busy[pipe]
-                    done = worker.take()
-                    if done is not None:
-                        yield done
+                    result = worker.take()
+                    if result is not None:
+                        yield result
                         continue
                     workers[workers.index(worker)] = _Worker()
-                    assert worker.task is not None
+                    assert worker.run is not None
                     if worker.attempt < ATTEMPTS:
-                        waiting.appendleft((worker.task, worker.attempt + 1))
+                        waiting.appendleft((worker.run, worker.attempt + 1))
                     else:
-                        yield Done(
-                            worker.task.run, 0.0, f"its process died {ATTEMPTS} times: {worker.fate()}"
-                        )
+                        error = f"its process died {ATTEMPTS} times: {worker.fate()}"
+                        yield RunResult.failed(worker.run, error)
         finally:
             for worker in workers:
                 worker.stop()
@@ -85,37 +85,37 @@ class Processes:
     def _ready(self, pipes: list[Connection]) -> list[Any]:
         """Wait for those that have something to tell."""
         while self.meanwhile is not None:
-            if ready := connection.wait(pipes, SECONDS_BETWEEN_LOOKS):
+            if ready := connection.wait(pipes, SECONDS_BETWEEN_CALLS):
                 return ready
             self.meanwhile()
         return connection.wait(pipes)
 
 
 class _Worker:
-    """A process that does one task after another, seen from its parent."""
+    """A process that does one run after another, seen from its parent."""
 
     def __init__(self) -> None:
         self.pipe, end = _CONTEXT.Pipe()
-        self.task: Task | None = None
+        self.run: Run | None = None
         self.attempt = 0
         self._process = _CONTEXT.Process(target=_work, args=(end,), daemon=True)
         self._process.start()
         end.close()
 
-    def give(self, task: Task, attempt: int) -> None:
-        """Let it do a task. If it is dead already, that shows when the task is taken back."""
-        self.task, self.attempt = task, attempt
+    def give(self, run: Run, attempt: int) -> None:
+        """Let it do a run. If it is dead already, that shows when the result is taken."""
+        self.run, self.attempt = run, attempt
         with suppress(BrokenPipeError):
-            self.pipe.send(task)
+            self.pipe.send(run)
 
-    def take(self) -> Done | None:
-        """What became of its task, or nothing when the worker has died over it."""
+    def take(self) -> RunResult | None:
+        """What came of its run, or nothing when the worker has died over it."""
         try:
-            done: Done = self.pipe.recv()
+            result: RunResult = self.pipe.recv()
         except (EOFError, OSError):
             return None
-        self.task = None
-        return done
+        self.run = None
+        return result
 
     def fate(self) -> str:
         """How it died."""

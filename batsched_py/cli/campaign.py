@@ -155,23 +155,23 @@ def run_command(
       batsched-py campaign run plans/sample.toml --executor dask --address tcp://head:8786
       batsched-py campaign run plans/sample.toml --executor slurm -j 32
     """
-    from batsched_py.campaign.conduct import Conductor, conduct
+    from batsched_py.campaign.conduct import conduct, planned_campaign, runs_to_do
+    from batsched_py.campaign.run import State
     from batsched_py.campaign.tables import result_tables
     from batsched_py.cli.campaign_view import print_tables, with_live_view, with_progress
 
     where = executor_of(executor, address, workers)
     plan = _complete(plan_file, log_folders, yes, trust)
-    conductor = Conductor(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
-    campaign = conductor.campaign()
-    tasks = conductor.tasks(campaign, only)
-    click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(tasks)} to do")
-    dones = conduct(campaign, tasks, where)
-    shown = with_live_view(dones, campaign, tasks, where) if live else with_progress(dones, len(tasks))
-    failed = [done for done in shown if done.failure is not None]
-    for done in failed:
-        click.echo(f"batsched-py: {done.run} failed: {harmless(str(done.failure))}", err=True)
+    campaign = planned_campaign(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
+    runs = runs_to_do(plan, campaign, only)
+    click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(runs)} to do")
+    results = conduct(campaign, runs, where)
+    shown = with_live_view(results, campaign, runs, where) if live else with_progress(results, len(runs))
+    failed = [result for result in shown if result.state is State.FAILED]
+    for result in failed:
+        click.echo(f"batsched-py: {result.name} failed: {harmless(str(result.error))}", err=True)
     if failed:
-        click.echo(f"batsched-py: error: {len(failed)} of {len(tasks)} runs failed", err=True)
+        click.echo(f"batsched-py: error: {len(failed)} of {len(runs)} runs failed", err=True)
         ctx.exit(1)
     print_tables(result_tables(campaign))
 
@@ -189,21 +189,20 @@ def status_command(
 
     A stale run was finished with other inputs, options or code than it would have now.
     """
-    from batsched_py.campaign.conduct import Conductor
+    from batsched_py.campaign.conduct import planned_campaign
     from batsched_py.campaign.plan_file import read_plan
-    from batsched_py.campaign.store import State
+    from batsched_py.campaign.run import State
 
     plan = read_plan(plan_file, log_folders, trust)
     if plan.missing:
         raise InputError(f"{plan.missing[0].path.name} is not here; say where it is by --logs DIR")
     if plan.unmade:
         raise InputError(f"{plan.unmade[0].path.name} is not made yet; `campaign run` makes it")
-    campaign = Conductor(plan, folder or _default_folder(plan, simulator), simulator).campaign()
-    states = {run.name: campaign.state(run) for run in campaign.wanted.runs}
-    for name, state in states.items():
-        failure = harmless(campaign.failures[name].message) if state is State.FAILED else ""
-        click.echo(f"{state:8}{name}{': ' * bool(failure)}{failure}")
-    counts = Counter(states.values())
+    results = planned_campaign(plan, folder or _default_folder(plan, simulator), simulator).results()
+    for result in results:
+        reason = "" if result.error is None else f": {harmless(result.error)}"
+        click.echo(f"{result.state:8}{result.name}{reason}")
+    counts = Counter(result.state for result in results)
     click.echo(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
 
 
@@ -245,8 +244,9 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
       batsched-py campaign report out/sample -o out/sample/report.html
       batsched-py campaign report plans/sample.toml -o results.tex -o results.parquet
     """
-    from batsched_py.campaign.comparison import compare, comparisons_markdown
-    from batsched_py.campaign.tables import latex, markdown, result_tables
+    from batsched_py.analysis.runs.comparison import compare, comparisons_markdown
+    from batsched_py.analysis.runs.tables import latex, markdown
+    from batsched_py.campaign.tables import result_tables
     from batsched_py.cli.campaign_view import print_tables, write_page
 
     campaign = _open(place, trust)
@@ -318,9 +318,10 @@ def table_command(
       batsched-py campaign table out/newcomer --by scheduler --metric mean_bounded_slowdown
       batsched-py campaign table out/sample --baseline users=rigid
     """
-    from batsched_py.campaign.aggregate import Baseline
+    from batsched_py.analysis.runs.aggregate import Baseline
+    from batsched_py.analysis.runs.tables import latex, markdown, tables_of
     from batsched_py.campaign.store import write_frame
-    from batsched_py.campaign.tables import aggregate_campaign, latex, markdown, tables_of
+    from batsched_py.campaign.tables import aggregate_campaign
     from batsched_py.cli.campaign_view import print_tables
 
     campaign = _open(place)

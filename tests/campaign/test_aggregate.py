@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import batsched_py as bp
-from batsched_py.campaign.aggregate import Baseline, aggregate
-from batsched_py.campaign.store import FinishedRun
-from batsched_py.campaign.tables import latex, markdown, result_tables, tables_of
+from batsched_py.analysis.runs.aggregate import Baseline, aggregate
+from batsched_py.analysis.runs.tables import latex, markdown, tables_of
+from batsched_py.campaign.run import RunResult
+from batsched_py.campaign.tables import result_tables
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
 from tests.campaign.test_tables import Canned
@@ -142,7 +143,7 @@ def made_up(scheduler: str, part: int, wait: float | None) -> tuple[dict[str, st
     return axes, {"mean_waiting_time": wait}
 
 
-def runs_of(waits: dict[str, list[float | None]]) -> list[FinishedRun]:
+def runs_of(waits: dict[str, list[float | None]]) -> list[RunResult]:
     rows = [made_up(name, part, wait) for name, each in waits.items() for part, wait in enumerate(each)]
     return Canned(rows).finished()
 

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.conduct import Conductor
 from batsched_py.campaign.processes import ATTEMPTS, Processes
-from tests.campaigns import kill, manifests, results, wait_until, workers
+from tests.campaigns import kill, manifests, results, to_do, wait_until, workers
 from tests.processes import PATIENCE, call, start
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
@@ -100,21 +99,18 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def test_a_run_whose_worker_always_dies_is_given_up_and_the_others_go_on(
-    folder: Path, conductor: Callable[[], Conductor]
-) -> None:
+def test_a_run_whose_worker_always_dies_is_given_up_and_the_others_go_on(folder: Path) -> None:
     policies = folder / "policies.py"
     policies.write_text(policies.read_text() + FATAL)
     plan = folder / "plan.toml"
     plan.write_text(plan.read_text() + 'fatal = { name = "policies.py:Fatal" }\n')
-    now = conductor()
-    dones = {done.run: done.failure for done in Processes(2).run(now.tasks(now.campaign()))}
-    assert len(dones) == 6
-    assert {run for run, failure in dones.items() if failure is not None} == {
+    errors = {result.name: result.error for result in Processes(2).run(to_do(folder))}
+    assert len(errors) == 6
+    assert {name for name, error in errors.items() if error is not None} == {
         "small_full_fatal",
         "small_half_fatal",
     }
-    assert dones["small_full_fatal"] == f"its process died {ATTEMPTS} times: killed by SIGKILL"
+    assert errors["small_full_fatal"] == f"its process died {ATTEMPTS} times: killed by SIGKILL"
 
 
 def test_ctrl_c_stops_the_workers_and_keeps_what_is_done(long_plan: Path) -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.comparison import compare, comparisons_markdown
-from batsched_py.campaign.manifest import Manifest
-from batsched_py.campaign.store import Campaign, FinishedRun, Wanted
-from batsched_py.campaign.tables import latex, markdown, result_tables
-from batsched_py.experiment import Actors, Choice, Experiment, Scenario
+from batsched_py.analysis.runs.comparison import compare, comparisons_markdown
+from batsched_py.analysis.runs.tables import latex, markdown
+from batsched_py.campaign.run import Run, RunResult, State
+from batsched_py.campaign.store import Campaign, Wanted
+from batsched_py.campaign.tables import result_tables
 
 METRICS = ["mean_waiting_time", "mean_slowdown", "utilization", "nb_jobs"]
 
@@ -18,14 +18,18 @@ class Canned(Campaign):
 
     def __init__(self, runs: list[tuple[dict[str, str], dict[str, float | None]]]) -> None:
         super().__init__(Path(), Wanted("canned", metrics=list(METRICS)), "")
-        experiment = Experiment(scenario=Scenario(), actors=Actors(scheduler=Choice("easy")))
-        manifest = Manifest("", "", {}, experiment, "", "", "", [], [], {}, {}, "", {})
-        self._runs = [
-            FinishedRun("_".join(axes.values()), axes, Path(), manifest, metrics) for axes, metrics in runs
+        self._results = [
+            RunResult(
+                run=Run(name="_".join(axes.values()), axes=axes),
+                state=State.DONE,
+                folder=Path(),
+                metrics=metrics,
+            )
+            for axes, metrics in runs
         ]
 
-    def finished(self) -> list[FinishedRun]:
-        return self._runs
+    def results(self) -> list[RunResult]:
+        return self._results
 
 
 def run(wait: float | None, slowdown: float, utilization: float, **axes: str) -> tuple[dict[str, str], dict]:
