@@ -15,7 +15,8 @@ NO_NETWORK = (
     "--disable-background-networking --disable-component-update --disable-sync --no-first-run "
     "--headless=new --no-sandbox --disable-gpu --window-size=1400,1000"
 )
-SECONDS = 20
+#: How long a page may take on a busy machine.
+SECONDS = 600
 
 
 @contextmanager

@@ -42,6 +42,9 @@ TIME_LIMIT = 3600.0
 _PAUSE = 0.01
 _GRACE = 10.0
 
+#: How long a simulator may take to tell its version, in seconds.
+_VERSION_LIMIT = 60.0
+
 
 class SimulatorFailed(BatschedError):
     """A simulation was not brought to its end."""
@@ -69,7 +72,9 @@ def find_simulator(command: str) -> Simulator:
     if not arguments or shutil.which(arguments[0]) is None:
         raise InputError(f"there is no command {command!r}; install Batsim, or say how it is started")
     try:
-        told = subprocess.run([*arguments, "--version"], capture_output=True, text=True, timeout=_GRACE)
+        told = subprocess.run(
+            [*arguments, "--version"], capture_output=True, text=True, timeout=_VERSION_LIMIT
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"{command!r} does not tell its version: {error}") from None
     if not told.stdout.strip():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BATCH_SYSTEMS = {"slurm": "SLURMCluster", "oar": "OARCluster", "pbs": "PBSCluster"}
 
 #: How long to look for a cluster, in seconds.
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 #: Memory of a worker where the user's configuration says nothing: a log of 200,000 jobs takes some 0.5 GB.
 MEMORY = "2GB"

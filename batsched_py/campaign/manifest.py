@@ -36,7 +36,7 @@ class FileDigest(Struct, frozen=True):
         return cls(name, digest_of_file(path), path.stat().st_size)
 
 
-class Manifest(Struct, frozen=True, kw_only=True):
+class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All that is known about a finished run."""
 
     run: str

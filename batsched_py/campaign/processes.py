@@ -26,7 +26,7 @@ from batsched_py.campaign.run import Run, RunResult
 ATTEMPTS = 3
 
 #: How long a worker may take to clean up when it is stopped, in seconds.
-GRACE = 5.0
+GRACE = 30.0
 
 #: How often :attr:`Processes.meanwhile` is called.
 SECONDS_BETWEEN_CALLS = 0.2

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import ast
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 
-from batsched_py.campaign import digest
+from batsched_py import core
+from batsched_py.campaign import digest, engine
 from batsched_py.campaign.digest import digest_of_file, identity
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
@@ -78,6 +80,38 @@ def test_the_content_of_every_file_matters(experiment: Experiment, folder: Path,
 
 def test_the_simulator_matters(experiment: Experiment) -> None:
     assert identity(experiment, "batsim 4.2.0") != identity(experiment, "batsim 4.1.0")
+
+
+def test_the_engine_and_its_compiled_code_matter(
+    experiment: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyBatsim's schedulers decide for the same engine."""
+    extension = tmp_path / "_native.so"
+    theirs = structs.replace(experiment, actors=Actors(scheduler=Choice("pybatsim:x")))
+    monkeypatch.setattr(digest, "pybatsim_version", lambda: "3.2.1")
+    identities = set()
+    for name, code in (("python", None), ("native", "one"), ("native", "two"), ("native", "two")):
+        extension.write_text(code or "")
+        monkeypatch.setattr(digest, "engine", lambda name=name: name)
+        monkeypatch.setattr(digest, "engine_files", lambda code=code: [extension] if code else [])
+        identities.add((identity(experiment, "built-in"), identity(theirs, "built-in")))
+    assert len(identities) == 3
+    assert len({one for one, _ in identities}) == len({other for _, other in identities}) == 3
+
+
+def test_the_code_of_the_native_engine_is_the_extension_that_is_loaded() -> None:
+    if not core.compiled:
+        assert (engine.engine(), engine.engine_files()) == ("python", [])
+        return
+    native = import_module("batsched_py._native")
+    assert engine.engine() == "native"
+    assert Path(native.__file__) in engine.engine_files()
+    assert all(file.is_file() for file in engine.engine_files())
+
+
+def test_the_python_engine_has_no_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "compiled", False)
+    assert (engine.engine(), engine.engine_files()) == ("python", [])
 
 
 SIMULATE = "batsched_py.campaign.results"

@@ -18,10 +18,10 @@ from tests.processes import PATIENCE, call, start
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 
-KILLS = 10
-RUNS = 32
+KILLS = 4
+RUNS = 20
 PLAN = """
-repetitions = 8
+repetitions = 5
 
 [logs]
 small = { file = "small.swf" }
@@ -31,8 +31,8 @@ full = { hosts = 64 }
 half = { hosts = 32 }
 
 [schedulers]
-slow = { name = "policies.py:Slow", options = { seconds = 0.4 } }
-slower = { name = "policies.py:Slow", options = { seconds = 0.6 } }
+slow = { name = "policies.py:Slow", options = { seconds = 0.8 } }
+slower = { name = "policies.py:Slow", options = { seconds = 1.2 } }
 """
 
 FATAL = """

@@ -12,6 +12,7 @@ import pytest
 from msgspec import structs
 
 from batsched_py.campaign import results
+from batsched_py.campaign.engine import engine
 from batsched_py.campaign.execute import execute
 from batsched_py.campaign.run import Run
 from tests.processes import COMMAND, PATIENCE, environment
@@ -38,6 +39,7 @@ def test_the_manifest_says_what_the_run_was_made_of(folder: Path, first_run: Fir
     execute(run)
     manifest = json.loads((run.folder / "manifest.json").read_text())
     assert manifest["identity"] == run.identity
+    assert manifest["engine"] == engine()
     assert manifest["axes"] == {"log": "small", "platform": "full", "scheduler": "fcfs"}
     assert [Path(file["path"]).name for file in manifest["inputs"]] == ["small.swf"]
     assert {"batsched-py", "python", "numpy"} <= set(manifest["versions"])

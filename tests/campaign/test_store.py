@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from batsched_py.campaign import digest
 from batsched_py.campaign.conduct import conduct
 from batsched_py.campaign.run import RunResult, State
 from batsched_py.campaign.store import Campaign
@@ -44,6 +46,30 @@ def test_finished_runs_know_their_files(folder: Path) -> None:
     for run in conducted(folder).finished():
         assert run.jobs_file.is_file() and run.schedule_file.is_file()
         assert run.manifest.axes == run.axes
+
+
+def test_the_list_of_runs_has_what_tells_them_apart(folder: Path) -> None:
+    campaign = conducted(folder, ["small_full_fcfs"])
+    listed = json.loads((campaign.folder / "campaign.json").read_text())["runs"]
+    assert [list(run) for run in listed] == [["name", "identity", "axes"]] * 4
+
+
+def test_a_manifest_of_a_former_version_is_understood(folder: Path) -> None:
+    """It does not say which engine ran."""
+    campaign = conducted(folder, ["small_full_fcfs"])
+    (run,) = campaign.finished()
+    file = run.folder / "manifest.json"
+    content = json.loads(file.read_text())
+    del content["engine"]
+    file.write_text(json.dumps(content))
+    (again,) = Campaign.open(campaign.folder).finished()
+    assert (again.manifest.engine, again.manifest.code) == ("", run.manifest.code)
+
+
+def test_another_engine_makes_all_runs_stale(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    conducted(folder)
+    monkeypatch.setattr(digest, "engine", lambda: "another")
+    assert set(states(folder).values()) == {"stale"}
 
 
 def test_a_new_scheduler_adds_its_runs_only(folder: Path) -> None:

@@ -1,38 +1,20 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from batsched_py.analysis.runs.aggregate import aggregate
 from batsched_py.analysis.runs.comparison import compare, comparisons_markdown
-from batsched_py.analysis.runs.tables import latex, markdown
-from batsched_py.campaign.run import Run, RunResult, State
-from batsched_py.campaign.store import Campaign, Wanted
-from batsched_py.campaign.tables import result_tables
+from batsched_py.analysis.runs.tables import ResultTable, latex, markdown, tables_of
+from tests.runs import Measured
 
 METRICS = ["mean_waiting_time", "mean_slowdown", "utilization", "nb_jobs"]
 
 
-class Canned(Campaign):
-    """A campaign whose results are made up."""
-
-    def __init__(self, runs: list[tuple[dict[str, str], dict[str, float | None]]]) -> None:
-        super().__init__(Path(), Wanted("canned", metrics=list(METRICS)), "")
-        self._results = [
-            RunResult(
-                run=Run(name="_".join(axes.values()), axes=axes),
-                state=State.DONE,
-                folder=Path(),
-                metrics=metrics,
-            )
-            for axes, metrics in runs
-        ]
-
-    def results(self) -> list[RunResult]:
-        return self._results
+def tables(runs: list[Measured]) -> list[ResultTable]:
+    return tables_of(aggregate(runs, METRICS))
 
 
-def run(wait: float | None, slowdown: float, utilization: float, **axes: str) -> tuple[dict[str, str], dict]:
+def run(wait: float | None, slowdown: float, utilization: float, **axes: str) -> Measured:
     values = {
         "mean_waiting_time": wait,
         "mean_slowdown": slowdown,
@@ -40,18 +22,17 @@ def run(wait: float | None, slowdown: float, utilization: float, **axes: str) ->
         "nb_jobs": 60,
         "makespan": 1.0,
     }
-    return {"log": "kth", "platform": "full"} | axes, values
+    return Measured({"log": "kth", "platform": "full"} | axes, values)
 
 
-TWO = Canned([run(7210.8, 8480.5, 0.63, scheduler="fcfs"), run(3600, 28.43, 0.97, scheduler="easy")])
-REPEATED = Canned(
-    [run(100 + 10 * seed, 2.0, 0.5, scheduler="random", seed=str(seed)) for seed in (1, 2, 3)]
-    + [run(110, 2.0, 0.5, scheduler="easy", seed="1")]
-)
+TWO = [run(7210.8, 8480.5, 0.63, scheduler="fcfs"), run(3600, 28.43, 0.97, scheduler="easy")]
+REPEATED = [run(100 + 10 * seed, 2.0, 0.5, scheduler="random", seed=str(seed)) for seed in (1, 2, 3)] + [
+    run(110, 2.0, 0.5, scheduler="easy", seed="1")
+]
 
 
 def test_markdown() -> None:
-    assert markdown(result_tables(TWO)) == (
+    assert markdown(tables(TWO)) == (
         "### kth\n"
         "\n"
         "| scheduler | mean waiting time (h) | mean slowdown | utilization | jobs |\n"
@@ -64,7 +45,7 @@ def test_markdown() -> None:
 
 
 def test_latex() -> None:
-    assert latex(result_tables(REPEATED)).splitlines() == [
+    assert latex(tables(REPEATED)).splitlines() == [
         r"\begin{table}",
         r"  \centering",
         r"  \caption{kth. Means over up to 3 repetitions, with intervals of 95\% confidence (Student's t); "
@@ -82,68 +63,61 @@ def test_latex() -> None:
 
 
 def test_what_latex_would_take_for_a_command_is_escaped() -> None:
-    campaign = Canned([run(1, 1, 1, scheduler="a&b"), run(2, 2, 2, scheduler="50%")])
-    assert r"a\&b &" in latex(result_tables(campaign))
-    assert r"50\% &" in latex(result_tables(campaign))
+    runs = [run(1, 1, 1, scheduler="a&b"), run(2, 2, 2, scheduler="50%")]
+    assert r"a\&b &" in latex(tables(runs))
+    assert r"50\% &" in latex(tables(runs))
 
 
 def test_each_log_has_a_table_of_its_own() -> None:
-    campaign = Canned(
-        [run(1, 1, 1, log=log, scheduler=name) for log in ("kth", "ctc") for name in ("a", "b")]
-    )
-    assert [(table.log, len(table.rows)) for table in result_tables(campaign)] == [("kth", 2), ("ctc", 2)]
+    runs = [run(1, 1, 1, log=log, scheduler=name) for log in ("kth", "ctc") for name in ("a", "b")]
+    assert [(table.log, len(table.rows)) for table in tables(runs)] == [("kth", 2), ("ctc", 2)]
 
 
 def test_columns_that_say_the_same_in_every_row_are_left_out() -> None:
-    campaign = Canned(
-        [run(1, 1, 1, scheduler="easy", users=users, platform=p) for users in ("a", "b") for p in ("x", "y")]
-    )
-    (table,) = result_tables(campaign)
+    runs = [
+        run(1, 1, 1, scheduler="easy", users=users, platform=p) for users in ("a", "b") for p in ("x", "y")
+    ]
+    (table,) = tables(runs)
     assert table.axes == ["platform", "users"]
 
 
 def test_an_interval_around_a_whole_number_keeps_its_decimals() -> None:
-    campaign = Canned([run(1, slowdown, 1, scheduler="a", seed=str(slowdown)) for slowdown in (1, 2, 3)])
-    (table,) = result_tables(campaign)
+    runs = [run(1, slowdown, 1, scheduler="a", seed=str(slowdown)) for slowdown in (1, 2, 3)]
+    (table,) = tables(runs)
     assert table.rows[0][1][1].text == "2.000 ± 2.484"
 
 
 def test_equal_results_have_no_best() -> None:
-    (table,) = result_tables(Canned([run(5, 5, 5, scheduler=name) for name in "ab"]))
+    (table,) = tables([run(5, 5, 5, scheduler=name) for name in "ab"])
     assert not any(cell.best for _, cells in table.rows for cell in cells)
 
 
 def test_large_energies_are_in_large_units() -> None:
     runs = [
-        ({"log": "kth", "scheduler": name}, {"consumed_joules": joules})
+        Measured({"log": "kth", "scheduler": name}, {"consumed_joules": joules})
         for name, joules in (("easy", 6.2e9), ("sleeper", 4.1e9))
     ]
-    campaign = Canned(runs)
-    campaign.wanted.metrics[:] = ["consumed_joules"]
-    (table,) = result_tables(campaign)
+    (table,) = tables_of(aggregate(runs, ["consumed_joules"]))
     assert table.headings == ["consumed joules (GJ)"]
     assert [cells[0].text for _, cells in table.rows] == ["6.200", "4.100"]
 
 
 @pytest.mark.parametrize("value", [None, float("nan")])
 def test_what_is_unknown_is_a_dash(value: float | None) -> None:
-    (table,) = result_tables(Canned([run(value, 1, 1, scheduler="a"), run(7, 1, 1, scheduler="b")]))
+    (table,) = tables([run(value, 1, 1, scheduler="a"), run(7, 1, 1, scheduler="b")])
     assert [cells[0].text for _, cells in table.rows] == ["-", "7"]
 
 
-PAIRED = Canned(
-    [
-        run(100 * seed + better, 2.0, 0.5, scheduler=scheduler, seed=str(seed))
-        for scheduler, better in (("easy", 0), ("fcfs", 10))
-        for seed in (1, 2, 3)
-    ]
-    + [run(1.0, 2.0, 0.5, scheduler="easy", seed="4"), run(7.0, 2.0, 0.5, scheduler="sjf", seed="9")]
-)
+PAIRED = [
+    run(100 * seed + better, 2.0, 0.5, scheduler=scheduler, seed=str(seed))
+    for scheduler, better in (("easy", 0), ("fcfs", 10))
+    for seed in (1, 2, 3)
+] + [run(1.0, 2.0, 0.5, scheduler="easy", seed="4"), run(7.0, 2.0, 0.5, scheduler="sjf", seed="9")]
 
 
 def test_schedulers_are_compared_seed_by_seed() -> None:
     """Waits differ by 200 s between seeds, and by 10 s between the schedulers in each of them."""
-    (comparison,) = compare(PAIRED.finished(), METRICS)
+    (comparison,) = compare(PAIRED, METRICS)
     assert (comparison.better, comparison.worse, comparison.metric) == ("easy", "fcfs", "mean_waiting_time")
     assert comparison.paired.nb_pairs == 3
     assert comparison.paired.confidence == 1.0
@@ -155,4 +129,4 @@ def test_schedulers_are_compared_seed_by_seed() -> None:
 
 
 def test_nothing_is_compared_without_seeds() -> None:
-    assert comparisons_markdown(list(compare(TWO.finished(), METRICS))) == ""
+    assert comparisons_markdown(list(compare(TWO, METRICS))) == ""
