@@ -23,7 +23,6 @@ from batsched_py.campaign.plan_file import plan_of
 from batsched_py.campaign.plan_text import PlanText, PlanWords
 from batsched_py.campaign.prepare import prepared
 from batsched_py.campaign.run import RunResult, State
-from batsched_py.campaign.tables import aggregate_campaign
 from batsched_py.errors import InputError, RunsFailed
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class Campaign(store.Campaign):
 
         The words are the options of `batsched-py campaign table`, and the table is the one that it writes.
         """
-        return aggregate_campaign(self, by, Baseline.parse(baseline), metrics).frame()
+        return self.aggregated(by, Baseline.parse(baseline), metrics).frame()
 
     def __repr__(self) -> str:
         states = [result.state for result in self.results()]
@@ -152,7 +151,7 @@ class Plan:
         plan = prepared(
             lambda: self._checked(made),
             lambda log: yes,
-            lambda: waiting("making logs") if wanted else nullcontext(_nothing),
+            lambda: waiting("making logs") if wanted else nullcontext(lambda done, total: None),
         )
         planned = planned_campaign(plan, folder, simulator, time_limit)
         campaign = Campaign(planned.folder, planned.wanted, planned.plan_text)
@@ -177,10 +176,6 @@ def _watched(results: Iterable[RunResult], total: int, wanted: bool) -> Iterator
         for result in results:
             so_far += 1
             yield result
-
-
-def _nothing(done: int, total: int) -> None:
-    """Tell nobody."""
 
 
 def _log(name: str, log: Log | FileName | Entry) -> Entry:

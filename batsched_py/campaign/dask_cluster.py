@@ -92,7 +92,5 @@ def _run(cluster: Any, runs: Sequence[Run]) -> Iterator[RunResult]:
             if future.cancelled() or future.status == "lost":
                 raise PeerVanished("the Dask cluster is gone; what is finished stays, run again to go on")
             fault = future.exception()
-            if fault is None:
-                yield future.result()
-            else:
-                yield RunResult.failed(submitted[future], f"on its Dask worker: {fault}")
+            failed = RunResult.failed(submitted[future], f"on its Dask worker: {fault}")
+            yield future.result() if fault is None else failed

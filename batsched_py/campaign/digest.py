@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.engine import engine, engine_files
+from batsched_py import core
 from batsched_py.decision.pybatsim import pybatsim_version
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment
@@ -65,16 +66,29 @@ def identity(experiment: Experiment, simulator: str) -> str:
     )
 
 
+def engine() -> str:
+    """The engine that simulates in this process: ``native`` or ``python``."""
+    return "native" if core.compiled else "python"
+
+
+def compiled_files() -> list[Path]:
+    """What the native engine is made of, if it is in use; the Python engine is reached by imports."""
+    if engine() == "python":
+        return []
+    extension = Path(str(sys.modules[f"{_PACKAGE}._native"].__file__))
+    return [extension, *sorted(extension.parent.glob(f"*/{core.TWINS}.py"))]
+
+
 def digest_of_code(experiment: Experiment) -> str:
     """The digest of the code of this package that runs an experiment; of PyBatsim, its version counts."""
     actors = experiment.actors
-    compiled = [digest_of_file(file) for file in engine_files()]
+    simulating = engine(), [digest_of_file(file) for file in compiled_files()]
     if actors.scheduler.name.startswith(PYBATSIM):
-        return digest_of_value([_digest_of_modules((_ROOT,)), engine(), compiled, pybatsim_version()])
+        return digest_of_value([_digest_of_modules((_ROOT,)), simulating, pybatsim_version()])
     modules = [_ROOT, *_plugin_modules(SCHEDULERS, actors.scheduler)]
     if actors.users is not None:
         modules += _plugin_modules(USERS, actors.users)
-    return digest_of_value([_digest_of_modules(tuple(modules)), engine(), compiled])
+    return digest_of_value([_digest_of_modules(tuple(modules)), simulating])
 
 
 def _plugin_modules(registry: Registry[Any], choice: Choice) -> Iterator[str]:
@@ -136,7 +150,7 @@ def _imports(path: Path, digest: str) -> tuple[str, ...]:
 
 
 def _executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """A tree and all below it, without what stands below ``if TYPE_CHECKING``."""
+    """A tree and all statements below it, without what stands below ``if TYPE_CHECKING``."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -144,7 +158,7 @@ def _executed(tree: ast.AST) -> Iterator[ast.AST]:
             isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         ):
             yield node
-            waiting.extend(ast.iter_child_nodes(node))
+            waiting.extend(each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr))
 
 
 def _is_ours(module: str) -> bool:

@@ -12,8 +12,7 @@ from pathlib import Path
 import batsched_py
 from batsched_py.blame import culprit
 from batsched_py.campaign.batsim import find_simulator
-from batsched_py.campaign.digest import digest_of_code, identity
-from batsched_py.campaign.engine import engine
+from batsched_py.campaign.digest import digest_of_code, engine, identity
 from batsched_py.campaign.folders import publish, workspace
 from batsched_py.campaign.manifest import FileDigest, Manifest, host_facts, is_finished, versions
 from batsched_py.campaign.plan import BUILT_IN

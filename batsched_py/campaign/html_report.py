@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from os.path import isfile
 from pathlib import Path
 
 from batsched_py.analysis.plots.runs import read_run
-from batsched_py.analysis.report import RecordedLog, Report, Subject, write_report
+from batsched_py.analysis.report import Report, Subject, write_report
 from batsched_py.analysis.report.recorded import LogFile, recorded_subject, replaying_subject
 from batsched_py.analysis.runs.measured import repetitions
 from batsched_py.campaign.digest import digest_of_file
@@ -21,7 +20,7 @@ from batsched_py.users import USERS
 from batsched_py.users.resample import Resample
 from batsched_py.users.think_time import ThinkTime
 
-#: From so many bytes of jobs on it is worth the while to start processes.
+#: From so many bytes of jobs on it pays to start processes.
 WORTH_PROCESSES = 20_000_000
 
 #: The logs that runs replay, by their files, where what was recorded is still there.
@@ -29,10 +28,7 @@ Logs = dict[tuple[str, ...], LogFile]
 
 
 def write_html(
-    path: Path,
-    campaign: Campaign,
-    on_row: Callable[[int, int], None] | None = None,
-    trust: bool = False,
+    path: Path, campaign: Campaign, on_row: Callable[[int, int], None] | None = None, trust: bool = False
 ) -> None:
     """Write the page; of repetitions, which differ in part or seed only, the first stands in the figures.
 
@@ -51,11 +47,11 @@ def write_html(
         metrics=wanted.metrics,
         runs=finished,
         read=partial(_subject, logs, trust),
-        recorded=[
-            RecordedLog(name, partial(recorded_subject, logs[files]))
-            for name, files in _unchanged(drawn).items()
-            if files in logs
-        ],
+        recorded={
+            run.axes["log"]: partial(recorded_subject, logs[_files(run)])
+            for run in drawn
+            if run.axes.get("load", "1") == "1" and _files(run) in logs
+        },
         failed=[result for result in results if result.state is State.FAILED],
         note=_note(finished, len(results), logs, trust),
         baseline=wanted.baseline,
@@ -76,19 +72,10 @@ def _recorded_logs(runs: Sequence[RunResult]) -> Logs:
     """
     logs: Logs = {}
     for files, run in {_files(run): run for run in runs}.items():
-        if len(files) != 1:
-            continue
-        path = Path(files[0])
-        digests = {file.path: file.sha256 for file in run.manifest.inputs}
-        is_swf = path.name.lower().endswith((".swf", ".swf.gz"))
-        if is_swf and isfile(path) and (digest := digest_of_file(path)) == digests.get(str(path)):
-            logs[files] = LogFile(path, digest)
+        is_log = len(files) == 1 and files[0].lower().endswith((".swf", ".swf.gz"))
+        if is_log and run.manifest.still_has(files):
+            logs[files] = LogFile(Path(files[0]), digest_of_file(files[0]))
     return logs
-
-
-def _unchanged(drawn: Sequence[RunResult]) -> dict[str, tuple[str, ...]]:
-    """For each log, by its name, the files of the part that is drawn, with the load that was recorded."""
-    return {run.axes["log"]: _files(run) for run in drawn if run.axes.get("load", "1") == "1"}
 
 
 def _subject(logs: Logs, trust: bool, run: RunResult) -> Subject | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Iterable
 from importlib import metadata
+from os.path import isfile
 from pathlib import Path
 
 import msgspec
@@ -65,6 +67,11 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def read(cls, folder: Path) -> Manifest:
         """The manifest in the folder of a run."""
         return read_json(folder / MANIFEST_FILE, cls)
+
+    def still_has(self, files: Iterable[str]) -> bool:
+        """Whether some of its input files are still what they were."""
+        digests = {file.path: file.sha256 for file in self.inputs}
+        return all(isfile(file) and digest_of_file(file) == digests.get(file) for file in files)
 
     def write(self, folder: Path) -> None:
         """Put it into the folder of the run."""

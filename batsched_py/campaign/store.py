@@ -16,7 +16,7 @@ from __future__ import annotations
 import fcntl
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -26,6 +26,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from batsched_py.analysis.runs.aggregate import Aggregate, Baseline, aggregate
 from batsched_py.analysis.runs.measured import frame_of
 from batsched_py.campaign.folders import is_name, read_json, write_file
 from batsched_py.campaign.manifest import is_finished
@@ -54,14 +55,6 @@ class Wanted(Struct, frozen=True):
     runs: list[Run] = field(default_factory=list)
     baseline: str = ""
     """The scheduler that the others are compared with."""
-
-
-class _Failure(Struct, frozen=True):
-    """The file that tells why a run failed."""
-
-    run: str
-    identity: str
-    message: str
 
 
 class Campaign:
@@ -123,11 +116,8 @@ class Campaign:
         if is_finished(folder, run.identity):
             metrics = read_json(folder / METRICS_FILE, dict[str, float | None])
             return RunResult(run=run, state=State.DONE, folder=folder, metrics=metrics)
-        error = self._error(run)
-        if error is not None:
-            return RunResult(run=run, state=State.FAILED, folder=folder, error=error)
-        state = State.STALE if os.path.exists(folder) else State.MISSING
-        return RunResult(run=run, state=state, folder=folder)
+        error, state = self._error(run), State.STALE if os.path.exists(folder) else State.MISSING
+        return RunResult(run=run, state=state if error is None else State.FAILED, folder=folder, error=error)
 
     def results(self) -> list[RunResult]:
         """What has come of all runs, in the order of the plan."""
@@ -144,25 +134,34 @@ class Campaign:
             file.unlink(missing_ok=True)
             return
         with suppress(InputError):
-            failure = _Failure(result.name, result.run.identity, result.error)
+            failure = {"run": result.name, "identity": result.run.identity, "message": result.error}
             write_file(file, msgspec.json.format(msgspec.json.encode(failure)))
 
     def _error(self, run: Run) -> str | None:
         """Why a run failed, if it did as it is wanted now."""
         try:
-            failure = read_json(self._failure_file(run), _Failure)
+            failure = read_json(self._failure_file(run), dict[str, str])
         except InputError:
             return None
-        return failure.message if failure.identity == run.identity else None
+        return failure.get("message") if failure.get("identity") == run.identity else None
 
     def _failure_file(self, run: Run) -> Path:
         return self.folder / FAILURES / f"{run.name}.json"
 
-    # --- the table -------------------------------------------------------------------------------
+    # --- tables ----------------------------------------------------------------------------------
 
     def table(self) -> pd.DataFrame:
         """A row for each finished run: its name, the choice on each axis, and its metrics."""
         return frame_of(self.finished())
+
+    def aggregated(
+        self, by: Sequence[str] = (), baseline: Baseline | None = None, metrics: Sequence[str] = ()
+    ) -> Aggregate:
+        """The results over their repetitions, as the plan wants them unless told otherwise."""
+        runs, planned = self.finished(), Baseline.parse(self.wanted.baseline)
+        if baseline is None and planned is not None and any(planned.is_of(run) for run in runs):
+            baseline = planned if not by or planned.axis in by else None
+        return aggregate(runs, metrics or self.wanted.metrics, by, baseline)
 
     def write_table(self, path: Path) -> None:
         """Write the table as Parquet or CSV, by the ending of the file."""

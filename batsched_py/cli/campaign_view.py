@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import click
 
@@ -42,20 +41,6 @@ def with_live_view(
         view = CampaignView(screen, campaign.wanted.name, names, campaign.folder / WORK)
         executor.meanwhile = view.look
         yield from view.shown(results)
-
-
-def write_page(file: Path, campaign: Campaign, trust: bool) -> None:
-    """Write the report as a page, and show how far it is."""
-    from batsched_py.campaign.html_report import write_html
-
-    rows = (0, 0)
-
-    def on_row(done: int, total: int) -> None:
-        nonlocal rows
-        rows = done, total
-
-    with shown("rows", lambda: rows):
-        write_html(file, campaign, on_row, trust)
 
 
 def print_tables(tables: Sequence[ResultTable]) -> None:

@@ -12,7 +12,6 @@ from click.testing import CliRunner
 import batsched_py as bp
 from batsched_py.analysis.runs.aggregate import Baseline, aggregate
 from batsched_py.analysis.runs.tables import latex, markdown, tables_of
-from batsched_py.campaign.tables import result_tables
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
 from tests.runs import Measured
@@ -119,14 +118,14 @@ def test_the_command_writes_every_format(campaign: bp.Campaign, tmp_path: Path) 
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "table.parquet"), frame)
     read = pd.read_csv(tmp_path / "table.csv", dtype={"load": str})
     pd.testing.assert_frame_equal(read, frame, check_dtype=False)
-    assert (tmp_path / "table.md").read_text() == markdown(result_tables(campaign))
-    assert (tmp_path / "table.tex").read_text() == latex(result_tables(campaign))
+    assert (tmp_path / "table.md").read_text() == markdown(tables_of(campaign.aggregated()))
+    assert (tmp_path / "table.tex").read_text() == latex(tables_of(campaign.aggregated()))
     shown = CliRunner().invoke(batsched_py, ["campaign", "table", str(campaign.folder)])
-    assert shown.output == markdown(result_tables(campaign))
+    assert shown.output == markdown(tables_of(campaign.aggregated()))
 
 
 def test_latex_is_one_table_with_one_unit_a_column(campaign: bp.Campaign) -> None:
-    text = latex(result_tables(campaign))
+    text = latex(tables_of(campaign.aggregated()))
     assert text.count(r"\begin{tabular}") == 1
     header = next(line for line in text.splitlines() if line.strip().startswith("log &"))
     assert header.split("&")[:3] == ["    log ", " load ", " scheduler "]
@@ -134,7 +133,7 @@ def test_latex_is_one_table_with_one_unit_a_column(campaign: bp.Campaign) -> Non
     rows = [line for line in text.splitlines() if r"$\pm$" in line]
     assert len(rows) == 12
     assert {row.count("&") for row in rows} == {header.count("&")}
-    one, other = result_tables(campaign)
+    one, other = tables_of(campaign.aggregated())
     assert one.headings == other.headings
 
 

@@ -9,8 +9,8 @@ import pytest
 from msgspec import structs
 
 from batsched_py import core
-from batsched_py.campaign import digest, engine
-from batsched_py.campaign.digest import digest_of_file, identity
+from batsched_py.campaign import digest
+from batsched_py.campaign.digest import compiled_files, digest_of_file, engine, identity
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.command_line import run_options
@@ -93,7 +93,7 @@ def test_the_engine_and_its_compiled_code_matter(
     for name, code in (("python", None), ("native", "one"), ("native", "two"), ("native", "two")):
         extension.write_text(code or "")
         monkeypatch.setattr(digest, "engine", lambda name=name: name)
-        monkeypatch.setattr(digest, "engine_files", lambda code=code: [extension] if code else [])
+        monkeypatch.setattr(digest, "compiled_files", lambda code=code: [extension] if code else [])
         identities.add((identity(experiment, "built-in"), identity(theirs, "built-in")))
     assert len(identities) == 3
     assert len({one for one, _ in identities}) == len({other for _, other in identities}) == 3
@@ -101,17 +101,17 @@ def test_the_engine_and_its_compiled_code_matter(
 
 def test_the_code_of_the_native_engine_is_the_extension_that_is_loaded() -> None:
     if not core.compiled:
-        assert (engine.engine(), engine.engine_files()) == ("python", [])
+        assert (engine(), compiled_files()) == ("python", [])
         return
     native = import_module("batsched_py._native")
-    assert engine.engine() == "native"
-    assert Path(native.__file__) in engine.engine_files()
-    assert all(file.is_file() for file in engine.engine_files())
+    assert engine() == "native"
+    assert Path(native.__file__) in compiled_files()
+    assert all(file.is_file() for file in compiled_files())
 
 
 def test_the_python_engine_has_no_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "compiled", False)
-    assert (engine.engine(), engine.engine_files()) == ("python", [])
+    assert (engine(), compiled_files()) == ("python", [])
 
 
 SIMULATE = "batsched_py.campaign.results"

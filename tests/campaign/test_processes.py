@@ -11,14 +11,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from batsched_py.campaign.processes import ATTEMPTS, Processes
-from tests.campaigns import kill, manifests, results, to_do, wait_until, workers
+from batsched_py.cli.main import batsched_py
+from tests.campaigns import conducted, kill, manifests, results, to_do, wait_until, workers
 from tests.processes import PATIENCE, call, start
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 
-KILLS = 4
+KILLS = 3
 RUNS = 20
 PLAN = """
 repetitions = 5
@@ -55,7 +57,9 @@ def long_plan(folder: Path, write_plan: Callable[[str], Path]) -> Path:
     return folder
 
 
-def test_killed_campaigns_go_on_as_if_nothing_had_happened(long_plan: Path) -> None:
+def test_killed_campaigns_go_on_as_if_nothing_had_happened(
+    long_plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance = random.Random(20261116)
     killed = long_plan / "killed"
     seen: dict[str, bytes] = {}
@@ -77,12 +81,12 @@ def test_killed_campaigns_go_on_as_if_nothing_had_happened(long_plan: Path) -> N
         seen = now
     assert len(seen) < RUNS, "the campaign was over before the last kill"
     assert hits > KILLS / 2
-    code, _, err = call(run(long_plan, "killed", workers=8))
+    code, _, err = call(run(long_plan, "killed", workers=4))
     assert (code, err) == (0, "")
     assert seen.items() <= manifests(killed).items()
 
-    code, _, _ = call(run(long_plan, "undisturbed", workers=8))
-    assert code == 0
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    conducted(long_plan, results="undisturbed")
     assert results(killed) == results(long_plan / "undisturbed")
     assert len(manifests(killed)) == RUNS
     assert list((killed / "work").iterdir()) == []
@@ -126,9 +130,9 @@ def test_ctrl_c_stops_the_workers_and_keeps_what_is_done(long_plan: Path) -> Non
 
 
 def test_two_campaigns_in_one_folder_do_not_mix(long_plan: Path) -> None:
-    with start(run(long_plan, "results")) as first:
+    with start(run(long_plan, "results", workers=1)) as first:
         wait_until(lambda: workers(first.pid), "the first campaign has workers")
-        code, _, err = call(run(long_plan, "results"))
+        second = CliRunner().invoke(batsched_py, run(long_plan, "results"))
         first.kill()
-    assert code == 1
-    assert err.endswith("another campaign is running in this folder\n")
+    assert second.exit_code == 1
+    assert second.stderr.endswith("another campaign is running in this folder\n")

@@ -12,7 +12,7 @@ import pytest
 from msgspec import structs
 
 from batsched_py.campaign import results
-from batsched_py.campaign.engine import engine
+from batsched_py.campaign.digest import engine
 from batsched_py.campaign.execute import execute
 from batsched_py.campaign.run import Run
 from tests.processes import COMMAND, PATIENCE, environment

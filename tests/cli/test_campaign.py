@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from batsched_py.campaign.engine import engine
+from batsched_py.campaign.digest import engine
 from batsched_py.cli.main import batsched_py
 from tests.campaigns import archive, results
 from tests.processes import COMMAND, call, environment

@@ -6,7 +6,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.resources import files
@@ -19,9 +19,9 @@ from batsched_py.analysis.metrics import METRICS
 from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.report.drawing import drawing
 from batsched_py.analysis.report.series import Subject, descriptions
-from batsched_py.analysis.runs.columns import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat
 from batsched_py.analysis.runs.comparison import compare
 from batsched_py.analysis.runs.measured import Group, R, known_metrics, repetitions
+from batsched_py.analysis.runs.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat
 from batsched_py.errors import InputError
 
 #: The parts of the page's script, in the order in which they build on each other.
@@ -31,16 +31,6 @@ SCRIPTS: Final = tuple(
 
 #: The most rectangles of jobs in all Gantt charts of a page together.
 MOST_RECTANGLES: Final = 100_000
-
-
-@dataclass(frozen=True)
-class RecordedLog:
-    """What was recorded, to be drawn beside the runs that replay it."""
-
-    log: str
-    """Its name, which the rows have on the axis ``log``."""
-    read: Callable[[], Subject]
-    """Reads it; called once."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +44,8 @@ class Report(Generic[R]):
     """Those that are finished. A row of the table is about all that differ in part or seed only."""
     read: Callable[[R], Subject | None]
     """Reads a run that is drawn, unless there is nothing to draw; called once for the first of each row."""
-    recorded: Sequence[RecordedLog] = ()
+    recorded: Mapping[str, Callable[[], Subject]]
+    """Read the logs as they were recorded, by their names on the axis ``log``; called once."""
     failed: Sequence[R] = ()
     note: str = ""
     baseline: str = ""
@@ -79,12 +70,8 @@ def write_report(
             rows.append({**_row(group, metrics, are_repeated), **drawn})
             if on_row is not None:
                 on_row(len(rows), len(groups))
-        recorded = [
-            {"log": each.log, "curves": drawn["curves"]}
-            for each, drawn in zip(
-                report.recorded, draw_all([each.read for each in report.recorded], None), strict=True
-            )
-        ]
+        logs = zip(report.recorded, draw_all([*report.recorded.values()], None), strict=True)
+        recorded = [{"log": log, "curves": drawn["curves"]} for log, drawn in logs]
     data = {
         "columns": [_column(metric, groups) for metric in metrics],
         "figures": descriptions(),

@@ -1,7 +1,7 @@
 """Results over repetitions: means, intervals, and differences to a baseline in pairs.
 
 What is repeated are parts of a log and seeds. Two runs are a pair when they differ on the axis of the
-baseline only, so that both had the same jobs, the same machine and the same luck.
+baseline only, so that both had the same jobs, the same machine and the same random numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Schedulers compared pair by pair: with the same part and seed they had the same jobs, users and luck."""
+"""Schedulers compared in pairs of runs: with the same part and seed both had the same jobs and users."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import isnan
 
 from msgspec import Struct
 
-from batsched_py.analysis.runs.columns import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat
 from batsched_py.analysis.runs.measured import REPETITIONS, MeasuredRun, Place, place_without
+from batsched_py.analysis.runs.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat
 from batsched_py.analysis.statistics import Paired
 
 

@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isnan
+from math import floor, isnan, log10
+from statistics import median_high
 
 from msgspec import Struct
 
 from batsched_py.analysis.runs.aggregate import Aggregate, Measured
-from batsched_py.analysis.runs.columns import HIGHER_IS_BETTER, MINUS, NEUTRAL, ColumnFormat
 from batsched_py.analysis.runs.measured import Group, MeasuredRun
 from batsched_py.analysis.statistics import CONFIDENCE, Estimate
+
+#: Of these metrics more is better; of these neither is; of all others less is.
+HIGHER_IS_BETTER = frozenset(
+    {"utilization", "throughput", "nb_jobs_finished", "nb_jobs_success", "jobs_per_session"}
+)
+NEUTRAL = frozenset(
+    {
+        "nb_jobs",
+        "nb_jobs_put_off",
+        "nb_jobs_on_fewer_hosts",
+        "nb_jobs_doing_less",
+        "nb_sessions",
+        "mean_session_length",
+    }
+)
+
+#: How negative figures begin.
+MINUS = "\N{MINUS SIGN}"
+
+#: More than so many decimals are never shown.
+MOST_DECIMALS = 4
+
+#: In which units large figures are shown, by the unit in which they are measured.
+_UNITS = {
+    "s": (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0)),
+    "J": (("GJ", 1e9), ("MJ", 1e6), ("kJ", 1e3), ("J", 1.0)),
+}
 
 
 class Cell(Struct, frozen=True):
@@ -18,6 +45,32 @@ class Cell(Struct, frozen=True):
 
     text: str
     best: bool = False
+
+
+class ColumnFormat(Struct, frozen=True):
+    """How the figures of a column are written."""
+
+    unit: str
+    scale: float
+    """What figures are divided by to be in this unit."""
+    decimals: int
+
+    @classmethod
+    def of(cls, metric: str, estimates: Sequence[Estimate]) -> ColumnFormat:
+        """What suits the estimates of a metric."""
+        from batsched_py.analysis.metrics import METRICS
+
+        sizes = [abs(estimate.mean) for estimate in estimates if estimate.mean and not isnan(estimate.mean)]
+        unit, scale = next((each.unit for each in METRICS if each.name == metric), ""), 1.0
+        if unit in _UNITS and sizes:
+            units = _UNITS[unit]
+            unit, scale = next((each for each in units if median_high(sizes) >= each[1]), units[-1])
+        exact = not any(estimate.half_width for estimate in estimates)
+        return cls(unit, scale, _decimals([size / scale for size in sizes], exact))
+
+    def number(self, value: float) -> str:
+        """A figure of the column."""
+        return f"{value / self.scale:.{self.decimals}f}".replace("-", MINUS)
 
 
 class ResultTable(Struct, frozen=True):
@@ -120,6 +173,14 @@ def _best(metric: str, results: Aggregate, form: ColumnFormat) -> set[int]:
             shown = form.number(choose(means.values()))
             best |= {number for number, mean in means.items() if form.number(mean) == shown}
     return best
+
+
+def _decimals(sizes: Sequence[float], exact: bool) -> int:
+    """So many that the largest value has four digits and the smallest three, within reason."""
+    if not sizes or (exact and all(size.is_integer() for size in sizes)):
+        return 0
+    largest, smallest = (floor(log10(choose(sizes))) for choose in (max, min))
+    return min(max(3 - largest, 2 - smallest, 0), MOST_DECIMALS)
 
 
 def _text(estimate: Estimate, form: ColumnFormat) -> str:
