@@ -1,4 +1,4 @@
-"""What a run is made of, as digests: two runs with the same digest have the same results.
+"""What the results of a run depend on, as digests: runs with the same digest have the same results.
 
 A run depends on the content of its input files, not on where they lie; on its options; on the engine that
 simulates it, with the bytes of its compiled code; and on the Python code of a simulation. Of that, only what

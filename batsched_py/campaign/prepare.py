@@ -18,7 +18,7 @@ from batsched_py.errors import InputError
 #: How long a server may be silent, in seconds.
 PATIENCE = 30.0
 
-#: Somebody to be told how many logs are made, and of how many, as long as that takes.
+#: A context that gives a function to report how many logs are made, and of how many.
 Making = Callable[[], AbstractContextManager[Callable[[int, int], None]]]
 
 

@@ -1,8 +1,8 @@
 """Executing runs in processes of this machine.
 
-A pool of the standard library is lost as a whole when one of its processes is killed, and its processes
-outlive a parent that is. Here each worker has a pipe of its own: when one dies, its run alone is tried
-again in a new worker; and workers stop when their parent is gone.
+A process pool of the standard library breaks when one of its processes is killed, and its processes go on when
+their parent is killed. Here each worker has a pipe of its own: when one dies, only its run is tried again in a
+new worker; and workers stop when their parent is gone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Processes:
     def __init__(self, workers: int | None = None) -> None:
         self._workers = workers or usable_cores()
         self.meanwhile: Callable[[], None] | None = None
-        """Called now and then, to show how far all is."""
+        """Called now and then, to show the progress of all runs."""
 
     def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
         """Do all runs; tell of each as soon as it is done."""
@@ -74,7 +74,7 @@ class Processes:
                     if worker.attempt < ATTEMPTS:
                         waiting.appendleft((worker.run, worker.attempt + 1))
                     else:
-                        error = f"its process died {ATTEMPTS} times: {worker.fate()}"
+                        error = f"its process died {ATTEMPTS} times: {worker.exit_reason()}"
                         yield RunResult.failed(worker.run, error)
         finally:
             for worker in workers:
@@ -117,7 +117,7 @@ class _Worker:
         self.run = None
         return result
 
-    def fate(self) -> str:
+    def exit_reason(self) -> str:
         """How it died."""
         self._process.join()
         code = self._process.exitcode or 0
@@ -138,19 +138,19 @@ class _Worker:
 def _work(pipe: Connection) -> None:
     """What a worker does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, _stop)
     Thread(target=_watch_parent, daemon=True).start()
-    with suppress(EOFError, OSError, _Left):
+    with suppress(EOFError, OSError, _Stopped):
         while True:
             pipe.send(execute(pipe.recv()))
 
 
-class _Left(BaseException):
-    """The worker was told to end; unlike :class:`SystemExit`, no policy can mean this."""
+class _Stopped(BaseException):
+    """The worker was told to end. A policy may raise :class:`SystemExit`, but not this."""
 
 
-def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    raise _Left
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    raise _Stopped
 
 
 def _watch_parent() -> None:

@@ -1,4 +1,4 @@
-"""A live view of a campaign on a terminal: which runs are done, and how far those are that run."""
+"""A live view of a campaign on a terminal: which runs are done, and how far the others are."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Running(NamedTuple):
 
 
 class CampaignView:
-    """Shows a campaign while its runs are done; it is told of those that are over, and looks for others."""
+    """Shows a campaign while it runs: it is given each result, and looks for the runs that are under way."""
 
     def __init__(self, screen: Screen, title: str, runs: Sequence[str], work: Path) -> None:
         self._screen = screen
@@ -63,7 +63,7 @@ class CampaignView:
             yield result
 
     def look(self) -> None:
-        """See how far all is, unless that was seen just now; obey keys."""
+        """Show how far all runs are, unless that was shown just now; obey keys."""
         self._screen.key()
         if time.monotonic() >= self._next_frame:
             self._screen.show(self._picture(self._screen.size[1]))
