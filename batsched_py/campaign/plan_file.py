@@ -1,31 +1,7 @@
 """Reading the plan of a campaign from a TOML file.
 
-Every mistake that can be known without simulating is found here, and named by its line and key::
-
-    seeds = [1, 2, 3]                # or: repetitions = 3
-
-    [logs]
-    kth = { file = "KTH-SP2-1996-2.1-cln.swf.gz" }
-    both = { file = ["day.json", "night.json"] }
-
-    [platforms]
-    half = { hosts = 50 }
-    fast = { hosts = 100, speed = 2, events = "outages.txt" }
-    power = { file = "power64.xml", energy = true }
-
-    [schedulers]
-    easy = {}
-    slow = { name = "easy", delay = 5 }
-    mine = { name = "mine.py:Mine", options = { depth = 10 } }
-    theirs = { name = "pybatsim:easyBackfill" }
-
-    [users]                          # without this table the simulator submits jobs at their recorded times
-    rigid = {}
-    a60 = { name = "think-time", options = { sessions = "arrival:60" } }
-
-    [[exclude]]
-    scheduler = "mine"
-    platform = ["half", "power"]
+Every mistake that can be known without simulating is found here, and named by its line and key. An example of
+a plan is in ``docs/campaigns.md``.
 
 Files are looked for beside the plan. The keys of the tables are free: they are the names by which runs are
 called. Each seed is one repetition: it is handed to the scheduler and the users as their option ``seed``.

@@ -1,8 +1,8 @@
 """Executing runs in processes of this machine.
 
-A process pool of the standard library breaks when one of its processes is killed, and its processes go on when
-their parent is killed. Here each worker has a pipe of its own: when one dies, only its run is tried again in a
-new worker; and workers stop when their parent is gone.
+A process pool of the standard library breaks when one of its processes is killed, and its processes go on
+when their parent is killed. Here each worker has a pipe of its own: when one dies, only its run is tried
+again, in a new worker; and workers stop when their parent is gone.
 """
 
 from __future__ import annotations
