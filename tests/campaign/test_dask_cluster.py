@@ -123,8 +123,7 @@ def test_a_batch_system_starts_the_workers(folder: Path, system: str) -> None:
         (programs / name).write_text(f"#!/bin/bash\n{script}\n")
         (programs / name).chmod(0o755)
     run = arguments(folder, "batch", "--executor", system, "-j", "2" if system == "slurm" else "1")
-    settings = {f"DASK_JOBQUEUE__{system.upper()}__WORKER_EXTRA_ARGS": '["--no-nanny"]'}
-    code, _, err = call(run, cwd=folder, PATH=f"{programs}:{os.environ['PATH']}", **settings)
+    code, _, err = call(run, cwd=folder, PATH=f"{programs}:{os.environ['PATH']}")
     assert code == 0, err
     assert len(manifests(folder / "batch")) == 4
     assert (folder / "jobs.log").is_file()
