@@ -124,15 +124,15 @@ class _Worker:
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def stop(self) -> None:
-        """Ask it to clean up and end."""
+        """Ask it to clean up and end, or to end after its run if code that it calls drops the request."""
         self._process.terminate()
+        self.pipe.close()
 
     def join(self) -> None:
         """Wait until it has ended, but not for ever."""
         self._process.join(GRACE)
         self._process.kill()
         self._process.join()
-        self.pipe.close()
 
 
 def _work(pipe: Connection) -> None:

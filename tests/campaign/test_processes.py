@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from batsched_py.campaign import processes
 from batsched_py.campaign.processes import ATTEMPTS, Processes
 from batsched_py.cli.main import batsched_py
 from tests.campaigns import conducted, kill, manifests, results, to_do, wait_until, workers
@@ -44,6 +45,20 @@ class Fatal(Idle):
         import os
 
         os.kill(os.getpid(), 9)
+"""
+
+DEAF = """
+
+class Deaf(Shuffled):
+    def begin(self, cluster: Cluster) -> None:
+        from pathlib import Path
+
+        super().begin(cluster)
+        try:
+            Path(__file__).with_name("begun").touch()
+            time.sleep(600)
+        except BaseException:
+            pass
 """
 
 
@@ -127,6 +142,21 @@ def test_ctrl_c_stops_the_workers_and_keeps_what_is_done(long_plan: Path) -> Non
     assert all_gone(pids)
     assert 1 <= len(manifests(long_plan / "results")) < RUNS
     assert list((long_plan / "results" / "work").iterdir()) == []
+
+
+def test_a_worker_whose_policy_drops_the_request_to_stop_ends_after_its_run(folder: Path) -> None:
+    policies = folder / "policies.py"
+    policies.write_text(policies.read_text() + DEAF)
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace("fcfs = {}", 'fcfs = { name = "policies.py:Deaf" }'))
+    deaf = to_do(folder)[0]
+    worker = processes._Worker()
+    worker.give(deaf, 1)
+    wait_until((folder / "begun").exists, "the policy has begun")
+    worker.stop()
+    worker.join()
+    assert worker.exit_reason() == "exit code 0"
+    assert list(manifests(folder / "results")) == [deaf.name]
 
 
 def test_two_campaigns_in_one_folder_do_not_mix(long_plan: Path) -> None:
