@@ -7,17 +7,49 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+from batsched_py.campaign.conduct import conduct, planned_campaign, runs_to_do
+from batsched_py.campaign.execute import execute
+from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.run import Run, RunResult
+from batsched_py.campaign.store import Campaign
 from tests.processes import PATIENCE
 
 #: What a run's results are; its manifest has wall-clock times, and so is another each time.
 RESULTS = ("metrics.json", "out_jobs.csv", "out_schedule.csv")
+
+
+class Here:
+    """Executes runs in this process."""
+
+    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
+        return map(execute, runs)
+
+
+def planned(folder: Path, results: str = "results", simulator: str = "built-in") -> Campaign:
+    """The campaign that ``plan.toml`` in a folder asks for as it is now, with its results beside it."""
+    return planned_campaign(read_plan(folder / "plan.toml"), folder / results, simulator)
+
+
+def to_do(
+    folder: Path, only: Sequence[str] = (), results: str = "results", simulator: str = "built-in"
+) -> list[Run]:
+    """The runs of that campaign that are not done."""
+    plan = read_plan(folder / "plan.toml")
+    return runs_to_do(plan, planned_campaign(plan, folder / results, simulator), only)
+
+
+def conducted(folder: Path, only: Sequence[str] = (), results: str = "results") -> Campaign:
+    """That campaign after these runs, or all, were done in this process."""
+    campaign = planned(folder, results)
+    assert list(conduct(campaign, to_do(folder, only, results), Here()))
+    return Campaign.open(campaign.folder)
 
 
 def results(campaign: Path) -> dict[str, bytes]:

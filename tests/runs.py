@@ -1,7 +1,9 @@
-"""Schedules made by hand, for tests of what is drawn of them."""
+"""Schedules and runs made by hand, for tests of what is drawn of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,3 +59,17 @@ def write_log(path: Path, records: list[tuple[int, float, float, float, int, int
     lines = [f"{n} {a} {w} {r} {p}{' -1' * 6} {u}{' -1' * 6}\n" for n, a, w, r, p, u in records]
     path.write_text(header + "".join(lines))
     return path
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run of which only the place in its plan and the metrics are known."""
+
+    axes: Mapping[str, str]
+    metrics: Mapping[str, float | None]
+    files: Mapping[str, Path] = field(default_factory=dict)
+    remark: str = ""
+
+    @property
+    def name(self) -> str:
+        return "_".join(self.axes.values())

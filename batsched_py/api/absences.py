@@ -9,7 +9,6 @@ import pandas as pd
 
 from batsched_py.analysis.absences import Absence, Absences, State, outages, sleeps
 from batsched_py.analysis.summary import Summary
-from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.manifest import MANIFEST_FILE, Manifest
 from batsched_py.errors import InputError
 from batsched_py.simulator.external_events import read_events
@@ -55,10 +54,8 @@ def _events_in_manifest(folder: Path) -> Sequence[str] | None:
     if not (folder / MANIFEST_FILE).is_file():
         return None
     manifest = Manifest.read(folder)
-    digests = {file.path: file.sha256 for file in manifest.inputs}
     files = manifest.experiment.scenario.events
-    same = all(Path(file).is_file() and digest_of_file(Path(file)) == digests.get(file) for file in files)
-    return files if same else None
+    return files if manifest.still_has(files) else None
 
 
 def _sleeps(path: Path, schedule: pd.DataFrame) -> list[Absence]:

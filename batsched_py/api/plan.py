@@ -11,19 +11,18 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from batsched_py.analysis.runs.aggregate import Baseline
 from batsched_py.api.figures import CampaignFigures
 from batsched_py.api.log import FileName, Log
 from batsched_py.api.progress import shown, somebody_looks, waiting
 from batsched_py.campaign import store
-from batsched_py.campaign.aggregate import Baseline
-from batsched_py.campaign.conduct import Conductor, conduct
+from batsched_py.campaign.conduct import conduct, planned_campaign, runs_to_do
 from batsched_py.campaign.executors import executor_of
 from batsched_py.campaign.plan import BUILT_IN
 from batsched_py.campaign.plan_file import plan_of
 from batsched_py.campaign.plan_text import PlanText, PlanWords
 from batsched_py.campaign.prepare import prepared
-from batsched_py.campaign.run import Done
-from batsched_py.campaign.tables import aggregate_campaign
+from batsched_py.campaign.run import RunResult, State
 from batsched_py.errors import InputError, RunsFailed
 
 if TYPE_CHECKING:
@@ -53,11 +52,11 @@ class Campaign(store.Campaign):
 
         The words are the options of `batsched-py campaign table`, and the table is the one that it writes.
         """
-        return aggregate_campaign(self, by, Baseline.parse(baseline), metrics).frame()
+        return self.aggregated(by, Baseline.parse(baseline), metrics).frame()
 
     def __repr__(self) -> str:
-        states = [self.state(run) for run in self.wanted.runs]
-        return f"<Campaign {self.wanted.name}: {states.count(store.State.DONE)} of {len(states)} runs done>"
+        states = [result.state for result in self.results()]
+        return f"<Campaign {self.wanted.name}: {states.count(State.DONE)} of {len(states)} runs done>"
 
 
 class Plan:
@@ -152,36 +151,31 @@ class Plan:
         plan = prepared(
             lambda: self._checked(made),
             lambda log: yes,
-            lambda: waiting("making logs") if wanted else nullcontext(_nothing),
+            lambda: waiting("making logs") if wanted else nullcontext(lambda done, total: None),
         )
-        conductor = Conductor(plan, folder, simulator, time_limit)
-        found = conductor.campaign()
-        campaign = Campaign(found.folder, found.wanted, found.plan_text)
+        planned = planned_campaign(plan, folder, simulator, time_limit)
+        campaign = Campaign(planned.folder, planned.wanted, planned.plan_text)
         if directory is None:
             weakref.finalize(campaign, shutil.rmtree, folder, ignore_errors=True)
-        tasks = conductor.tasks(campaign, only)
-        dones = conduct(campaign, tasks, executor_of(executor, address, workers))
-        failed = [done for done in _watched(dones, len(tasks), wanted) if done.failure is not None]
+        runs = runs_to_do(plan, campaign, only)
+        results = conduct(campaign, runs, executor_of(executor, address, workers))
+        failed = [each for each in _watched(results, len(runs), wanted) if each.state is State.FAILED]
         if failed:
-            first = f"{failed[0].run}: {failed[0].failure}"
-            raise RunsFailed(f"{len(failed)} of {len(tasks)} runs failed, the first of them {first}")
+            first = f"{failed[0].name}: {failed[0].error}"
+            raise RunsFailed(f"{len(failed)} of {len(runs)} runs failed, the first of them {first}")
         return campaign
 
     def __repr__(self) -> str:
         return f"<Plan {self.name}: {len(self.runs)} runs>"
 
 
-def _watched(dones: Iterable[Done], total: int, wanted: bool) -> Iterator[Done]:
+def _watched(results: Iterable[RunResult], total: int, wanted: bool) -> Iterator[RunResult]:
     """What is done, with progress if that is wanted."""
     so_far = 0
     with shown("runs", lambda: (so_far, total)) if wanted else nullcontext():
-        for done in dones:
+        for result in results:
             so_far += 1
-            yield done
-
-
-def _nothing(done: int, total: int) -> None:
-    """Tell nobody."""
+            yield result
 
 
 def _log(name: str, log: Log | FileName | Entry) -> Entry:

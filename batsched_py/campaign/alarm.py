@@ -9,12 +9,12 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread, current_thread, get_ident, main_thread
 from types import FrameType
 
-#: Who takes no notice is interrupted again after so many seconds.
+#: What goes on in spite of it is interrupted again after so many seconds.
 AGAIN = 1.0
 
 
 class OutOfTime(BaseException):
-    """The time is over. It is no :class:`Exception`, lest a policy that catches those goes on."""
+    """The time is over. It is no :class:`Exception`, so that a policy that catches those does not go on."""
 
 
 @contextmanager

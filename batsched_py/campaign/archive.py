@@ -1,11 +1,11 @@
-"""A campaign as one file, for an artifact evaluation: written so that whoever unpacks it can check it.
+"""A campaign as one file, for an artifact evaluation: written so that it can be checked when it is unpacked.
 
 The archive holds the plan, the list of runs, every finished run with its manifest, and the table. Inputs stay
 outside: the manifests have their digests, and the plan says where to get them.
 
-Who unpacks an archive need not trust who packed it. Only the files of a campaign come out of it, to where a
-campaign has them, and no more of them than a campaign needs; nothing is executed, and the folder remembers
-that others made it.
+Those who unpack an archive need not trust those who packed it. Only the files of a campaign come out of it,
+to where a campaign has them, and no more of them than a campaign needs; nothing is executed, and the folder
+remembers that others made it.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def import_campaign(path: Path, folder: Path) -> Campaign:
 
 
 class _Bounded(io.FileIO):
-    """A file of which little is read at once, whatever it says itself of how much its parts are."""
+    """A file of which little is read at once, even if its own list of contents claims large parts."""
 
     def read(self, size: int | None = -1) -> bytes:
         """Read so many bytes, or all that are left."""
@@ -138,7 +138,7 @@ class _Bounded(io.FileIO):
 
 
 def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
-    """Before anything is unpacked; no more of a file is unpacked than is told here."""
+    """Check the sizes that the archive claims; no more of a file than that is unpacked later."""
     entries = archive.infolist()
     if len(entries) > MOST_FILES:
         raise InputError(f"{path}: holds {len(entries)} files; {MOST_FILES} are the most")
@@ -158,7 +158,7 @@ def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
 
 
 def _contents(path: Path, archive: zipfile.ZipFile) -> Contents:
-    """What the archive says that it holds, which must be what it holds."""
+    """The list of contents, which must match the files in the archive."""
     try:
         contents = decode_json(archive.read(CONTENTS_FILE), Contents)
     except (KeyError, InputError):
@@ -190,7 +190,7 @@ def _extract(path: Path, archive: zipfile.ZipFile, name: str, digest: str, targe
 
 
 def _check_runs(path: Path, campaign: Campaign) -> None:
-    """Every run must be whole, with the results that its manifest tells of and nothing else."""
+    """Every run must be complete, with the results that its manifest lists and nothing else."""
     runs = {run.name: run for run in campaign.finished()}
     for folder in sorted((campaign.folder / RUNS).iterdir()):
         if folder.name not in runs:

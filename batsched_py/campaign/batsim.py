@@ -42,9 +42,12 @@ TIME_LIMIT = 3600.0
 _PAUSE = 0.01
 _GRACE = 10.0
 
+#: How long a simulator may take to tell its version, in seconds.
+_VERSION_LIMIT = 60.0
+
 
 class SimulatorFailed(BatschedError):
-    """A simulation was not brought to its end."""
+    """A simulation did not end as it should."""
 
 
 class Simulator(Struct, frozen=True):
@@ -69,7 +72,9 @@ def find_simulator(command: str) -> Simulator:
     if not arguments or shutil.which(arguments[0]) is None:
         raise InputError(f"there is no command {command!r}; install Batsim, or say how it is started")
     try:
-        told = subprocess.run([*arguments, "--version"], capture_output=True, text=True, timeout=_GRACE)
+        told = subprocess.run(
+            [*arguments, "--version"], capture_output=True, text=True, timeout=_VERSION_LIMIT
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"{command!r} does not tell its version: {error}") from None
     if not told.stdout.strip():
@@ -109,7 +114,7 @@ def _options_of_batsim4(scenario: Scenario, endpoint: str, prefix: Path) -> list
 
 
 def _options_of_batsim5(scenario: Scenario, endpoint: str, prefix: Path) -> list[str]:
-    """What is enabled is not among them: for that the decision process asks."""
+    """What is enabled is not among them: the decision process asks for that."""
     if scenario.settings.compute_sharing or not scenario.settings.storage_sharing:
         raise InputError("a Batsim 5 does not say who may share hosts; leave out what a plan says about that")
     config = scenario.settings.scheduler_config
@@ -160,7 +165,7 @@ def _equal_hosts(count: int, speed: float) -> str:
 
 
 class _Process:
-    """One of the two sides, while used as a context; all that it started dies with it."""
+    """One of the two processes, as a context; at its end all that it started is killed."""
 
     def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
         self.name = name
@@ -193,19 +198,19 @@ class _Process:
         """Its exit code, once it has ended."""
         return self._process.poll()
 
-    def last_words(self) -> str:
-        """What it said last."""
+    def last_line(self) -> str:
+        """The last line of its output."""
         lines = self._log.read_text(errors="replace").split("\n")
         said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
         return said.removeprefix("batsched-py: ").removeprefix("error: ")
 
 
 def _wait(server: _Process, batsim: _Process, limit: float) -> None:
-    """Until both have ended well; raise as soon as it is clear that they will not."""
+    """Wait until both have ended well; raise as soon as it is clear that they will not."""
     end = time.monotonic() + limit
     while batsim.code is None:
         if server.code:
-            raise SimulatorFailed(f"{server.name} failed: {server.last_words()}")
+            raise SimulatorFailed(f"{server.name} failed: {server.last_line()}")
         if time.monotonic() > end:
             raise SimulatorFailed(f"not finished after {limit:g} s, the time limit")
         time.sleep(_PAUSE)
@@ -213,11 +218,11 @@ def _wait(server: _Process, batsim: _Process, limit: float) -> None:
     while server.code is None and time.monotonic() < end:
         time.sleep(_PAUSE)
     if server.code:
-        raise SimulatorFailed(f"{server.name} failed: {server.last_words()}")
+        raise SimulatorFailed(f"{server.name} failed: {server.last_line()}")
     if server.code is None:
         raise SimulatorFailed(
             f"{batsim.name} ended with exit code {batsim.code} before the simulation did, "
-            f"by an error or a deadlock: {batsim.last_words()}"
+            f"by an error or a deadlock: {batsim.last_line()}"
         )
 
 

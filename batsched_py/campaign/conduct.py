@@ -1,4 +1,4 @@
-"""Conducting a campaign: find out which runs of a plan are not there yet, have them done, keep the books."""
+"""Conducting a campaign: find out which runs of a plan are not done yet, do them, and record what failed."""
 
 from __future__ import annotations
 
@@ -9,96 +9,84 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-from batsched_py.campaign.plan import BUILT_IN, Plan, PlannedRun
-from batsched_py.campaign.run import Done, Task, run_identity
-from batsched_py.campaign.store import TABLE_FILE, Campaign, Failure, State, Wanted, WantedRun
+from batsched_py.campaign.execute import run_identity
+from batsched_py.campaign.plan import BUILT_IN, Plan
+from batsched_py.campaign.run import Run, RunResult, State
+from batsched_py.campaign.store import TABLE_FILE, Campaign, Wanted
 from batsched_py.errors import InputError
+from batsched_py.experiment import Experiment
 from batsched_py.experiment.command_line import run_command
 
 _log = logging.getLogger(__name__)
 
 
 class Executor(Protocol):
-    """Wherever runs are executed."""
+    """Where runs are executed."""
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
-        """Do all tasks; tell of each as soon as it is done."""
+    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
+        """Do all runs; tell of each as soon as it is done."""
 
 
-class Conductor(Struct, frozen=True):
-    """A plan, the folder for its results, and what simulates."""
-
-    plan: Plan
-    folder: Path
-    simulator: str = BUILT_IN
-    time_limit: float | None = None
-
-    def campaign(self) -> Campaign:
-        """The campaign as the plan wants it now: inputs are read and digested."""
-        runs = [
-            WantedRun(run.name, run_identity(run.experiment, self.simulator), run.axes)
-            for run in self.plan.runs
-        ]
-        plan = self.plan
-        wanted = Wanted(plan.name, plan.title, plan.metrics, self.simulator, runs, plan.baseline)
-        return Campaign(self.folder, wanted, plan.text)
-
-    def tasks(self, campaign: Campaign, only: Sequence[str] = ()) -> list[Task]:
-        """What is left to do: all runs that are not done, or ``only`` those of them that are named."""
-        names = {run.name for run in self.plan.runs}
-        for name in only:
-            if name not in names:
-                raise InputError(
-                    f"{self.plan.file}: there is no run {name!r}; see `batsched-py campaign plan`"
-                )
-        return [
-            self._task(planned, wanted)
-            for planned, wanted in zip(self.plan.runs, campaign.wanted.runs, strict=True)
-            if campaign.state(wanted) is not State.DONE and (not only or wanted.name in only)
-        ]
-
-    def _task(self, planned: PlannedRun, wanted: WantedRun) -> Task:
-        return Task(
-            run=wanted.name,
-            axes=wanted.axes,
-            experiment=planned.experiment,
-            identity=wanted.identity,
-            campaign=str(self.folder.resolve()),
-            command=self._command(planned),
-            simulator=self.simulator,
-            time_limit=self.time_limit,
+def planned_campaign(
+    plan: Plan, folder: Path, simulator: str = BUILT_IN, time_limit: float | None = None
+) -> Campaign:
+    """The campaign in a folder as the plan wants it now: inputs are read and digested."""
+    runs = []
+    for run in plan.runs:
+        assert run.experiment is not None
+        runs.append(
+            replace(
+                run,
+                identity=run_identity(run.experiment, simulator),
+                campaign=str(folder.resolve()),
+                command=_command(plan, run.name, run.experiment, simulator),
+                simulator=simulator,
+                time_limit=time_limit,
+            )
         )
-
-    def _command(self, planned: PlannedRun) -> str:
-        """What makes a run again, alone, from the present directory."""
-        if self.simulator == BUILT_IN:
-            return run_command(planned.experiment.renamed(_shown), planned.name)
-        plan = _shown(str(self.plan.file.resolve()))
-        arguments = ["campaign", "run", plan, "--simulator", self.simulator]
-        return shlex.join(["batsched-py", *arguments, "--only", planned.name, "-d", planned.name])
+    wanted = Wanted(plan.name, plan.title, plan.metrics, simulator, runs, plan.baseline)
+    return Campaign(folder, wanted, plan.text)
 
 
-def conduct(campaign: Campaign, tasks: Sequence[Task], executor: Executor) -> Iterator[Done]:
-    """Have the tasks done; tell of each as soon as it is in the books."""
-    identities = {task.run: task.identity for task in tasks}
+def runs_to_do(plan: Plan, campaign: Campaign, only: Sequence[str] = ()) -> list[Run]:
+    """All runs of the planned campaign that are not done, or ``only`` those of them that are named."""
+    names = {run.name for run in plan.runs}
+    for name in only:
+        if name not in names:
+            raise InputError(f"{plan.file}: there is no run {name!r}; see `batsched-py campaign plan`")
+    return [
+        result.run
+        for result in campaign.results()
+        if result.state is not State.DONE and (not only or result.name in only)
+    ]
+
+
+def conduct(campaign: Campaign, runs: Sequence[Run], executor: Executor) -> Iterator[RunResult]:
+    """Have runs executed; tell of each as soon as it is done and a failure is recorded."""
     warned: set[str] = set()
     with campaign.lock():
         campaign.write()
         try:
-            for done in executor.run(tasks) if tasks else ():
-                for warning in done.warnings:
+            for result in executor.run(runs) if runs else ():
+                for warning in result.warnings:
                     if warning not in warned:
                         _log.warning(warning)
-                warned.update(done.warnings)
-                if done.failure is None:
-                    campaign.forget_failure(done.run)
-                else:
-                    campaign.record_failure(Failure(done.run, identities[done.run], done.failure))
-                yield done
+                warned.update(result.warnings)
+                campaign.record(result)
+                yield result
         finally:
             campaign.write_table(campaign.folder / TABLE_FILE)
+
+
+def _command(plan: Plan, name: str, experiment: Experiment, simulator: str) -> str:
+    """What makes a run again, alone, from the present directory."""
+    if simulator == BUILT_IN:
+        return run_command(experiment.renamed(_shown), name)
+    file = _shown(str(plan.file.resolve()))
+    arguments = ["campaign", "run", file, "--simulator", simulator, "--only", name, "-d", name]
+    return shlex.join(["batsched-py", *arguments])
 
 
 def _shown(file: str) -> str:

@@ -1,4 +1,4 @@
-"""Running tasks on a Dask cluster: one that is there, or one whose workers a batch system starts.
+"""Executing runs on a Dask cluster: one that is there, or one whose workers a batch system starts.
 
 The workers need this package with the same code, and the files under the same paths, as on a shared file
 system. What a batch system wants to know (queue, project, walltime, memory) stands in the user's
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from batsched_py.errors import InputError, PeerVanished
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.run import Done, Task
+    from batsched_py.campaign.run import Run, RunResult
 
 #: The batch systems that can start workers, with the class of dask-jobqueue for each.
 BATCH_SYSTEMS = {"slurm": "SLURMCluster", "oar": "OARCluster", "pbs": "PBSCluster"}
 
 #: How long to look for a cluster, in seconds.
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 #: Memory of a worker where the user's configuration says nothing: a log of 200,000 jobs takes some 0.5 GB.
 MEMORY = "2GB"
@@ -32,13 +32,13 @@ class DaskCluster:
         _distributed()
         self._address = address
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
-        """Do all tasks; tell of each as soon as it is done."""
-        return _run(self._address, tasks)
+    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
+        """Do all runs; tell of each as soon as it is done."""
+        return _run(self._address, runs)
 
 
 class BatchSystem:
-    """Dask workers as jobs of a batch system; they are gone when the last task is done."""
+    """Dask workers as jobs of a batch system; they are gone when the last run is done."""
 
     def __init__(self, kind: str, workers: int) -> None:
         try:
@@ -51,11 +51,11 @@ class BatchSystem:
         self._class = getattr(dask_jobqueue, BATCH_SYSTEMS[kind])
         self._workers = workers
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
-        """Do all tasks; tell of each as soon as it is done."""
+    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
+        """Do all runs; tell of each as soon as it is done."""
         with self._cluster() as cluster:
-            cluster.scale(min(self._workers, len(tasks)))
-            yield from _run(cluster, tasks)
+            cluster.scale(min(self._workers, len(runs)))
+            yield from _run(cluster, runs)
 
     def _cluster(self) -> Any:
         """The cluster, without workers yet; each of them will be a process with one thread."""
@@ -77,8 +77,9 @@ def _distributed() -> Any:
     return distributed
 
 
-def _run(cluster: Any, tasks: Sequence[Task]) -> Iterator[Done]:
-    from batsched_py.campaign.run import Done, execute
+def _run(cluster: Any, runs: Sequence[Run]) -> Iterator[RunResult]:
+    from batsched_py.campaign.execute import execute
+    from batsched_py.campaign.run import RunResult
 
     distributed = _distributed()
     try:
@@ -86,11 +87,10 @@ def _run(cluster: Any, tasks: Sequence[Task]) -> Iterator[Done]:
     except (OSError, ValueError) as error:
         raise InputError(f"there is no Dask cluster at {cluster}: {error}") from None
     with client:
-        names = {client.submit(execute, task, pure=False): task.run for task in tasks}
-        for future in distributed.as_completed(names, loop=client.loop):
+        submitted = {client.submit(execute, run, pure=False): run for run in runs}
+        for future in distributed.as_completed(submitted, loop=client.loop):
             if future.cancelled() or future.status == "lost":
                 raise PeerVanished("the Dask cluster is gone; what is finished stays, run again to go on")
             fault = future.exception()
-            yield (
-                future.result() if fault is None else Done(names[future], 0.0, f"on its Dask worker: {fault}")
-            )
+            failed = RunResult.failed(submitted[future], f"on its Dask worker: {fault}")
+            yield future.result() if fault is None else failed

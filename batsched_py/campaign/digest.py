@@ -1,8 +1,9 @@
-"""What a run is made of, as digests: two runs with the same digest have the same results.
+"""What the results of a run depend on, as digests: runs with the same digest have the same results.
 
-A run depends on the content of its input files, not on where they lie; on its options; and on the code that
-simulates it. Of the code, only what is reachable from the modules of a simulation counts: a new scheduler
-or another table in the report leaves finished runs as they are, a corrected policy renews its own runs only.
+A run depends on the content of its input files, not on where they lie; on its options; on the library of the
+native engine, if that is loaded; and on the Python code of a simulation. Of that, only what is reachable from
+the modules of a simulation counts: a new scheduler or another table in the report leaves finished runs as
+they are, a corrected policy renews its own runs only.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from batsched_py import native
 from batsched_py.decision.pybatsim import pybatsim_version
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment
@@ -63,15 +65,21 @@ def identity(experiment: Experiment, simulator: str) -> str:
     )
 
 
+def digest_of_library() -> str:
+    """The digest of the native engine's library if it is loaded; the Python engine is reached by imports."""
+    return "" if native.library is None else digest_of_file(str(native.library.__file__))
+
+
 def digest_of_code(experiment: Experiment) -> str:
     """The digest of the code of this package that runs an experiment; of PyBatsim, its version counts."""
     actors = experiment.actors
+    library = digest_of_library()
     if actors.scheduler.name.startswith(PYBATSIM):
-        return digest_of_value([_digest_of_modules((_ROOT,)), pybatsim_version()])
+        return digest_of_value([_digest_of_modules((_ROOT,)), library, pybatsim_version()])
     modules = [_ROOT, *_plugin_modules(SCHEDULERS, actors.scheduler)]
     if actors.users is not None:
         modules += _plugin_modules(USERS, actors.users)
-    return _digest_of_modules(tuple(modules))
+    return digest_of_value([_digest_of_modules(tuple(modules)), library])
 
 
 def _plugin_modules(registry: Registry[Any], choice: Choice) -> Iterator[str]:
@@ -133,7 +141,7 @@ def _imports(path: Path, digest: str) -> tuple[str, ...]:
 
 
 def _executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """A tree and all below it, without what stands below ``if TYPE_CHECKING``."""
+    """A tree and all statements below it, without what stands below ``if TYPE_CHECKING``."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -141,7 +149,7 @@ def _executed(tree: ast.AST) -> Iterator[ast.AST]:
             isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         ):
             yield node
-            waiting.extend(ast.iter_child_nodes(node))
+            waiting.extend(each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr))
 
 
 def _is_ours(module: str) -> bool:

@@ -1,4 +1,4 @@
-"""Folders that are there completely or not at all, whatever was killed and whatever disk was full."""
+"""Folders that appear complete or not at all, even if a process is killed or the disk is full."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGEST_JSON = 64 << 20
 
 @contextmanager
 def workspace(parent: Path, name: str) -> Iterator[Path]:
-    """An empty folder to work in; what is left of it in the end is removed."""
+    """An empty folder to work in, which is removed in the end."""
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=parent))
     folder.chmod(0o755)
@@ -74,7 +74,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """What a JSON file holds, whoever wrote it; a file that cannot be used is told of in one line."""
+    """What a JSON file holds; one that cannot be used is reported in one line."""
     try:
         with path.open("rb") as file:
             return decode_json(file.read(LARGEST_JSON + 1), kind)
@@ -85,7 +85,7 @@ def read_json(path: Path, kind: type[T]) -> T:
 
 
 def decode_json(content: bytes, kind: type[T]) -> T:
-    """The value of a text that may be anything."""
+    """The value that a JSON text holds; the text may come from anywhere."""
     if len(content) > LARGEST_JSON:
         raise InputError(f"is larger than the {LARGEST_JSON >> 20} MiB that are read of such a file")
     try:

@@ -45,7 +45,7 @@ def nb_parts(file: Path, digest: str, every: str) -> int:
 
 @lru_cache(maxsize=2)
 def _log(file: Path, kind: str | None, digest: str) -> SwfLog:
-    """A log that much is made of, one after the other."""
+    """A log of which several others are made."""
     from batsched_py.workload.sources import read_log
 
     return read_log(file, kind)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Iterable
 from importlib import metadata
+from os.path import isfile
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 import batsched_py
-from batsched_py.campaign.folders import read_json
+from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.folders import is_name, read_json
+from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 
 MANIFEST_FILE = "manifest.json"
@@ -28,8 +32,13 @@ class FileDigest(Struct, frozen=True):
     sha256: str
     size: int
 
+    @classmethod
+    def of(cls, path: Path, name: str) -> FileDigest:
+        """That of a file as it is now, under a name."""
+        return cls(name, digest_of_file(path), path.stat().st_size)
 
-class Manifest(Struct, frozen=True):
+
+class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All that is known about a finished run."""
 
     run: str
@@ -41,6 +50,8 @@ class Manifest(Struct, frozen=True):
     command: str
     """What makes this run again, alone."""
     simulator: str
+    engine: str = ""
+    """``native`` or ``python``; empty if another simulator ran, and in manifests of former versions."""
     code: str
     """The digest of the code that made it."""
     inputs: list[FileDigest]
@@ -57,9 +68,26 @@ class Manifest(Struct, frozen=True):
         """The manifest in the folder of a run."""
         return read_json(folder / MANIFEST_FILE, cls)
 
+    def still_has(self, files: Iterable[str]) -> bool:
+        """Whether some of its input files are still what they were."""
+        digests = {file.path: file.sha256 for file in self.inputs}
+        return all(isfile(file) and digest_of_file(file) == digests.get(file) for file in files)
+
     def write(self, folder: Path) -> None:
         """Put it into the folder of the run."""
         (folder / MANIFEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(self)))
+
+
+def is_finished(folder: Path, identity: str) -> bool:
+    """Whether a folder holds a whole run of this identity, each result as its manifest tells of it."""
+    try:
+        manifest = Manifest.read(folder)
+        return manifest.identity == identity and all(
+            is_name(result.path) and digest_of_file(folder / result.path) == result.sha256
+            for result in manifest.results
+        )
+    except InputError:
+        return False
 
 
 def versions() -> dict[str, str]:

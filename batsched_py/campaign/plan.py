@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from batsched_py.experiment import Experiment
+if TYPE_CHECKING:
+    from batsched_py.campaign.run import Run
 
 #: The axes of a plan that have tables, with the table of each.
 TABLES = {"log": "logs", "platform": "platforms", "scheduler": "schedulers", "users": "users"}
 
 #: The axes whose values are numbers: the repetitions of an experiment, and the load.
 NUMBERED = ("part", "load", "seed")
-
-#: The axes on which an experiment is repeated: of its results, the mean is of interest.
-REPETITIONS = ("part", "seed")
 
 #: How many runs a plan may ask for.
 MOST_RUNS = 100_000
@@ -64,16 +62,6 @@ class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
     seed: int | list[int] | None = None
 
 
-class PlannedRun(Struct, frozen=True):
-    """A simulation of the plan."""
-
-    name: str
-    axes: dict[str, str]
-    """The name chosen on each axis that the plan has; part, load and seed too, where there are some."""
-    experiment: Experiment
-    """With absolute paths."""
-
-
 class MissingLog(Struct, frozen=True):
     """A log that is not there, but can be had."""
 
@@ -101,6 +89,6 @@ class Plan(Struct, frozen=True):
     """What the columns of its tables show."""
     baseline: str
     """The scheduler that the others are compared with in its tables; empty for none."""
-    runs: list[PlannedRun]
+    runs: list[Run]
     missing: list[MissingLog]
     unmade: list[UnmadeLog]

@@ -54,8 +54,8 @@ RECIPE = {"model", "changes", "kind"}
 RULE = keys_of("logs").keys() - LogSource.__struct_fields__
 
 
-class Players(Struct, frozen=True):
-    """A scheduler or users as a plan has them."""
+class PlannedPlugin(Struct, frozen=True):
+    """A scheduler or a behaviour of users, as a plan names it."""
 
     choice: Choice
     random: bool
@@ -64,7 +64,7 @@ class Players(Struct, frozen=True):
     """The settings that a scheduler's entry gives."""
 
     @property
-    def are_of_pybatsim(self) -> bool:
+    def is_of_pybatsim(self) -> bool:
         """Whether PyBatsim's code decides."""
         return self.choice.name.startswith(PYBATSIM)
 
@@ -76,7 +76,11 @@ class Players(Struct, frozen=True):
 
 
 def compose(
-    workloads: Workloads, platform: Scenario, scheduler: Players, users: Players | None, seed: int | None
+    workloads: Workloads,
+    platform: Scenario,
+    scheduler: PlannedPlugin,
+    users: PlannedPlugin | None,
+    seed: int | None,
 ) -> Experiment:
     """The experiment that has one entry of each table."""
     values = values_of(platform) | values_of(workloads) | scheduler.settings
@@ -225,7 +229,7 @@ class Entries:
             if scenario.energy and not host.has_power:
                 self._plan.fail((*path, "energy"), f"host {host.name!r} does not say what power it draws")
 
-    def scheduler(self, name: str, content: Any) -> Players:
+    def scheduler(self, name: str, content: Any) -> PlannedPlugin:
         """A scheduler, ours or PyBatsim's."""
         path = ("schedulers", name)
         entry = self._plan.convert(content, SchedulerEntry, path)
@@ -233,18 +237,18 @@ class Entries:
         if settings["profile_reuse"] and not settings["dynamic_jobs"]:
             self._plan.fail((*path, "profile_reuse"), "makes sense with dynamic_jobs only")
         choice = self._choice(path, entry)
-        players = Players(choice, False, settings)
-        if players.are_of_pybatsim:
+        planned = PlannedPlugin(choice, False, settings)
+        if planned.is_of_pybatsim:
             with self._plan.blaming(*path):
                 new_process(struct_from(Actors, settings | {"scheduler": choice}))
-            return players
-        return replace(players, random=self._leaves_seed_open(path, choice, SCHEDULERS))
+            return planned
+        return replace(planned, random=self._leaves_seed_open(path, choice, SCHEDULERS))
 
-    def users(self, name: str, content: Any) -> Players:
+    def users(self, name: str, content: Any) -> PlannedPlugin:
         """A behaviour of users."""
         path = ("users", name)
         choice = self._choice(path, self._plan.convert(content, PluginEntry, path))
-        return Players(choice, self._leaves_seed_open(path, choice, USERS))
+        return PlannedPlugin(choice, self._leaves_seed_open(path, choice, USERS))
 
     def _choice(self, path: KeyPath, entry: PluginEntry) -> Choice:
         name = str(path[-1]) if entry.name is None else entry.name

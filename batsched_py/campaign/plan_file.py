@@ -1,31 +1,7 @@
 """Reading the plan of a campaign from a TOML file.
 
-Every mistake that can be known without simulating is found here, and named by its line and key::
-
-    seeds = [1, 2, 3]                # or: repetitions = 3
-
-    [logs]
-    kth = { file = "KTH-SP2-1996-2.1-cln.swf.gz" }
-    both = { file = ["day.json", "night.json"] }
-
-    [platforms]
-    half = { hosts = 50 }
-    fast = { hosts = 100, speed = 2, events = "outages.txt" }
-    power = { file = "power64.xml", energy = true }
-
-    [schedulers]
-    easy = {}
-    slow = { name = "easy", delay = 5 }
-    mine = { name = "mine.py:Mine", options = { depth = 10 } }
-    theirs = { name = "pybatsim:easyBackfill" }
-
-    [users]                          # without this table the simulator submits jobs at their recorded times
-    rigid = {}
-    a60 = { name = "think-time", options = { sessions = "arrival:60" } }
-
-    [[exclude]]
-    scheduler = "mine"
-    platform = ["half", "power"]
+Every mistake that can be known without simulating is found here, and named by its line and key. An example of
+a plan is in ``docs/campaigns.md``.
 
 Files are looked for beside the plan. The keys of the tables are free: they are the names by which runs are
 called. Each seed is one repetition: it is handed to the scheduler and the users as their option ``seed``.
@@ -49,11 +25,11 @@ from batsched_py.campaign.plan import (
     TABLES,
     Exclusion,
     Plan,
-    PlannedRun,
 )
 from batsched_py.campaign.plan_entries import Entries, compose
 from batsched_py.campaign.plan_settings import as_list
 from batsched_py.campaign.plan_text import PlanText
+from batsched_py.campaign.run import Run
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
@@ -127,7 +103,7 @@ class _Reader:
             if name not in known:
                 self._fail(("metrics",), f"there is no metric {name!r}; known are {', '.join(known)}")
 
-    def _cross(self, content: _File) -> Iterator[PlannedRun]:
+    def _cross(self, content: _File) -> Iterator[Run]:
         """All runs, before any is excluded."""
         for table in TABLES.values():
             self._check_names(table, getattr(content, table))
@@ -142,8 +118,8 @@ class _Reader:
             name: self._entries.scheduler(name, entry) for name, entry in content.schedulers.items()
         }
         users = {name: self._entries.users(name, entry) for name, entry in (content.users or {}).items()}
-        for name, players in schedulers.items():
-            if users and players.are_of_pybatsim:
+        for name, entry in schedulers.items():
+            if users and entry.is_of_pybatsim:
                 self._fail(("schedulers", name), "a scheduler of PyBatsim decides without [users]")
         seeds = self._seeds(content)
         variants = [({"log": name} | axes, log) for name, cut in logs.items() for axes, log in cut]
@@ -162,7 +138,7 @@ class _Reader:
             seeded |= random
             for seed in seeds if seeds and random else [None]:
                 chosen = axes | ({} if seed is None else {"seed": str(seed)})
-                yield PlannedRun(
+                yield Run(
                     name="_".join(axis * (axis in NUMBERED) + name for axis, name in chosen.items()),
                     axes=chosen,
                     experiment=compose(log, platforms[platform], *actors, seed),
@@ -195,7 +171,7 @@ class _Reader:
             self._fail(("seeds",), "a seed is given twice")
         return content.seeds or list(range(1, (content.repetitions or 0) + 1))
 
-    def _without_excluded(self, runs: list[PlannedRun], content: _File) -> list[PlannedRun]:
+    def _without_excluded(self, runs: list[Run], content: _File) -> list[Run]:
         rules = [
             self._text.convert(entry, Exclusion, ("exclude", number))
             for number, entry in enumerate(content.exclude)
@@ -212,7 +188,7 @@ class _Reader:
         return kept
 
     def _check_exclusion(
-        self, number: int, wanted: Mapping[str, Sequence[str]], runs: Sequence[PlannedRun], excluded: set[str]
+        self, number: int, wanted: Mapping[str, Sequence[str]], runs: Sequence[Run], excluded: set[str]
     ) -> None:
         for axis, values in wanted.items():
             for value in values:
@@ -222,7 +198,7 @@ class _Reader:
             self._fail(("exclude", number), "excludes nothing")
 
 
-def _matches(run: PlannedRun, wanted: Mapping[str, Sequence[str]]) -> bool:
+def _matches(run: Run, wanted: Mapping[str, Sequence[str]]) -> bool:
     return all(not values or run.axes.get(axis) in values for axis, values in wanted.items())
 
 

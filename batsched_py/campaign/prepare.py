@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from urllib.error import URLError
+from urllib.request import urlopen
 
-from batsched_py.campaign.fetch import fetch
 from batsched_py.campaign.made_logs import make
 from batsched_py.campaign.plan import MissingLog, Plan
 from batsched_py.errors import InputError
 
-#: Somebody to be told how many logs are made, and of how many, as long as that takes.
+#: How long a server may be silent, in seconds.
+PATIENCE = 30.0
+
+#: A context that gives a function to report how many logs are made, and of how many.
 Making = Callable[[], AbstractContextManager[Callable[[int, int], None]]]
 
 
@@ -33,3 +41,21 @@ def prepared(read: Callable[[], Plan], may_fetch: Callable[[MissingLog], bool], 
                 make(unmade.path, unmade.recipe)
         plan = read()
     return plan
+
+
+def fetch(log: MissingLog) -> None:
+    """Download a log; it gets its name only if its checksum is the one that the plan gives."""
+    try:
+        log.path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=log.path.parent, prefix=log.path.name, suffix=".part") as part:
+            with urlopen(log.url, timeout=PATIENCE) as answer:
+                shutil.copyfileobj(answer, part)
+            part.seek(0)
+            digest = hashlib.file_digest(part, "sha256").hexdigest()
+            if log.sha256 not in (None, digest):
+                raise InputError(f"{log.url}: is not the log that the plan wants: its checksum is {digest}")
+            os.chmod(part.name, 0o644)
+            os.link(part.name, log.path)
+    except (URLError, OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+        raise InputError(f"{log.url}: cannot be downloaded to {log.path.parent}: {reason}") from None

@@ -1,8 +1,8 @@
-"""Running tasks in processes of this machine.
+"""Executing runs in processes of this machine.
 
-A pool of the standard library is lost as a whole when one of its processes is killed, and its processes
-outlive a parent that is. Here each worker has a pipe of its own: when one dies, its task alone is tried
-again in a new worker; and workers stop when their parent is gone.
+A process pool of the standard library breaks when one of its processes is killed, and its processes go on
+when their parent is killed. Here each worker has a pipe of its own: when one dies, only its run is tried
+again, in a new worker; and workers stop when their parent is gone.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from threading import Thread
 from types import FrameType
 from typing import Any, NoReturn
 
-from batsched_py.campaign.run import Done, Task, execute
+from batsched_py.campaign.execute import execute
+from batsched_py.campaign.run import Run, RunResult
 
-#: A task whose worker died so many times is given up: it may be the reason, by the memory it takes.
+#: A run whose worker died so many times is given up: it may be the reason, by the memory it takes.
 ATTEMPTS = 3
 
 #: How long a worker may take to clean up when it is stopped, in seconds.
-GRACE = 5.0
+GRACE = 30.0
 
-#: How often whoever watches is let look.
-SECONDS_BETWEEN_LOOKS = 0.2
+#: How often :attr:`Processes.meanwhile` is called.
+SECONDS_BETWEEN_CALLS = 0.2
 
 #: Workers are forked from a process that has imported what they need, so that they start at once.
 _CONTEXT = get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["batsched_py.campaign.run", "batsched_py.analysis.metrics"])
+_CONTEXT.set_forkserver_preload(["batsched_py.campaign.execute", "batsched_py.analysis.metrics"])
 
 
 def usable_cores() -> int:
@@ -48,34 +49,33 @@ class Processes:
     def __init__(self, workers: int | None = None) -> None:
         self._workers = workers or usable_cores()
         self.meanwhile: Callable[[], None] | None = None
-        """What to do now and then, for whoever wants to show how far all is."""
+        """Called now and then, to show the progress of all runs."""
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
-        """Do all tasks; tell of each as soon as it is done."""
-        waiting = deque((task, 1) for task in tasks)
-        workers = [_Worker() for _ in range(min(self._workers, len(tasks)))]
+    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
+        """Do all runs; tell of each as soon as it is done."""
+        waiting = deque((run, 1) for run in runs)
+        workers = [_Worker() for _ in range(min(self._workers, len(runs)))]
         try:
             while True:
                 for worker in workers:
-                    if worker.task is None and waiting:
+                    if worker.run is None and waiting:
                         worker.give(*waiting.popleft())
-                busy = {worker.pipe: worker for worker in workers if worker.task is not None}
+                busy = {worker.pipe: worker for worker in workers if worker.run is not None}
                 if not busy:
                     return
                 for pipe in self._ready(list(busy)):
                     worker = busy[pipe]
-                    done = worker.take()
-                    if done is not None:
-                        yield done
+                    result = worker.take()
+                    if result is not None:
+                        yield result
                         continue
                     workers[workers.index(worker)] = _Worker()
-                    assert worker.task is not None
+                    assert worker.run is not None
                     if worker.attempt < ATTEMPTS:
-                        waiting.appendleft((worker.task, worker.attempt + 1))
+                        waiting.appendleft((worker.run, worker.attempt + 1))
                     else:
-                        yield Done(
-                            worker.task.run, 0.0, f"its process died {ATTEMPTS} times: {worker.fate()}"
-                        )
+                        error = f"its process died {ATTEMPTS} times: {worker.exit_reason()}"
+                        yield RunResult.failed(worker.run, error)
         finally:
             for worker in workers:
                 worker.stop()
@@ -85,72 +85,72 @@ class Processes:
     def _ready(self, pipes: list[Connection]) -> list[Any]:
         """Wait for those that have something to tell."""
         while self.meanwhile is not None:
-            if ready := connection.wait(pipes, SECONDS_BETWEEN_LOOKS):
+            if ready := connection.wait(pipes, SECONDS_BETWEEN_CALLS):
                 return ready
             self.meanwhile()
         return connection.wait(pipes)
 
 
 class _Worker:
-    """A process that does one task after another, seen from its parent."""
+    """A process that does one run after another, seen from its parent."""
 
     def __init__(self) -> None:
         self.pipe, end = _CONTEXT.Pipe()
-        self.task: Task | None = None
+        self.run: Run | None = None
         self.attempt = 0
         self._process = _CONTEXT.Process(target=_work, args=(end,), daemon=True)
         self._process.start()
         end.close()
 
-    def give(self, task: Task, attempt: int) -> None:
-        """Let it do a task. If it is dead already, that shows when the task is taken back."""
-        self.task, self.attempt = task, attempt
+    def give(self, run: Run, attempt: int) -> None:
+        """Let it do a run. If it is dead already, that shows when the result is taken."""
+        self.run, self.attempt = run, attempt
         with suppress(BrokenPipeError):
-            self.pipe.send(task)
+            self.pipe.send(run)
 
-    def take(self) -> Done | None:
-        """What became of its task, or nothing when the worker has died over it."""
+    def take(self) -> RunResult | None:
+        """What came of its run, or nothing when the worker has died over it."""
         try:
-            done: Done = self.pipe.recv()
+            result: RunResult = self.pipe.recv()
         except (EOFError, OSError):
             return None
-        self.task = None
-        return done
+        self.run = None
+        return result
 
-    def fate(self) -> str:
+    def exit_reason(self) -> str:
         """How it died."""
         self._process.join()
         code = self._process.exitcode or 0
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def stop(self) -> None:
-        """Ask it to clean up and end."""
+        """Ask it to clean up and end, or to end after its run if code that it calls drops the request."""
         self._process.terminate()
+        self.pipe.close()
 
     def join(self) -> None:
         """Wait until it has ended, but not for ever."""
         self._process.join(GRACE)
         self._process.kill()
         self._process.join()
-        self.pipe.close()
 
 
 def _work(pipe: Connection) -> None:
     """What a worker does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, _stop)
     Thread(target=_watch_parent, daemon=True).start()
-    with suppress(EOFError, OSError, _Left):
+    with suppress(EOFError, OSError, _Stopped):
         while True:
             pipe.send(execute(pipe.recv()))
 
 
-class _Left(BaseException):
-    """The worker was told to end; unlike :class:`SystemExit`, no policy can mean this."""
+class _Stopped(BaseException):
+    """The worker was told to end. A policy may raise :class:`SystemExit`, but not this."""
 
 
-def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    raise _Left
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    raise _Stopped
 
 
 def _watch_parent() -> None:

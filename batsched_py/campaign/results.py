@@ -28,15 +28,21 @@ METRICS_FILE = "metrics.json"
 
 def simulate_into(
     folder: Path, experiment: Experiment, simulator: Simulator | None, time_limit: float | None
-) -> dict[str, float]:
-    """Simulate, measure, and write all results into ``folder``; how many seconds each step took."""
+) -> tuple[str, dict[str, float]]:
+    """Simulate, measure, and write all results into ``folder``.
+
+    Returns which engine simulated, empty if it was another simulator, and how many seconds each step took.
+    """
+    engine = ""
     began = time.perf_counter()
     workloads = _workloads(experiment.scenario.workloads)
     read = time.perf_counter()
     prefix = folder / PREFIX
     if simulator is None:
         try:
-            run_experiment(experiment, workloads, str(prefix), meanwhile=lambda simulation: alarm(time_limit))
+            engine = run_experiment(
+                experiment, workloads, str(prefix), meanwhile=lambda simulation: alarm(time_limit)
+            ).engine
         except OutOfTime as late:
             scheduler = experiment.actors.scheduler.name
             raise SimulatorFailed(
@@ -51,7 +57,7 @@ def simulate_into(
         run_batsim(simulator, experiment, workloads, prefix, time_limit)
     simulated = time.perf_counter()
     (folder / METRICS_FILE).write_bytes(_metrics(f"{prefix}_jobs.csv"))
-    return {
+    return engine, {
         "read": read - began,
         "simulate": simulated - read,
         "measure": time.perf_counter() - simulated,

@@ -1,135 +1,118 @@
-"""One run of a campaign: simulated in a folder of its own, which gets its name when all is done."""
+"""A run of a campaign: what is to be simulated, and what came of it."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct, field
 
-import batsched_py
-from batsched_py.blame import culprit
-from batsched_py.campaign.batsim import find_simulator
-from batsched_py.campaign.digest import digest_of_code, digest_of_file, identity
-from batsched_py.campaign.folders import is_name, publish, workspace
-from batsched_py.campaign.manifest import FileDigest, Manifest, host_facts, versions
+from batsched_py.campaign.manifest import MANIFEST_FILE, Manifest
 from batsched_py.campaign.plan import BUILT_IN
-from batsched_py.campaign.results import simulate_into
-from batsched_py.errors import BatschedError, InputError
+from batsched_py.campaign.results import METRICS_FILE, PREFIX
 from batsched_py.experiment import Experiment
 
+#: Where a campaign keeps its finished runs, and those that are under way.
 RUNS = "runs"
 WORK = "work"
 
 
-class Task(Struct, frozen=True):
-    """A run to be done, for a worker in any process on any machine that shares the files."""
+class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A simulation of a campaign, for a worker in any process on any machine that shares the files."""
 
-    run: str
+    name: str
+    identity: str = ""
+    """The digest of what the results depend on; empty as long as its logs may be missing."""
     axes: dict[str, str]
-    experiment: Experiment
-    identity: str
-    campaign: str
+    """The choice on each axis that the plan has; part, load and seed too, where there are some."""
+    experiment: Experiment | None = None
+    """With absolute paths. None in the list of a campaign's folder: there the manifest has it."""
+    campaign: str = ""
     """The campaign's folder."""
-    command: str
+    command: str = ""
     """What makes this run alone, for its manifest."""
     simulator: str = BUILT_IN
     """The command of a Batsim, or the one that is built in."""
     time_limit: float | None = None
     """In seconds."""
 
+    @property
+    def folder(self) -> Path:
+        """Where its results go."""
+        return Path(self.campaign) / RUNS / self.name
 
-class Done(Struct, frozen=True):
-    """What became of a task."""
+    def listed(self) -> Run:
+        """What the list in a campaign's folder has of it."""
+        return Run(name=self.name, identity=self.identity, axes=self.axes)
 
-    run: str
-    seconds: float
-    failure: str | None = None
+
+class State(StrEnum):
+    """How far a run of the plan has come."""
+
+    DONE = "done"
+    STALE = "stale"
+    """Finished, but with other inputs, options or code than it would have now."""
+    FAILED = "failed"
+    MISSING = "missing"
+
+
+class RunResult(Struct, frozen=True, kw_only=True, dict=True):
+    """What came of a run."""
+
+    run: Run
+    state: State
+    folder: Path
+    """Where its files are if it is done."""
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    """By name, as a campaign reads them; none where a metric makes no sense."""
+    seconds: float = 0.0
+    """How long it took to execute it, if that was now."""
+    error: str | None = None
     """What went wrong, in one line."""
     warnings: list[str] = field(default_factory=list)
     """What was remarkable, such as bad lines in a log that was read."""
 
+    @classmethod
+    def failed(cls, run: Run, error: str) -> RunResult:
+        """A run that nothing came of."""
+        return cls(run=run, state=State.FAILED, folder=run.folder, error=error)
 
-def execute(task: Task) -> Done:
-    """Do a run. Whatever goes wrong in it is told, not raised, so that others go on."""
-    began = time.perf_counter()
-    failure = None
-    with _warnings() as warnings:
-        try:
-            _run(task)
-        except BatschedError as error:
-            failure = str(error)
-        except Exception as error:
-            failure = f"{type(error).__name__}: {error} ({culprit(error)})"
-    return Done(task.run, time.perf_counter() - began, failure, warnings)
+    @property
+    def name(self) -> str:
+        """What the run is called."""
+        return self.run.name
 
+    @property
+    def axes(self) -> dict[str, str]:
+        """The choice on each axis that the plan has."""
+        return self.run.axes
 
-@contextmanager
-def _warnings() -> Iterator[list[str]]:
-    """What this package warns of meanwhile, in place of its being printed by whatever process this is."""
-    logger = logging.getLogger(batsched_py.__name__)
-    messages: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
-    logger.addHandler(handler)
-    propagate, logger.propagate = logger.propagate, False
-    try:
-        yield messages
-    finally:
-        logger.propagate = propagate
-        logger.removeHandler(handler)
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What a finished run was made of."""
+        return Manifest.read(self.folder)
 
+    @property
+    def jobs_file(self) -> Path:
+        """Batsim's ``jobs.csv``."""
+        return self.folder / f"{PREFIX}_jobs.csv"
 
-def run_identity(experiment: Experiment, simulator: str) -> str:
-    """What tells a run from any other, here and now."""
-    return identity(experiment, BUILT_IN if simulator == BUILT_IN else str(find_simulator(simulator)))
+    @property
+    def schedule_file(self) -> Path:
+        """Batsim's ``schedule.csv``, or the ``schedule.json`` of Batsim 5."""
+        table = self.folder / f"{PREFIX}_schedule.csv"
+        return table if table.is_file() else table.with_suffix(".json")
 
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that a reader may want to see, by their names; none if it has failed."""
+        if self.state is not State.DONE:
+            return {}
+        files = (self.jobs_file, self.schedule_file, self.folder / METRICS_FILE, self.folder / MANIFEST_FILE)
+        return {file.name.removeprefix(f"{PREFIX}_"): file for file in files}
 
-def is_finished(folder: Path, identity: str) -> bool:
-    """Whether a folder holds a whole run of this identity, each result as its manifest tells of it."""
-    try:
-        manifest = Manifest.read(folder)
-        return manifest.identity == identity and all(
-            is_name(result.path) and digest_of_file(folder / result.path) == result.sha256
-            for result in manifest.results
-        )
-    except InputError:
-        return False
-
-
-def _run(task: Task) -> None:
-    started = datetime.now(UTC)
-    simulator = None if task.simulator == BUILT_IN else find_simulator(task.simulator)
-    if run_identity(task.experiment, task.simulator) != task.identity:
-        raise InputError("an input file or the code is not what it was when the campaign began; run it again")
-    campaign = Path(task.campaign)
-    target = campaign / RUNS / task.run
-    if is_finished(target, task.identity):
-        return
-    with workspace(campaign / WORK, task.run) as folder:
-        seconds = simulate_into(folder, task.experiment, simulator, task.time_limit)
-        Manifest(
-            run=task.run,
-            identity=task.identity,
-            axes=task.axes,
-            experiment=task.experiment,
-            command=task.command,
-            simulator=task.simulator if simulator is None else str(simulator),
-            code=digest_of_code(task.experiment),
-            inputs=[_digest(Path(file), file) for file in task.experiment.files],
-            results=[_digest(file, file.name) for file in sorted(folder.iterdir())],
-            versions=versions(),
-            host=host_facts(),
-            started=started.isoformat(timespec="seconds"),
-            seconds={step: round(duration, 3) for step, duration in seconds.items()},
-        ).write(folder)
-        if not is_finished(target, task.identity):
-            publish(folder, target)
-
-
-def _digest(path: Path, name: str) -> FileDigest:
-    return FileDigest(name, digest_of_file(path), path.stat().st_size)
+    @property
+    def remark(self) -> str:
+        """How to make it again, or why it failed."""
+        return self.manifest.command if self.error is None else f"failed: {self.error}"

@@ -16,22 +16,23 @@ from __future__ import annotations
 import fcntl
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from enum import StrEnum
-from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from batsched_py.analysis.runs.aggregate import Aggregate, Baseline, aggregate
+from batsched_py.analysis.runs.measured import frame_of
 from batsched_py.campaign.folders import is_name, read_json, write_file
-from batsched_py.campaign.manifest import Manifest
+from batsched_py.campaign.manifest import is_finished
 from batsched_py.campaign.plan import BUILT_IN, IMPORTED_FILE
-from batsched_py.campaign.results import METRICS_FILE, PREFIX
-from batsched_py.campaign.run import RUNS, WORK, is_finished
+from batsched_py.campaign.results import METRICS_FILE
+from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, State
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,24 +44,6 @@ TABLE_FILE = "metrics.csv"
 FAILURES = "failures"
 
 
-class State(StrEnum):
-    """How far a run of the plan has come."""
-
-    DONE = "done"
-    STALE = "stale"
-    """Finished, but with other inputs, options or code than it would have now."""
-    FAILED = "failed"
-    MISSING = "missing"
-
-
-class WantedRun(Struct, frozen=True):
-    """A run that the plan asks for."""
-
-    name: str
-    identity: str
-    axes: dict[str, str]
-
-
 class Wanted(Struct, frozen=True):
     """What the plan asks for, in the order of the plan."""
 
@@ -69,39 +52,9 @@ class Wanted(Struct, frozen=True):
     metrics: list[str] = field(default_factory=list)
     """What the columns of tables show."""
     simulator: str = BUILT_IN
-    runs: list[WantedRun] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     baseline: str = ""
     """The scheduler that the others are compared with."""
-
-
-class Failure(Struct, frozen=True):
-    """Why a run failed."""
-
-    run: str
-    identity: str
-    message: str
-
-
-class FinishedRun(Struct, frozen=True):
-    """A run with its results."""
-
-    name: str
-    axes: dict[str, str]
-    folder: Path
-    manifest: Manifest
-    metrics: dict[str, float | None]
-    """By name; none where a metric makes no sense."""
-
-    @property
-    def jobs_file(self) -> Path:
-        """Batsim's ``jobs.csv``."""
-        return self.folder / f"{PREFIX}_jobs.csv"
-
-    @property
-    def schedule_file(self) -> Path:
-        """Batsim's ``schedule.csv``, or the ``schedule.json`` of Batsim 5."""
-        table = self.folder / f"{PREFIX}_schedule.csv"
-        return table if table.is_file() else table.with_suffix(".json")
 
 
 class Campaign:
@@ -124,7 +77,7 @@ class Campaign:
         for run in wanted.runs:
             if not (is_name(run.name) and "log" in run.axes and all(map(str.isprintable, run.axes.values()))):
                 raise InputError(f"{folder / CAMPAIGN_FILE}: no campaign has such a run: {run.name!r}")
-        return cls(folder, wanted, plan)
+        return cls(folder, replace(wanted, runs=[run.listed() for run in wanted.runs]), plan)
 
     @property
     def is_imported(self) -> bool:
@@ -134,8 +87,8 @@ class Campaign:
     def write(self) -> None:
         """Put down what the campaign is to become."""
         write_file(self.folder / PLAN_FILE, self.plan_text.encode())
-        wanted = msgspec.json.encode(self.wanted)
-        write_file(self.folder / CAMPAIGN_FILE, msgspec.json.format(wanted))
+        wanted = replace(self.wanted, runs=[run.listed() for run in self.wanted.runs])
+        write_file(self.folder / CAMPAIGN_FILE, msgspec.json.format(msgspec.json.encode(wanted)))
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -157,63 +110,58 @@ class Campaign:
 
     # --- runs ------------------------------------------------------------------------------------
 
-    def state(self, run: WantedRun) -> State:
-        """How far a run has come."""
+    def result(self, run: Run) -> RunResult:
+        """What has come of a run so far."""
         folder = self.folder / RUNS / run.name
         if is_finished(folder, run.identity):
-            return State.DONE
-        if run.name in self.failures:
-            return State.FAILED
-        return State.STALE if os.path.exists(folder) else State.MISSING
+            metrics = read_json(folder / METRICS_FILE, dict[str, float | None])
+            return RunResult(run=run, state=State.DONE, folder=folder, metrics=metrics)
+        error, state = self._error(run), State.STALE if os.path.exists(folder) else State.MISSING
+        return RunResult(run=run, state=state if error is None else State.FAILED, folder=folder, error=error)
 
-    @cached_property
-    def failures(self) -> dict[str, Failure]:
-        """The failures of the runs as they are wanted, by name."""
-        found = {}
-        for run in self.wanted.runs:
-            with suppress(InputError):
-                failure = read_json(self._failure_file(run.name), Failure)
-                if failure.identity == run.identity:
-                    found[run.name] = failure
-        return found
+    def results(self) -> list[RunResult]:
+        """What has come of all runs, in the order of the plan."""
+        return [self.result(run) for run in self.wanted.runs]
 
-    def record_failure(self, failure: Failure) -> None:
-        """Keep why a run failed; a disk that is full must not stop the others."""
-        with suppress(InputError):
-            write_file(self._failure_file(failure.run), msgspec.json.format(msgspec.json.encode(failure)))
-
-    def forget_failure(self, run: str) -> None:
-        """A run has succeeded after all."""
-        self._failure_file(run).unlink(missing_ok=True)
-
-    def _failure_file(self, run: str) -> Path:
-        return self.folder / FAILURES / f"{run}.json"
-
-    def finished(self) -> list[FinishedRun]:
+    def finished(self) -> list[RunResult]:
         """The runs that are done, in the order of the plan."""
-        runs = []
-        for run in self.wanted.runs:
-            folder = self.folder / RUNS / run.name
-            if is_finished(folder, run.identity):
-                metrics = read_json(folder / METRICS_FILE, dict[str, float | None])
-                runs.append(FinishedRun(run.name, run.axes, folder, Manifest.read(folder), metrics))
-        return runs
+        return [result for result in self.results() if result.state is State.DONE]
 
-    # --- the table -------------------------------------------------------------------------------
+    def record(self, result: RunResult) -> None:
+        """Keep why a run failed until it succeeds; a disk that is full must not stop the others."""
+        file = self._failure_file(result.run)
+        if result.error is None:
+            file.unlink(missing_ok=True)
+            return
+        with suppress(InputError):
+            failure = {"run": result.name, "identity": result.run.identity, "message": result.error}
+            write_file(file, msgspec.json.format(msgspec.json.encode(failure)))
+
+    def _error(self, run: Run) -> str | None:
+        """Why a run failed, if it did as it is wanted now."""
+        try:
+            failure = read_json(self._failure_file(run), dict[str, str])
+        except InputError:
+            return None
+        return failure.get("message") if failure.get("identity") == run.identity else None
+
+    def _failure_file(self, run: Run) -> Path:
+        return self.folder / FAILURES / f"{run.name}.json"
+
+    # --- tables ----------------------------------------------------------------------------------
 
     def table(self) -> pd.DataFrame:
         """A row for each finished run: its name, the choice on each axis, and its metrics."""
-        import pandas as pd
+        return frame_of(self.finished())
 
-        runs = self.finished()
-        axes = _union(run.axes for run in runs)
-        metrics = _union(run.metrics for run in runs)
-        rows = [
-            [run.name, *(run.axes.get(axis) for axis in axes), *(run.metrics.get(name) for name in metrics)]
-            for run in runs
-        ]
-        table = pd.DataFrame(rows, columns=["run", *axes, *metrics])
-        return table.astype(dict.fromkeys(metrics, float))
+    def aggregated(
+        self, by: Sequence[str] = (), baseline: Baseline | None = None, metrics: Sequence[str] = ()
+    ) -> Aggregate:
+        """The results over their repetitions, as the plan wants them unless told otherwise."""
+        runs, planned = self.finished(), Baseline.parse(self.wanted.baseline)
+        if baseline is None and planned is not None and any(planned.is_of(run) for run in runs):
+            baseline = planned if not by or planned.axis in by else None
+        return aggregate(runs, metrics or self.wanted.metrics, by, baseline)
 
     def write_table(self, path: Path) -> None:
         """Write the table as Parquet or CSV, by the ending of the file."""
@@ -236,8 +184,3 @@ def write_frame(path: Path, table: pd.DataFrame) -> None:
         case _:
             raise InputError(f"{path}: a table is written as .csv or .parquet")
     write_file(path, buffer.getvalue())
-
-
-def _union(dictionaries: Iterable[Mapping[str, object]]) -> list[str]:
-    """All keys, in the order in which they come first."""
-    return list(dict.fromkeys(key for dictionary in dictionaries for key in dictionary))

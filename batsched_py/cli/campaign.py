@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,9 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.shown import harmless
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from batsched_py.analysis.runs.tables import ResultTable
     from batsched_py.campaign.store import Campaign
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -155,25 +158,25 @@ def run_command(
       batsched-py campaign run plans/sample.toml --executor dask --address tcp://head:8786
       batsched-py campaign run plans/sample.toml --executor slurm -j 32
     """
-    from batsched_py.campaign.conduct import Conductor, conduct
-    from batsched_py.campaign.tables import result_tables
+    from batsched_py.analysis.runs.tables import tables_of
+    from batsched_py.campaign.conduct import conduct, planned_campaign, runs_to_do
+    from batsched_py.campaign.run import State
     from batsched_py.cli.campaign_view import print_tables, with_live_view, with_progress
 
     where = executor_of(executor, address, workers)
     plan = _complete(plan_file, log_folders, yes, trust)
-    conductor = Conductor(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
-    campaign = conductor.campaign()
-    tasks = conductor.tasks(campaign, only)
-    click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(tasks)} to do")
-    dones = conduct(campaign, tasks, where)
-    shown = with_live_view(dones, campaign, tasks, where) if live else with_progress(dones, len(tasks))
-    failed = [done for done in shown if done.failure is not None]
-    for done in failed:
-        click.echo(f"batsched-py: {done.run} failed: {harmless(str(done.failure))}", err=True)
+    campaign = planned_campaign(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
+    runs = runs_to_do(plan, campaign, only)
+    click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(runs)} to do")
+    results = conduct(campaign, runs, where)
+    shown = with_live_view(results, campaign, runs, where) if live else with_progress(results, len(runs))
+    failed = [result for result in shown if result.state is State.FAILED]
+    for result in failed:
+        click.echo(f"batsched-py: {result.name} failed: {harmless(str(result.error))}", err=True)
     if failed:
-        click.echo(f"batsched-py: error: {len(failed)} of {len(tasks)} runs failed", err=True)
+        click.echo(f"batsched-py: error: {len(failed)} of {len(runs)} runs failed", err=True)
         ctx.exit(1)
-    print_tables(result_tables(campaign))
+    print_tables(tables_of(campaign.aggregated()))
 
 
 @command.command("status")
@@ -189,21 +192,20 @@ def status_command(
 
     A stale run was finished with other inputs, options or code than it would have now.
     """
-    from batsched_py.campaign.conduct import Conductor
+    from batsched_py.campaign.conduct import planned_campaign
     from batsched_py.campaign.plan_file import read_plan
-    from batsched_py.campaign.store import State
+    from batsched_py.campaign.run import State
 
     plan = read_plan(plan_file, log_folders, trust)
     if plan.missing:
         raise InputError(f"{plan.missing[0].path.name} is not here; say where it is by --logs DIR")
     if plan.unmade:
         raise InputError(f"{plan.unmade[0].path.name} is not made yet; `campaign run` makes it")
-    campaign = Conductor(plan, folder or _default_folder(plan, simulator), simulator).campaign()
-    states = {run.name: campaign.state(run) for run in campaign.wanted.runs}
-    for name, state in states.items():
-        failure = harmless(campaign.failures[name].message) if state is State.FAILED else ""
-        click.echo(f"{state:8}{name}{': ' * bool(failure)}{failure}")
-    counts = Counter(states.values())
+    results = planned_campaign(plan, folder or _default_folder(plan, simulator), simulator).results()
+    for result in results:
+        reason = "" if result.error is None else f": {harmless(result.error)}"
+        click.echo(f"{result.state:8}{result.name}{reason}")
+    counts = Counter(result.state for result in results)
     click.echo(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
 
 
@@ -245,26 +247,21 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
       batsched-py campaign report out/sample -o out/sample/report.html
       batsched-py campaign report plans/sample.toml -o results.tex -o results.parquet
     """
-    from batsched_py.campaign.comparison import compare, comparisons_markdown
-    from batsched_py.campaign.tables import latex, markdown, result_tables
-    from batsched_py.cli.campaign_view import print_tables, write_page
+    from batsched_py.analysis.runs.comparison import compare, comparisons_markdown
+    from batsched_py.analysis.runs.tables import tables_of
+    from batsched_py.campaign.html_report import write_html
+    from batsched_py.cli.campaign_view import print_tables
 
     campaign = _open(place, trust)
-    tables = result_tables(campaign)
+    tables = tables_of(campaign.aggregated())
     wanted = campaign.wanted
     compared = comparisons_markdown(list(compare(campaign.finished(), wanted.metrics, wanted.baseline)))
     for file in files:
-        match file.suffix:
-            case ".html":
-                write_page(file, campaign, trust)
-            case ".md":
-                _write(file, markdown(tables) + compared)
-            case ".tex":
-                _write(file, latex(tables))
-            case ".csv" | ".parquet":
-                campaign.write_table(file)
-            case _:
-                raise InputError(f"{file}: a report is written as .html, .md, .tex, .csv or .parquet")
+        if file.suffix == ".html":
+            with waiting("drawing rows") as moved:
+                write_html(file, campaign, moved, trust)
+        elif not _write_results(file, tables, campaign.table, compared):
+            raise InputError(f"{file}: a report is written as .html, .md, .tex, .csv or .parquet")
     if not files:
         print_tables(tables)
         click.echo(compared, nl=False)
@@ -318,26 +315,18 @@ def table_command(
       batsched-py campaign table out/newcomer --by scheduler --metric mean_bounded_slowdown
       batsched-py campaign table out/sample --baseline users=rigid
     """
-    from batsched_py.campaign.aggregate import Baseline
-    from batsched_py.campaign.store import write_frame
-    from batsched_py.campaign.tables import aggregate_campaign, latex, markdown, tables_of
+    from batsched_py.analysis.runs.aggregate import Baseline
+    from batsched_py.analysis.runs.tables import tables_of
     from batsched_py.cli.campaign_view import print_tables
 
     campaign = _open(place)
     if not campaign.finished():
         raise InputError(f"{place}: no run is finished, so there is nothing to show")
-    results = aggregate_campaign(campaign, by, Baseline.parse(baseline), metrics)
+    results = campaign.aggregated(by, Baseline.parse(baseline), metrics)
     tables = tables_of(results)
     for file in files:
-        match file.suffix:
-            case ".md":
-                _write(file, markdown(tables))
-            case ".tex":
-                _write(file, latex(tables))
-            case ".csv" | ".parquet":
-                write_frame(file, results.frame())
-            case _:
-                raise InputError(f"{file}: a table is written as .md, .tex, .csv or .parquet")
+        if not _write_results(file, tables, results.frame):
+            raise InputError(f"{file}: a table is written as .md, .tex, .csv or .parquet")
     if not files:
         print_tables(tables)
 
@@ -403,8 +392,21 @@ def _open(place: Path, trust: bool = False) -> Campaign:
     return Campaign.open(place)
 
 
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror}") from None
+def _write_results(
+    file: Path, tables: Sequence[ResultTable], frame: Callable[[], pd.DataFrame], remarks: str = ""
+) -> bool:
+    """Write tables for people, or data for programs, by the ending of the file; whether that is known."""
+    from batsched_py.analysis.runs.tables import latex, markdown
+    from batsched_py.campaign.folders import write_file
+    from batsched_py.campaign.store import write_frame
+
+    match file.suffix:
+        case ".md":
+            write_file(file, (markdown(tables) + remarks).encode())
+        case ".tex":
+            write_file(file, latex(tables).encode())
+        case ".csv" | ".parquet":
+            write_frame(file, frame())
+        case _:
+            return False
+    return True

@@ -1,4 +1,4 @@
-"""A live view of a campaign on a terminal: which runs are done, and how far those are that run."""
+"""A live view of a campaign on a terminal: which runs are done, and how far the others are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from batsched_py.api.quantities import duration
-from batsched_py.campaign.run import Done
+from batsched_py.campaign.run import RunResult, State
 from batsched_py.watch.screen import Screen
 from batsched_py.watch.telling import clock
 
@@ -42,7 +42,7 @@ class Running(NamedTuple):
 
 
 class CampaignView:
-    """Shows a campaign while its runs are done; it is told of those that are over, and looks for others."""
+    """Shows a campaign while it runs: it is given each result, and looks for the runs that are under way."""
 
     def __init__(self, screen: Screen, title: str, runs: Sequence[str], work: Path) -> None:
         self._screen = screen
@@ -50,20 +50,20 @@ class CampaignView:
         self._runs = runs
         self._work = work
         """Where each run that is being done has a folder ``RUN.*``."""
-        self._over: dict[str, Done] = {}
+        self._over: dict[str, RunResult] = {}
         self._began = time.monotonic()
         self._next_frame = 0.0
 
-    def shown(self, dones: Iterable[Done]) -> Iterator[Done]:
+    def shown(self, results: Iterable[RunResult]) -> Iterator[RunResult]:
         """What is done, and shown."""
         self.look()
-        for done in dones:
-            self._over[done.run] = done
+        for result in results:
+            self._over[result.name] = result
             self.look()
-            yield done
+            yield result
 
     def look(self) -> None:
-        """See how far all is, unless that was seen just now; obey keys."""
+        """Show how far all runs are, unless that was shown just now; obey keys."""
         self._screen.key()
         if time.monotonic() >= self._next_frame:
             self._screen.show(self._picture(self._screen.size[1]))
@@ -87,7 +87,7 @@ class CampaignView:
 
     def _head(self) -> Text:
         done, total = len(self._over), len(self._runs)
-        failed = sum(each.failure is not None for each in self._over.values())
+        failed = sum(each.state is State.FAILED for each in self._over.values())
         passed = time.monotonic() - self._began
         left = f"{duration(passed * (total - done) / done)} left" if done else ""
         told = [
@@ -103,7 +103,7 @@ class CampaignView:
         strip = Text(overflow="fold")
         for name in self._runs:
             if name in self._over:
-                mark = _DONE if self._over[name].failure is None else _FAILED
+                mark = _DONE if self._over[name].error is None else _FAILED
             else:
                 mark = _RUNNING if name in running else _WAITING
             strip.append(*mark)
@@ -111,8 +111,8 @@ class CampaignView:
 
     def _recent(self, height: int) -> Text:
         lines = [
-            f"{done.run}: {f'{done.seconds:.1f} s' if done.failure is None else done.failure}"
-            for done in islice(reversed(self._over.values()), height)
+            f"{each.name}: {f'{each.seconds:.1f} s' if each.error is None else each.error}"
+            for each in islice(reversed(self._over.values()), height)
         ]
         return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 

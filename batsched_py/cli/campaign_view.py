@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import click
 
+from batsched_py.analysis.runs.tables import ResultTable, markdown
 from batsched_py.api.progress import shown, somebody_looks
 from batsched_py.campaign.conduct import Executor
-from batsched_py.campaign.run import WORK, Done, Task
+from batsched_py.campaign.run import WORK, Run, RunResult
 from batsched_py.campaign.store import Campaign
-from batsched_py.campaign.tables import ResultTable, markdown
 from batsched_py.errors import InputError
 
 
-def with_progress(dones: Iterable[Done], total: int) -> Iterator[Done]:
+def with_progress(results: Iterable[RunResult], total: int) -> Iterator[RunResult]:
     """What is done, with a bar on a terminal and a line for each run elsewhere."""
     number = 0
     with shown("runs", lambda: (number, total)):
-        for number, done in enumerate(dones, start=1):
+        for number, result in enumerate(results, start=1):
             if not somebody_looks():
-                fate = f"{done.seconds:.1f} s" if done.failure is None else "failed"
-                click.echo(f"[{number}/{total}] {done.run}: {fate}")
-            yield done
+                told = f"{result.seconds:.1f} s" if result.error is None else "failed"
+                click.echo(f"[{number}/{total}] {result.name}: {told}")
+            yield result
 
 
 def with_live_view(
-    dones: Iterable[Done], campaign: Campaign, tasks: Sequence[Task], executor: Executor
-) -> Iterator[Done]:
+    results: Iterable[RunResult], campaign: Campaign, runs: Sequence[Run], executor: Executor
+) -> Iterator[RunResult]:
     """What is done, while the terminal shows how far all is."""
     from batsched_py.campaign.processes import Processes
     from batsched_py.cli.campaign_live import CampaignView
@@ -38,25 +37,10 @@ def with_live_view(
     if not isinstance(executor, Processes):
         raise InputError("--live is for runs that are executed here, by --executor processes")
     with Screen() as screen:
-        view = CampaignView(
-            screen, campaign.wanted.name, [task.run for task in tasks], campaign.folder / WORK
-        )
+        names = [run.name for run in runs]
+        view = CampaignView(screen, campaign.wanted.name, names, campaign.folder / WORK)
         executor.meanwhile = view.look
-        yield from view.shown(dones)
-
-
-def write_page(file: Path, campaign: Campaign, trust: bool) -> None:
-    """Write the report as a page, and show how far it is."""
-    from batsched_py.campaign.html_report import write_html
-
-    rows = (0, 0)
-
-    def on_row(done: int, total: int) -> None:
-        nonlocal rows
-        rows = done, total
-
-    with shown("rows", lambda: rows):
-        write_html(file, campaign, on_row, trust)
+        yield from view.shown(results)
 
 
 def print_tables(tables: Sequence[ResultTable]) -> None:

@@ -15,7 +15,7 @@ from threading import Event
 import pytest
 
 from batsched_py.api import progress
-from batsched_py.campaign.run import Done
+from batsched_py.campaign.run import Run, RunResult, State
 from batsched_py.cli.campaign_view import with_progress
 from tests.campaigns import wait_until
 from tests.processes import PATIENCE, PROGRESS, environment
@@ -25,9 +25,7 @@ ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 #: Shows a bar at once, and ends when it has been there for a while.
 SCRIPT = """
 from threading import Event
-from batsched_py.campaign.run import Done
 from batsched_py.api import progress
-from batsched_py.cli.campaign_view import with_progress
 
 progress.SECONDS_BEFORE_BAR = progress.SECONDS_BETWEEN_UPDATES = 0.0
 looked, enough = 0, Event()
@@ -142,7 +140,9 @@ def test_a_campaign_tells_how_many_runs_are_done(
         told.append(out)
         return text in err
 
-    for number, _ in enumerate(with_progress([Done("a", 1.0), Done("b", 2.0, "broken")], 2), start=1):
+    a, b = (Run(name=name, axes={}) for name in "ab")
+    done = RunResult(run=a, state=State.DONE, folder=a.folder, seconds=1.0)
+    for number, _ in enumerate(with_progress([done, RunResult.failed(b, "broken")], 2), start=1):
         wait_until(partial(is_told, f"batsched-py: {number} of 2 runs, "), "it is told")
     assert "".join(told) == "[1/2] a: 1.0 s\n[2/2] b: failed\n"
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.conduct import Conductor
-from batsched_py.campaign.plan_file import read_plan
-from batsched_py.campaign.run import Task
+from batsched_py.campaign.run import Run
+from tests.campaigns import to_do
 
 POLICIES = '''"""Policies for tests."""
 
@@ -120,17 +119,6 @@ def write_plan(folder: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def conductor(folder: Path) -> Callable[[], Conductor]:
-    """Reads the plan as it is now; results go to ``results``."""
-    return lambda: Conductor(read_plan(folder / "plan.toml"), folder / "results")
-
-
-@pytest.fixture
-def first_task(conductor: Callable[[], Conductor]) -> Callable[[], Task]:
-    """The first run of the plan that is not done."""
-
-    def first() -> Task:
-        now = conductor()
-        return now.tasks(now.campaign())[0]
-
-    return first
+def first_run(folder: Path) -> Callable[[], Run]:
+    """The first run of the plan, as it is now, that is not done."""
+    return lambda: to_do(folder)[0]

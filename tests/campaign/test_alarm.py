@@ -12,6 +12,7 @@ import pytest
 
 from batsched_py.campaign import alarm as module
 from batsched_py.campaign.alarm import OutOfTime, alarm
+from tests.processes import PATIENCE
 
 
 def loop() -> None:
@@ -99,5 +100,5 @@ print("done")
 
 def test_an_alarm_in_a_thread_leaves_nothing_behind() -> None:
     """CPython 3.11 comes to no end when a profiled function begins while it looks for something to raise."""
-    done = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout == "done\n", done.stderr

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from batsched_py.campaign.archive import export_campaign, import_campaign
-from batsched_py.campaign.conduct import Conductor, conduct
-from batsched_py.campaign.processes import Processes
 from batsched_py.campaign.store import Campaign
 from batsched_py.errors import InputError
-from tests.campaigns import manifests, results
+from tests.campaigns import conducted, manifests, planned, results
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +21,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def campaign(conductor: Callable[[], Conductor]) -> Campaign:
-    now = conductor()
-    campaign = now.campaign()
-    list(conduct(campaign, now.tasks(campaign, ["small_full_fcfs", "small_full_easy"]), Processes(2)))
-    return campaign
+def campaign(folder: Path) -> Campaign:
+    return conducted(folder, ["small_full_fcfs", "small_full_easy"])
 
 
 @pytest.fixture
@@ -138,6 +133,6 @@ def test_what_is_no_archive(tmp_path: Path) -> None:
         import_campaign(tmp_path / "x.zip", tmp_path / "again")
 
 
-def test_nothing_to_export(conductor: Callable[[], Conductor], tmp_path: Path) -> None:
+def test_nothing_to_export(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run is finished, so there is nothing to export"):
-        export_campaign(conductor().campaign(), tmp_path / "x.zip")
+        export_campaign(planned(folder), tmp_path / "x.zip")

@@ -12,12 +12,11 @@ from msgspec import structs
 
 from batsched_py.campaign import batsim
 from batsched_py.campaign.batsim import find_simulator
-from batsched_py.campaign.conduct import Conductor
+from batsched_py.campaign.execute import execute
 from batsched_py.campaign.manifest import Manifest
-from batsched_py.campaign.plan_file import read_plan
-from batsched_py.campaign.run import Task, execute
+from batsched_py.campaign.run import Run
 from batsched_py.errors import InputError
-from tests.campaigns import RESULTS
+from tests.campaigns import RESULTS, to_do
 from tests.processes import call
 
 #: What simulates, in the shell; ``$@`` are Batsim's options.
@@ -48,23 +47,20 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], No
     find_simulator.cache_clear()
 
 
-def tasks(folder: Path) -> list[Task]:
-    now = Conductor(read_plan(folder / "plan.toml"), folder / "results", simulator="batsim")
-    return now.tasks(now.campaign())
+def runs(folder: Path) -> list[Run]:
+    return to_do(folder, simulator="batsim")
 
 
 def test_the_results_are_those_of_the_built_in_batsim(folder: Path, install: Callable[[str], None]) -> None:
     install(GOOD)
     plan = folder / "plan.toml"
     plan.write_text(plan.read_text() + '[users]\na60 = { name = "think-time" }\n')
-    for task in tasks(folder)[1:3]:
-        assert execute(task).failure is None
-        built_in = Conductor(read_plan(plan), folder / "built-in")
-        same = next(each for each in built_in.tasks(built_in.campaign()) if each.run == task.run)
-        assert execute(same).failure is None
+    for run in runs(folder)[1:3]:
+        (same,) = to_do(folder, [run.name], "built-in")
+        for each in (run, same):
+            assert execute(each).error is None
         for name in RESULTS:
-            one, other = (Path(each.campaign) / "runs" / each.run / name for each in (task, same))
-            assert one.read_bytes() == other.read_bytes()
+            assert (run.folder / name).read_bytes() == (same.folder / name).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -85,15 +81,12 @@ def test_the_results_of_a_batsim_5_are_the_same(
     text = plan.read_text().replace("{ hosts = 64 }", platform)
     text = text.replace("fcfs = {}", f"fcfs = {{ name = {scheduler} }}")
     plan.write_text(text + (f"[users]\n{users}\n" if users else ""))
-    now = Conductor(read_plan(plan), folder / "results", simulator="batsim5")
-    (task, *_), built_in = now.tasks(now.campaign()), Conductor(read_plan(plan), folder / "built-in")
-    same = built_in.tasks(built_in.campaign())[0]
-    for each in (task, same):
-        assert execute(each).failure is None
+    run, same = to_do(folder, simulator="batsim5")[0], to_do(folder, results="built-in")[0]
+    for each in (run, same):
+        assert execute(each).error is None
     for name in ("metrics.json", "out_jobs.csv"):
-        one, other = (Path(each.campaign) / "runs" / each.run / name for each in (task, same))
-        assert one.read_bytes() == other.read_bytes()
-    assert (Path(task.campaign) / "runs" / task.run / "out_schedule.json").is_file()
+        assert (run.folder / name).read_bytes() == (same.folder / name).read_bytes()
+    assert (run.folder / "out_schedule.json").is_file()
 
 
 def test_a_platform_file_is_handed_on(root: Path, folder: Path, install: Callable[[str], None]) -> None:
@@ -101,9 +94,9 @@ def test_a_platform_file_is_handed_on(root: Path, folder: Path, install: Callabl
     plan = folder / "plan.toml"
     (folder / "uneven8.xml").write_bytes((root / "platforms" / "uneven8.xml").read_bytes())
     plan.write_text(plan.read_text().replace("{ hosts = 64 }", '{ file = "uneven8.xml" }'))
-    task = tasks(folder)[0]
-    assert execute(task).failure is None
-    jobs = (folder / "results" / "runs" / task.run / "out_jobs.csv").read_text()
+    run = runs(folder)[0]
+    assert execute(run).error is None
+    jobs = (run.folder / "out_jobs.csv").read_text()
     assert "COMPLETED_SUCCESSFULLY" in jobs and "REJECTED" in jobs
 
 
@@ -135,22 +128,21 @@ def test_whatever_a_plan_says_is_handed_on(
     text = text.replace("fcfs = {}", f"fcfs = {{ name = {scheduler} }}")
     text = text.replace('"small.swf"', '["small.swf", "small.swf"]')
     plan.write_text(text + ("[users]\nrigid = {}\n" if users else ""))
-    (task, *_), built_in = tasks(folder), Conductor(read_plan(plan), folder / "built-in")
-    same = built_in.tasks(built_in.campaign())[0]
-    for each in (task, same):
-        assert execute(each).failure is None
-    one, other = (Path(each.campaign) / "runs" / each.run for each in (task, same))
-    names = {path.name for path in one.iterdir()}
-    assert names == {path.name for path in other.iterdir()}
+    run, same = runs(folder)[0], to_do(folder, results="built-in")[0]
+    for each in (run, same):
+        assert execute(each).error is None
+    names = {path.name for path in run.folder.iterdir()}
+    assert names == {path.name for path in same.folder.iterdir()}
     for name in names - {"manifest.json"}:
-        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+        assert (run.folder / name).read_bytes() == (same.folder / name).read_bytes(), name
+    assert (Manifest.read(run.folder).engine, Manifest.read(same.folder).engine) == ("", "python")
 
 
 def test_communication_cannot_be_ignored_elsewhere(folder: Path, install: Callable[[str], None]) -> None:
     install(GOOD)
     plan = folder / "plan.toml"
     plan.write_text(plan.read_text().replace("{ hosts = 64 }", "{ hosts = 64, ignore_communication = true }"))
-    assert execute(tasks(folder)[0]).failure == (
+    assert execute(runs(folder)[0]).error == (
         "a Batsim simulates communication; leave out ignore_communication for it"
     )
 
@@ -159,23 +151,23 @@ def test_the_command_in_the_manifest_makes_the_same_results(
     folder: Path, install: Callable[[str], None]
 ) -> None:
     install(GOOD)
-    task = tasks(folder)[0]
-    assert execute(task).failure is None
-    run = folder / "results" / "runs" / task.run
-    program, *arguments = shlex.split(Manifest.read(run).command)
+    run = runs(folder)[0]
+    assert execute(run).error is None
+    program, *arguments = shlex.split(Manifest.read(run.folder).command)
     assert program == "batsched-py"
     code, _, err = call(arguments, cwd=folder)
     assert (code, err) == (0, "")
     for name in RESULTS:
-        assert (folder / task.run / "runs" / task.run / name).read_bytes() == (run / name).read_bytes()
+        again = folder / run.name / "runs" / run.name / name
+        assert again.read_bytes() == (run.folder / name).read_bytes()
 
 
 def failure(folder: Path, policy: str = "fcfs", time_limit: float | None = None) -> str:
     plan = folder / "plan.toml"
     plan.write_text(plan.read_text().replace("fcfs = {}", f'fcfs = {{ name = "{policy}" }}'))
-    done = execute(structs.replace(tasks(folder)[0], time_limit=time_limit))
+    result = execute(structs.replace(runs(folder)[0], time_limit=time_limit))
     assert not (folder / "results" / "runs").exists()
-    return str(done.failure)
+    return str(result.error)
 
 
 @pytest.fixture
@@ -221,11 +213,11 @@ def test_a_file_that_is_missing_is_noticed(folder: Path, install: Callable[[str]
 
 def test_another_version_makes_another_run(folder: Path, install: Callable[[str], None]) -> None:
     install(GOOD)
-    before = tasks(folder)[0].identity
+    before = runs(folder)[0].identity
     install(GOOD)
     program = folder / "bin" / "batsim"
     program.write_text(program.read_text().replace("4.2.0", "4.3.0"))
-    assert tasks(folder)[0].identity != before
+    assert runs(folder)[0].identity != before
 
 
 def test_a_batsim_that_is_not_installed(folder: Path, install: Callable[[str], None]) -> None:
@@ -234,7 +226,7 @@ def test_a_batsim_that_is_not_installed(folder: Path, install: Callable[[str], N
     with pytest.raises(
         InputError, match="there is no command 'batsim'; install Batsim, or say how it is started"
     ):
-        tasks(folder)
+        runs(folder)
 
 
 def test_a_command_that_is_no_batsim() -> None:

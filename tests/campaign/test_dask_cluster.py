@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.campaign import dask_cluster
-from batsched_py.campaign.run import Task
+from batsched_py.campaign.run import Run
 from batsched_py.errors import InputError
 from tests.campaigns import manifests, results, wait_until
 from tests.processes import PATIENCE, call, environment, start
@@ -87,10 +87,10 @@ def test_a_dask_cluster_gives_the_same_results_even_if_a_worker_is_killed(folder
     assert results(folder / "dask") == results(folder / "processes")
 
 
-def test_a_cluster_that_is_not_there(first_task: Callable[[], Task], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_is_not_there(first_run: Callable[[], Run], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_cluster, "PATIENCE", 0.1)
     with pytest.raises(InputError, match=r"there is no Dask cluster at tcp://127\.0\.0\.1:9: "):
-        list(dask_cluster.DaskCluster("tcp://127.0.0.1:9").run([first_task()]))
+        list(dask_cluster.DaskCluster("tcp://127.0.0.1:9").run([first_run()]))
 
 
 def test_an_address_is_needed(folder: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_batch_system_starts_the_workers(folder: Path, system: str) -> None:
     ):
         (programs / name).write_text(f"#!/bin/bash\n{script}\n")
         (programs / name).chmod(0o755)
-    run = arguments(folder, "batch", "--executor", system, "-j", "2")
+    run = arguments(folder, "batch", "--executor", system, "-j", "2" if system == "slurm" else "1")
     code, _, err = call(run, cwd=folder, PATH=f"{programs}:{os.environ['PATH']}")
     assert code == 0, err
     assert len(manifests(folder / "batch")) == 4

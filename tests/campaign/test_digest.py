@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from msgspec import structs
 
+from batsched_py import native
 from batsched_py.campaign import digest
 from batsched_py.campaign.digest import digest_of_file, identity
 from batsched_py.errors import InputError
@@ -78,6 +81,28 @@ def test_the_content_of_every_file_matters(experiment: Experiment, folder: Path,
 
 def test_the_simulator_matters(experiment: Experiment) -> None:
     assert identity(experiment, "batsim 4.2.0") != identity(experiment, "batsim 4.1.0")
+
+
+def test_the_library_of_the_native_engine_matters(
+    experiment: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyBatsim's schedulers decide for the same engines."""
+    file = tmp_path / "_native.so"
+    theirs = structs.replace(experiment, actors=Actors(scheduler=Choice("pybatsim:x")))
+    monkeypatch.setattr(digest, "pybatsim_version", lambda: "3.2.1")
+    identities = set()
+    for library, code in ((None, ""), (file, "one"), (file, "two"), (file, "two")):
+        file.write_text(code)
+        monkeypatch.setattr(native, "library", library and SimpleNamespace(__file__=str(library)))
+        identities.add((identity(experiment, "built-in"), identity(theirs, "built-in")))
+    assert len(identities) == 3
+    assert len({one for one, _ in identities}) == len({other for _, other in identities}) == 3
+
+
+def test_the_library_is_the_one_that_is_loaded() -> None:
+    loaded = sys.modules.get("batsched_py._native")
+    expected = "" if loaded is None else hashlib.sha256(Path(str(loaded.__file__)).read_bytes()).hexdigest()
+    assert digest.digest_of_library() == expected
 
 
 SIMULATE = "batsched_py.campaign.results"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.fetch import fetch
 from batsched_py.campaign.plan import MissingLog
+from batsched_py.campaign.prepare import fetch
 from batsched_py.errors import InputError
 from tests.campaigns import archive
 

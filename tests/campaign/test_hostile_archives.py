@@ -6,18 +6,18 @@ import hashlib
 import json
 import struct
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from batsched_py.campaign.archive import LARGEST_LIST, export_campaign, import_campaign
-from batsched_py.campaign.conduct import Conductor, conduct
-from batsched_py.campaign.run import Done, execute
-from batsched_py.campaign.store import Campaign, State
+from batsched_py.campaign.run import State
+from batsched_py.campaign.store import Campaign
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
+from tests.campaigns import conducted
 
 RUN = "small_full_fcfs"
 JOBS = f"runs/{RUN}/out_jobs.csv"
@@ -38,17 +38,9 @@ Files = dict[str, bytes]
 
 
 @pytest.fixture
-def campaign(conductor: Callable[[], Conductor]) -> Campaign:
+def campaign(folder: Path) -> Campaign:
     """A campaign of which one run is finished."""
-    now = conductor()
-    campaign = now.campaign()
-
-    class Here:
-        def run(self, tasks: object) -> Iterator[Done]:
-            return map(execute, tasks)  # type: ignore[call-overload, no-any-return]
-
-    list(conduct(campaign, now.tasks(campaign, [RUN]), Here()))
-    return campaign
+    return conducted(folder, [RUN])
 
 
 @pytest.fixture
@@ -296,13 +288,13 @@ def test_an_encrypted_archive_is_refused(archive: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["out_jobs.csv", "metrics.json", "out_schedule.csv"])
 def test_a_result_that_was_changed_without_growing_is_not_done(campaign: Campaign, name: str) -> None:
-    assert campaign.state(campaign.wanted.runs[0]) is State.DONE
+    assert campaign.results()[0].state is State.DONE
     file = campaign.folder / "runs" / RUN / name
     content = file.read_bytes()
     digit = next(byte for byte in b"123456789" if byte in content)
     file.write_bytes(content.replace(bytes([digit]), bytes([digit ^ 1])))
     assert file.stat().st_size == len(content)
-    assert campaign.state(campaign.wanted.runs[0]) is State.STALE
+    assert campaign.results()[0].state is State.STALE
     assert campaign.finished() == []
 
 

@@ -18,12 +18,11 @@ from matplotlib.image import imread
 
 from batsched_py.analysis.report import page as report_page
 from batsched_py.campaign import html_report
-from batsched_py.campaign.conduct import Conductor, conduct
 from batsched_py.campaign.html_report import write_html
-from batsched_py.campaign.plan_file import read_plan
-from batsched_py.campaign.run import Done, Task, execute
+from batsched_py.campaign.run import State
 from batsched_py.campaign.store import Campaign
 from batsched_py.cli.main import batsched_py
+from tests import campaigns
 from tests.browser import headless
 from tests.campaign.conftest import POLICIES
 
@@ -51,22 +50,12 @@ think-time = {}
 BOX_ROOM = 26
 
 
-class Here:
-    """Executes in this process."""
-
-    def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
-        return map(execute, tasks)
-
-
 def conducted(folder: Path, plan: str, lines: Sequence[str]) -> Campaign:
     """A campaign of this plan on a log with these lines."""
     (folder / "small log.swf").write_text("".join(lines))
     (folder / "policies.py").write_text(POLICIES)
     (folder / "plan.toml").write_text(plan)
-    conductor = Conductor(read_plan(folder / "plan.toml"), folder / "results")
-    campaign = conductor.campaign()
-    assert list(conduct(campaign, conductor.tasks(campaign), Here()))
-    return Campaign.open(folder / "results")
+    return campaigns.conducted(folder)
 
 
 @pytest.fixture(scope="module")
@@ -422,9 +411,8 @@ def many(folder: Path, count: int) -> Path:
     logs = [f'log-{number} = {{ file = "log{number}.swf" }}' for number in range(count)]
     plan = ["[logs]", *logs, "[platforms]", "whole = { hosts = 16 }", "[schedulers]"]
     (folder / "plan.toml").write_text("\n".join([*plan, *(f"{name} = {{}}" for name in SCHEDULERS)]))
-    conductor = Conductor(read_plan(folder / "plan.toml"), folder / "results")
-    campaign = conductor.campaign()
-    assert all(done.failure is None for done in conduct(campaign, conductor.tasks(campaign), Here()))
+    campaign = campaigns.conducted(folder)
+    assert {result.state for result in campaign.results()} == {State.DONE}
     write_html(folder / "report.html", campaign)
     return folder / "report.html"
 

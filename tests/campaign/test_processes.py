@@ -11,18 +11,20 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from batsched_py.campaign.conduct import Conductor
+from batsched_py.campaign import processes
 from batsched_py.campaign.processes import ATTEMPTS, Processes
-from tests.campaigns import kill, manifests, results, wait_until, workers
+from batsched_py.cli.main import batsched_py
+from tests.campaigns import conducted, kill, manifests, results, to_do, wait_until, workers
 from tests.processes import PATIENCE, call, start
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 
-KILLS = 10
-RUNS = 32
+KILLS = 3
+RUNS = 20
 PLAN = """
-repetitions = 8
+repetitions = 5
 
 [logs]
 small = { file = "small.swf" }
@@ -32,8 +34,8 @@ full = { hosts = 64 }
 half = { hosts = 32 }
 
 [schedulers]
-slow = { name = "policies.py:Slow", options = { seconds = 0.4 } }
-slower = { name = "policies.py:Slow", options = { seconds = 0.6 } }
+slow = { name = "policies.py:Slow", options = { seconds = 0.8 } }
+slower = { name = "policies.py:Slow", options = { seconds = 1.2 } }
 """
 
 FATAL = """
@@ -43,6 +45,20 @@ class Fatal(Idle):
         import os
 
         os.kill(os.getpid(), 9)
+"""
+
+DEAF = """
+
+class Deaf(Shuffled):
+    def begin(self, cluster: Cluster) -> None:
+        from pathlib import Path
+
+        super().begin(cluster)
+        try:
+            Path(__file__).with_name("begun").touch()
+            time.sleep(600)
+        except BaseException:
+            pass
 """
 
 
@@ -56,7 +72,9 @@ def long_plan(folder: Path, write_plan: Callable[[str], Path]) -> Path:
     return folder
 
 
-def test_killed_campaigns_go_on_as_if_nothing_had_happened(long_plan: Path) -> None:
+def test_killed_campaigns_go_on_as_if_nothing_had_happened(
+    long_plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance = random.Random(20261116)
     killed = long_plan / "killed"
     seen: dict[str, bytes] = {}
@@ -78,12 +96,12 @@ def test_killed_campaigns_go_on_as_if_nothing_had_happened(long_plan: Path) -> N
         seen = now
     assert len(seen) < RUNS, "the campaign was over before the last kill"
     assert hits > KILLS / 2
-    code, _, err = call(run(long_plan, "killed", workers=8))
+    code, _, err = call(run(long_plan, "killed", workers=4))
     assert (code, err) == (0, "")
     assert seen.items() <= manifests(killed).items()
 
-    code, _, _ = call(run(long_plan, "undisturbed", workers=8))
-    assert code == 0
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    conducted(long_plan, results="undisturbed")
     assert results(killed) == results(long_plan / "undisturbed")
     assert len(manifests(killed)) == RUNS
     assert list((killed / "work").iterdir()) == []
@@ -100,21 +118,18 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def test_a_run_whose_worker_always_dies_is_given_up_and_the_others_go_on(
-    folder: Path, conductor: Callable[[], Conductor]
-) -> None:
+def test_a_run_whose_worker_always_dies_is_given_up_and_the_others_go_on(folder: Path) -> None:
     policies = folder / "policies.py"
     policies.write_text(policies.read_text() + FATAL)
     plan = folder / "plan.toml"
     plan.write_text(plan.read_text() + 'fatal = { name = "policies.py:Fatal" }\n')
-    now = conductor()
-    dones = {done.run: done.failure for done in Processes(2).run(now.tasks(now.campaign()))}
-    assert len(dones) == 6
-    assert {run for run, failure in dones.items() if failure is not None} == {
+    errors = {result.name: result.error for result in Processes(2).run(to_do(folder))}
+    assert len(errors) == 6
+    assert {name for name, error in errors.items() if error is not None} == {
         "small_full_fatal",
         "small_half_fatal",
     }
-    assert dones["small_full_fatal"] == f"its process died {ATTEMPTS} times: killed by SIGKILL"
+    assert errors["small_full_fatal"] == f"its process died {ATTEMPTS} times: killed by SIGKILL"
 
 
 def test_ctrl_c_stops_the_workers_and_keeps_what_is_done(long_plan: Path) -> None:
@@ -129,10 +144,25 @@ def test_ctrl_c_stops_the_workers_and_keeps_what_is_done(long_plan: Path) -> Non
     assert list((long_plan / "results" / "work").iterdir()) == []
 
 
+def test_a_worker_whose_policy_drops_the_request_to_stop_ends_after_its_run(folder: Path) -> None:
+    policies = folder / "policies.py"
+    policies.write_text(policies.read_text() + DEAF)
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace("fcfs = {}", 'fcfs = { name = "policies.py:Deaf" }'))
+    deaf = to_do(folder)[0]
+    worker = processes._Worker()
+    worker.give(deaf, 1)
+    wait_until((folder / "begun").exists, "the policy has begun")
+    worker.stop()
+    worker.join()
+    assert worker.exit_reason() == "exit code 0"
+    assert list(manifests(folder / "results")) == [deaf.name]
+
+
 def test_two_campaigns_in_one_folder_do_not_mix(long_plan: Path) -> None:
-    with start(run(long_plan, "results")) as first:
+    with start(run(long_plan, "results", workers=1)) as first:
         wait_until(lambda: workers(first.pid), "the first campaign has workers")
-        code, _, err = call(run(long_plan, "results"))
+        second = CliRunner().invoke(batsched_py, run(long_plan, "results"))
         first.kill()
-    assert code == 1
-    assert err.endswith("another campaign is running in this folder\n")
+    assert second.exit_code == 1
+    assert second.stderr.endswith("another campaign is running in this folder\n")

@@ -11,32 +11,35 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from batsched_py import native
 from batsched_py.campaign import results
-from batsched_py.campaign.run import Task, execute
-from tests.processes import COMMAND, environment
+from batsched_py.campaign.execute import execute
+from batsched_py.campaign.run import Run
+from tests.processes import COMMAND, PATIENCE, environment
 
-FirstTask = Callable[[], Task]
+FirstRun = Callable[[], Run]
 
 
 def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_run_leaves_its_results_and_a_manifest(folder: Path, first_task: FirstTask) -> None:
-    task = first_task()
-    assert execute(task).failure is None
-    run = folder / "results" / "runs" / task.run
-    assert files(run) == ["manifest.json", "metrics.json", "out_jobs.csv", "out_schedule.csv"]
+def test_a_run_leaves_its_results_and_a_manifest(folder: Path, first_run: FirstRun) -> None:
+    run = first_run()
+    assert execute(run).error is None
+    place = folder / "results" / "runs" / run.name
+    assert files(place) == ["manifest.json", "metrics.json", "out_jobs.csv", "out_schedule.csv"]
     assert files(folder / "results" / "work") == []
-    metrics = json.loads((run / "metrics.json").read_text())
+    metrics = json.loads((place / "metrics.json").read_text())
     assert (metrics["nb_jobs"], metrics["nb_jobs_finished"]) == (60, 60)
 
 
-def test_the_manifest_says_what_the_run_was_made_of(folder: Path, first_task: FirstTask) -> None:
-    task = first_task()
-    execute(task)
-    manifest = json.loads((folder / "results" / "runs" / task.run / "manifest.json").read_text())
-    assert manifest["identity"] == task.identity
+def test_the_manifest_says_what_the_run_was_made_of(folder: Path, first_run: FirstRun) -> None:
+    run = first_run()
+    execute(run)
+    manifest = json.loads((run.folder / "manifest.json").read_text())
+    assert manifest["identity"] == run.identity
+    assert manifest["engine"] == ("python" if native.library is None else "native")
     assert manifest["axes"] == {"log": "small", "platform": "full", "scheduler": "fcfs"}
     assert [Path(file["path"]).name for file in manifest["inputs"]] == ["small.swf"]
     assert {"batsched-py", "python", "numpy"} <= set(manifest["versions"])
@@ -45,17 +48,17 @@ def test_the_manifest_says_what_the_run_was_made_of(folder: Path, first_task: Fi
 
 
 def test_the_command_in_the_manifest_makes_the_same_results(
-    folder: Path, first_task: FirstTask, tmp_path_factory: pytest.TempPathFactory
+    folder: Path, first_run: FirstRun, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    task = first_task()
-    execute(task)
-    run = folder / "results" / "runs" / task.run
-    program, *arguments = shlex.split(json.loads((run / "manifest.json").read_text())["command"])
+    run = first_run()
+    execute(run)
+    place = folder / "results" / "runs" / run.name
+    program, *arguments = shlex.split(json.loads((place / "manifest.json").read_text())["command"])
     assert program == "batsched-py"
     elsewhere = tmp_path_factory.mktemp("again")
     subprocess.run([*COMMAND, *arguments], cwd=elsewhere, env=environment(), check=True, capture_output=True)
     for name in ("jobs.csv", "schedule.csv"):
-        assert (elsewhere / f"{task.run}_{name}").read_bytes() == (run / f"out_{name}").read_bytes()
+        assert (elsewhere / f"{run.name}_{name}").read_bytes() == (place / f"out_{name}").read_bytes()
 
 
 OUTAGE = """{"timestamp": 1000, "type": "machine_unavailable", "resources": "0-3"}
@@ -103,45 +106,47 @@ def special(request: pytest.FixtureRequest, root: Path, folder: Path) -> list[st
 
 
 def test_a_run_of_a_plan_can_be_whatever_run_can(
-    folder: Path, special: list[str], first_task: FirstTask, tmp_path_factory: pytest.TempPathFactory
+    folder: Path, special: list[str], first_run: FirstRun, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    task = first_task()
-    assert execute(task).failure is None
-    run = folder / "results" / "runs" / task.run
-    assert files(run) == ["manifest.json", "metrics.json", *(f"out_{name}.csv" for name in special)]
-    metrics = json.loads((run / "metrics.json").read_text())
+    run = first_run()
+    assert execute(run).error is None
+    place = folder / "results" / "runs" / run.name
+    assert files(place) == ["manifest.json", "metrics.json", *(f"out_{name}.csv" for name in special)]
+    metrics = json.loads((place / "metrics.json").read_text())
     assert metrics["nb_jobs"] == 120
-    assert ("consumed_joules" in metrics) == task.experiment.scenario.energy
-    _, *arguments = shlex.split(json.loads((run / "manifest.json").read_text())["command"])
+    assert ("consumed_joules" in metrics) == run.experiment.scenario.energy
+    manifest = json.loads((place / "manifest.json").read_text())
+    assert manifest["engine"] == "python"
+    _, *arguments = shlex.split(manifest["command"])
     elsewhere = tmp_path_factory.mktemp("again")
     subprocess.run([*COMMAND, *arguments], cwd=elsewhere, env=environment(), check=True, capture_output=True)
     for name in special:
-        assert (elsewhere / f"{task.run}_{name}.csv").read_bytes() == (run / f"out_{name}.csv").read_bytes()
+        assert (elsewhere / f"{run.name}_{name}.csv").read_bytes() == (place / f"out_{name}.csv").read_bytes()
 
 
-def test_a_finished_run_is_not_repeated(folder: Path, first_task: FirstTask) -> None:
-    task = first_task()
-    execute(task)
-    before = (folder / "results" / "runs" / task.run / "manifest.json").read_bytes()
-    assert execute(task).failure is None
-    assert (folder / "results" / "runs" / task.run / "manifest.json").read_bytes() == before
+def test_a_finished_run_is_not_repeated(folder: Path, first_run: FirstRun) -> None:
+    run = first_run()
+    execute(run)
+    before = (run.folder / "manifest.json").read_bytes()
+    assert execute(run).error is None
+    assert (run.folder / "manifest.json").read_bytes() == before
 
 
-def test_a_run_that_lost_a_file_is_repeated(folder: Path, first_task: FirstTask) -> None:
-    task = first_task()
-    execute(task)
-    jobs = folder / "results" / "runs" / task.run / "out_jobs.csv"
+def test_a_run_that_lost_a_file_is_repeated(folder: Path, first_run: FirstRun) -> None:
+    run = first_run()
+    execute(run)
+    jobs = run.folder / "out_jobs.csv"
     whole = jobs.read_bytes()
     jobs.write_bytes(whole[:100])
-    assert execute(first_task()).failure is None
+    assert execute(first_run()).error is None
     assert jobs.read_bytes() == whole
 
 
-def test_an_input_that_changes_under_way_is_noticed(folder: Path, first_task: FirstTask) -> None:
-    task = first_task()
+def test_an_input_that_changes_under_way_is_noticed(folder: Path, first_run: FirstRun) -> None:
+    run = first_run()
     with (folder / "small.swf").open("a") as log:
         log.write("; changed\n")
-    assert "is not what it was when the campaign began" in str(execute(task).failure)
+    assert "is not what it was when the campaign began" in str(execute(run).error)
 
 
 @pytest.mark.parametrize(
@@ -152,70 +157,68 @@ def test_an_input_that_changes_under_way_is_noticed(folder: Path, first_task: Fi
     ],
 )
 def test_a_failure_is_told_and_leaves_nothing(
-    folder: Path, first_task: FirstTask, policy: str, message: str
+    folder: Path, first_run: FirstRun, policy: str, message: str
 ) -> None:
     plan = folder / "plan.toml"
     plan.write_text(plan.read_text().replace("fcfs = {}", f'fcfs = {{ name = "policies.py:{policy}" }}'))
-    assert str(execute(first_task()).failure).startswith(message)
+    assert str(execute(first_run()).error).startswith(message)
     assert not (folder / "results" / "runs").exists()
     assert files(folder / "results" / "work") == []
 
 
-def test_a_run_that_takes_too_long_is_given_up(folder: Path, first_task: FirstTask) -> None:
+def test_a_run_that_takes_too_long_is_given_up(folder: Path, first_run: FirstRun) -> None:
     plan = folder / "plan.toml"
     plan.write_text(plan.read_text().replace("fcfs = {}", 'fcfs = { name = "policies.py:Slow" }'))
-    done = execute(structs.replace(first_task(), time_limit=0.1))
-    assert done.failure is not None
-    assert done.failure.startswith("not finished after 0.1 s, the time limit; scheduler ")
+    result = execute(structs.replace(first_run(), time_limit=0.1))
+    assert result.error is not None
+    assert result.error.startswith("not finished after 0.1 s, the time limit; scheduler ")
 
 
-def test_a_policy_that_never_comes_back_is_given_up_in_any_thread(
-    folder: Path, first_task: FirstTask
-) -> None:
+def test_a_policy_that_never_comes_back_is_given_up_in_any_thread(folder: Path, first_run: FirstRun) -> None:
     """Dask's workers do their tasks in threads."""
     plan = folder / "plan.toml"
     plan.write_text(plan.read_text().replace("fcfs = {}", 'fcfs = { name = "policies.py:Looping" }'))
-    task = structs.replace(first_task(), time_limit=0.3)
+    run = structs.replace(first_run(), time_limit=0.3)
     with ThreadPoolExecutor(1) as threads:
-        done = threads.submit(execute, task).result(30)
-    assert done.failure is not None
-    assert done.failure.startswith("not finished after 0.3 s, the time limit; scheduler ")
-    assert "policies.py:Looping" in done.failure
+        result = threads.submit(execute, run).result(PATIENCE)
+    assert result.error is not None
+    assert result.error.startswith("not finished after 0.3 s, the time limit; scheduler ")
+    assert "policies.py:Looping" in result.error
 
 
-def test_a_full_disk_leaves_no_half_run(folder: Path, first_task: FirstTask) -> None:
+def test_a_full_disk_leaves_no_half_run(folder: Path, first_run: FirstRun) -> None:
     """Files larger than 4 kB cannot be written for a while, which fails in the same place."""
-    task = first_task()
+    run = first_run()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
     try:
-        done = execute(task)
+        result = execute(run)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert "File too large" in str(done.failure)
+    assert "File too large" in str(result.error)
     assert not (folder / "results" / "runs").exists()
-    assert execute(task).failure is None
+    assert execute(run).error is None
 
 
-def test_a_log_is_read_once_for_many_runs(folder: Path, first_task: FirstTask) -> None:
+def test_a_log_is_read_once_for_many_runs(folder: Path, first_run: FirstRun) -> None:
     results._read.cache_clear()
     while True:
         try:
-            task = first_task()
+            run = first_run()
         except IndexError:
             break
-        assert execute(task).failure is None
+        assert execute(run).error is None
     assert len(files(folder / "results" / "runs")) == 4
     assert results._read.cache_info().misses == 1
 
 
-def test_runs_that_share_a_log_do_not_disturb_each_other(folder: Path, first_task: FirstTask) -> None:
+def test_runs_that_share_a_log_do_not_disturb_each_other(folder: Path, first_run: FirstRun) -> None:
     users = '[users]\nrigid = {}\na60 = { name = "think-time" }\n'
     (folder / "plan.toml").write_text((folder / "plan.toml").read_text() + users)
-    task = first_task()
-    other = structs.replace(task, campaign=str(folder / "other"))
-    execute(task)
+    run = first_run()
+    other = structs.replace(run, campaign=str(folder / "other"))
+    execute(run)
     execute(other)
     for name in ("out_jobs.csv", "metrics.json"):
-        first, second = ((Path(t.campaign) / "runs" / t.run / name).read_bytes() for t in (task, other))
+        first, second = ((each.folder / name).read_bytes() for each in (run, other))
         assert first == second

@@ -1,43 +1,21 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from batsched_py.campaign.conduct import Conductor, conduct
-from batsched_py.campaign.run import Done, Task, execute
-from batsched_py.campaign.store import Campaign, Failure, State
+from batsched_py.campaign import digest
+from batsched_py.campaign.conduct import conduct
+from batsched_py.campaign.run import RunResult, State
+from batsched_py.campaign.store import Campaign
 from batsched_py.errors import InputError
-from tests.campaigns import manifests
-
-Conducted = Callable[[], Campaign]
+from tests.campaigns import Here, conducted, manifests, planned, to_do
 
 
-class Here:
-    """Executes in this process."""
-
-    def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
-        return map(execute, tasks)
-
-
-@pytest.fixture
-def conducted(conductor: Callable[[], Conductor]) -> Conducted:
-    """Runs the plan as it is now."""
-
-    def conducted() -> Campaign:
-        now = conductor()
-        campaign = now.campaign()
-        list(conduct(campaign, now.tasks(campaign), Here()))
-        return Campaign.open(campaign.folder)
-
-    return conducted
-
-
-def states(conductor: Callable[[], Conductor]) -> dict[str, str]:
-    campaign = conductor().campaign()
-    return {run.name: str(campaign.state(run)) for run in campaign.wanted.runs}
+def states(folder: Path) -> dict[str, str]:
+    return {result.name: str(result.state) for result in planned(folder).results()}
 
 
 def edit(file: Path, old: str, new: str) -> None:
@@ -46,8 +24,8 @@ def edit(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def test_a_table_has_a_row_for_each_run(conducted: Conducted) -> None:
-    table = conducted().table()
+def test_a_table_has_a_row_for_each_run(folder: Path) -> None:
+    table = conducted(folder).table()
     assert list(table["run"]) == ["small_full_fcfs", "small_full_easy", "small_half_fcfs", "small_half_easy"]
     assert list(table["platform"]) == ["full", "full", "half", "half"]
     assert list(table["nb_jobs"]) == [60.0] * 4
@@ -55,41 +33,61 @@ def test_a_table_has_a_row_for_each_run(conducted: Conducted) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_the_table_is_read_back(conducted: Conducted, tmp_path: Path, ending: str) -> None:
+def test_the_table_is_read_back(folder: Path, tmp_path: Path, ending: str) -> None:
     if ending == "parquet":
         pytest.importorskip("pyarrow")
-    campaign = conducted()
+    campaign = conducted(folder)
     campaign.write_table(tmp_path / f"table.{ending}")
     read = {"csv": pd.read_csv, "parquet": pd.read_parquet}[ending](tmp_path / f"table.{ending}")
     pd.testing.assert_frame_equal(read, campaign.table(), check_dtype=False)
 
 
-def test_finished_runs_know_their_files(conducted: Conducted) -> None:
-    for run in conducted().finished():
+def test_finished_runs_know_their_files(folder: Path) -> None:
+    for run in conducted(folder).finished():
         assert run.jobs_file.is_file() and run.schedule_file.is_file()
         assert run.manifest.axes == run.axes
 
 
-def test_a_new_scheduler_adds_its_runs_only(
-    folder: Path, conducted: Conducted, conductor: Callable[[], Conductor]
-) -> None:
-    before = manifests(conducted().folder)
+def test_the_list_of_runs_has_what_tells_them_apart(folder: Path) -> None:
+    campaign = conducted(folder, ["small_full_fcfs"])
+    listed = json.loads((campaign.folder / "campaign.json").read_text())["runs"]
+    assert [list(run) for run in listed] == [["name", "identity", "axes"]] * 4
+
+
+def test_a_manifest_of_a_former_version_is_understood(folder: Path) -> None:
+    """It does not say which engine ran."""
+    campaign = conducted(folder, ["small_full_fcfs"])
+    (run,) = campaign.finished()
+    file = run.folder / "manifest.json"
+    content = json.loads(file.read_text())
+    del content["engine"]
+    file.write_text(json.dumps(content))
+    (again,) = Campaign.open(campaign.folder).finished()
+    assert (again.manifest.engine, again.manifest.code) == ("", run.manifest.code)
+
+
+def test_another_library_makes_all_runs_stale(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    conducted(folder)
+    monkeypatch.setattr(digest, "digest_of_library", lambda: "another")
+    assert set(states(folder).values()) == {"stale"}
+
+
+def test_a_new_scheduler_adds_its_runs_only(folder: Path) -> None:
+    before = manifests(conducted(folder).folder)
     edit(folder / "plan.toml", "easy = {}", 'easy = {}\nmixed = { name = "policies.py:Shuffled" }')
-    assert [task.run for task in conductor().tasks(conductor().campaign())] == [
+    assert [run.name for run in to_do(folder)] == [
         "small_full_mixed",
         "small_half_mixed",
     ]
-    after = manifests(conducted().folder)
+    after = manifests(conducted(folder).folder)
     assert before.items() <= after.items()
     assert len(after) == 6
 
 
-def test_another_option_makes_the_runs_that_have_it_stale(
-    folder: Path, conducted: Conducted, conductor: Callable[[], Conductor]
-) -> None:
-    conducted()
+def test_another_option_makes_the_runs_that_have_it_stale(folder: Path) -> None:
+    conducted(folder)
     edit(folder / "plan.toml", "half = { hosts = 32 }", "half = { hosts = 31 }")
-    assert states(conductor) == {
+    assert states(folder) == {
         "small_full_fcfs": "done",
         "small_full_easy": "done",
         "small_half_fcfs": "stale",
@@ -97,15 +95,13 @@ def test_another_option_makes_the_runs_that_have_it_stale(
     }
 
 
-def test_another_log_makes_its_runs_stale(
-    folder: Path, conducted: Conducted, conductor: Callable[[], Conductor]
-) -> None:
+def test_another_log_makes_its_runs_stale(folder: Path) -> None:
     (folder / "other.swf").write_bytes((folder / "small.swf").read_bytes())
     edit(folder / "plan.toml", "[platforms]", 'other = { file = "other.swf" }\n[platforms]')
-    conducted()
+    conducted(folder)
     with (folder / "other.swf").open("a") as log:
         log.write("; a comment\n")
-    assert {name for name, state in states(conductor).items() if state == "stale"} == {
+    assert {name for name, state in states(folder).items() if state == "stale"} == {
         "other_full_fcfs",
         "other_full_easy",
         "other_half_fcfs",
@@ -113,56 +109,51 @@ def test_another_log_makes_its_runs_stale(
     }
 
 
-def test_stale_runs_are_replaced(folder: Path, conducted: Conducted) -> None:
-    conducted()
+def test_stale_runs_are_replaced(folder: Path) -> None:
+    conducted(folder)
     edit(folder / "plan.toml", "half = { hosts = 32 }", "half = { hosts = 31 }")
-    campaign = conducted()
+    campaign = conducted(folder)
     assert len(manifests(campaign.folder)) == 4
     assert {run.manifest.experiment.scenario.machine.hosts for run in campaign.finished()} == {64, 31}
 
 
-def test_a_failure_is_kept_until_the_run_succeeds(
-    folder: Path, conducted: Conducted, conductor: Callable[[], Conductor]
-) -> None:
+def test_a_failure_is_kept_until_the_run_succeeds(folder: Path) -> None:
     edit(folder / "plan.toml", "fcfs = {}", 'fcfs = { name = "policies.py:Broken" }')
-    failures = conducted().failures
-    assert list(failures) == ["small_full_fcfs", "small_half_fcfs"]
-    assert failures["small_full_fcfs"].message.startswith("scheduler 'broken' failed at time 0: ")
-    assert states(conductor)["small_full_fcfs"] == "failed"
-    assert len(conducted().finished()) == 2
+    errors = {each.name: each.error for each in conducted(folder).results() if each.state is State.FAILED}
+    assert list(errors) == ["small_full_fcfs", "small_half_fcfs"]
+    assert str(errors["small_full_fcfs"]).startswith("scheduler 'broken' failed at time 0: ")
+    assert states(folder)["small_full_fcfs"] == "failed"
+    assert len(conducted(folder).finished()) == 2
     edit(
         folder / "policies.py",
         'raise RuntimeError("I am broken")',
         "start_what_fits(list(cluster.queue), cluster)",
     )
-    assert conducted().failures == {}
+    assert {result.state for result in conducted(folder).results()} == {State.DONE}
     assert list((folder / "results" / "failures").iterdir()) == []
 
 
-def test_a_disk_that_is_full_does_not_stop_the_books(
-    folder: Path, conductor: Callable[[], Conductor]
-) -> None:
-    campaign = conductor().campaign()
+def test_a_disk_that_is_full_does_not_stop_the_campaign(folder: Path) -> None:
+    campaign = planned(folder)
     campaign.folder.mkdir()
     (campaign.folder / "failures").write_text("this is not a folder, so nothing can be written into it")
-    campaign.record_failure(Failure("small_full_fcfs", "0", "message"))
-    assert campaign.state(campaign.wanted.runs[0]) is State.MISSING
+    run = campaign.wanted.runs[0]
+    campaign.record(RunResult.failed(run, "message"))
+    assert campaign.result(run).state is State.MISSING
 
 
-def test_what_a_killed_campaign_left_behind_is_removed(conductor: Callable[[], Conductor]) -> None:
-    now = conductor()
-    campaign = now.campaign()
+def test_what_a_killed_campaign_left_behind_is_removed(folder: Path) -> None:
+    campaign = planned(folder)
     (campaign.folder / "work" / "small_full_fcfs.abc").mkdir(parents=True)
-    list(conduct(campaign, now.tasks(campaign), Here()))
+    list(conduct(campaign, to_do(folder), Here()))
     assert list((campaign.folder / "work").iterdir()) == []
 
 
-def test_only_the_runs_that_are_named_are_done(conductor: Callable[[], Conductor]) -> None:
-    now = conductor()
-    (task,) = now.tasks(now.campaign(), ["small_half_easy"])
-    assert task.run == "small_half_easy"
+def test_only_the_runs_that_are_named_are_done(folder: Path) -> None:
+    (run,) = to_do(folder, ["small_half_easy"])
+    assert run.name == "small_half_easy"
     with pytest.raises(InputError, match=r"there is no run 'nobody'; see `batsched-py campaign plan`"):
-        now.tasks(now.campaign(), ["nobody"])
+        to_do(folder, ["nobody"])
 
 
 def test_a_folder_without_a_campaign(tmp_path: Path) -> None:
@@ -172,6 +163,6 @@ def test_a_folder_without_a_campaign(tmp_path: Path) -> None:
         Campaign.open(tmp_path)
 
 
-def test_a_table_of_another_kind(conducted: Conducted, tmp_path: Path) -> None:
+def test_a_table_of_another_kind(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"table\.xls: a table is written as \.csv or \.parquet"):
-        conducted().write_table(tmp_path / "table.xls")
+        conducted(folder).write_table(tmp_path / "table.xls")

@@ -7,10 +7,14 @@ import os
 import pty
 import shlex
 import subprocess
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from batsched_py import native
+from batsched_py.cli.main import batsched_py
 from tests.campaigns import archive, results
 from tests.processes import COMMAND, call, environment
 
@@ -41,8 +45,15 @@ def place(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+def invoke(arguments: list[str], cwd: Path) -> tuple[int, str, str]:
+    """What a command does in this process, where no process of its own is needed: as ``call`` tells it."""
+    with chdir(cwd):
+        done = CliRunner().invoke(batsched_py, arguments)
+    return done.exit_code, done.stdout, done.stderr
+
+
 def test_plan_lists_the_runs(place: Path) -> None:
-    assert call(["campaign", "plan", "plan.toml"], cwd=place) == (
+    assert invoke(["campaign", "plan", "plan.toml"], cwd=place) == (
         0,
         "sample_full_fcfs\nsample_full_easy\n",
         "",
@@ -50,7 +61,7 @@ def test_plan_lists_the_runs(place: Path) -> None:
 
 
 def test_a_finished_campaign_has_nothing_to_do(place: Path) -> None:
-    code, out, err = call(["campaign", "run", "plan.toml"], cwd=place)
+    code, out, err = invoke(["campaign", "run", "plan.toml"], cwd=place)
     assert (code, err) == (0, "")
     assert out.startswith("plan: 2 runs in out/plan, 0 to do\n")
 
@@ -58,26 +69,36 @@ def test_a_finished_campaign_has_nothing_to_do(place: Path) -> None:
 def test_status_tells_what_is_done_and_what_is_not(place: Path) -> None:
     (place / "more.toml").write_text(PLAN + 'lazy = { name = "easy", options = { selection = "spread" } }\n')
     status = ["campaign", "status", "more.toml", "-d", "out/plan"]
-    assert call(status, cwd=place) == (
+    assert invoke(status, cwd=place) == (
         0,
         "done    sample_full_fcfs\ndone    sample_full_easy\nmissing sample_full_lazy\n2 done, 1 missing\n",
         "",
     )
 
 
+def test_a_run_is_stale_under_another_engine(place: Path) -> None:
+    """The plan is asked about in a process that has the Python engine only."""
+    _, shown, _ = invoke(["campaign", "show", "out/plan", "sample_full_easy"], cwd=place)
+    ran = json.loads(shown)["engine"]
+    assert ran == ("python" if native.library is None else "native")
+    code, out, err = call(["campaign", "status", "plan.toml"], cwd=place, BATSCHED_PY_PURE="1")
+    state = "done" if ran == "python" else "stale"
+    assert (code, out.splitlines()[-1], err) == (0, f"2 {state}", "")
+
+
 def test_show_prints_the_manifest_and_its_command_makes_the_run_again(place: Path) -> None:
-    code, out, _ = call(["campaign", "show", "out/plan", "sample_full_easy"], cwd=place)
+    code, out, _ = invoke(["campaign", "show", "out/plan", "sample_full_easy"], cwd=place)
     assert code == 0
     command = json.loads(out)["command"]
     assert command == "batsched-py run -w sample.swf --hosts 64 -s easy -e sample_full_easy"
-    assert call(shlex.split(command)[1:], cwd=place)[0] == 0
+    assert invoke(shlex.split(command)[1:], cwd=place)[0] == 0
     again = (place / "sample_full_easy_jobs.csv").read_bytes()
     assert again == (place / "out" / "plan" / "runs" / "sample_full_easy" / "out_jobs.csv").read_bytes()
 
 
 def test_report_writes_every_kind_of_table(place: Path) -> None:
     files = ["report.md", "report.tex", "report.csv"]
-    assert call(["campaign", "report", "plan.toml", *(f"-o{file}" for file in files)], cwd=place) == (
+    assert invoke(["campaign", "report", "plan.toml", *(f"-o{file}" for file in files)], cwd=place) == (
         0,
         "",
         "",
@@ -88,20 +109,20 @@ def test_report_writes_every_kind_of_table(place: Path) -> None:
 
 
 def test_a_report_of_another_kind(place: Path) -> None:
-    code, _, err = call(["campaign", "report", "out/plan", "-o", "report.doc"], cwd=place)
+    code, _, err = invoke(["campaign", "report", "out/plan", "-o", "report.doc"], cwd=place)
     assert code == 1
     assert err.startswith("batsched-py: error: report.doc: a report is written as ")
 
 
 def test_export_and_import(place: Path) -> None:
-    assert call(["campaign", "export", "out/plan", "plan.zip"], cwd=place) == (0, "plan.zip: 2 runs\n", "")
-    assert call(["campaign", "import", "plan.zip", "again"], cwd=place) == (
+    assert invoke(["campaign", "export", "out/plan", "plan.zip"], cwd=place) == (0, "plan.zip: 2 runs\n", "")
+    assert invoke(["campaign", "import", "plan.zip", "again"], cwd=place) == (
         0,
         "again: 2 runs, all as they were exported\n",
         "",
     )
     assert results(place / "again") == results(place / "out" / "plan")
-    assert call(["campaign", "report", "again"], cwd=place)[0] == 0
+    assert invoke(["campaign", "report", "again"], cwd=place)[0] == 0
 
 
 def test_a_failure_is_told_the_rest_goes_on_and_the_exit_code_says_so(place: Path) -> None:
@@ -120,7 +141,7 @@ def test_a_failure_is_told_the_rest_goes_on_and_the_exit_code_says_so(place: Pat
     assert (code, last) == (1, "batsched-py: error: 1 of 2 runs failed")
     assert first.startswith("batsched-py: sample_full_broken failed: scheduler 'broken' failed at time 0: ")
     assert "[2/2] sample_full_easy" in out
-    code, out, _ = call(["campaign", "status", "broken.toml"], cwd=place)
+    code, out, _ = invoke(["campaign", "status", "broken.toml"], cwd=place)
     assert out.startswith("failed  sample_full_broken: scheduler 'broken' failed at time 0: ")
     assert out.endswith("1 done, 1 failed\n")
 
@@ -129,12 +150,12 @@ def test_a_missing_log_is_not_downloaded_without_being_asked(place: Path) -> Non
     (place / "far.toml").write_text(
         PLAN.replace('"sample.swf"', '"far.swf", url = "http://127.0.0.1:9/far.swf"')
     )
-    assert call(["campaign", "run", "far.toml"], cwd=place) == (
+    assert invoke(["campaign", "run", "far.toml"], cwd=place) == (
         1,
         "",
         "batsched-py: error: far.swf is not here; say where it is by --logs DIR, or download it by --yes\n",
     )
-    code, _, err = call(["campaign", "run", "far.toml", "--yes"], cwd=place)
+    code, _, err = invoke(["campaign", "run", "far.toml", "--yes"], cwd=place)
     assert code == 1
     assert err.startswith("batsched-py: error: http://127.0.0.1:9/far.swf: cannot be downloaded to ")
 

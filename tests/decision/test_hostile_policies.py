@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from batsched_py.campaign.conduct import Conductor
+from batsched_py.campaign.conduct import planned_campaign
+from batsched_py.campaign.execute import execute
 from batsched_py.campaign.plan_file import read_plan
-from batsched_py.campaign.run import execute
 from batsched_py.cli.main import batsched_py
 
 WORKLOAD = """{"nb_res": 2, "profiles": {"p": {"type": "delay", "delay": 10}}, "jobs": [
@@ -136,9 +136,8 @@ def test_a_policy_that_never_comes_back_is_stopped_by_the_time_limit(body: str, 
     policy.write_text(HEAD + f"    def begin(self, cluster):\n        {body}\n")
     (tmp_path / "w.json").write_text(WORKLOAD)
     plan.write_text('[logs]\nw = { file = "w.json" }\n[schedulers]\nx = { name = "policy.py:Policy" }\n')
-    conductor = Conductor(read_plan(plan), tmp_path / "results", time_limit=0.5)
-    (task,) = conductor.tasks(conductor.campaign())
-    failure = execute(task).failure
+    campaign = planned_campaign(read_plan(plan), tmp_path / "results", time_limit=0.5)
+    failure = execute(campaign.wanted.runs[0]).error
     assert failure is not None
     assert failure.startswith(
         f"not finished after 0.5 s, the time limit; scheduler '{policy}:Policy' ({policy}:1"

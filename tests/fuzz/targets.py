@@ -21,7 +21,8 @@ from batsched_py.analysis.summary import read_summary
 from batsched_py.campaign.archive import import_campaign
 from batsched_py.campaign.manifest import FileDigest, Manifest
 from batsched_py.campaign.plan_file import read_plan
-from batsched_py.campaign.store import Campaign, Wanted, WantedRun
+from batsched_py.campaign.run import Run
+from batsched_py.campaign.store import Campaign, Wanted
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import BatschedError
 from batsched_py.experiment import Actors, Choice, Experiment, Scenario, Workloads
@@ -323,7 +324,7 @@ def _campaign() -> dict[str, bytes]:
         started="2024-01-01",
         seconds={"simulate": 1.5},
     )
-    wanted = Wanted(name="x", runs=[WantedRun(name="r", identity="i", axes=manifest.axes)])
+    wanted = Wanted(name="x", runs=[Run(name="r", identity="i", axes=manifest.axes)])
     return {
         "plan.toml": b"[logs]\n",
         "campaign.json": msgspec.json.encode(wanted),
@@ -342,8 +343,6 @@ def _campaign_file(name: str) -> Target:
             (folder / each).write_bytes(content if each == name else good)
         campaign = Campaign.open(folder)
         campaign.finished()
-        for run in campaign.wanted.runs:
-            campaign.state(run)
 
     return Target(feed, lambda: [_campaign()[name]])
 

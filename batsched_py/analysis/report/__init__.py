@@ -1,6 +1,6 @@
 """The report: one HTML page that needs nothing else, neither the network nor a server."""
 
-from batsched_py.analysis.report.page import Column, ListedRun, RecordedLog, Report, Row, write_report
+from batsched_py.analysis.report.page import Report, write_report
 from batsched_py.analysis.report.series import Subject
 
-__all__ = ["Column", "ListedRun", "RecordedLog", "Report", "Row", "Subject", "write_report"]
+__all__ = ["Report", "Subject", "write_report"]

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.resources import files
+from math import isnan
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic
+from urllib.parse import quote
 
+from batsched_py.analysis.metrics import METRICS
 from batsched_py.analysis.pages import fill, write_page
 from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.report.drawing import drawing
 from batsched_py.analysis.report.figures import descriptions
 from batsched_py.analysis.report.series import Subject
+from batsched_py.analysis.runs.comparison import compare
+from batsched_py.analysis.runs.measured import Group, R, known_metrics, repetitions
+from batsched_py.analysis.runs.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat
 
 _ASSETS: Final = files("batsched_py.analysis.report") / "assets"
 
@@ -27,104 +35,97 @@ MOST_RECTANGLES: Final = 100_000
 
 
 @dataclass(frozen=True)
-class Column:
-    """A metric of the table."""
-
-    name: str
-    unit: str
-    formula: str
-    best: str | None = None
-    """Whether the ``lowest`` or the ``highest`` value is the best, if either is."""
-    scale: float = 1.0
-    """What values are divided by to be in this unit."""
-    decimals: int = 3
-
-
-@dataclass(frozen=True)
-class Row:
-    """A configuration: its place on each axis, its figures, and the run that the charts show for it."""
-
-    name: str
-    axes: Mapping[str, str]
-    cells: Mapping[str, tuple[float | None, float | None]]
-    """For each metric the mean over repetitions, and half of its confidence interval where there is one."""
-    read: Callable[[], Subject | None]
-    """Reads the run that is drawn, unless there is nothing to draw; called once, and not kept."""
-    spreads: Mapping[str, Box] = field(default_factory=dict)
-    """How each metric differs between repetitions; empty where nothing is repeated."""
-
-
-@dataclass(frozen=True)
-class RecordedLog:
-    """What was recorded, to be drawn beside the runs that replay it."""
-
-    log: str
-    """Its name, which the rows have on the axis ``log``."""
-    read: Callable[[], Subject]
-    """Reads what is drawn, as in a row."""
-
-
-@dataclass(frozen=True)
-class ListedRun:
-    """A run of the campaign, finished or not."""
-
-    name: str
-    links: Mapping[str, str]
-    """Its files, relative to the page."""
-    remark: str
-    """How to make it again, or why it failed."""
-
-
-@dataclass(frozen=True)
-class Report:
+class Report(Generic[R]):
     """All that a page shows."""
 
     title: str
     plan: str
-    columns: Sequence[Column]
-    rows: Sequence[Row]
-    recorded: Sequence[RecordedLog] = ()
-    runs: Sequence[ListedRun] = ()
+    metrics: Sequence[str]
+    runs: Sequence[R]
+    """Those that are finished. A row of the table is about all that differ in part or seed only."""
+    read: Callable[[R], Subject | None]
+    """Reads a run that is drawn, unless there is nothing to draw; called once for the first of each row."""
+    recorded: Mapping[str, Callable[[], Subject]]
+    """Read the logs as they were recorded, by their names on the axis ``log``; called once."""
+    failed: Sequence[R] = ()
     note: str = ""
-    findings: Sequence[str] = ()
-    """What the results say, a sentence each."""
+    baseline: str = ""
+    """The scheduler that the others are compared with, or none if all are compared with each other."""
 
 
 def write_report(
-    path: str | Path, report: Report, on_row: Callable[[int, int], None] | None = None, workers: int = 1
+    path: str | Path, report: Report[R], on_row: Callable[[int, int], None] | None = None, workers: int = 1
 ) -> None:
     """Write the page; not all runs are read at once, so that memory does not grow with their number.
 
     They are read in so many processes. After each row ``on_row`` is told how many are done, and of how many.
     """
+    groups = repetitions(report.runs)
+    metrics = known_metrics(report.metrics, report.runs)
+    are_repeated = any(len(group.runs) > 1 for group in groups)
     rows: list[dict[str, Any]] = []
-    most = MOST_RECTANGLES // max(1, len(report.rows))
+    most = MOST_RECTANGLES // max(1, len(groups))
+    reads = [partial(report.read, group.runs[0]) for group in groups]
     with drawing(workers) as draw_all:
-        for row, drawn in zip(report.rows, draw_all([row.read for row in report.rows], most), strict=True):
-            spreads = {name: asdict(box) for name, box in row.spreads.items()}
-            rows.append({"name": row.name, "axes": row.axes, "cells": row.cells, "spreads": spreads, **drawn})
+        for group, drawn in zip(groups, draw_all(reads, most), strict=True):
+            rows.append({**_row(group, metrics, are_repeated), **drawn})
             if on_row is not None:
-                on_row(len(rows), len(report.rows))
-        recorded = [
-            {"log": each.log, "curves": drawn["curves"]}
-            for each, drawn in zip(
-                report.recorded, draw_all([each.read for each in report.recorded], None), strict=True
-            )
-        ]
+                on_row(len(rows), len(groups))
+        logs = zip(report.recorded, draw_all([*report.recorded.values()], None), strict=True)
+        recorded = [{"log": log, "curves": drawn["curves"]} for log, drawn in logs]
     data = {
-        "columns": [asdict(column) for column in report.columns],
+        "columns": [_column(metric, groups) for metric in metrics],
         "figures": descriptions(),
         "rows": rows,
         "recorded": recorded,
-        "runs": [asdict(run) for run in report.runs],
+        "runs": [_listed(run, Path(path).parent) for run in (*report.runs, *report.failed)],
     }
     parts = {
         "title": html.escape(report.title),
         "note": html.escape(report.note),
-        "findings": _details(report.findings),
+        "findings": _details([str(each) for each in compare(report.runs, report.metrics, report.baseline)]),
         "plan": html.escape(report.plan),
     }
     write_page(path, report.title, fill(_ASSETS / "body.html", parts), data, _ASSETS / "report.css", _SCRIPTS)
+
+
+def _column(metric: str, groups: Sequence[Group[R]]) -> dict[str, Any]:
+    """A metric of the table, with whether its ``lowest`` or ``highest`` value is the best, if either is."""
+    form = ColumnFormat.of(metric, [group.estimate(metric) for group in groups])
+    return {
+        "name": metric,
+        "unit": form.unit,
+        "formula": next((each.formula for each in METRICS if each.name == metric), ""),
+        "best": None if metric in NEUTRAL else "highest" if metric in HIGHER_IS_BETTER else "lowest",
+        "scale": form.scale,
+        "decimals": form.decimals,
+    }
+
+
+def _row(group: Group[R], metrics: Sequence[str], are_repeated: bool) -> dict[str, Any]:
+    """A configuration: its place on each axis, its figures, and how they differ between repetitions.
+
+    A cell has the mean over repetitions, and half of its confidence interval where there is one.
+    """
+    means = {metric: group.estimate(metric) for metric in metrics}
+    boxes = {metric: Box.of(group.values(metric)) for metric in metrics if are_repeated}
+    return {
+        "name": group.runs[0].name,
+        "axes": group.axes,
+        "cells": {
+            name: (None, None) if isnan(found.mean) else (found.mean, found.half_width)
+            for name, found in means.items()
+        },
+        "spreads": {name: asdict(box) for name, box in boxes.items() if box.count},
+    }
+
+
+def _listed(run: R, folder: Path) -> dict[str, Any]:
+    """A run with its files, as a page in this folder reaches them."""
+    links = {
+        name: quote(os.path.relpath(file, folder).replace(os.sep, "/")) for name, file in run.files.items()
+    }
+    return {"name": run.name, "links": links, "remark": run.remark}
 
 
 def _details(sentences: Sequence[str]) -> str:

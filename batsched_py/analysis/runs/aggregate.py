@@ -1,7 +1,7 @@
 """Results over repetitions: means, intervals, and differences to a baseline in pairs.
 
 What is repeated are parts of a log and seeds. Two runs are a pair when they differ on the axis of the
-baseline only, so that both had the same jobs, the same machine and the same luck.
+baseline only, so that both had the same jobs, the same machine and the same random numbers.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from batsched_py.analysis.runs.measured import (
+    REPETITIONS,
+    Group,
+    MeasuredRun,
+    grouped,
+    known_metrics,
+    place_without,
+)
 from batsched_py.analysis.statistics import Estimate, Paired
-from batsched_py.campaign.plan import REPETITIONS
-from batsched_py.campaign.store import FinishedRun
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: The choice on each axis.
-Place = tuple[tuple[str, str], ...]
 
 
 class Baseline(Struct, frozen=True):
@@ -39,30 +42,21 @@ class Baseline(Struct, frozen=True):
         axis, equals, name = text.partition("=")
         return cls(name, axis) if equals else cls(text) if text else None
 
-    def is_of(self, run: FinishedRun) -> bool:
+    def is_of(self, run: MeasuredRun) -> bool:
         """Whether a run makes this choice."""
         return run.axes.get(self.axis) == self.name
 
 
 class Measured(Struct, frozen=True):
-    """A metric over the repetitions of one row."""
+    """A metric over the runs of one group."""
 
     estimate: Estimate
     count: int
-    """How many repetitions have it."""
+    """How many of them have it."""
     paired: Paired | None = None
     """Compared with the baseline, if there are two pairs or more."""
     relative: float | None = None
     """The mean difference as a part of the baseline's mean."""
-
-
-class AggregateRow(Struct, frozen=True):
-    """All that is known of one combination of choices."""
-
-    place: dict[str, str]
-    runs: list[FinishedRun]
-    measured: dict[str, Measured]
-    """By metric."""
 
 
 class Aggregate(Struct, frozen=True):
@@ -72,7 +66,8 @@ class Aggregate(Struct, frozen=True):
     """The axes that tell rows apart."""
     metrics: list[str]
     baseline: Baseline | None
-    rows: list[AggregateRow]
+    rows: list[tuple[Group[MeasuredRun], dict[str, Measured]]]
+    """Runs that make the same choices, with what is measured of them by metric."""
 
     def frame(self) -> pd.DataFrame:
         """A row for each combination and metric: what is known of both, as numbers.
@@ -83,9 +78,9 @@ class Aggregate(Struct, frozen=True):
         import pandas as pd
 
         records = [
-            {**row.place, "metric": metric, **_figures(measured)}
-            for row in self.rows
-            for metric, measured in row.measured.items()
+            {**group.axes, "metric": metric, **_figures(found)}
+            for group, measured in self.rows
+            for metric, found in measured.items()
         ]
         return pd.DataFrame(records)
 
@@ -113,7 +108,7 @@ def _interval(prefix: str, estimate: Estimate) -> dict[str, float | None]:
 
 
 def aggregate(
-    runs: Sequence[FinishedRun],
+    runs: Sequence[MeasuredRun],
     metrics: Sequence[str],
     by: Sequence[str] = (),
     baseline: Baseline | None = None,
@@ -134,53 +129,40 @@ def aggregate(
             )
         if not any(baseline.is_of(run) for run in runs):
             raise InputError(f"no run has the {baseline.axis} {baseline.name!r}, to compare others with")
-    groups: dict[Place, list[FinishedRun]] = {}
-    for run in runs:
-        groups.setdefault(tuple((axis, run.axes.get(axis, "")) for axis in axes), []).append(run)
     partners = {} if baseline is None else _partners(runs, baseline)
-    shown = [name for name in metrics if any(name in run.metrics for run in runs)]
-    rows = [
-        AggregateRow(dict(place), group, {name: _measured(name, group, partners) for name in shown})
-        for place, group in groups.items()
-    ]
+    shown = known_metrics(metrics, runs)
+    groups = grouped(runs, lambda run: tuple((axis, run.axes.get(axis, "")) for axis in axes))
+    rows = [(group, {name: _measured(name, group, partners) for name in shown}) for group in groups]
     return Aggregate(axes, shown, baseline, rows)
 
 
-def varying_axes(runs: Sequence[FinishedRun]) -> list[str]:
+def varying_axes(runs: Sequence[MeasuredRun]) -> list[str]:
     """The axes on which runs differ and that are no repetitions; the scheduler, if there is none."""
     axes = dict.fromkeys(axis for run in runs for axis in run.axes if axis not in REPETITIONS)
     return [axis for axis in axes if len({run.axes.get(axis) for run in runs}) > 1] or ["scheduler"]
 
 
-def _partners(runs: Sequence[FinishedRun], baseline: Baseline) -> dict[str, FinishedRun]:
+def _partners(runs: Sequence[MeasuredRun], baseline: Baseline) -> dict[str, MeasuredRun]:
     """For each run, by its name, the run of the baseline that it makes a pair with.
 
     A baseline without chance has no seed: it is the partner of every seed.
     """
-    its = {_others(run, baseline.axis): run for run in runs if baseline.is_of(run)}
+    axis = baseline.axis
+    its = {place_without(run, axis): run for run in runs if baseline.is_of(run)}
     partners = {}
     for run in runs:
         if not baseline.is_of(run):
-            found = its.get(_others(run, baseline.axis)) or its.get(_others(run, baseline.axis, "seed"))
+            found = its.get(place_without(run, axis)) or its.get(place_without(run, axis, "seed"))
             if found is not None:
                 partners[run.name] = found
     return partners
 
 
-def _others(run: FinishedRun, *but: str) -> Place:
-    return tuple((axis, name) for axis, name in run.axes.items() if axis not in but)
-
-
-def known_values(metric: str, runs: Sequence[FinishedRun]) -> list[float]:
-    """The values of a metric of the runs that have it."""
-    return [value for run in runs if (value := run.metrics.get(metric)) is not None]
-
-
-def _measured(metric: str, group: Sequence[FinishedRun], partners: dict[str, FinishedRun]) -> Measured:
-    values = known_values(metric, group)
+def _measured(metric: str, group: Group[MeasuredRun], partners: dict[str, MeasuredRun]) -> Measured:
+    values = group.values(metric)
     pairs = [
         (mine, its)
-        for run in group
+        for run in group.runs
         if run.name in partners
         and (mine := run.metrics.get(metric)) is not None
         and (its := partners[run.name].metrics.get(metric)) is not None

@@ -1,4 +1,4 @@
-"""The results of a campaign as tables for people: one for each log, with the best of each column marked."""
+"""Results as tables for people: one for each log, with the best of each column marked."""
 
 from __future__ import annotations
 
@@ -8,16 +8,9 @@ from statistics import median_high
 
 from msgspec import Struct
 
+from batsched_py.analysis.runs.aggregate import Aggregate, Measured
+from batsched_py.analysis.runs.measured import Group, MeasuredRun
 from batsched_py.analysis.statistics import CONFIDENCE, Estimate
-from batsched_py.campaign.aggregate import (
-    Aggregate,
-    AggregateRow,
-    Baseline,
-    Measured,
-    aggregate,
-    known_values,
-)
-from batsched_py.campaign.store import Campaign, FinishedRun
 
 #: Of these metrics more is better; of these neither is; of all others less is.
 HIGHER_IS_BETTER = frozenset(
@@ -113,40 +106,14 @@ class ResultTable(Struct, frozen=True):
         return " ".join(parts)
 
 
-def result_tables(
-    campaign: Campaign,
-    by: Sequence[str] = (),
-    baseline: Baseline | None = None,
-    metrics: Sequence[str] = (),
-) -> list[ResultTable]:
-    """A table for each log, in the order of the plan; a column has one unit in all of them.
-
-    The plan says which metrics are shown and what schedulers are compared with, unless told otherwise.
-    """
-    return tables_of(aggregate_campaign(campaign, by, baseline, metrics))
-
-
-def aggregate_campaign(
-    campaign: Campaign,
-    by: Sequence[str] = (),
-    baseline: Baseline | None = None,
-    metrics: Sequence[str] = (),
-) -> Aggregate:
-    """The results of a campaign over its repetitions, as its plan wants them unless told otherwise."""
-    runs, wanted = campaign.finished(), campaign.wanted
-    planned = Baseline.parse(wanted.baseline)
-    if baseline is None and planned is not None and any(planned.is_of(run) for run in runs):
-        baseline = planned if not by or planned.axis in by else None
-    return aggregate(runs, metrics or wanted.metrics, by, baseline)
-
-
 def tables_of(results: Aggregate) -> list[ResultTable]:
     """The tables that show an aggregate: one for each log, if rows are about one."""
     axes = [axis for axis in results.by if axis != "log"] or ["scheduler"]
     columns = [column for metric in results.metrics for column in _columns(metric, results)]
+    groups = [group for group, _ in results.rows]
     logs: dict[str, list[int]] = {}
-    for number, row in enumerate(results.rows):
-        logs.setdefault(_log_of(row), []).append(number)
+    for number, group in enumerate(groups):
+        logs.setdefault(_log_of(group), []).append(number)
     return [
         ResultTable(
             log,
@@ -154,26 +121,26 @@ def tables_of(results: Aggregate) -> list[ResultTable]:
             [heading for heading, _ in columns],
             [
                 (
-                    [results.rows[number].runs[0].axes.get(axis, "") for axis in axes],
+                    [groups[number].runs[0].axes.get(axis, "") for axis in axes],
                     [cells[number] for _, cells in columns],
                 )
                 for number in numbers
             ],
-            max(len(results.rows[number].runs) for number in numbers),
+            max(len(groups[number].runs) for number in numbers),
             "" if results.baseline is None else results.baseline.name,
         )
         for log, numbers in logs.items()
     ]
 
 
-def _log_of(row: AggregateRow) -> str:
-    names = {run.axes["log"] for run in row.runs}
+def _log_of(group: Group[MeasuredRun]) -> str:
+    names = {run.axes["log"] for run in group.runs}
     return names.pop() if len(names) == 1 else ""
 
 
 def _columns(metric: str, results: Aggregate) -> Iterator[tuple[str, list[Cell]]]:
     """A heading and a cell for each row: of the means, of the differences to the baseline and their size."""
-    found = [row.measured[metric] for row in results.rows]
+    found = [measured[metric] for _, measured in results.rows]
     form = ColumnFormat.of(metric, [each.estimate for each in found])
     unit = "" if form.unit in ("", "jobs") else f" ({form.unit})"
     best = _best(metric, results, form)
@@ -195,10 +162,10 @@ def _best(metric: str, results: Aggregate, form: ColumnFormat) -> set[int]:
     if metric in NEUTRAL:
         return set()
     groups: dict[tuple[str, str | None], dict[int, float]] = {}
-    for number, row in enumerate(results.rows):
-        mean = row.measured[metric].estimate.mean
+    for number, (group, measured) in enumerate(results.rows):
+        mean = measured[metric].estimate.mean
         if not isnan(mean):
-            groups.setdefault((_log_of(row), row.place.get("load")), {})[number] = mean
+            groups.setdefault((_log_of(group), group.axes.get("load")), {})[number] = mean
     choose = max if metric in HIGHER_IS_BETTER else min
     best = set()
     for means in groups.values():
@@ -206,11 +173,6 @@ def _best(metric: str, results: Aggregate, form: ColumnFormat) -> set[int]:
             shown = form.number(choose(means.values()))
             best |= {number for number, mean in means.items() if form.number(mean) == shown}
     return best
-
-
-def estimate(metric: str, repetitions: Sequence[FinishedRun]) -> Estimate:
-    """The mean of a metric over the runs that have it."""
-    return Estimate.of(known_values(metric, repetitions))
 
 
 def _decimals(sizes: Sequence[float], exact: bool) -> int:

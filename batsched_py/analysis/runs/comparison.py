@@ -1,4 +1,4 @@
-"""Schedulers compared pair by pair: with the same part and seed they had the same jobs, users and luck."""
+"""Schedulers compared in pairs of runs: with the same part and seed both had the same jobs and users."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from math import isnan
 
 from msgspec import Struct
 
+from batsched_py.analysis.runs.measured import REPETITIONS, MeasuredRun, Place, place_without
+from batsched_py.analysis.runs.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat
 from batsched_py.analysis.statistics import Paired
-from batsched_py.campaign.aggregate import Place
-from batsched_py.campaign.plan import REPETITIONS
-from batsched_py.campaign.store import FinishedRun
-from batsched_py.campaign.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat
 
 
 class Comparison(Struct, frozen=True):
@@ -37,16 +35,15 @@ class Comparison(Struct, frozen=True):
         )
 
 
-def compare(runs: Sequence[FinishedRun], metrics: Sequence[str], baseline: str = "") -> Iterator[Comparison]:
+def compare(runs: Sequence[MeasuredRun], metrics: Sequence[str], baseline: str = "") -> Iterator[Comparison]:
     """Every two schedulers that had the same repetitions, wherever one of them is better on average.
 
     With a ``baseline``, only others are compared with that scheduler.
     """
-    settings: dict[Place, dict[str, dict[Place, FinishedRun]]] = {}
+    settings: dict[Place, dict[str, dict[Place, MeasuredRun]]] = {}
     for run in runs:
-        axes = run.axes.items()
-        repetition = tuple((axis, name) for axis, name in axes if axis in REPETITIONS)
-        common = tuple((axis, name) for axis, name in axes if axis not in ("scheduler", *REPETITIONS))
+        repetition = tuple((axis, name) for axis, name in run.axes.items() if axis in REPETITIONS)
+        common = place_without(run, "scheduler", *REPETITIONS)
         if repetition:
             settings.setdefault(common, {}).setdefault(run.axes["scheduler"], {})[repetition] = run
     for common, schedulers in settings.items():
@@ -59,7 +56,7 @@ def compare(runs: Sequence[FinishedRun], metrics: Sequence[str], baseline: str =
 
 
 def _compare(
-    where: dict[str, str], metric: str, names: tuple[str, str], runs: list[tuple[FinishedRun, FinishedRun]]
+    where: dict[str, str], metric: str, names: tuple[str, str], runs: list[tuple[MeasuredRun, MeasuredRun]]
 ) -> Iterator[Comparison]:
     values = [(one.metrics.get(metric), two.metrics.get(metric)) for one, two in runs]
     pairs = [(one, two) for one, two in values if one is not None and two is not None]

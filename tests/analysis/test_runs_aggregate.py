@@ -10,12 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 import batsched_py as bp
-from batsched_py.campaign.aggregate import Baseline, aggregate
-from batsched_py.campaign.store import FinishedRun
-from batsched_py.campaign.tables import latex, markdown, result_tables, tables_of
+from batsched_py.analysis.runs.aggregate import Baseline, aggregate
+from batsched_py.analysis.runs.tables import latex, markdown, tables_of
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
-from tests.campaign.test_tables import Canned
+from tests.runs import Measured
 
 stats = pytest.importorskip("scipy.stats", reason="checked against scipy")
 
@@ -25,11 +24,12 @@ METRICS = ["mean_bounded_slowdown", "mean_waiting_time", "utilization"]
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> bp.Campaign:
-    """Fortnights of the sample under two loads and three schedulers, one of which has seeds."""
+    """Weeks of the sample under two loads and three schedulers, one of which has seeds."""
+    log = bp.read_log(SAMPLE)
     plan = bp.Plan(
-        logs={"sample": SAMPLE, "early": bp.read_log(SAMPLE).period(end="28d")},
+        logs={"month": log.period(end="30d"), "early": log.period(end="16d")},
         schedulers=["easy", "fcfs", "random"],
-        parts="14d",
+        parts="7d",
         loads=[1.0, 1.3],
         seeds=[1, 2],
         metrics=METRICS,
@@ -118,14 +118,14 @@ def test_the_command_writes_every_format(campaign: bp.Campaign, tmp_path: Path) 
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "table.parquet"), frame)
     read = pd.read_csv(tmp_path / "table.csv", dtype={"load": str})
     pd.testing.assert_frame_equal(read, frame, check_dtype=False)
-    assert (tmp_path / "table.md").read_text() == markdown(result_tables(campaign))
-    assert (tmp_path / "table.tex").read_text() == latex(result_tables(campaign))
+    assert (tmp_path / "table.md").read_text() == markdown(tables_of(campaign.aggregated()))
+    assert (tmp_path / "table.tex").read_text() == latex(tables_of(campaign.aggregated()))
     shown = CliRunner().invoke(batsched_py, ["campaign", "table", str(campaign.folder)])
-    assert shown.output == markdown(result_tables(campaign))
+    assert shown.output == markdown(tables_of(campaign.aggregated()))
 
 
 def test_latex_is_one_table_with_one_unit_a_column(campaign: bp.Campaign) -> None:
-    text = latex(result_tables(campaign))
+    text = latex(tables_of(campaign.aggregated()))
     assert text.count(r"\begin{tabular}") == 1
     header = next(line for line in text.splitlines() if line.strip().startswith("log &"))
     assert header.split("&")[:3] == ["    log ", " load ", " scheduler "]
@@ -133,18 +133,17 @@ def test_latex_is_one_table_with_one_unit_a_column(campaign: bp.Campaign) -> Non
     rows = [line for line in text.splitlines() if r"$\pm$" in line]
     assert len(rows) == 12
     assert {row.count("&") for row in rows} == {header.count("&")}
-    one, other = result_tables(campaign)
+    one, other = tables_of(campaign.aggregated())
     assert one.headings == other.headings
 
 
-def made_up(scheduler: str, part: int, wait: float | None) -> tuple[dict[str, str], dict[str, float | None]]:
+def made_up(scheduler: str, part: int, wait: float | None) -> Measured:
     axes = {"log": "kth", "part": str(part), "scheduler": scheduler}
-    return axes, {"mean_waiting_time": wait}
+    return Measured(axes, {"mean_waiting_time": wait})
 
 
-def runs_of(waits: dict[str, list[float | None]]) -> list[FinishedRun]:
-    rows = [made_up(name, part, wait) for name, each in waits.items() for part, wait in enumerate(each)]
-    return Canned(rows).finished()
+def runs_of(waits: dict[str, list[float | None]]) -> list[Measured]:
+    return [made_up(name, part, wait) for name, each in waits.items() for part, wait in enumerate(each)]
 
 
 def test_a_pair_needs_both() -> None:
@@ -181,11 +180,11 @@ def test_stars_stand_for_what_is_hardly_chance() -> None:
 
 def test_the_best_is_that_of_a_log_and_a_load() -> None:
     rows = [
-        ({"log": "kth", "load": load, "scheduler": name}, {"mean_waiting_time": wait})
+        Measured({"log": "kth", "load": load, "scheduler": name}, {"mean_waiting_time": wait})
         for load, waits in (("0.8", {"a": 1.0, "b": 2.0}), ("1.2", {"a": 9.0, "b": 8.0}))
         for name, wait in waits.items()
     ]
-    (table,) = tables_of(aggregate(Canned(rows).finished(), ["mean_waiting_time"]))
+    (table,) = tables_of(aggregate(rows, ["mean_waiting_time"]))
     assert [(choices, cells[0].best) for choices, cells in table.rows] == [
         (["0.8", "a"], True),
         (["0.8", "b"], False),

@@ -1,0 +1,1 @@
+"""Tables over many runs: means over repetitions, differences to a baseline, comparisons in pairs."""
