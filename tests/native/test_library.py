@@ -26,9 +26,20 @@ needs_compiler = pytest.mark.skipif(shutil.which(COMPILER) is None, reason="need
 )
 def test_the_library_passes_its_own_tests(flags: tuple[str, ...], root: Path, tmp_path: Path) -> None:
     program = tmp_path / "tests"
-    source = root / "native" / "tests" / "test_native.cpp"
+    source = root / "tests" / "native" / "test_native.cpp"
     subprocess.run(
-        [COMPILER, "-std=c++20", "-Wall", "-Wextra", *flags, str(source), "-o", program], check=True
+        [
+            COMPILER,
+            "-std=c++20",
+            "-Wall",
+            "-Wextra",
+            f"-I{root / 'native'}",
+            *flags,
+            str(source),
+            "-o",
+            program,
+        ],
+        check=True,
     )
     done = subprocess.run([program], capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")

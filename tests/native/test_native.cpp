@@ -5,9 +5,9 @@
 #include <random>
 #include <set>
 
-#include "../replay.hpp"
-#include "../simulation.hpp"
-#include "../swf.hpp"
+#include "replay.hpp"
+#include "simulation.hpp"
+#include "swf.hpp"
 
 using namespace batsched;
 
