@@ -69,7 +69,7 @@ $(BIN)/python:
 	$(PIP) --no-deps -r requirements-peers.txt
 	@touch $@ .venv/core.stamp
 
-.venv5/peers.stamp: pyproject.toml requirements-peers5.txt
+.venv5/peers.stamp: pyproject.toml requirements-peers5.txt $(CORE)
 	@mkdir -p .venv5
 	@if test -n "$(PYTHON5)"; then \
 	$(PYTHON5) -m venv .venv5 && \

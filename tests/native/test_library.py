@@ -63,12 +63,15 @@ def test_the_engine_has_no_fault_that_sanitizers_see(root: Path, tmp_path: Path)
     )
     built = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert built.stdout == "None\n", built.stderr
-    runtime = subprocess.run([COMPILER, "-print-file-name=libasan.so"], capture_output=True, text=True)
+    runtimes = [
+        subprocess.run([COMPILER, f"-print-file-name={name}"], capture_output=True, text=True).stdout.strip()
+        for name in ("libasan.so", "libstdc++.so")
+    ]
     environment = os.environ | {
-        "LD_PRELOAD": runtime.stdout.strip(),
+        "LD_PRELOAD": " ".join(runtimes),
         "ASAN_OPTIONS": "detect_leaks=0",  # Python itself ends with memory in use
         "PYTHONPATH": str(tmp_path),
     }
-    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_engines.py"]
+    tests = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "tests/test_engines.py"]
     done = subprocess.run(tests, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
