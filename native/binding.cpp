@@ -377,6 +377,11 @@ struct QueueView {
 struct RunningView {
     nb::object owner;
     Engine* engine;
+
+    JobPtr find(nb::handle id) const {
+        JobPtr job = engine->simulation.find(to_utf8(id));
+        return job && job->state == State::kRunning ? job : nullptr;
+    }
 };
 
 struct PlanView {
@@ -653,40 +658,11 @@ PyType_Slot search_slots[] = {
      })},
     {0, nullptr}};
 
-PyType_Slot running_slots[] = {
-    {Py_sq_length, reinterpret_cast<void*>(+[](PyObject* self) {
-         return static_cast<Py_ssize_t>(inst<RunningView>(self).engine->simulation.running.by_end().size());
-     })},
-    {Py_sq_contains, reinterpret_cast<void*>(+[](PyObject* self, PyObject* id) {
-         return guarded(-1, [&] {
-             JobPtr job = inst<RunningView>(self).engine->simulation.find(to_utf8(id));
-             return static_cast<int>(job && job->state == State::kRunning);
-         });
-     })},
-    {Py_tp_iter, reinterpret_cast<void*>(+[](PyObject* self) {
-         return guarded<PyObject*>(nullptr, [&] {
-             RunningView& view = inst<RunningView>(self);
-             return nb::cast(RunningSearch{view.owner, view.engine}).release().ptr();
-         });
-     })},
-    {0, nullptr}};
-
-PyType_Slot running_search_slots[] = {
-    {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
-    {Py_tp_iternext, reinterpret_cast<void*>(+[](PyObject* self) {
-         return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-             JobPtr job = inst<RunningSearch>(self).find();
-             return job ? running_view_of(job).release().ptr() : nullptr;
-         });
-     })},
-    {0, nullptr}};
-
 void bind_logs(nb::module_& module) {
     nb::class_<Log>(module, "Log", "The jobs of a workload as columns, in the order of their submission.")
         .def("__len__", &Log::size)
         .def("job", &log_job)
         .def("id", [](const Log& log, size_t place) { return from_utf8(log.id(place)); })
-        .def("number", [](const Log& log, size_t place) { return log.records.at(place).number; })
         .def("submissions", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.submission; }); })
         .def("finishes", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.finish; }); })
         .def("run_times", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.run_time; }); })
@@ -747,7 +723,13 @@ void bind_views(nb::module_& module) {
         .def_prop_ro("submission", [](const Waiting& self) { return self.column(Queue::SubmissionAt()); })
         .def_prop_ro("user", &Waiting::users);
     nb::class_<Search>(module, "Search", nb::type_slots(search_slots));
-    nb::class_<RunningSearch>(module, "RunningSearch", nb::type_slots(running_search_slots));
+    nb::class_<RunningSearch>(module, "RunningSearch")
+        .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+        .def("__next__", [](RunningSearch& self) {
+            JobPtr job = self.find();
+            if (!job) throw nb::stop_iteration();
+            return running_view_of(job);
+        });
     nb::class_<QueueView>(module, "Queue", nb::type_slots(queue_slots), "The waiting jobs.")
         .def_prop_ro("head", &head)
         .def_prop_ro("users", [](const QueueView& self) { return self.engine->users; })
@@ -761,10 +743,13 @@ void bind_views(nb::module_& module) {
             if (!job) throw nb::key_error(to_utf8(object.attr("id")).c_str());
             return job->estimate;
         });
-    nb::class_<RunningView>(module, "Running", nb::type_slots(running_slots), "The running jobs.")
+    nb::class_<RunningView>(module, "Running", "The running jobs.")
+        .def("__len__", [](const RunningView& self) { return self.engine->simulation.running.by_end().size(); })
+        .def("__contains__", [](const RunningView& self, nb::handle id) { return bool(self.find(id)); })
+        .def("__iter__", [](const RunningView& self) { return RunningSearch{self.owner, self.engine}; })
         .def("get", [](const RunningView& self, nb::handle id) -> nb::object {
-            JobPtr job = self.engine->simulation.find(to_utf8(id));
-            return job && job->state == State::kRunning ? running_view_of(job) : nb::none();
+            JobPtr job = self.find(id);
+            return job ? running_view_of(job) : nb::none();
         });
     nb::class_<PlanView>(module, "Plan", "Reservations of the waiting jobs.")
         .def("advance", [](PlanView& self) {

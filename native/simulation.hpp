@@ -114,7 +114,6 @@ public:
     bool quiet() const { return nb_changes_ == nb_settled_changes_; }
     const std::vector<Told>& told() const { return told_; }
     const std::vector<Effect>& decided() const { return effects_; }
-    bool in_turn() const { return in_turn_; }
     const JobPtr& last_submitted() const { return last_submitted_; }
 
     JobPtr find(std::string_view id) const { return live_.find(id); }

@@ -146,8 +146,8 @@ class NativeSimulation(Simulation):
     def _refresh(self, results: Results) -> None:
         """Bring the sums up to date."""
         sums = self._engine.sums
-        for name in SUMS:
-            setattr(results, name, getattr(sums, name))
+        for name in vars(results):
+            setattr(results, name, getattr(sums, name, getattr(results, name)))
 
     # --- jobs and users --------------------------------------------------------------------------
 
@@ -211,22 +211,6 @@ class NativeSimulation(Simulation):
         asked, last = turn(job_id), self._engine.last_submitted
         submitted = None if last is None else turn(last)
         return asked is not None and (submitted is None or asked > submitted)
-
-
-#: What the library adds up.
-SUMS = (
-    "nb_jobs",
-    "nb_rejected",
-    "nb_success",
-    "makespan",
-    "sum_waiting",
-    "max_waiting",
-    "sum_turnaround",
-    "max_turnaround",
-    "sum_slowdown",
-    "max_slowdown",
-    "sum_bounded_slowdown",
-)
 
 
 class NativeMachines:
