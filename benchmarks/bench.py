@@ -23,11 +23,14 @@ def main() -> None:
     if KTH.is_file():
         line.measure(KTH, 100, rounds=5)
         line.measure(HPC2N, 240, rounds=2)
+        line.conservative(HPC2N, 240)
     else:
         line.measure(ROOT / "workloads" / "sample.swf", 64, rounds=5)
     line.synthetic()
     print("\nThe same jobs on few hosts and on many:")
     line.widths()
+    line.wide_setup()
+    line.million()
     print("\nDeciding behind a socket:")
     wire.main()
     print("\nTime per job against the length of the queue:")

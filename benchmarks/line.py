@@ -117,6 +117,38 @@ def widths() -> None:
             print(f"  {what:24}{few:.1f} us a job on 100 hosts, {many:.1f} on 93,300, ratio {many / few:.2f}")
 
 
+def conservative(log: Path, hosts: int) -> None:
+    """Print what planning for every job takes, compared with EASY."""
+    with tempfile.TemporaryDirectory() as name:
+        easy = run(log, hosts, Path(name))
+        plans = ["conservative" if word == "easy" else word for word in easy]
+        first, second = (min(cpu_seconds(command) for _ in range(2)) for command in (easy, plans))
+    print(f"  {log.name}: conservative {second:.2f} s, {second / first:.2f} times EASY")
+
+
+def wide_setup() -> None:
+    """Print how much longer it takes to set up a machine of 93,312 hosts than one of 100."""
+    with tempfile.TemporaryDirectory() as name:
+        log = scaled(Path(name, "log.swf"), 100, 1)
+        few, many = (
+            min(cpu_seconds(run(log, hosts, Path(name))) for _ in range(5)) for hosts in (100, 93_312)
+        )
+    print(f"  a machine of 93,312 hosts takes {many - few:.3f} s more to set up than one of 100")
+
+
+def million() -> None:
+    """Print what a million jobs take, compared with a C++ program that only reads the log and runs EASY."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        log, program = scaled(folder / "log.swf", 1_000, 1_000_000), bare_cpp(folder)
+        seconds = cpu_seconds(run(log, 1_000, folder))
+        if program is None:
+            print(f"  a million jobs: {seconds:.1f} s")
+            return
+        bare = cpu_seconds(f"{program} 1000 < {log}")
+    print(f"  a million jobs: {seconds:.1f} s, {seconds / bare:.2f} times the bare loop in C++")
+
+
 def synthetic() -> None:
     """Print what wide machines and long queues take."""
     with tempfile.TemporaryDirectory() as name:

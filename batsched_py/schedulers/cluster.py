@@ -8,6 +8,7 @@ from math import inf, isnan
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.ledger import Effect, Ledger, describe
+from batsched_py.ledger.plan import Plan
 from batsched_py.ledger.queue import Condition, Floats, Score, Waiting
 from batsched_py.ledger.reservation import Reservation
 from batsched_py.ledger.running import RunningJob
@@ -23,7 +24,6 @@ from batsched_py.protocol.events import (
 )
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job
-from batsched_py.schedulers.plan import Plan
 from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import Selection
 

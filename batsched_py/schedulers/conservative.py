@@ -6,10 +6,10 @@ Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001.
 
 from __future__ import annotations
 
+from batsched_py.ledger.plan import Plan
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.plan import Plan
 
 
 class Conservative(Scheduler):

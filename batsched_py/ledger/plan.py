@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from batsched_py.ledger.availability import AvailabilityProfile
+from batsched_py.ledger.queue import JobQueue
 from batsched_py.ledger.running import RunningJob
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 
-if TYPE_CHECKING:
-    from batsched_py.schedulers.cluster import Cluster
+
+class Planned(Protocol):
+    """What a plan is made for."""
+
+    now: float
+    queue: JobQueue
+
+    @property
+    def available(self) -> HostSet:
+        """The hosts that have not been taken away."""
+
+    def profile(self) -> AvailabilityProfile:
+        """How many hosts will be free, and when."""
 
 
 class Plan:
@@ -20,7 +34,7 @@ class Plan:
     so that it can only move forward.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Planned) -> None:
         self._cluster = cluster
         self._profile = cluster.profile()
         self._available = cluster.available
