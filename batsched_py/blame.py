@@ -1,4 +1,4 @@
-"""What others wrote who take part: which line failed, and what is theirs rather than a library's."""
+"""Which line failed of a policy or a user, and whether it is theirs or a library's."""
 
 from __future__ import annotations
 

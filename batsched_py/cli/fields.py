@@ -10,7 +10,7 @@ from msgspec import Meta
 
 
 def field_options(cls: type[Any]) -> list[click.Option]:
-    """An option for each field; its value is text, for whoever makes the object to convert.
+    """An option for each field; its value is text, which is converted when the object is made.
 
     What a field means is in ``Annotated[..., Meta(description=...)]``, what its value is called in
     ``Meta(title=...)``. A field that holds several values may be given several times.

@@ -134,7 +134,7 @@ def _show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> N
     is_eager=True,
     expose_value=False,
     callback=_show_version,
-    help="Show the version and which core is in use, and exit.",
+    help="Show the version and which engine is in use, and exit.",
 )
 def batsched_py(verbose: bool) -> None:
     """A workbench for research on HPC job scheduling, compatible with Batsim.

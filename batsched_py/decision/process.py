@@ -48,7 +48,7 @@ class DecisionProcess:
         self._heard: list[Heard] = []
         """What happened since the scheduler was last asked, in whatever form it was told."""
         self.acted: Sequence[Effect] = ()
-        """What came of what users did since the policy was last asked, for whoever has its turn."""
+        """What came of what users did since the policy was last asked."""
         self._submissions: Submissions | None = None
         self._heeding: list[Callable[[Remark], None]] = []
 

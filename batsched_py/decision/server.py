@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class Answers(Protocol):
-    """Whoever answers the requests of one simulation: a decision process, or one that is watched."""
+    """Answers the requests of one simulation: a decision process, or one that is watched."""
 
     @property
     def needs(self) -> Settings:

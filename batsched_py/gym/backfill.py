@@ -18,7 +18,7 @@ class Backfill(Task):
     """Jobs start first come, first served; the agent says who is backfilled while the first one waits.
 
     It is offered the jobs that would not delay the first, one after another. The last action is to stop, as
-    is any that is not offered. Whoever always takes the first that is offered is EASY.
+    is any that is not offered. An agent that always takes the first is EASY.
     """
 
     slots: int = 128
@@ -47,7 +47,7 @@ class Backfill(Task):
             size, mask = waiting.size, np.zeros(self.nb_actions, np.int8)
             mask[: len(waiting)] = harmless(size, waiting.estimate) & (size <= cluster.nb_free)
             if len(queue) > self.slots and not mask.any():
-                return  # whoever could be backfilled is too far behind to be seen
+                return  # the jobs that could be backfilled are too far behind to be seen
             mask[-1] = 1
             action = yield self.show(cluster, waiting, mask)
             if action == self.slots or not mask[action]:

@@ -29,8 +29,8 @@ def _easy_in_orders() -> list[Scheduler]:
 class ChoosePolicy(Task):
     """The agent chooses which policy decides for a while.
 
-    It is asked when something happens for the first time after a period is over, so whoever always chooses
-    the same is that policy. A policy must be able to go on from what others have done, as ``take_over`` lets
+    It is asked when something happens for the first time after a period is over, so an agent that always
+    chooses the same is that policy. A policy must be able to go on from what others have done, as ``take_over`` lets
     it: ``conservative`` reserves anew for all who wait. One that has estimates of its own, such as
     ``easy-sjbf``, is refused: what others go by would be its estimates too.
     """
@@ -66,7 +66,7 @@ class ChoosePolicy(Task):
         self._until = cluster.now
 
     def turn(self, cluster: Cluster) -> Questions:
-        """Ask if a period is over, then ask whom the agent has chosen."""
+        """Ask the agent if a period is over, then ask the policy that it has chosen."""
         if cluster.now >= self._until:
             waiting = Seen(cluster, self.slots)
             action = yield self.show(cluster, waiting, np.ones(self.nb_actions, np.int8))

@@ -20,7 +20,7 @@ from batsched_py.schedulers.easy import backfill
 class PickJob(Task):
     """The agent picks which of the first waiting jobs is next, until one does not fit; all wait for that one.
 
-    Whoever always picks the first is FCFS, or EASY with backfilling; whoever picks the shortest is SJF. An
+    An agent that picks the first is FCFS, or EASY with backfilling; one that picks the shortest is SJF. An
     action that stands for no job picks the first. D. Zhang et al., "RLScheduler", SC 2020.
     """
 

@@ -1,7 +1,7 @@
 """What an agent decides: its questions, its answers, and what is done with them.
 
-A task is the same whoever asks: an environment in which an agent learns, or a simulation in which a trained
-one is the scheduler. It goes by turns of the policy, each a generator that stops for every question.
+A task is the same in an environment in which an agent learns, and in a simulation in which a trained one is
+the scheduler. It goes by turns of the policy, each a generator that stops for every question.
 """
 
 from __future__ import annotations

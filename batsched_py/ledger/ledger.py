@@ -1,7 +1,7 @@
 """The one account of a machine and its jobs, with every rule of Batsim.
 
-Batsim answers a bad decision by dying without a word. Whoever keeps a ledger is told instead which rule was
-broken, before anything leaves. A simulator owns one. A policy in the same process looks at that same ledger;
+Batsim answers a bad decision by dying without a word. A ledger tells which rule was broken, before anything
+leaves. A simulator owns one. A policy in the same process looks at that same ledger;
 one in another process has its own, which follows the conversation.
 """
 

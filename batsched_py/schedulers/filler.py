@@ -7,7 +7,7 @@ from batsched_py.schedulers.cluster import Cluster
 
 
 class Filler(Scheduler):
-    """First fit: every job starts as soon as enough hosts are free, whoever waits before it.
+    """First fit: every job starts as soon as enough hosts are free, even if others wait before it.
 
     Large jobs may wait for ever while small ones keep coming.
     """

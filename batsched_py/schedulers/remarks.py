@@ -1,4 +1,4 @@
-"""What a policy remarks on jobs, for whoever wants to know why it decides as it does."""
+"""What a policy remarks on jobs, to tell why it decides as it does."""
 
 from __future__ import annotations
 

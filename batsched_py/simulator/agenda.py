@@ -24,7 +24,7 @@ class Agenda:
         self.heap: list[tuple[float, int, int, Any, Any]] = []
         """Time, 1 for a notice, number, action and its argument; the first is next.
 
-        Whoever goes through the heap by themselves may put down other things than actions.
+        Code that goes through the heap by itself may put down other things than actions.
         """
         self.count = 0
         """The number of the last action that was put down."""

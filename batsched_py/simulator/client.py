@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class RemoteProcess:
-    """Reacts to requests by asking whoever listens at the other end."""
+    """Reacts to requests by asking the decision process at the other end."""
 
     def __init__(self, end: AskingEnd, dialect: Dialect = BATSIM4) -> None:
         self._end = end

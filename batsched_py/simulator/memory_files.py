@@ -1,4 +1,4 @@
-"""Output files that are kept in memory, for whoever wants results and no files."""
+"""Output files that are kept in memory, for programs that want results and no files."""
 
 from __future__ import annotations
 

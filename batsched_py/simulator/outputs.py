@@ -134,7 +134,7 @@ class CountsHosts(Protocol):
 
 
 class Results:
-    """Sums over finished jobs, for ``schedule.csv`` and for whoever wants to know."""
+    """Sums over finished jobs, for ``schedule.csv`` and for programs."""
 
     def __init__(self) -> None:
         self.nb_jobs = 0

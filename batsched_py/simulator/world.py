@@ -38,7 +38,7 @@ _SUCCESS = JobState.SUCCESS
 
 
 class World:
-    """Hosts, jobs and their profiles, and whoever hears what happens to them."""
+    """Hosts, jobs and their profiles, and the side that is told what happens to them."""
 
     def __init__(self, setup: Setup, outputs: Outputs) -> None:
         platform, settings, workloads = setup.platform, setup.settings, setup.workloads

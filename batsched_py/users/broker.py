@@ -1,4 +1,4 @@
-"""The broker: speaks for all users, so that whoever asks need not know how many there are."""
+"""The broker: speaks for all users, however many there are."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ FACTOR = 2.0
 class LiveView:
     """Watches a simulation and shows it; with a pace, so many simulated seconds a second.
 
-    Everything is done between two scenes, by whoever runs the simulation; there is no thread.
+    Everything is done between two scenes, by the code that runs the simulation; there is no thread.
     """
 
     def __init__(

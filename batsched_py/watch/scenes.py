@@ -33,7 +33,7 @@ class Scene(Struct, frozen=True):
     """What it said about jobs."""
 
 
-#: Whoever watches; what it raises ends the simulation.
+#: Watches a simulation; what it raises ends the simulation.
 Watcher = Callable[[Scene], None]
 
 
