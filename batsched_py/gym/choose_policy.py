@@ -31,8 +31,8 @@ class ChoosePolicy(Task):
 
     It is asked when something happens for the first time after a period is over, so an agent that always
     chooses the same is that policy. A policy must be able to go on from what others have done, as
-    ``take_over`` lets it: ``conservative`` reserves anew for all who wait. One that has estimates of its own, such as
-    ``easy-sjbf``, is refused: what others go by would be its estimates too.
+    ``take_over`` lets it: ``conservative`` reserves anew for all who wait. One that has estimates of its own,
+    such as ``easy-sjbf``, is refused: what others go by would be its estimates too.
     """
 
     policies: Sequence[Scheduler] = field(default_factory=_easy_in_orders)

@@ -39,8 +39,8 @@ class Request(Struct, frozen=True, gc=False):
     hosts: int
 
 
-class Job(Struct, gc=False, eq=False):
-    """A job as its submitter describes it."""
+class Job(Struct, frozen=True, gc=False, eq=False):
+    """A job as its submitter describes it; nobody can change it."""
 
     id: str
     """Full identifier, ``WORKLOAD!NAME``."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import inf, isnan
 
+from msgspec.structs import replace
+
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.ledger import Effect, Ledger, describe
@@ -250,4 +252,6 @@ def make_floats(decision: Event) -> None:
         case CallMeLater():
             decision.at = float(decision.at)
         case RegisterJob(job=job):
-            job.submission_time, job.walltime = float(job.submission_time), float(job.walltime)
+            decision.job = replace(
+                job, submission_time=float(job.submission_time), walltime=float(job.walltime)
+            )

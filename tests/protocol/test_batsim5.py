@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
@@ -251,7 +252,7 @@ def test_every_event_is_understood_as_it_was_meant(event: ev.Event, time: float,
     if not isinstance(event, ev.Unknown):
         event.extra = extra or None
     if isinstance(event, ev.RegisterJob):
-        event.job.submission_time = time
+        event.job = replace(event.job, submission_time=time)
     simulates, decides = BATSIM5.codec(), BATSIM5.codec()
     if isinstance(event, ev.SimulationBegins):
         config = event.settings.scheduler_config.encode()
@@ -277,7 +278,7 @@ def test_what_batsim_4_says_batsim_5_carries_back(event: ev.Event) -> None:
     if isinstance(event, ev.CallMeLater):
         event.time = event.at - 1
     if isinstance(event, ev.RegisterJob):
-        event.job.submission_time = 0.0
+        event.job = replace(event.job, submission_time=0.0)
     old = BATSIM4.codec()
     simulates, decides = BATSIM5.codec(), BATSIM5.codec()
     happens = type(event) in HAPPENINGS and not isinstance(event, ev.Unknown)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from batsched_py.users import USERS
 from batsched_py.workload.model import Workload
@@ -120,7 +121,7 @@ def test_jobs_without_a_user_are_left_out_with_a_warning_or_kept(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     workload = workload_of([Record(1, 0, 5), Record(1, 1, 5), Record(2, 40, 5)])
-    workload.jobs[1].extra = {}
+    workload.jobs = [workload.jobs[0], replace(workload.jobs[1], extra={}), workload.jobs[2]]
     if "nameless" not in USERS.options(name):
         assert len(_submitted(name, workload)) == 3
         return

@@ -7,6 +7,7 @@ from math import inf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from batsched_py.users.rigid import Rigid
 from tests.feedback import Arbitrary, Record, records, replay, rows, static_replay, submissions, workload_of
@@ -37,7 +38,7 @@ def test_the_note_tells_user_and_recorded_submission() -> None:
 
 def test_a_job_without_a_user_has_one_nevertheless() -> None:
     workload = workload_of([Record(7, 0, 1)])
-    workload.jobs[0].extra = {}
+    workload.jobs = [replace(workload.jobs[0], extra={})]
     (user,) = Rigid().users(workload)
     assert user.next_time() == 0
     assert [submission.note for submission in user.submit(0.0)] == ["recorded=0"]

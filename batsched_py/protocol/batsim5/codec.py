@@ -171,7 +171,7 @@ class Batsim5Codec:
             elif isinstance(event, ev.RegisterProfile):
                 self._learn(event.workload, {event.name: event.profile})
             elif isinstance(event, ev.RegisterJob):
-                event.job.submission_time = event.time
+                event.job = structs.replace(event.job, submission_time=event.time)
                 if isinstance(note := event.job.extra.get(_NOTE), str):
                     del event.job.extra[_NOTE]
                     events.append(ev.SetJobMetadata(event.job.id, note, time=event.time))

@@ -40,15 +40,19 @@ def _hosts(text: str, place: str) -> HostSet:
 
 def _kept(shape: Shape, event: ev.Event, *names: str) -> ev.Event:
     """The event, with those fields kept as extra ones that it would write differently."""
-    said, spelled = structs.asdict(shape), msgspec.to_builtins(type(shape).write(event))
+    said, spelled = structs.asdict(shape), structs.asdict(type(shape).write(event))
     extra = {
-        name: said[name]
+        name: _plain(said[name])
         for name in names
-        if said[name] is not UNSET and msgspec.to_builtins(said[name]) != spelled.get(name)
+        if said[name] is not UNSET and _plain(said[name]) != _plain(spelled[name])
     }
-    if extra:
-        event.extra = msgspec.to_builtins(extra)
+    event.extra = extra or event.extra
     return event
+
+
+def _plain(value: Any) -> Any:
+    """A value as a message carries it, in which there are no tuples."""
+    return UNSET if value is UNSET else msgspec.json.decode(msgspec.json.encode(value))
 
 
 class _PowerState(Shape):

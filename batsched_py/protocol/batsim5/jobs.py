@@ -79,8 +79,7 @@ def job_from_file(fields: Fields, workload: str) -> Job:
     fields = dict(fields)
     carried = unpack(_text(fields.pop(FIELD, None)), _TAKEN)
     job = job_from_json(fields, workload)
-    job.extra |= carried
-    return job
+    return structs.replace(job, extra=job.extra | carried)
 
 
 def job_to_file(job: Job) -> Fields:
