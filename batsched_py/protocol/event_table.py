@@ -126,6 +126,18 @@ class EventTable:
 
         return enter
 
+    def add_plain(self, kind: str, event: type[Event], base: type[Shape] = Shape, **settings: Any) -> None:
+        """Register an event that is in messages as it is: with its own fields, or with those of ``base``.
+
+        ``settings`` are those of a Shape, such as ``rename`` for fields with other names.
+        """
+        fields = [
+            (field.name, field.type, msgspec.field(default=field.default))
+            for field in structs.fields(event)
+            if base is Shape and field.name not in Event.__struct_fields__
+        ]
+        self.add(kind, event)(msgspec.defstruct(event.__name__, fields, bases=(base,), **settings))
+
     def shape_of(self, event: Event) -> type[Shape]:
         """The shape of an event that is to be written."""
         entry = self._entries.get(type(event))

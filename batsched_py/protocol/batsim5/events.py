@@ -171,9 +171,7 @@ class _SimulationBegins(Shape):
         )
 
 
-@HAPPENINGS.add("SimulationEndsEvent", ev.SimulationEnds)
-class _SimulationEnds(Shape):
-    pass
+HAPPENINGS.add_plain("SimulationEndsEvent", ev.SimulationEnds)
 
 
 @HAPPENINGS.add("JobSubmittedEvent", ev.JobSubmitted)
@@ -281,9 +279,7 @@ class _JobsKilled(Shape):
         )
 
 
-@HAPPENINGS.add("HostsPStateChangedEvent", ev.HostsStateChanged)
-class _HostsPStateChanged(_PowerState):
-    pass
+HAPPENINGS.add_plain("HostsPStateChangedEvent", ev.HostsStateChanged, _PowerState)
 
 
 @HAPPENINGS.add("RequestedCallEvent", ev.RequestedCall)
@@ -301,14 +297,8 @@ class _RequestedCall(Shape):
         return cls()
 
 
-@HAPPENINGS.add("AllStaticJobsHaveBeenSubmittedEvent", ev.NoMoreStaticJobs)
-class _NoMoreStaticJobs(Shape):
-    pass
-
-
-@HAPPENINGS.add("AllStaticExternalEventsHaveBeenInjectedEvent", ev.NoMoreExternalEvents)
-class _NoMoreExternalEvents(Shape):
-    pass
+HAPPENINGS.add_plain("AllStaticJobsHaveBeenSubmittedEvent", ev.NoMoreStaticJobs)
+HAPPENINGS.add_plain("AllStaticExternalEventsHaveBeenInjectedEvent", ev.NoMoreExternalEvents)
 
 
 _MACHINES: dict[str, type[ev.HostsAvailable] | type[ev.HostsUnavailable]] = {
@@ -411,14 +401,8 @@ def _mapping(allocation: _Allocation) -> list[int] | None:
     )
 
 
-@DECISIONS.add("RejectJobEvent", ev.RejectJob)
-class _RejectJob(Shape):
-    job_id: str
-
-
-@DECISIONS.add("KillJobsEvent", ev.KillJobs)
-class _KillJobs(Shape):
-    job_ids: list[str]
+DECISIONS.add_plain("RejectJobEvent", ev.RejectJob)
+DECISIONS.add_plain("KillJobsEvent", ev.KillJobs)
 
 
 @DECISIONS.add("CallMeLaterEvent", ev.CallMeLater)
@@ -495,11 +479,5 @@ class _RegisterJob(Shape):
         return cls(e.job.id, job_to_message(e.job))
 
 
-@DECISIONS.add("FinishRegistrationEvent", ev.RegistrationFinished)
-class _RegistrationFinished(Shape):
-    pass
-
-
-@DECISIONS.add("ChangeHostsPStateEvent", ev.SetHostsState)
-class _ChangeHostsPState(_PowerState):
-    pass
+DECISIONS.add_plain("FinishRegistrationEvent", ev.RegistrationFinished)
+DECISIONS.add_plain("ChangeHostsPStateEvent", ev.SetHostsState, _PowerState)
