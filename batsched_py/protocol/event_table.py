@@ -136,7 +136,8 @@ class EventTable:
             for field in structs.fields(event)
             if base is Shape and field.name not in Event.__struct_fields__
         ]
-        self.add(kind, event)(msgspec.defstruct(event.__name__, fields, bases=(base,), **settings))
+        shape: Any = msgspec.defstruct(event.__name__, fields, bases=(base,), **settings)
+        self.add(kind, event)(shape)
 
     def shape_of(self, event: Event) -> type[Shape]:
         """The shape of an event that is to be written."""
