@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from batsched_py import __version__
-from batsched_py.cli.options import SECONDS, struct_options, text_in
+from batsched_py.cli.options import struct_options, text_in, timeout_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Scenario
 from batsched_py.protocol.events import Settings
@@ -82,12 +82,7 @@ class _EitherBatsim(click.Command):
     show_default=True,
     help="Where the decision process listens.",
 )
-@click.option(
-    "--timeout",
-    metavar="S",
-    type=SECONDS,
-    help="Give up when the decision process is silent for S seconds.  [default: wait for ever]",
-)
+@timeout_option("the decision process")
 @click.option("--disable-schedule-tracing", is_flag=True, help="No effect: that file is never written.")
 @click.option(
     "--dump-execution-context", is_flag=True, help="Print the endpoint and the prefix as JSON, and exit."
