@@ -99,6 +99,19 @@ def named_columns(columns: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Intege
     return numbers, header
 
 
+def preceding_jobs(ids: NDArray[Any], submit: NDArray[Any]) -> NDArray[np.int64]:
+    """For each attempt of a job but the first, the number that the attempt before it has in the log."""
+    order = np.argsort(submit, kind="stable")
+    codes, _ = distinct_texts(ids[order])
+    by_id = np.argsort(codes, kind="stable")
+    again = codes[by_id][1:] == codes[by_id][:-1]
+    before = np.full(len(codes), -1, dtype=np.int64)
+    before[by_id[1:][again]] = by_id[:-1][again] + 1
+    preceding = np.empty_like(before)
+    preceding[order] = before
+    return preceding
+
+
 def zone_named(name: str) -> ZoneInfo:
     """The time zone of this name."""
     try:
