@@ -12,8 +12,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim4.jobs import job_from_json, job_to_json, number, print_job
 from batsched_py.protocol.batsim4.profiles import profile_from_json, profile_to_json
 from batsched_py.protocol.batsim4.six_decimals import quote, six_decimals
-from batsched_py.protocol.event_table import EventTable, OpenShape, Shape
-from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.event_table import EventTable, OpenShape, Shape, hosts_in
 from batsched_py.protocol.jobs import Host, HostState, Job, JobState
 from batsched_py.protocol.pstates import sleep_pstates
 from batsched_py.protocol.shown import shown
@@ -25,13 +24,6 @@ HAPPENINGS = EventTable()
 DECISIONS = EventTable()
 
 Fields = dict[str, Any]
-
-
-def _hosts(text: str, field: str) -> HostSet:
-    try:
-        return HostSet.parse(text)
-    except ValueError as error:
-        raise ProtocolError(f"field `{field}`: {error}") from None
 
 
 class Printed(Shape):
@@ -47,7 +39,7 @@ class _Hosts(Shape, rename={"hosts": "resources"}):
     hosts: str
 
     def read(self) -> ev.Event:
-        return self.event(hosts=_hosts(self.hosts, "resources"))
+        return self.event(hosts=hosts_in(self.hosts, "resources"))
 
     @classmethod
     def write(cls, event: Any) -> Any:
@@ -63,7 +55,7 @@ class _PowerState(Shape):
             raise ProtocolError(
                 f"field `state`: expected a power state's number as a string, got {shown(self.state)}"
             )
-        return self.event(hosts=_hosts(self.resources, "resources"), pstate=int(self.state))
+        return self.event(hosts=hosts_in(self.resources, "resources"), pstate=int(self.state))
 
     @classmethod
     def write(cls, event: Any) -> Any:
@@ -195,7 +187,7 @@ class _JobCompleted(Printed):
     alloc: str = ""
 
     def read(self) -> ev.Event:
-        return ev.JobCompleted(self.job_id, self.job_state, _hosts(self.alloc, "alloc"), self.return_code)
+        return ev.JobCompleted(self.job_id, self.job_state, hosts_in(self.alloc, "alloc"), self.return_code)
 
     @classmethod
     def write(cls, e: ev.JobCompleted) -> Any:
@@ -288,7 +280,7 @@ class _IoJob(Struct, omit_defaults=True):
 
     def read(self) -> ev.IoJob:
         profile = None if self.profile is None else profile_from_json(self.profile)
-        return ev.IoJob(self.profile_name, _hosts(self.alloc, "additional_io_job.alloc"), profile)
+        return ev.IoJob(self.profile_name, hosts_in(self.alloc, "additional_io_job.alloc"), profile)
 
     @classmethod
     def write(cls, job: ev.IoJob) -> _IoJob:
@@ -312,7 +304,7 @@ class _ExecuteJob(Shape, omit_defaults=True):
             )
         return ev.ExecuteJob(
             self.job_id,
-            _hosts(self.alloc, "alloc"),
+            hosts_in(self.alloc, "alloc"),
             None if self.mapping is None else _places(self.mapping),
             self.storage_mapping,
             None if self.additional_io_job is None else self.additional_io_job.read(),

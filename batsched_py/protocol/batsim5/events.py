@@ -15,7 +15,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim5.jobs import full_name, job_from_message, job_to_message, short_name
 from batsched_py.protocol.batsim5.profiles import profile_from_message, profile_to_message
-from batsched_py.protocol.event_table import EventTable, Shape
+from batsched_py.protocol.event_table import EventTable, Shape, hosts_in
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, HostState, JobState
 from batsched_py.protocol.profiles import Profile
@@ -29,13 +29,6 @@ HAPPENINGS = EventTable("event_type", "event")
 DECISIONS = EventTable("event_type", "event")
 
 Fields = dict[str, Any]
-
-
-def _hosts(text: str, place: str) -> HostSet:
-    try:
-        return HostSet.parse(text)
-    except ValueError as error:
-        raise ProtocolError(f"field `{place}`: {error}") from None
 
 
 def _kept(shape: Shape, event: ev.Event, *names: str) -> ev.Event:
@@ -56,7 +49,7 @@ class _PowerState(Shape):
     pstate: int
 
     def read(self) -> ev.Event:
-        return self.event(hosts=_hosts(self.host_ids, "host_ids"), pstate=self.pstate)
+        return self.event(hosts=hosts_in(self.host_ids, "host_ids"), pstate=self.pstate)
 
     @classmethod
     def write(cls, event: Any) -> Any:
@@ -330,7 +323,7 @@ class _ExternalEvent(Shape):
             return ev.ExternalEvent(self.external_event)
         kind = data.get("type")
         if isinstance(kind, str) and kind in _MACHINES and isinstance(data.get("resources"), str):
-            return _MACHINES[kind](_hosts(data["resources"], "external_event.resources"))
+            return _MACHINES[kind](hosts_in(data["resources"], "external_event.resources"))
         return ev.ExternalEvent(data)
 
     @classmethod
@@ -369,7 +362,7 @@ class _ExecuteJob(Shape):
             raise ProtocolError("field `profile_allocation_override`: not supported; leave it empty")
         return ev.ExecuteJob(
             self.job_id,
-            _hosts(self.allocation.host_allocation, "allocation.host_allocation"),
+            hosts_in(self.allocation.host_allocation, "allocation.host_allocation"),
             _mapping(self.allocation),
             {place.storage_name: place.host_id for place in self.storage_placement} or None,
         )

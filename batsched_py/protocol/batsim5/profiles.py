@@ -51,7 +51,6 @@ _NEW_TYPES = {
 
 #: Fields with other names in messages than in workload files.
 _IN_MESSAGES: dict[str, dict[str, str]] = {
-    "DelayProfile": {},
     "ParallelTaskProfile": {"cpu": "computation_vector", "com": "communication_matrix"},
     "ParallelTaskHomogeneousProfile": {"cpu": "computation_amount", "com": "communication_amount"},
     "SequentialCompositionProfile": {"repeat": "repetition_count", "seq": "profile_ids"},
@@ -61,7 +60,6 @@ _IN_MESSAGES: dict[str, dict[str, str]] = {
         "from": "emitter_storage_name",
         "to": "receiver_storage_name",
     },
-    "TraceReplayProfile": {},
 }
 
 #: All fields of each type in workload files, except those that every type may have.
