@@ -33,20 +33,17 @@ class Explained:
         asked = f"job {facts.id}, {hosts_text(facts.size)} {limit}, submitted at {facts.submission:.10g}"
         if facts.start is None:
             yield f"{asked}: rejected"
-            yield from self._remarks()
-            return
-        if facts.waited <= 0:
+        elif facts.waited <= 0:
             yield f"{asked}: started at once on {facts.hosts}"
-            yield from self._remarks()
-            return
-        yield f"{asked}: waited {duration(facts.waited)}, started at {facts.start:.10g} on {facts.hosts}"
-        yield from _labelled("queue", [self._queue()])
-        yield from _labelled("free", [self._free()])
-        yield from _labelled("unusable", self._unusable())
-        yield from _labelled("held", self._held())
-        yield from _labelled("reserved", self._reserved())
-        yield from _labelled("overtaken", self._overtaken())
-        yield from self._remarks()
+        else:
+            yield f"{asked}: waited {duration(facts.waited)}, started at {facts.start:.10g} on {facts.hosts}"
+            yield from _labelled("queue", [self._queue()])
+            yield from _labelled("free", [self._free()])
+            yield from _labelled("unusable", self._unusable())
+            yield from _labelled("held", self._held())
+            yield from _labelled("reserved", self._reserved())
+            yield from _labelled("overtaken", self._overtaken())
+        yield from _labelled("remarks", self._remarks())
 
     def _queue(self) -> str:
         told = [
@@ -122,9 +119,9 @@ class Explained:
             )
         return f"on hosts that {whose} reservation for {self._when(overtaker.reserved_at)} leaves over"
 
-    def _remarks(self) -> Iterator[str]:
+    def _remarks(self) -> list[str]:
         told = [f"{self._after(remark.time)}: {remark.text}" for remark in self.facts.remarks]
-        yield from _labelled("remarks", _most(told, "more"))
+        return _most(told, "more")
 
     def _after(self, time: float) -> str:
         """How long after the submission."""
