@@ -76,10 +76,6 @@ class _End:
     def _open(self) -> None:
         raise NotImplementedError
 
-    def send(self, message: bytes) -> None:
-        """Send a message."""
-        raise NotImplementedError
-
     def receive(self, patiently: bool = False) -> bytes:
         """Wait for a message of the other end; patiently means without the limit."""
         slices: Iterable[None] = repeat(None)

@@ -220,9 +220,6 @@ class _Sequential(Struct):
     current_task_progress: _Wrapper | None = None
 
 
-_ATOMIC, _SEQUENTIAL = "KillProgressAtomicProfile", "KillProgressSequentialProfile"
-
-
 def _read_progress(wrapper: _Wrapper, workload: str) -> ev.Progress:
     match wrapper.kill_progress_type:
         case "KillProgressAtomicProfile":
@@ -243,10 +240,10 @@ def _read_progress(wrapper: _Wrapper, workload: str) -> ev.Progress:
 def _write_progress(node: ev.Progress, workload: str) -> _Wrapper:
     name = full_name(node.profile, workload)
     if node.task_index is None:
-        return _Wrapper(_ATOMIC, structs.asdict(_Atomic(name, node.done)))
+        return _Wrapper("KillProgressAtomicProfile", structs.asdict(_Atomic(name, node.done)))
     task = None if node.task is None else _write_progress(node.task, workload)
     spelled = msgspec.to_builtins(_Sequential(name, 0, node.task_index, task))
-    return _Wrapper(_SEQUENTIAL, spelled)
+    return _Wrapper("KillProgressSequentialProfile", spelled)
 
 
 @HAPPENINGS.add("JobsKilledEvent", ev.JobsKilled)

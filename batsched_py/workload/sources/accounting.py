@@ -49,6 +49,17 @@ class Account:
         self.bad[line] = reason
         self.left_out[kind] += 1
 
+    def header(self, system: str, origin: float, zone: str, machine: int) -> dict[str, str]:
+        """The header of a log that begins at a Unix time; the size of its machine is a guess."""
+        self.guessed["size of the machine: the most processors that were in use at once"] = 1
+        return {
+            "Version": "2.2",
+            "Computer": system,
+            "UnixStartTime": f"{origin:.0f}",
+            "TimeZoneString": zone,
+            "MaxProcs": str(machine),
+        }
+
     def log(self, columns: Mapping[str, NDArray[Any]], header: Mapping[str, str], **rest: Any) -> SwfLog:
         """The log, with a warning about bad lines; an error when there is no job."""
         if self.bad:

@@ -67,15 +67,8 @@ class Pbs(Source):
         more = {name: columns.pop(name) for name in ("id", "exit_status", "gpus", "nodes")}
         starts = columns["submit"] + columns["wait"]
         sizes = columns["allocated_processors"]
-        account.guessed["size of the machine: the most processors that were in use at once"] = 1
-        header = {
-            "Version": "2.2",
-            "Computer": "PBS",
-            "UnixStartTime": f"{origin:.0f}",
-            "TimeZoneString": self.zone,
-            "MaxProcs": str(max(most_in_use(starts, starts + columns["run_time"], sizes), int(sizes.max()))),
-            **names,
-        }
+        machine = max(most_in_use(starts, starts + columns["run_time"], sizes), int(sizes.max()))
+        header = account.header("PBS", origin, self.zone, machine) | names
         columns["preceding_job"] = preceding_jobs(more["id"], columns["submit"])
         return account.log(columns | named, header, more=more)
 

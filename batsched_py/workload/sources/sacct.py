@@ -87,14 +87,7 @@ class Sacct(Source):
         origin = float(np.floor(times["Submit"].min()))
         columns = self._columns(records, times, origin, account)
         named, names = named_columns({name: records.text(field) for name, field in _NAMED.items()})
-        header = {
-            "Version": "2.2",
-            "Computer": "Slurm",
-            "UnixStartTime": f"{origin:.0f}",
-            "TimeZoneString": self.zone,
-            "MaxProcs": str(self._machine(columns)),
-            **names,
-        }
+        header = account.header("Slurm", origin, self.zone, self._machine(columns)) | names
         more = {
             "id": records.text("JobID").astype(str),
             "state": records.states(),
@@ -102,7 +95,6 @@ class Sacct(Source):
             "nodes": records.nodes().astype(np.int64),
             "hosts": records.hosts(),
         }
-        account.guessed["size of the machine: the most processors that were in use at once"] = 1
         return account.log(columns | named, header, more=more)
 
     def _columns(
