@@ -138,7 +138,16 @@ def command(
         protocol = "4"
     prefix = prefix or ("out/" if protocol == "5" else "out")
     if dump_execution_context:
-        click.echo(msgspec.json.encode(_execution_context(endpoint, prefix)))
+        context = {
+            "socket_endpoint": endpoint,
+            "redis_enabled": False,
+            "redis_hostname": "127.0.0.1",
+            "redis_port": 6379,
+            "redis_prefix": "default",
+            "export_prefix": prefix,
+            "external_scheduler": True,
+        }
+        click.echo(msgspec.json.encode(context))
         return
     for name, level in _LEVELS["quiet" if quiet else verbosity].items():
         logging.getLogger(name).setLevel(level)
@@ -184,15 +193,3 @@ def _as_asked(scenario: Scenario, process: RemoteProcess, config: str) -> Scenar
     assert asked is not None
     settings = replace(asked, compute_sharing=given.compute_sharing, storage_sharing=given.storage_sharing)
     return replace(scenario, settings=settings)
-
-
-def _execution_context(endpoint: str, prefix: str) -> dict[str, str | int | bool]:
-    return {
-        "socket_endpoint": endpoint,
-        "redis_enabled": False,
-        "redis_hostname": "127.0.0.1",
-        "redis_port": 6379,
-        "redis_prefix": "default",
-        "export_prefix": prefix,
-        "external_scheduler": True,
-    }
