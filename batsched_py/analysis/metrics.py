@@ -6,8 +6,9 @@ from this list.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final, Literal
 
 import pandas as pd
@@ -31,6 +32,12 @@ SYMBOLS: Final = (
 _AS_BATSIM: Final = "Rejected jobs count as 0, killed jobs with the times they had."
 
 
+#: The parts of an outcome that it may lack. Of these only the recorded submissions are known for each user.
+Part = Literal[
+    "recorded", "consumed_joules", "working_sessions", "patient_jobs", "sober_jobs", "joules_around_windows"
+]
+
+
 @dataclass(frozen=True)
 class Metric:
     """A number that summarises a schedule."""
@@ -44,27 +51,13 @@ class Metric:
     """How rejected and killed jobs count."""
     per_user: bool = True
     """Whether it makes sense for the jobs of one user."""
-    needs: (
-        Literal[
-            "recorded",
-            "consumed_joules",
-            "working_sessions",
-            "patient_jobs",
-            "sober_jobs",
-            "joules_around_windows",
-        ]
-        | None
-    ) = None
+    needs: Part | None = None
     """The part of an outcome that it needs; if that is missing, so is the metric."""
 
-
-def _mean(column: Callable[[pd.DataFrame], pd.Series[float]]) -> Callable[[Outcome], float]:
-    """The sum over executed jobs, divided by the number of all jobs."""
-    return lambda outcome: _ratio(column(outcome.executed).sum(), len(outcome.schedule))
-
-
-def _max(column: Callable[[pd.DataFrame], pd.Series[float]]) -> Callable[[Outcome], float]:
-    return lambda outcome: float(column(outcome.executed).max()) if len(outcome.executed) else 0.0
+    @property
+    def is_known_of_users(self) -> bool:
+        """Whether it is computed for the jobs of each user as well."""
+        return self.per_user and self.needs in (None, "recorded")
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -88,14 +81,6 @@ def _sessions(outcome: Outcome) -> pd.DataFrame:
     return outcome.working_sessions
 
 
-def _waiting(jobs: pd.DataFrame) -> pd.Series[float]:
-    return jobs["waiting_time"]
-
-
-def _turnaround(jobs: pd.DataFrame) -> pd.Series[float]:
-    return jobs["turnaround_time"]
-
-
 def _slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
     return jobs["turnaround_time"] / jobs["execution_time"]
 
@@ -104,8 +89,29 @@ def _bounded_slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
     return (jobs["turnaround_time"] / jobs["execution_time"].clip(lower=TAU)).clip(lower=1.0)
 
 
-def _stretch(jobs: pd.DataFrame) -> pd.Series[float]:
-    return jobs["stretch"]
+def _mean_and_max(
+    name: str,
+    unit: str,
+    term: str,
+    column: Callable[[pd.DataFrame], pd.Series[float]],
+    counting: str = _AS_BATSIM,
+    remark: str = "",
+) -> Iterator[Metric]:
+    """The sum of something over executed jobs, divided by the number of all jobs; and its maximum."""
+    yield Metric(
+        f"mean_{name}",
+        unit,
+        f"sum {term} / n{remark}",
+        lambda outcome: _ratio(column(outcome.executed).sum(), len(outcome.schedule)),
+        counting,
+    )
+    yield Metric(
+        f"max_{name}",
+        unit,
+        f"max {term}",
+        lambda outcome: float(column(outcome.executed).max()) if len(outcome.executed) else 0.0,
+        counting,
+    )
 
 
 _SHORT: Final = f" A job of no length counts with r = {INSTANT:g} s, as in Batsim."
@@ -161,32 +167,18 @@ METRICS: Final[tuple[Metric, ...]] = (
         "The submission of a rejected job counts; a killed job finishes when it is killed.",
         per_user=False,
     ),
-    Metric("mean_waiting_time", "s", "sum (s - a) / n", _mean(_waiting)),
-    Metric("max_waiting_time", "s", "max (s - a)", _max(_waiting)),
-    Metric("mean_turnaround_time", "s", "sum (f - a) / n", _mean(_turnaround)),
-    Metric("max_turnaround_time", "s", "max (f - a)", _max(_turnaround)),
-    Metric("mean_slowdown", "", "sum ((f - a) / r) / n", _mean(_slowdown), _AS_BATSIM + _SHORT),
-    Metric("max_slowdown", "", "max ((f - a) / r)", _max(_slowdown), _AS_BATSIM + _SHORT),
-    Metric(
-        "mean_bounded_slowdown",
+    *_mean_and_max("waiting_time", "s", "(s - a)", itemgetter("waiting_time")),
+    *_mean_and_max("turnaround_time", "s", "(f - a)", itemgetter("turnaround_time")),
+    *_mean_and_max("slowdown", "", "((f - a) / r)", _slowdown, _AS_BATSIM + _SHORT),
+    *_mean_and_max("bounded_slowdown", "", f"max(1, (f - a) / max(r, {TAU:g} s))", _bounded_slowdown),
+    *_mean_and_max(
+        "stretch",
         "",
-        f"sum max(1, (f - a) / max(r, {TAU:g} s)) / n",
-        _mean(_bounded_slowdown),
-    ),
-    Metric(
-        "max_bounded_slowdown",
-        "",
-        f"max max(1, (f - a) / max(r, {TAU:g} s))",
-        _max(_bounded_slowdown),
-    ),
-    Metric(
-        "mean_stretch",
-        "",
-        "sum (column stretch) / n, which is the slowdown as Batsim printed it",
-        _mean(_stretch),
+        "(column stretch)",
+        itemgetter("stretch"),
         _AS_BATSIM + _SHORT,
+        remark=", which is the slowdown as Batsim printed it",
     ),
-    Metric("max_stretch", "", "max (column stretch)", _max(_stretch), _AS_BATSIM + _SHORT),
     Metric(
         "utilization",
         "",
@@ -207,7 +199,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "mean_queue_length",
         "jobs",
         "sum (s - a) / makespan, the average over time",
-        lambda outcome: _ratio(_waiting(outcome.executed).sum(), outcome.makespan),
+        lambda outcome: _ratio(outcome.executed["waiting_time"].sum(), outcome.makespan),
         "Rejected jobs do not count: nothing tells how long they waited. Killed jobs count.",
         per_user=False,
     ),
@@ -225,7 +217,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "sum over all hosts of the power they draw over time, from the first submission to max f",
         lambda outcome: outcome.consumed_joules or 0.0,
         "Idle and sleeping hosts draw power too. Only where energy is accounted for.",
-        per_user=False,
         needs="consumed_joules",
     ),
     Metric(
@@ -258,7 +249,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "number of jobs with a > 20 min + the last f before of the same user, and of the first job of each",
         lambda outcome: len(_sessions(outcome)),
         _WORKED,
-        per_user=False,
         needs="working_sessions",
     ),
     Metric(
@@ -267,7 +257,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "number of jobs that were executed / nb_sessions",
         lambda outcome: _ratio(len(outcome.executed), len(_sessions(outcome))),
         _WORKED,
-        per_user=False,
         needs="working_sessions",
     ),
     Metric(
@@ -276,7 +265,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "sum over sessions of (last f - first a) / nb_sessions",
         lambda outcome: float((_sessions(outcome)["end"] - _sessions(outcome)["begin"]).mean()),
         _WORKED,
-        per_user=False,
         needs="working_sessions",
     ),
     Metric(
@@ -285,7 +273,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "number of jobs whose note says left=..., each a user who lost patience with it",
         lambda outcome: len(reactions.noted(outcome.schedule, "left")),
         _NOTED + " Only with users who may lose patience.",
-        per_user=False,
         needs="patient_jobs",
     ),
     Metric(
@@ -294,7 +281,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "number of jobs whose note says left=for-good",
         lambda outcome: int((reactions.noted(outcome.schedule, "left") == "for-good").sum()),
         _NOTED + " Only with users who may lose patience.",
-        per_user=False,
         needs="patient_jobs",
     ),
     Metric(
@@ -303,7 +289,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "sum of abandoned=... (never submitted) + number of jobs whose note says withdrawn=...",
         lambda outcome: reactions.nb_abandoned(outcome.schedule),
         _NOTED + " Only with users who may lose patience.",
-        per_user=False,
         needs="patient_jobs",
     ),
     *(
@@ -313,7 +298,6 @@ METRICS: Final[tuple[Metric, ...]] = (
             f"number of jobs whose note says sober={deed}",
             _did(deed),
             _NOTED + " Only with sober users.",
-            per_user=False,
             needs="sober_jobs",
         )
         for name, deed in (
@@ -329,7 +313,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "sum over jobs of their joules * the share of r that lies inside windows of sober users",
         _joules(0),
         _DRAWN,
-        per_user=False,
         needs="joules_around_windows",
     ),
     Metric(
@@ -338,7 +321,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "the same for the day after each window, as far as it lies outside of all windows",
         _joules(1),
         _DRAWN,
-        per_user=False,
         needs="joules_around_windows",
     ),
 )
@@ -346,19 +328,19 @@ METRICS: Final[tuple[Metric, ...]] = (
 
 def measure(outcome: Outcome) -> dict[str, float]:
     """All metrics for which the outcome has the data, by name."""
-    return {metric.name: metric.compute(outcome) for metric in METRICS if _applies(metric, outcome)}
+    return {
+        metric.name: metric.compute(outcome)
+        for metric in METRICS
+        if metric.needs is None or getattr(outcome, metric.needs) is not None
+    }
 
 
 def measure_users(outcome: Outcome) -> dict[str, dict[str, float]]:
     """The metrics that make sense for the jobs of one user, by user."""
     return {
-        user: {metric.name: metric.compute(part) for metric in METRICS if metric.per_user}
+        user: {metric.name: metric.compute(part) for metric in METRICS if metric.is_known_of_users}
         for user, part in outcome.by_user().items()
     }
-
-
-def _applies(metric: Metric, outcome: Outcome) -> bool:
-    return metric.needs is None or getattr(outcome, metric.needs) is not None
 
 
 def explain() -> str:

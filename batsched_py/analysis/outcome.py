@@ -77,12 +77,12 @@ class Outcome:
     @cached_property
     def patient_jobs(self) -> pd.DataFrame | None:
         """The jobs by users who may lose patience, if there are such."""
-        return reactions.patient_jobs(self.schedule)
+        return reactions.jobs_with_note(self.schedule, "patience")
 
     @cached_property
     def sober_jobs(self) -> pd.DataFrame | None:
         """The jobs that sober users wanted to submit inside a window, if there are such."""
-        return reactions.sober_jobs(self.schedule)
+        return reactions.jobs_with_note(self.schedule, "sober")
 
     @cached_property
     def joules_around_windows(self) -> tuple[float, float] | None:

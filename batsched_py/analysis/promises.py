@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
+from operator import attrgetter
 
 from batsched_py.analysis.forecast import Forecast
 from batsched_py.analysis.instants import Instant, Life, Timeline
@@ -90,14 +91,14 @@ class _Waiting:
 
 
 def _waiting(timeline: Timeline) -> Iterator[_Waiting]:
-    queue, first = timeline.lives, 0
+    queue, first, expected_end = timeline.lives, 0, attrgetter("expected_end")
     running: list[Life] = []
     for number, instant in enumerate(timeline.instants):
         for life in instant.leaving:
-            del running[running.index(life, bisect_left(running, life.expected_end, key=_expected_end))]
+            del running[running.index(life, bisect_left(running, life.expected_end, key=expected_end))]
         for life in instant.beginning:
             if not life.passing:
-                insort(running, life, key=_expected_end)
+                insort(running, life, key=expected_end)
         while first < len(queue) and queue[first].begins <= number:
             first += 1
         heads, last = [], first
@@ -107,10 +108,6 @@ def _waiting(timeline: Timeline) -> Iterator[_Waiting]:
             last += 1
         if heads:
             yield _Waiting(instant, heads, running)
-
-
-def _expected_end(life: Life) -> float:
-    return life.expected_end
 
 
 def _reservation(size: int, running: Sequence[Life], hosts: int, now: float) -> tuple[float, int]:

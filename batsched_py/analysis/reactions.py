@@ -20,17 +20,8 @@ def noted(schedule: pd.DataFrame, key: str) -> pd.Series[str]:
     return values
 
 
-def patient_jobs(schedule: pd.DataFrame) -> pd.DataFrame | None:
-    """The jobs of users who may lose patience; none if there are no such users."""
-    return _with_note(schedule, "patience")
-
-
-def sober_jobs(schedule: pd.DataFrame) -> pd.DataFrame | None:
-    """The jobs that sober users wanted to submit inside a window; none if there are no such users."""
-    return _with_note(schedule, "sober")
-
-
-def _with_note(schedule: pd.DataFrame, key: str) -> pd.DataFrame | None:
+def jobs_with_note(schedule: pd.DataFrame, key: str) -> pd.DataFrame | None:
+    """The jobs with a note that has this key, if there are some."""
     jobs = schedule.loc[noted(schedule, key).index]
     return None if jobs.empty else jobs
 

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
+from batsched_py.analysis.schedule import open_table
 from batsched_py.errors import InputError
 from batsched_py.schedulers.remarks import HEADER, Remark
 
@@ -40,10 +41,5 @@ def remarks_beside(jobs_file: str | Path) -> dict[str, list[Remark]]:
     path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "remarks.csv")
     if not path.is_file():
         return {}
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return read_remarks(file, str(path))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not text in UTF-8") from None
+    with open_table(path) as file:
+        return read_remarks(file, str(path))

@@ -258,16 +258,3 @@ def moldable_jobs(workloads: Sequence[Workload]) -> set[str]:
         names = {name for name, profile in load.profiles.items() if profile.is_moldable(load.profiles)}
         moldable |= {job.id for job in load.jobs if job.profile in names}
     return moldable
-
-
-__all__ = [
-    "arithmetic",
-    "capacity",
-    "causality",
-    "moldable_jobs",
-    "overlap",
-    "state",
-    "twice",
-    "walltime",
-    "workload",
-]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -59,10 +60,16 @@ def read_schedule(path: str | Path) -> pd.DataFrame:
     Identifiers and host sets are strings, sizes and the success flag integers, times floats. Rejected jobs
     have NaN where they have no times. A row that cannot be read is named by its line.
     """
-    path = Path(path)
+    with open_table(Path(path)) as file:
+        return schedule_in(file, str(path))
+
+
+@contextmanager
+def open_table(path: Path) -> Iterator[TextIO]:
+    """The text of a CSV file; one that cannot be read is reported in one line."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            return schedule_in(file, str(path))
+            yield file
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

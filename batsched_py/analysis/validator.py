@@ -62,6 +62,3 @@ def _promises(schedule: pd.DataFrame, hosts: int | None, policy: Policy | None) 
             yield from promises.easy(timeline(schedule), hosts)
         case "conservative":
             yield from promises.conservative(timeline(schedule), hosts)
-
-
-__all__ = ["Policy", "Violation", "validate"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from batsched_py.analysis.absences import Absence, Absences, State, outages, sleeps
+from batsched_py.analysis.schedule import open_table
 from batsched_py.analysis.summary import Summary
 from batsched_py.campaign.manifest import MANIFEST_FILE, Manifest
-from batsched_py.errors import InputError
 from batsched_py.simulator.external_events import read_events
 
 
@@ -38,7 +38,8 @@ def absences_beside(
         told += _outages(files)
     changes = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "pstate_changes.csv")
     if changes.is_file():
-        told += _sleeps(changes, schedule)
+        with open_table(changes) as file:
+            told += sleeps(file, str(changes), schedule)
     elif summary.nb_switches != 0:
         untold.append("asleep")
     return Absences(told, untold)
@@ -56,13 +57,3 @@ def _events_in_manifest(folder: Path) -> Sequence[str] | None:
     manifest = Manifest.read(folder)
     files = manifest.experiment.scenario.events
     return files if manifest.still_has(files) else None
-
-
-def _sleeps(path: Path, schedule: pd.DataFrame) -> list[Absence]:
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return list(sleeps(file, str(path), schedule))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not text in UTF-8") from None

@@ -9,7 +9,7 @@ from math import inf
 from typing import TypeVar
 
 from batsched_py.analysis.explain import Explanation, Overtaker
-from batsched_py.api.quantities import duration
+from batsched_py.api.quantities import duration, hosts_text
 
 Value = TypeVar("Value")
 
@@ -30,23 +30,20 @@ class Explained:
         """A few lines, of which those after the first are indented. Times count from the submission."""
         facts = self.facts
         limit = "without a walltime" if facts.walltime == inf else f"for {duration(facts.walltime)} at most"
-        asked = f"job {facts.id}, {_hosts(facts.size)} {limit}, submitted at {facts.submission:.10g}"
+        asked = f"job {facts.id}, {hosts_text(facts.size)} {limit}, submitted at {facts.submission:.10g}"
         if facts.start is None:
             yield f"{asked}: rejected"
-            yield from self._remarks()
-            return
-        if facts.waited <= 0:
+        elif facts.waited <= 0:
             yield f"{asked}: started at once on {facts.hosts}"
-            yield from self._remarks()
-            return
-        yield f"{asked}: waited {duration(facts.waited)}, started at {facts.start:.10g} on {facts.hosts}"
-        yield from _labelled("queue", [self._queue()])
-        yield from _labelled("free", [self._free()])
-        yield from _labelled("unusable", self._unusable())
-        yield from _labelled("held", self._held())
-        yield from _labelled("reserved", self._reserved())
-        yield from _labelled("overtaken", self._overtaken())
-        yield from self._remarks()
+        else:
+            yield f"{asked}: waited {duration(facts.waited)}, started at {facts.start:.10g} on {facts.hosts}"
+            yield from _labelled("queue", [self._queue()])
+            yield from _labelled("free", [self._free()])
+            yield from _labelled("unusable", self._unusable())
+            yield from _labelled("held", self._held())
+            yield from _labelled("reserved", self._reserved())
+            yield from _labelled("overtaken", self._overtaken())
+        yield from _labelled("remarks", self._remarks())
 
     def _queue(self) -> str:
         told = [
@@ -67,7 +64,7 @@ class Explained:
 
     def _unusable(self) -> list[str]:
         told = [
-            f"{_hosts(len(each.hosts))} {each.state} ({each.hosts}), from {self._when(each.since)} until "
+            f"{hosts_text(len(each.hosts))} {each.state} ({each.hosts}), from {self._when(each.since)} until "
             f"{'the end' if each.until == inf else self._when(each.until)}"
             for each in reversed(self.facts.absences)
         ]
@@ -75,7 +72,7 @@ class Explained:
 
     def _held(self) -> list[str]:
         told = [
-            f"{_hosts(len(holder.hosts))} by {holder.id}, from {self._when(holder.since)} until "
+            f"{hosts_text(len(holder.hosts))} by {holder.id}, from {self._when(holder.since)} until "
             f"{self._when(holder.until)}"
             for holder in reversed(self.facts.holders)
         ]
@@ -94,7 +91,7 @@ class Explained:
         if not overtakers:
             return ["by nobody"]
         told = [
-            f"by {each.id} ({_hosts(each.size)}) {self._after(each.start)}: {self._why(each)}"
+            f"by {each.id} ({hosts_text(each.size)}) {self._after(each.start)}: {self._why(each)}"
             for each in overtakers[:MOST]
         ]
         if left := overtakers[MOST:]:
@@ -106,7 +103,7 @@ class Explained:
     def _why(self, overtaker: Overtaker) -> str:
         facts = self.facts
         if overtaker.reserved_at is None:
-            free = f"{_hosts(overtaker.free)} free"
+            free = f"{hosts_text(overtaker.free)} free"
             if overtaker.reason == "did not fit":
                 return f"{free}, too few for {facts.id}"
             return f"{free}, enough for {facts.id} too, which was not chosen"
@@ -122,9 +119,9 @@ class Explained:
             )
         return f"on hosts that {whose} reservation for {self._when(overtaker.reserved_at)} leaves over"
 
-    def _remarks(self) -> Iterator[str]:
+    def _remarks(self) -> list[str]:
         told = [f"{self._after(remark.time)}: {remark.text}" for remark in self.facts.remarks]
-        yield from _labelled("remarks", _most(told, "more"))
+        return _most(told, "more")
 
     def _after(self, time: float) -> str:
         """How long after the submission."""
@@ -141,10 +138,6 @@ class Explained:
 def _labelled(label: str, lines: Sequence[str]) -> Iterator[str]:
     for number, line in enumerate(lines):
         yield f"  {'' if number else label:<9}  {line}"
-
-
-def _hosts(count: int) -> str:
-    return f"{count} host{'s' if count != 1 else ''}"
 
 
 def _few(values: Sequence[Value]) -> list[Value]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -62,7 +62,7 @@ class ResultFigures(Figures):
         self, kind: type[RunsKind], *others: Result, recorded: Log | None = None, **options: Any
     ) -> Sheet:
         runs = _runs([self._result, *others], kind.labels_are_distinct)
-        look = _look(options)
+        look = Look.taken_from(options)
         known = None if recorded is None else recorded_run(recorded.columns)
         return draw(kind.name, runs, known, look, **options)
 
@@ -76,13 +76,8 @@ class CampaignFigures(Figures):
         self._campaign = campaign
 
     def _draw(self, kind: type[TableKind], *others: Any, **options: Any) -> Sheet:
-        look = _look(options)
+        look = Look.taken_from(options)
         return draw(kind.name, self._campaign.table(), None, look, **options)
-
-
-def _look(options: dict[str, Any]) -> Look:
-    """The look that is among the options, taken out of them."""
-    return Look(**{field.name: options.pop(field.name) for field in fields(Look) if field.name in options})
 
 
 def _runs(results: Sequence[Result], distinct: bool) -> list[Run]:

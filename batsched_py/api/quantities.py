@@ -26,6 +26,11 @@ def energy(joules: float) -> str:
     return f"{joules / 3.6e6:,.2f} kWh"
 
 
+def hosts_text(count: int) -> str:
+    """So many hosts, in words."""
+    return f"{count} host{'s' if count != 1 else ''}"
+
+
 def two_columns(rows: Sequence[tuple[str, str]]) -> str:
     """Labels on the left, what they stand for on the right, with air around.
 

@@ -17,7 +17,8 @@ from batsched_py.workload.model import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batsched_py.analysis.validator import Policy, Violation
+    from batsched_py.analysis.validator import Policy
+    from batsched_py.analysis.violation import Violation
     from batsched_py.api.explained import Explained
     from batsched_py.api.figures import ResultFigures
     from batsched_py.api.log import FileName, Log

@@ -20,14 +20,7 @@ from msgspec.structs import replace
 from batsched_py import __version__
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.made_logs import nb_parts
-from batsched_py.campaign.plan import (
-    IMPORTED_FILE,
-    MOST_RUNS,
-    LogSource,
-    MissingLog,
-    PluginEntry,
-    UnmadeLog,
-)
+from batsched_py.campaign.plan import IMPORTED_FILE, MOST_RUNS, LogSource, MissingLog, PluginEntry, UnmadeLog
 from batsched_py.campaign.plan_settings import (
     LogEntry,
     PlatformEntry,

@@ -18,14 +18,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from batsched_py.campaign.plan import (
-    DEFAULT_METRICS,
-    MOST_RUNS,
-    NUMBERED,
-    TABLES,
-    Exclusion,
-    Plan,
-)
+from batsched_py.campaign.plan import DEFAULT_METRICS, MOST_RUNS, NUMBERED, TABLES, Exclusion, Plan
 from batsched_py.campaign.plan_entries import Entries, compose
 from batsched_py.campaign.plan_settings import as_list
 from batsched_py.campaign.plan_text import PlanText

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from batsched_py import __version__
-from batsched_py.cli.options import SECONDS, struct_options, text_in
+from batsched_py.cli.options import struct_options, text_in, timeout_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Scenario
 from batsched_py.protocol.events import Settings
@@ -82,12 +82,7 @@ class _EitherBatsim(click.Command):
     show_default=True,
     help="Where the decision process listens.",
 )
-@click.option(
-    "--timeout",
-    metavar="S",
-    type=SECONDS,
-    help="Give up when the decision process is silent for S seconds.  [default: wait for ever]",
-)
+@timeout_option("the decision process")
 @click.option("--disable-schedule-tracing", is_flag=True, help="No effect: that file is never written.")
 @click.option(
     "--dump-execution-context", is_flag=True, help="Print the endpoint and the prefix as JSON, and exit."
@@ -143,7 +138,16 @@ def command(
         protocol = "4"
     prefix = prefix or ("out/" if protocol == "5" else "out")
     if dump_execution_context:
-        click.echo(msgspec.json.encode(_execution_context(endpoint, prefix)))
+        context = {
+            "socket_endpoint": endpoint,
+            "redis_enabled": False,
+            "redis_hostname": "127.0.0.1",
+            "redis_port": 6379,
+            "redis_prefix": "default",
+            "export_prefix": prefix,
+            "external_scheduler": True,
+        }
+        click.echo(msgspec.json.encode(context))
         return
     for name, level in _LEVELS["quiet" if quiet else verbosity].items():
         logging.getLogger(name).setLevel(level)
@@ -189,15 +193,3 @@ def _as_asked(scenario: Scenario, process: RemoteProcess, config: str) -> Scenar
     assert asked is not None
     settings = replace(asked, compute_sharing=given.compute_sharing, storage_sharing=given.storage_sharing)
     return replace(scenario, settings=settings)
-
-
-def _execution_context(endpoint: str, prefix: str) -> dict[str, str | int | bool]:
-    return {
-        "socket_endpoint": endpoint,
-        "redis_enabled": False,
-        "redis_hostname": "127.0.0.1",
-        "redis_port": 6379,
-        "redis_prefix": "default",
-        "export_prefix": prefix,
-        "external_scheduler": True,
-    }

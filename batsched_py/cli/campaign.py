@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from batsched_py.api.progress import waiting
 from batsched_py.campaign.executors import EXECUTORS, executor_of
 from batsched_py.campaign.plan import BUILT_IN, MissingLog, Plan
-from batsched_py.cli.options import SECONDS
+from batsched_py.cli.options import SECONDS, Decorator
 from batsched_py.errors import InputError
 from batsched_py.protocol.shown import harmless
 
@@ -59,6 +59,11 @@ simulator_option = click.option(
     show_default=True,
     help="`batsim`, or another command that starts a Batsim.",
 )
+
+
+def files_option(help: str) -> Decorator[Any]:
+    """The files that results are written to."""
+    return click.option("-o", "--output", "files", metavar="FILE", type=FILE, multiple=True, help=help)
 
 
 @click.group("campaign")
@@ -160,11 +165,17 @@ def run_command(
     """
     from batsched_py.analysis.runs.tables import tables_of
     from batsched_py.campaign.conduct import conduct, planned_campaign, runs_to_do
+    from batsched_py.campaign.plan_file import read_plan
+    from batsched_py.campaign.prepare import prepared
     from batsched_py.campaign.run import State
     from batsched_py.cli.campaign_view import print_tables, with_live_view, with_progress
 
     where = executor_of(executor, address, workers)
-    plan = _complete(plan_file, log_folders, yes, trust)
+    plan = prepared(
+        lambda: read_plan(plan_file, log_folders, trust),
+        lambda log: yes or _agrees(log),
+        lambda: waiting("making logs"),
+    )
     campaign = planned_campaign(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
     runs = runs_to_do(plan, campaign, only)
     click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(runs)} to do")
@@ -222,15 +233,9 @@ def show_command(place: Path, run: str) -> None:
 
 @command.command("report")
 @campaign_argument
-@click.option(
-    "-o",
-    "--output",
-    "files",
-    metavar="FILE",
-    type=FILE,
-    multiple=True,
-    help="Write a page with tables and figures (.html), tables as Markdown (.md) or LaTeX (.tex), or all "
-    "metrics of all runs as data (.csv or .parquet); may be given several times.",
+@files_option(
+    "Write a page with tables and figures (.html), tables as Markdown (.md) or LaTeX (.tex), or all "
+    "metrics of all runs as data (.csv or .parquet); may be given several times."
 )
 @trust_option
 def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
@@ -290,15 +295,9 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     multiple=True,
     help="What columns show; may be given several times.  [default: the metrics of the plan]",
 )
-@click.option(
-    "-o",
-    "--output",
-    "files",
-    metavar="FILE",
-    type=FILE,
-    multiple=True,
-    help="Write the table as Markdown (.md), as one table in LaTeX (.tex), or as data (.csv or .parquet); "
-    "may be given several times.",
+@files_option(
+    "Write the table as Markdown (.md), as one table in LaTeX (.tex), or as data (.csv or .parquet); "
+    "may be given several times."
 )
 def table_command(
     place: Path, by: Sequence[str], baseline: str, metrics: Sequence[str], files: Sequence[Path]
@@ -358,18 +357,6 @@ def import_command(archive: Path, folder: Path) -> None:
 
     campaign = import_campaign(archive, folder)
     click.echo(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
-
-
-def _complete(plan_file: Path, log_folders: Sequence[Path], yes: bool, trust: bool) -> Plan:
-    """The plan, after missing logs were downloaded if the user agrees, and others were made."""
-    from batsched_py.campaign.plan_file import read_plan
-    from batsched_py.campaign.prepare import prepared
-
-    return prepared(
-        lambda: read_plan(plan_file, log_folders, trust),
-        lambda log: yes or _agrees(log),
-        lambda: waiting("making logs"),
-    )
 
 
 def _agrees(log: MissingLog) -> bool:

@@ -78,22 +78,14 @@ def _table(title: str, original: Traits, found: dict[str, list[Likeness]]) -> Ta
         table.add_column(name, justify="right")
     table.add_column("tolerance", justify="right", style="dim")
     failed = {name: failures(original, copies) for name, copies in found.items()}
-    for row, tolerance in TOLERANCES.items():
-        log = original.quantities[row]
+    for row, tolerance in (TOLERANCES | DISTANCES).items():
+        log = original.quantities.get(row, 0.0)
         cells = []
         for name, copies in found.items():
-            values = [copy.quantities[row] for copy in copies]
+            values = [(copy.quantities | copy.distances)[row] for copy in copies]
             farthest = max(abs(value - log) for value in values)
-            cells.append(f"{sum(values) / len(values):.3f} ({farthest:.3f}) {_mark(failed[name][row])}")
-        table.add_row(row, f"{log:.3f}", *cells, f"{tolerance:.2f}")
-    for row, tolerance in DISTANCES.items():
-        cells = []
-        for name, copies in found.items():
-            values = [copy.distances[row] for copy in copies]
-            cells.append(f"{sum(values) / len(values):.3f} ({max(values):.3f}) {_mark(failed[name][row])}")
-        table.add_row(f"KS, {row}", "0", *cells, f"{tolerance:.2f}")
+            mark = "[red]✗[/]" if failed[name][row] else "[green]✓[/]"
+            cells.append(f"{sum(values) / len(values):.3f} ({farthest:.3f}) {mark}")
+        heads = (f"KS, {row}", "0") if row in DISTANCES else (row, f"{log:.3f}")
+        table.add_row(*heads, *cells, f"{tolerance:.2f}")
     return table
-
-
-def _mark(failed: int) -> str:
-    return "[red]✗[/]" if failed else "[green]✓[/]"

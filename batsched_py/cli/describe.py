@@ -58,7 +58,7 @@ def command(source: Path, as_json: bool, output: Path | None) -> None:
 
 def _sections(known: Description) -> dict[str, list[tuple[str, str]]]:
     load, users, spread = known.load, known.users, known.distributions
-    sections = {
+    return {
         known.name: [
             ("jobs", f"{load.jobs:,}"),
             ("users", f"{load.users:,}"),
@@ -97,7 +97,6 @@ def _sections(known: Description) -> dict[str, list[tuple[str, str]]]:
         ],
         f"Bags of tasks (delta {known.bags.delta:g} s)": [*_bags(known)],
     }
-    return sections
 
 
 def _distribution(name: str, known: Distribution | None) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,12 @@ SECONDS = click.FloatRange(min=0, min_open=True, max=1e6)
 FILE = click.Path()
 
 
+def timeout_option(whose: str) -> Decorator[Any]:
+    """How long to wait for the other side of a conversation."""
+    help = f"Give up when {whose} is silent for S seconds.  [default: wait for ever]"
+    return click.option("--timeout", metavar="S", type=SECONDS, help=help)
+
+
 def struct_options(
     name: str, kind: type[Struct], required: Collection[str] = (), **defaults: bool
 ) -> Decorator[Any]:

@@ -94,37 +94,31 @@ def _command(kind: type[Kind]) -> click.Command:
             help=f"The log that was replayed (.swf, .swf.gz). {kind.use_of_log}",
         )
         params = [*arguments, *own, *([recorded] if kind.use_of_log else []), *looks, output]
-        callback = partial(_draw_runs, kind, [option.name for option in looks])
+        callback = partial(_draw_runs, kind)
     else:
         arguments = [click.Argument(["place"], type=click.Path(path_type=Path), metavar="CAMPAIGN|TABLE.csv")]
         params = [*arguments, *own, *looks, output]
-        callback = partial(_draw_table, kind, [option.name for option in looks])
+        callback = partial(_draw_table, kind)
     return click.Command(kind.name, callback=callback, params=params, help=about)
 
 
 def _draw_runs(
-    kind: type[RunsKind],
-    looks: Sequence[str],
-    texts: Sequence[str],
-    output: Path,
-    log_file: Path | None = None,
-    **options: Any,
+    kind: type[RunsKind], texts: Sequence[str], output: Path, log_file: Path | None = None, **options: Any
 ) -> None:
     from batsched_py.analysis.plots.runs import recorded_run
     from batsched_py.workload.swf.reader import read_swf
 
     log = None if log_file is None else read_swf(log_file)
     runs = _read_runs(texts, log, kind.labels_are_distinct)
-    _draw(kind, looks, runs, None if log is None else recorded_run(log), output, options)
+    _draw(kind, runs, None if log is None else recorded_run(log), output, options)
 
 
-def _draw_table(kind: type[Kind], looks: Sequence[str], place: Path, output: Path, **options: Any) -> None:
-    _draw(kind, looks, _read_table(place), None, output, options)
+def _draw_table(kind: type[Kind], place: Path, output: Path, **options: Any) -> None:
+    _draw(kind, _read_table(place), None, output, options)
 
 
 def _draw(
     kind: type[Kind],
-    looks: Sequence[str],
     data: Sequence[Run] | pd.DataFrame,
     recorded: Run | None,
     output: Path,
@@ -135,7 +129,7 @@ def _draw(
     from batsched_py.analysis.plots.look import Look
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
-    look = Look(**{name: given.pop(name) for name in looks if name in given})
+    look = Look.taken_from(given)
     draw(kind.name, data, recorded, look, **given).save(output)
 
 

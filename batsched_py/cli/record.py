@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from batsched_py.cli.options import SECONDS
+from batsched_py.cli.options import timeout_option
 
 
 @click.command("record")
@@ -18,12 +18,7 @@ from batsched_py.cli.options import SECONDS
     help="Where to listen for the simulator; tcp://127.0.0.1:* chooses a free port.",
 )
 @click.option("--back", metavar="ENDPOINT", required=True, help="Where the decision process listens.")
-@click.option(
-    "--timeout",
-    metavar="S",
-    type=SECONDS,
-    help="Give up when either side is silent for S seconds.  [default: wait for ever]",
-)
+@timeout_option("either side")
 def command(file: Path, front: str, back: str, timeout: float | None) -> None:
     """Stand between a simulator and a decision process and write their conversation to FILE.
 

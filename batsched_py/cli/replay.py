@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from batsched_py.cli.options import SECONDS, setting_options, struct_options
+from batsched_py.cli.options import setting_options, struct_options, timeout_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Scenario
 
@@ -32,12 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--endpoint", metavar="ENDPOINT", help="Instead of -s: where a decision process of any kind listens."
 )
-@click.option(
-    "--timeout",
-    metavar="S",
-    type=SECONDS,
-    help="Give up when that decision process is silent for S seconds.  [default: wait for ever]",
-)
+@timeout_option("that decision process")
 @struct_options("scenario", Scenario)
 @click.pass_context
 def command(

@@ -6,7 +6,7 @@ from functools import partial
 
 import click
 
-from batsched_py.cli.options import SECONDS, struct_options
+from batsched_py.cli.options import struct_options, timeout_option
 from batsched_py.cli.watching import Pace, live_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Workloads
@@ -25,12 +25,7 @@ DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
     show_default=True,
     help="Where to listen; tcp://127.0.0.1:* chooses a free port.",
 )
-@click.option(
-    "--timeout",
-    metavar="S",
-    type=SECONDS,
-    help="Give up when the simulator is silent for S seconds.  [default: wait for ever]",
-)
+@timeout_option("the simulator")
 @click.option(
     "--keep-alive",
     is_flag=True,

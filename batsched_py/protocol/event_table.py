@@ -19,6 +19,7 @@ from msgspec import Raw, Struct, structs
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol.events import Event, Message, Unknown
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.protocol.stop import STOP_MARK
 
@@ -32,6 +33,9 @@ MOST_LOGGED = 100
 LONG_MESSAGE = 8 << 20
 MOST_EVENTS = 500_000
 MOST_VALUES = 5_000_000
+
+#: The errors for values of unknown types, numbers of thousands of digits and very deep nesting.
+UNSPEAKABLE = (TypeError, ValueError, KeyError, OverflowError, RecursionError)
 
 _logged: set[str] = set()
 
@@ -75,6 +79,14 @@ class OpenShape(Shape):
     def write(cls, event: Any) -> Any:
         """The object itself."""
         return event.data
+
+
+def hosts_in(text: str, field: str) -> HostSet:
+    """The hosts in a field of an event."""
+    try:
+        return HostSet.parse(text)
+    except ValueError as error:
+        raise ProtocolError(f"field `{field}`: {error}") from None
 
 
 AnyShape = TypeVar("AnyShape", bound=type[Shape])
@@ -125,6 +137,19 @@ class EventTable:
             return shape
 
         return enter
+
+    def add_plain(self, kind: str, event: type[Event], base: type[Shape] = Shape, **settings: Any) -> None:
+        """Register an event that is in messages as it is: with its own fields, or with those of ``base``.
+
+        ``settings`` are those of a Shape, such as ``rename`` for fields with other names.
+        """
+        fields = [
+            (field.name, field.type, msgspec.field(default=field.default))
+            for field in structs.fields(event)
+            if base is Shape and field.name not in Event.__struct_fields__
+        ]
+        shape: Any = msgspec.defstruct(event.__name__, fields, bases=(base,), **settings)
+        self.add(kind, event)(shape)
 
     def shape_of(self, event: Event) -> type[Shape]:
         """The shape of an event that is to be written."""
@@ -226,6 +251,18 @@ class EventTable:
             if kind in self._open:
                 return self._open[kind]
         raise ProtocolError(f"field `{field}`: expected {' or '.join(map(str, shapes))}, got {shown(tag)}")
+
+
+def encode(now: float, events: list[Any], check: Callable[[Any], object]) -> bytes:
+    """The text of a message with these events; ``check`` raises an error for an inf or a nan in it."""
+    spelled = {"now": now, "events": events}
+    try:
+        text = msgspec.json.encode(spelled)
+        if text.find(b"null") >= 0:  # which may stand for an inf or a nan
+            check(msgspec.to_builtins(spelled))
+        return text
+    except UNSPEAKABLE as error:
+        raise ProtocolError(f"this cannot be written as JSON: {error}") from None
 
 
 def _open(text: bytes | str, decoder: msgspec.json.Decoder[T]) -> T:

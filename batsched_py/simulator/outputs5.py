@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from math import inf, isfinite
+from typing import Any
 
 import msgspec
 
-from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.simulator.outputs import (
-    UNMEASURED,
-    CountsHosts,
-    NewFile,
-    OutputFile,
-    Outputs,
-    Write,
-    write_nowhere,
-)
+from batsched_py.protocol.jobs import Job
+from batsched_py.simulator.outputs import UNMEASURED, CountsHosts, Outputs, Write, write_nowhere
 
 
 class Batsim5Outputs(Outputs):
@@ -26,11 +18,7 @@ class Batsim5Outputs(Outputs):
     nothing but seconds of its own clock; the same simulation must give the same bytes, so we do not.
     """
 
-    def __init__(
-        self, prefix: str | None, machine_states: bool = False, new_file: NewFile = OutputFile
-    ) -> None:
-        super().__init__(prefix, machine_states, new_file)
-        self._first_submission = inf
+    _first_submission = inf
 
     def open(self, name: str, header: str) -> Write:
         """Begin a file, and give what writes to it; without a prefix, that writes nowhere."""
@@ -41,19 +29,10 @@ class Batsim5Outputs(Outputs):
         self._first_submission = min(self._first_submission, job.submission_time)
         super().rejected(job, metadata)
 
-    def finished(
-        self,
-        job: Job,
-        state: JobState,
-        hosts: HostSet,
-        start: float,
-        end: float,
-        joules: float,
-        metadata: str,
-    ) -> None:
+    def finished(self, job: Job, *end: Any, **named: Any) -> None:
         """A job left its hosts."""
         self._first_submission = min(self._first_submission, job.submission_time)
-        super().finished(job, state, hosts, start, end, joules, metadata)
+        super().finished(job, *end, **named)
 
     def _write_schedule(self, machines: CountsHosts) -> None:
         values = self._schedule(machines)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import sys
-from types import TracebackType
 
 from batsched_py.errors import InputError
 
@@ -31,9 +30,7 @@ class Keyboard:
             raise InputError("a live view needs a terminal to read keys from") from None
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         import termios
 
         termios.tcsetattr(self._file, termios.TCSADRAIN, self._before)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 from rich.console import Console, RenderableType
 from rich.live import Live
 
@@ -26,17 +24,15 @@ class Screen:
         try:
             self._live.start()
         except BaseException:
-            self._keyboard.__exit__(None, None, None)
+            self._keyboard.__exit__()
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         try:
             self._live.stop()
         finally:
-            self._keyboard.__exit__(kind, error, trace)
+            self._keyboard.__exit__()
 
     @property
     def size(self) -> tuple[int, int]:

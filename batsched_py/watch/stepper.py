@@ -62,7 +62,8 @@ class Stepper:
                 case "" | "n" | "next":
                     return True
                 case "until" | "u":
-                    self._stop = _from(_time(rest))
+                    time = _time(rest)
+                    self._stop = lambda scene: scene.now >= time
                     return True
                 case "job" | "j":
                     self._stop = _about(_needed(rest, "job JOB"))
@@ -71,7 +72,7 @@ class Stepper:
                     self._stop = _when(_needed(rest, "when CONDITION"))
                     return True
                 case "continue" | "c":
-                    self._stop = _never
+                    self._stop = lambda scene: False
                     return True
                 case "quit" | "x":
                     raise KeyboardInterrupt("stopped by `quit`")
@@ -116,14 +117,6 @@ class Stepper:
 
 def _always(scene: Scene) -> bool:
     return True
-
-
-def _never(scene: Scene) -> bool:
-    return False
-
-
-def _from(time: float) -> Stop:
-    return lambda scene: scene.now >= time
 
 
 def _about(name: str) -> Stop:

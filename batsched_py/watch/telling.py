@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import inf
 
-from batsched_py.api.quantities import duration
+from batsched_py.api.quantities import duration, hosts_text
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob, describe
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
@@ -66,7 +66,7 @@ def decision(effect: Effect) -> str:
 def asked(job: Job) -> str:
     """What a job asks for."""
     limit = "no walltime" if job.walltime == inf else duration(job.walltime)
-    return f"{_hosts(job.size)}, {limit}"
+    return f"{hosts_text(job.size)}, {limit}"
 
 
 def told(scene: Scene) -> Iterator[str]:
@@ -107,7 +107,7 @@ def waits(job: Job, ledger: Ledger, now: float) -> str:
     """Why a job waits: how many hosts it lacks, and when they will be there by what is expected."""
     lacking = job.size - ledger.free.count
     if lacking <= 0:
-        return f"{job.id} needs {_hosts(job.size)}, which are free"
+        return f"{job.id} needs {hosts_text(job.size)}, which are free"
     expected = _expected(job, ledger)
     when = (
         f"{expected:.10g}"
@@ -116,7 +116,7 @@ def waits(job: Job, ledger: Ledger, now: float) -> str:
         if expected <= now
         else "nobody knows when"
     )
-    return f"{job.id} needs {_hosts(job.size)}, {lacking} more than are free; expected by {when}"
+    return f"{job.id} needs {hosts_text(job.size)}, {lacking} more than are free; expected by {when}"
 
 
 def _expected(job: Job, ledger: Ledger) -> float:
@@ -131,10 +131,6 @@ def _expected(job: Job, ledger: Ledger) -> float:
     return inf
 
 
-def _hosts(count: int) -> str:
-    return f"{count} host{'s' if count != 1 else ''}"
-
-
 def queue_lines(ledger: Ledger, now: float) -> list[str]:
     """The jobs that wait, in the order of the queue."""
     lines = [
@@ -147,7 +143,7 @@ def queue_lines(ledger: Ledger, now: float) -> list[str]:
 def running_lines(ledger: Ledger, now: float) -> list[str]:
     """The jobs that run, by their expected ends."""
     lines = [
-        f"      {running.job.id:<14} {_hosts(len(running.hosts)):>12}  on {running.hosts}  "
+        f"      {running.job.id:<14} {hosts_text(len(running.hosts)):>12}  on {running.hosts}  "
         f"since {duration(now - running.start)}, "
         + (
             "any end"

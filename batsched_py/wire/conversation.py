@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 from msgspec import Struct
@@ -40,9 +39,7 @@ class ConversationFile:
             raise InputError(f"cannot write {self.path}: {error.strerror}") from None
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
     def write(self, side: Side, message: bytes) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 from itertools import repeat
 from math import ceil
-from types import TracebackType
 from typing import Self
 
 import zmq
@@ -65,9 +64,7 @@ class _End:
             raise InputError(f"{self.endpoint} cannot be used: {reason}") from None
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._context.destroy()
 
     def _check_port(self) -> None:
@@ -77,10 +74,6 @@ class _End:
             raise InputError(f"a port is a number up to 65535, not {port!r}")
 
     def _open(self) -> None:
-        raise NotImplementedError
-
-    def send(self, message: bytes) -> None:
-        """Send a message."""
         raise NotImplementedError
 
     def receive(self, patiently: bool = False) -> bytes:

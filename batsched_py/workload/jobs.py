@@ -37,9 +37,9 @@ class Jobs(Sequence[Job]):
     def users(self) -> tuple[list[str | None], Numbers]:
         """The names of the users, and for each job the place of its user's name among them."""
 
-    @abstractmethod
     def take(self, places: Places) -> list[Job]:
         """The jobs in these places."""
+        return self.pick(places.tolist())
 
     def pick(self, places: list[int]) -> list[Job]:
         """The jobs in these few places."""
@@ -145,10 +145,6 @@ class ListedJobs(Jobs):
         places: dict[str | None, int] = {}
         users = [places.setdefault(job.user, len(places)) for job in self._jobs]
         return list(places), np.array(users, dtype=np.int32)
-
-    def take(self, places: Places) -> list[Job]:
-        """The jobs in these places."""
-        return self.pick(places.tolist())
 
     def pick(self, places: list[int]) -> list[Job]:
         """The jobs in these few places."""

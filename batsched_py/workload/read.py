@@ -25,7 +25,13 @@ def read_workload(
         raise InputError(f"{path}: there is no such file")
     ending = path.name.lower()
     if ending.endswith((".swf", ".swf.gz")):
-        return _read_swf(path, name, walltime_factor, walltime)
+        from batsched_py.workload.swf.quick_reader import read_quickly
+
+        if (workload := read_quickly(path, name, walltime_factor, walltime)) is not None:
+            return workload
+        from batsched_py.workload.swf.workload import read_swf_workload  # which needs numpy
+
+        return read_swf_workload(path, name, walltime_factor, walltime)
     if ending.endswith(".json"):
         from batsched_py.workload.batsim_json import read_batsim_json
 
@@ -34,14 +40,3 @@ def read_workload(
     from batsched_py.workload.swf.workload import swf_to_workload
 
     return swf_to_workload(read_log(path), name, walltime_factor, walltime)
-
-
-def _read_swf(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload:
-    """Read a log with the quick reader if that can, else with the complete one, which needs numpy."""
-    from batsched_py.workload.swf.quick_reader import read_quickly
-
-    if (workload := read_quickly(path, name, walltime_factor, walltime)) is not None:
-        return workload
-    from batsched_py.workload.swf.workload import read_swf_workload
-
-    return read_swf_workload(path, name, walltime_factor, walltime)

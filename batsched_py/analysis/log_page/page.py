@@ -22,7 +22,8 @@ def write_log_page(path: str | Path, known: Description) -> None:
 <p class="note">{_subtitle(known)}</p>
 <div id="tiles">{_tiles(known)}</div>
 <p class="note">Drag across a figure to zoom in, double-click to see all of it again, hover for values.</p>"""
-    sections = "\n".join(_sections(known))
+    parts = (_weeks, _cycles, _distributions, _bags, _bursts, _shapes, _users, _records, _header)
+    sections = "\n".join(part(known) for part in parts)
     body = f"<header>\n{header}\n</header>\n<main>\n{sections}\n</main>"
     assets = files("batsched_py.analysis.log_page") / "assets"
     figures = msgspec.to_builtins(all_figures(known))
@@ -72,20 +73,6 @@ def _tiles(known: Description) -> str:
         f'<div class="tile"><b>{value}</b><span>{label}</span><small>{note}</small></div>'
         for label, value, note in tiles
     )
-
-
-def _sections(known: Description) -> list[str]:
-    return [
-        _weeks(known),
-        _cycles(known),
-        _distributions(known),
-        _bags(known),
-        _bursts(known),
-        _shapes(known),
-        _users(known),
-        _records(known),
-        _header(known),
-    ]
 
 
 def _weeks(known: Description) -> str:

@@ -37,8 +37,6 @@ class RunsKind(Kind):
 
     use_of_log: ClassVar[str] = SHOWN_TOO
     """What the recorded log is for."""
-    needs_logs: ClassVar[bool] = False
-    """Whether it asks each run for its log."""
     labels_are_distinct: ClassVar[bool] = True
     """Whether no two runs may have the same label."""
 

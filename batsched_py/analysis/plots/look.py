@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
@@ -20,6 +20,11 @@ class Look:
         Literal["colour", "grey"],
         Meta(description="Colours that everybody can tell apart, or shades of grey."),
     ] = "colour"
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> Look:
+        """The look that is among the options of a figure, which are taken away."""
+        return cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name in options})
 
     @property
     def inches(self) -> float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
+
+import msgspec
 
 from batsched_py.analysis.pages.figure import Axis
 from batsched_py.analysis.plots.kinds.ecdf import CLASSES, NARROW, SHORT, Measure
@@ -62,13 +64,19 @@ _OF_RUNS: Final = (
         "means",
     ),
     Figure("Queue", "jobs that are submitted and not started", _TIME, Axis("jobs"), series.queue),
-    Figure("Waiting times", "a share of the jobs waits at most so long", _JOBS, _WAIT, series.waits),
+    Figure(
+        "Waiting times",
+        "a share of the jobs waits at most so long",
+        _JOBS,
+        _WAIT,
+        partial(series.quantiles, "wait"),
+    ),
     Figure(
         "Bounded slowdowns",
         "a share of the jobs is slowed down at most so much",
         _JOBS,
         _SLOWDOWN,
-        series.slowdowns,
+        partial(series.quantiles, "slowdown"),
     ),
     Figure("Power", "what all hosts draw", _TIME, Axis("power", "W"), series.power, "means"),
     Figure(
@@ -160,17 +168,8 @@ FIGURES: Final = (
 
 def descriptions() -> list[dict[str, Any]]:
     """All that the page needs to know of the figures, besides their curves."""
-    return [
-        {
-            "title": figure.title,
-            "about": figure.about,
-            "x": asdict(figure.x),
-            "y": asdict(figure.y),
-            "style": figure.style,
-            "section": figure.section,
-        }
-        for figure in FIGURES
-    ]
+    shown = ("title", "about", "x", "y", "style", "section")
+    return [{name: msgspec.to_builtins(getattr(figure, name)) for name in shown} for figure in FIGURES]
 
 
 def curves(subject: Subject) -> dict[str, list[list[float]]]:

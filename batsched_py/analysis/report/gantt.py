@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.analysis.plots.kinds.gantt import rectangles
-from batsched_py.analysis.plots.raster import paint
+from batsched_py.analysis.plots.kinds.gantt import gantt_image, rectangles
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.remarks import in_words as remark_in_words
 from batsched_py.analysis.report.series import end_of
@@ -61,11 +60,8 @@ def _outlines(run: Run, areas: pd.DataFrame) -> dict[str, Any]:
 
 def _shades(run: Run, areas: pd.DataFrame) -> NDArray[np.uint8]:
     """Host 0 in the last row, the busier the darker."""
-    rows, end = min(run.hosts, ROWS), end_of(run)
-    x = areas[["begin", "end"]].to_numpy() * (COLUMNS / end)
-    y = areas[["low", "high"]].to_numpy() * (rows / run.hosts)
     black = np.zeros((len(areas), 1))
-    image = paint(x[:, 0], x[:, 1], y[:, 0], y[:, 1], black, COLUMNS, rows)
+    image = gantt_image(areas, black, end_of(run), run.hosts, (COLUMNS, ROWS))
     return np.round((SHADES - 1) * image[::-1, :, 0]).astype(np.uint8)
 
 

@@ -136,14 +136,9 @@ def _quantiles(values: Floats) -> Curve:
     return Curve(np.array([0.0, 100.0]), np.percentile(values, np.arange(101)))
 
 
-def waits(subject: Subject) -> Curve:
-    """The quantiles of the waiting times."""
-    return _quantiles(subject.measured["wait"])
-
-
-def slowdowns(subject: Subject) -> Curve:
-    """The quantiles of the bounded slowdowns."""
-    return _quantiles(subject.measured["slowdown"])
+def quantiles(measure: Measure, subject: Subject) -> Curve:
+    """The quantiles of a measure over the jobs."""
+    return _quantiles(subject.measured[measure])
 
 
 def power(subject: Subject) -> Curve | None:

@@ -207,10 +207,8 @@ def markdown(tables: Sequence[ResultTable]) -> str:
     """The tables in Markdown."""
     parts = []
     for table in tables:
-        lines = [
-            *([f"### {table.log}", ""] if table.log else []),
-            _markdown_row([*table.axes, *table.headings]),
-        ]
+        lines = [f"### {table.log}", ""] if table.log else []
+        lines.append(_markdown_row([*table.axes, *table.headings]))
         lines.append(_markdown_row(["---"] * len(table.axes) + ["---:"] * len(table.headings)))
         for choices, cells in table.rows:
             texts = [cell.text.replace("*", "\\*") for cell in cells]

@@ -9,10 +9,8 @@ import msgspec
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol.batsim4.events import DECISIONS, HAPPENINGS, Printed
 from batsched_py.protocol.batsim4.six_decimals import six_decimals
+from batsched_py.protocol.event_table import UNSPEAKABLE, encode
 from batsched_py.protocol.events import Event, Message, Settings, Unknown
-
-#: The errors for values of unknown types, numbers of thousands of digits and very deep nesting.
-_UNSPEAKABLE = (TypeError, ValueError, KeyError, OverflowError, RecursionError)
 
 
 class Batsim4Codec:
@@ -38,19 +36,12 @@ class Batsim4Codec:
         try:
             events = ",".join([_print(event) for event in message.events])
             return f'{{"now":{six_decimals(message.now)},"events":[{events}]}}'.encode()
-        except _UNSPEAKABLE as error:
+        except UNSPEAKABLE as error:
             raise ProtocolError(f"this cannot be written as JSON: {error}") from None
 
     def encode_reply(self, message: Message) -> bytes:
         """A message of a decision process, with all digits of numbers."""
-        spelled = {"now": message.now, "events": [DECISIONS.spell(event) for event in message.events]}
-        try:
-            text = msgspec.json.encode(spelled)
-            if text.find(b"null") >= 0:  # which may stand for an inf or a nan
-                six_decimals(msgspec.to_builtins(spelled))
-            return text
-        except _UNSPEAKABLE as error:
-            raise ProtocolError(f"this cannot be written as JSON: {error}") from None
+        return encode(message.now, [DECISIONS.spell(event) for event in message.events], six_decimals)
 
 
 def _print(event: Event) -> str:

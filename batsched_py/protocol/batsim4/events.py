@@ -12,8 +12,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim4.jobs import job_from_json, job_to_json, number, print_job
 from batsched_py.protocol.batsim4.profiles import profile_from_json, profile_to_json
 from batsched_py.protocol.batsim4.six_decimals import quote, six_decimals
-from batsched_py.protocol.event_table import EventTable, OpenShape, Shape
-from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.event_table import EventTable, OpenShape, Shape, hosts_in
 from batsched_py.protocol.jobs import Host, HostState, Job, JobState
 from batsched_py.protocol.pstates import sleep_pstates
 from batsched_py.protocol.shown import shown
@@ -25,13 +24,6 @@ HAPPENINGS = EventTable()
 DECISIONS = EventTable()
 
 Fields = dict[str, Any]
-
-
-def _hosts(text: str, field: str) -> HostSet:
-    try:
-        return HostSet.parse(text)
-    except ValueError as error:
-        raise ProtocolError(f"field `{field}`: {error}") from None
 
 
 class Printed(Shape):
@@ -47,7 +39,7 @@ class _Hosts(Shape, rename={"hosts": "resources"}):
     hosts: str
 
     def read(self) -> ev.Event:
-        return self.event(hosts=_hosts(self.hosts, "resources"))
+        return self.event(hosts=hosts_in(self.hosts, "resources"))
 
     @classmethod
     def write(cls, event: Any) -> Any:
@@ -63,7 +55,7 @@ class _PowerState(Shape):
             raise ProtocolError(
                 f"field `state`: expected a power state's number as a string, got {shown(self.state)}"
             )
-        return self.event(hosts=_hosts(self.resources, "resources"), pstate=int(self.state))
+        return self.event(hosts=hosts_in(self.resources, "resources"), pstate=int(self.state))
 
     @classmethod
     def write(cls, event: Any) -> Any:
@@ -162,9 +154,7 @@ def _spell_host(host: Host) -> _Host:
     return _Host(host.id, host.name, host.state, host.properties, host.zone_properties)
 
 
-@HAPPENINGS.add("SIMULATION_ENDS", ev.SimulationEnds)
-class _SimulationEnds(Shape):
-    pass
+HAPPENINGS.add_plain("SIMULATION_ENDS", ev.SimulationEnds)
 
 
 @HAPPENINGS.add("JOB_SUBMITTED", ev.JobSubmitted)
@@ -197,7 +187,7 @@ class _JobCompleted(Printed):
     alloc: str = ""
 
     def read(self) -> ev.Event:
-        return ev.JobCompleted(self.job_id, self.job_state, _hosts(self.alloc, "alloc"), self.return_code)
+        return ev.JobCompleted(self.job_id, self.job_state, hosts_in(self.alloc, "alloc"), self.return_code)
 
     @classmethod
     def write(cls, e: ev.JobCompleted) -> Any:
@@ -248,19 +238,9 @@ class _JobsKilled(Shape):
         return cls(e.job_ids, {job: _Progress.write(node) for job, node in e.progress.items()})
 
 
-@HAPPENINGS.add("RESOURCE_STATE_CHANGED", ev.HostsStateChanged)
-class _HostsStateChanged(_PowerState):
-    pass
-
-
-@HAPPENINGS.add("REQUESTED_CALL", ev.RequestedCall)
-class _RequestedCall(Shape):
-    pass
-
-
-@HAPPENINGS.add("ANSWER", ev.EnergyAnswer)
-class _EnergyAnswer(Shape, rename={"joules": "consumed_energy"}):
-    joules: float
+HAPPENINGS.add_plain("RESOURCE_STATE_CHANGED", ev.HostsStateChanged, _PowerState)
+HAPPENINGS.add_plain("REQUESTED_CALL", ev.RequestedCall)
+HAPPENINGS.add_plain("ANSWER", ev.EnergyAnswer, rename={"joules": "consumed_energy"})
 
 
 @HAPPENINGS.add("QUERY", ev.WaitingTimeQuery)
@@ -280,35 +260,14 @@ class _WaitingTimeQuery(Shape):
         return cls({"estimate_waiting_time": {"job_id": e.job.id, "job": job_to_json(e.job)}})
 
 
-@HAPPENINGS.add("NOTIFY", ev.NoMoreStaticJobs)
-class _NoMoreStaticJobs(Shape, tag_field="type", tag="no_more_static_job_to_submit"):
-    pass
-
-
-@HAPPENINGS.add("NOTIFY", ev.NoMoreExternalEvents)
-class _NoMoreExternalEvents(Shape, tag_field="type", tag="no_more_external_event_to_occur"):
-    pass
-
-
-@HAPPENINGS.add("NOTIFY", ev.HostsUnavailable)
-class _HostsUnavailable(_Hosts, tag_field="type", tag="event_machine_unavailable"):
-    pass
-
-
-@HAPPENINGS.add("NOTIFY", ev.HostsAvailable)
-class _HostsAvailable(_Hosts, tag_field="type", tag="event_machine_available"):
-    pass
-
-
-@HAPPENINGS.add("NOTIFY", ev.ExternalEvent)
-class _ExternalEvent(OpenShape):
-    pass
-
-
-@HAPPENINGS.add("FROM_JOB_MSG", ev.JobSaid)
-class _JobSaid(Shape, rename={"message": "msg"}):
-    job_id: str
-    message: Fields
+HAPPENINGS.add_plain("NOTIFY", ev.NoMoreStaticJobs, tag_field="type", tag="no_more_static_job_to_submit")
+HAPPENINGS.add_plain(
+    "NOTIFY", ev.NoMoreExternalEvents, tag_field="type", tag="no_more_external_event_to_occur"
+)
+HAPPENINGS.add_plain("NOTIFY", ev.HostsUnavailable, _Hosts, tag_field="type", tag="event_machine_unavailable")
+HAPPENINGS.add_plain("NOTIFY", ev.HostsAvailable, _Hosts, tag_field="type", tag="event_machine_available")
+HAPPENINGS.add_plain("NOTIFY", ev.ExternalEvent, OpenShape)
+HAPPENINGS.add_plain("FROM_JOB_MSG", ev.JobSaid, rename={"message": "msg"})
 
 
 # --- decisions: decision process -> Batsim -------------------------------------------------------
@@ -321,7 +280,7 @@ class _IoJob(Struct, omit_defaults=True):
 
     def read(self) -> ev.IoJob:
         profile = None if self.profile is None else profile_from_json(self.profile)
-        return ev.IoJob(self.profile_name, _hosts(self.alloc, "additional_io_job.alloc"), profile)
+        return ev.IoJob(self.profile_name, hosts_in(self.alloc, "additional_io_job.alloc"), profile)
 
     @classmethod
     def write(cls, job: ev.IoJob) -> _IoJob:
@@ -345,7 +304,7 @@ class _ExecuteJob(Shape, omit_defaults=True):
             )
         return ev.ExecuteJob(
             self.job_id,
-            _hosts(self.alloc, "alloc"),
+            hosts_in(self.alloc, "alloc"),
             None if self.mapping is None else _places(self.mapping),
             self.storage_mapping,
             None if self.additional_io_job is None else self.additional_io_job.read(),
@@ -370,19 +329,9 @@ def _places(mapping: dict[str, int | str]) -> list[int]:
         ) from None
 
 
-@DECISIONS.add("REJECT_JOB", ev.RejectJob)
-class _RejectJob(Shape):
-    job_id: str
-
-
-@DECISIONS.add("KILL_JOB", ev.KillJobs)
-class _KillJobs(Shape):
-    job_ids: list[str]
-
-
-@DECISIONS.add("CALL_ME_LATER", ev.CallMeLater)
-class _CallMeLater(Shape, rename={"at": "timestamp"}):
-    at: float
+DECISIONS.add_plain("REJECT_JOB", ev.RejectJob)
+DECISIONS.add_plain("KILL_JOB", ev.KillJobs)
+DECISIONS.add_plain("CALL_ME_LATER", ev.CallMeLater, rename={"at": "timestamp"})
 
 
 @DECISIONS.add("REGISTER_PROFILE", ev.RegisterProfile)
@@ -413,32 +362,11 @@ class _RegisterJob(Shape):
         return cls(e.job.id, job_to_json(e.job))
 
 
-@DECISIONS.add("NOTIFY", ev.RegistrationFinished)
-class _RegistrationFinished(Shape, tag_field="type", tag="registration_finished"):
-    pass
-
-
-@DECISIONS.add("NOTIFY", ev.ContinueRegistration)
-class _ContinueRegistration(Shape, tag_field="type", tag="continue_registration"):
-    pass
-
-
-@DECISIONS.add("SET_RESOURCE_STATE", ev.SetHostsState)
-class _SetHostsState(_PowerState):
-    pass
-
-
-@DECISIONS.add("SET_JOB_METADATA", ev.SetJobMetadata)
-class _SetJobMetadata(Shape):
-    job_id: str
-    metadata: str
-
-
-@DECISIONS.add("CHANGE_JOB_STATE", ev.ChangeJobState)
-class _ChangeJobState(Shape, omit_defaults=True, rename={"state": "job_state"}):
-    job_id: str
-    state: JobState
-    kill_reason: str | None = None
+DECISIONS.add_plain("NOTIFY", ev.RegistrationFinished, tag_field="type", tag="registration_finished")
+DECISIONS.add_plain("NOTIFY", ev.ContinueRegistration, tag_field="type", tag="continue_registration")
+DECISIONS.add_plain("SET_RESOURCE_STATE", ev.SetHostsState, _PowerState)
+DECISIONS.add_plain("SET_JOB_METADATA", ev.SetJobMetadata)
+DECISIONS.add_plain("CHANGE_JOB_STATE", ev.ChangeJobState, omit_defaults=True, rename={"state": "job_state"})
 
 
 @DECISIONS.add("QUERY", ev.QueryEnergy)
@@ -472,7 +400,4 @@ class _WaitingTimeAnswer(Shape):
         return cls({"job_id": e.job_id, "estimated_waiting_time": e.seconds})
 
 
-@DECISIONS.add("TO_JOB_MSG", ev.TellJob)
-class _TellJob(Shape, rename={"message": "msg"}):
-    job_id: str
-    message: str
+DECISIONS.add_plain("TO_JOB_MSG", ev.TellJob, rename={"message": "msg"})

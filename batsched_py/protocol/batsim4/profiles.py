@@ -117,6 +117,7 @@ class _Kind:
         self, cls: type[Profile], fields: dict[str, tuple[str, _Reader]], optional: tuple[str, ...] = ()
     ) -> None:
         self._cls = cls
+        self.own_fields = tuple(fields)
         self._fields = fields | {"ret": ("return_code", _return_code)}
         self._required = [(name, reader) for name, (_, reader) in fields.items() if name not in optional]
         self._usual = ("type", *fields)
@@ -218,3 +219,6 @@ _KINDS = {
 }
 
 PROFILE_TYPES = frozenset(_KINDS)
+
+#: The fields of each type, except those that every type may have.
+PROFILE_FIELDS = {name: kind.own_fields for name, kind in _KINDS.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from heapq import heappop, heappush
 from struct import Struct
 from typing import Annotated, Any, Literal
@@ -20,6 +21,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim5.events import DECISIONS, HAPPENINGS, CallMeLater
 from batsched_py.protocol.batsim5.profiles import profile_to_message
+from batsched_py.protocol.event_table import encode
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.shown import shown
@@ -38,9 +40,6 @@ _FEATURES = {
 
 #: The field for the note of a job that is registered: Batsim 5 has none.
 _NOTE = "jobs.csv metadata"
-
-#: The errors for values of unknown types, numbers of thousands of digits and very deep nesting.
-_UNSPEAKABLE = (TypeError, ValueError, KeyError, OverflowError, RecursionError)
 
 
 class _Hello(msgspec.Struct):
@@ -219,14 +218,7 @@ def _text(said: bytes | str) -> bytes:
 
 
 def _encode(now: float, events: list[Any]) -> bytes:
-    spelled = {"now": now, "events": events}
-    try:
-        text = msgspec.json.encode(spelled)
-        if text.find(b"null") >= 0:  # which may stand for an inf or a nan
-            json.dumps(msgspec.to_builtins(spelled), allow_nan=False)
-        return text
-    except _UNSPEAKABLE as error:
-        raise ProtocolError(f"this cannot be written as JSON: {error}") from None
+    return encode(now, events, partial(json.dumps, allow_nan=False))
 
 
 def _interrupted(event: ev.JobsKilled, known: Mapping[tuple[str, str], Profile]) -> list[Any]:

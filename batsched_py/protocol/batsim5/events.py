@@ -15,7 +15,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim5.jobs import full_name, job_from_message, job_to_message, short_name
 from batsched_py.protocol.batsim5.profiles import profile_from_message, profile_to_message
-from batsched_py.protocol.event_table import EventTable, Shape
+from batsched_py.protocol.event_table import EventTable, Shape, hosts_in
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, HostState, JobState
 from batsched_py.protocol.profiles import Profile
@@ -29,13 +29,6 @@ HAPPENINGS = EventTable("event_type", "event")
 DECISIONS = EventTable("event_type", "event")
 
 Fields = dict[str, Any]
-
-
-def _hosts(text: str, place: str) -> HostSet:
-    try:
-        return HostSet.parse(text)
-    except ValueError as error:
-        raise ProtocolError(f"field `{place}`: {error}") from None
 
 
 def _kept(shape: Shape, event: ev.Event, *names: str) -> ev.Event:
@@ -60,7 +53,7 @@ class _PowerState(Shape):
     pstate: int
 
     def read(self) -> ev.Event:
-        return self.event(hosts=_hosts(self.host_ids, "host_ids"), pstate=self.pstate)
+        return self.event(hosts=hosts_in(self.host_ids, "host_ids"), pstate=self.pstate)
 
     @classmethod
     def write(cls, event: Any) -> Any:
@@ -175,9 +168,7 @@ class _SimulationBegins(Shape):
         )
 
 
-@HAPPENINGS.add("SimulationEndsEvent", ev.SimulationEnds)
-class _SimulationEnds(Shape):
-    pass
+HAPPENINGS.add_plain("SimulationEndsEvent", ev.SimulationEnds)
 
 
 @HAPPENINGS.add("JobSubmittedEvent", ev.JobSubmitted)
@@ -233,9 +224,6 @@ class _Sequential(Struct):
     current_task_progress: _Wrapper | None = None
 
 
-_ATOMIC, _SEQUENTIAL = "KillProgressAtomicProfile", "KillProgressSequentialProfile"
-
-
 def _read_progress(wrapper: _Wrapper, workload: str) -> ev.Progress:
     match wrapper.kill_progress_type:
         case "KillProgressAtomicProfile":
@@ -256,10 +244,10 @@ def _read_progress(wrapper: _Wrapper, workload: str) -> ev.Progress:
 def _write_progress(node: ev.Progress, workload: str) -> _Wrapper:
     name = full_name(node.profile, workload)
     if node.task_index is None:
-        return _Wrapper(_ATOMIC, structs.asdict(_Atomic(name, node.done)))
+        return _Wrapper("KillProgressAtomicProfile", structs.asdict(_Atomic(name, node.done)))
     task = None if node.task is None else _write_progress(node.task, workload)
     spelled = msgspec.to_builtins(_Sequential(name, 0, node.task_index, task))
-    return _Wrapper(_SEQUENTIAL, spelled)
+    return _Wrapper("KillProgressSequentialProfile", spelled)
 
 
 @HAPPENINGS.add("JobsKilledEvent", ev.JobsKilled)
@@ -285,9 +273,7 @@ class _JobsKilled(Shape):
         )
 
 
-@HAPPENINGS.add("HostsPStateChangedEvent", ev.HostsStateChanged)
-class _HostsPStateChanged(_PowerState):
-    pass
+HAPPENINGS.add_plain("HostsPStateChangedEvent", ev.HostsStateChanged, _PowerState)
 
 
 @HAPPENINGS.add("RequestedCallEvent", ev.RequestedCall)
@@ -305,14 +291,8 @@ class _RequestedCall(Shape):
         return cls()
 
 
-@HAPPENINGS.add("AllStaticJobsHaveBeenSubmittedEvent", ev.NoMoreStaticJobs)
-class _NoMoreStaticJobs(Shape):
-    pass
-
-
-@HAPPENINGS.add("AllStaticExternalEventsHaveBeenInjectedEvent", ev.NoMoreExternalEvents)
-class _NoMoreExternalEvents(Shape):
-    pass
+HAPPENINGS.add_plain("AllStaticJobsHaveBeenSubmittedEvent", ev.NoMoreStaticJobs)
+HAPPENINGS.add_plain("AllStaticExternalEventsHaveBeenInjectedEvent", ev.NoMoreExternalEvents)
 
 
 _MACHINES: dict[str, type[ev.HostsAvailable] | type[ev.HostsUnavailable]] = {
@@ -344,7 +324,7 @@ class _ExternalEvent(Shape):
             return ev.ExternalEvent(self.external_event)
         kind = data.get("type")
         if isinstance(kind, str) and kind in _MACHINES and isinstance(data.get("resources"), str):
-            return _MACHINES[kind](_hosts(data["resources"], "external_event.resources"))
+            return _MACHINES[kind](hosts_in(data["resources"], "external_event.resources"))
         return ev.ExternalEvent(data)
 
     @classmethod
@@ -383,7 +363,7 @@ class _ExecuteJob(Shape):
             raise ProtocolError("field `profile_allocation_override`: not supported; leave it empty")
         return ev.ExecuteJob(
             self.job_id,
-            _hosts(self.allocation.host_allocation, "allocation.host_allocation"),
+            hosts_in(self.allocation.host_allocation, "allocation.host_allocation"),
             _mapping(self.allocation),
             {place.storage_name: place.host_id for place in self.storage_placement} or None,
         )
@@ -415,14 +395,8 @@ def _mapping(allocation: _Allocation) -> list[int] | None:
     )
 
 
-@DECISIONS.add("RejectJobEvent", ev.RejectJob)
-class _RejectJob(Shape):
-    job_id: str
-
-
-@DECISIONS.add("KillJobsEvent", ev.KillJobs)
-class _KillJobs(Shape):
-    job_ids: list[str]
+DECISIONS.add_plain("RejectJobEvent", ev.RejectJob)
+DECISIONS.add_plain("KillJobsEvent", ev.KillJobs)
 
 
 @DECISIONS.add("CallMeLaterEvent", ev.CallMeLater)
@@ -499,11 +473,5 @@ class _RegisterJob(Shape):
         return cls(e.job.id, job_to_message(e.job))
 
 
-@DECISIONS.add("FinishRegistrationEvent", ev.RegistrationFinished)
-class _RegistrationFinished(Shape):
-    pass
-
-
-@DECISIONS.add("ChangeHostsPStateEvent", ev.SetHostsState)
-class _ChangeHostsPState(_PowerState):
-    pass
+DECISIONS.add_plain("FinishRegistrationEvent", ev.RegistrationFinished)
+DECISIONS.add_plain("ChangeHostsPStateEvent", ev.SetHostsState, _PowerState)

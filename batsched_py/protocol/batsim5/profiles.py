@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol.batsim4.profiles import profile_from_json, profile_to_json
+from batsched_py.protocol.batsim4.profiles import PROFILE_FIELDS, profile_from_json, profile_to_json
 from batsched_py.protocol.batsim5.extra_data import FIELD, pack, unpack
 from batsched_py.protocol.batsim5.jobs import full_name, short_name
 from batsched_py.protocol.profiles import Profile, Unintelligible
@@ -51,7 +51,6 @@ _NEW_TYPES = {
 
 #: Fields with other names in messages than in workload files.
 _IN_MESSAGES: dict[str, dict[str, str]] = {
-    "DelayProfile": {},
     "ParallelTaskProfile": {"cpu": "computation_vector", "com": "communication_matrix"},
     "ParallelTaskHomogeneousProfile": {"cpu": "computation_amount", "com": "communication_amount"},
     "SequentialCompositionProfile": {"repeat": "repetition_count", "seq": "profile_ids"},
@@ -61,23 +60,13 @@ _IN_MESSAGES: dict[str, dict[str, str]] = {
         "from": "emitter_storage_name",
         "to": "receiver_storage_name",
     },
-    "TraceReplayProfile": {},
 }
 
 #: All fields of each type in workload files, except those that every type may have.
 _KNOWN = {
-    "DelayProfile": {"delay"},
-    "ParallelTaskProfile": {"cpu", "com"},
-    "ParallelTaskHomogeneousProfile": {"cpu", "com", "generation_strategy"},
-    "SequentialCompositionProfile": {"repeat", "seq"},
-    "ParallelTaskOnStorageHomogeneousProfile": {
-        "bytes_to_read",
-        "bytes_to_write",
-        "storage",
-        "generation_strategy",
-    },
-    "ParallelTaskDataStagingBetweenStoragesProfile": {"nb_bytes", "from", "to"},
-    "TraceReplayProfile": {"trace_type", "filename"},
+    new: {"filename" if field == "trace" else field for field in PROFILE_FIELDS[old]}
+    | ({_CHOICES[new][0]} if new in _CHOICES else set())
+    for old, (new, _) in _NEW_TYPES.items()
 }
 
 PROFILE_TYPES = frozenset(_TYPES)

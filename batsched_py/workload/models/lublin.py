@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import lgamma, log2
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -21,6 +21,9 @@ from msgspec.structs import replace
 
 from batsched_py.workload.models.base import Model
 from batsched_py.workload.swf.log import Floats, Integers, SwfLog
+
+if TYPE_CHECKING:
+    from batsched_py.workload.models.slots import SlotsParameters
 
 _SLOTS: Final = 48
 _SLOT: Final = 1800.0
@@ -130,7 +133,7 @@ class Lublin(Model):
         return replace(jobs, low=low, middle=jobs.middle + moved, high=jobs.high + moved)
 
 
-def job_sizes(jobs: JobClass, count: int, random: np.random.Generator) -> Integers:
+def job_sizes(jobs: JobClass | SlotsParameters, count: int, random: np.random.Generator) -> Integers:
     """Processors of each job."""
     kind = random.random(count)
     below = random.random(count) <= jobs.below

@@ -24,8 +24,9 @@ from msgspec import Meta
 
 from batsched_py.workload.description.selection import requested
 from batsched_py.workload.models.base import START, Columns, LearningModel, Parameters, Progress
+from batsched_py.workload.models.lublin import job_sizes
 from batsched_py.workload.swf.conventions import LOG_SPEED
-from batsched_py.workload.swf.log import Floats, Integers, SwfLog
+from batsched_py.workload.swf.log import Floats, SwfLog
 from batsched_py.workload.wall_clock import DAY, HOUR, local_time, start_of, wall_clock
 
 SLOTS: Final = 48
@@ -102,7 +103,7 @@ class Slots(LearningModel):
 
     def draw(self, learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Columns:
         """Draw jobs for the machine that is asked for."""
-        sizes = np.minimum(_sizes(learned, jobs, random), self.machine(learned))
+        sizes = np.minimum(job_sizes(learned, jobs, random), self.machine(learned))
         work = np.interp(random.random(jobs), np.linspace(0, 1, _QUANTILES), learned.work)
         return {
             "submit": np.floor(_submissions(learned, jobs, random)),
@@ -124,17 +125,6 @@ def _months(jobs: SwfLog) -> list[float]:
     months = local_time(jobs, jobs.submit).astype("datetime64[M]").astype(np.int64) % _YEAR
     shares = _shares(months.astype(np.float64), _YEAR)
     return shares if all(shares) else []
-
-
-def _sizes(learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Integers:
-    """As in the model of Lublin and Feitelson."""
-    kind = random.random(jobs)
-    below = random.random(jobs) <= learned.below
-    logarithm = random.uniform(
-        np.where(below, learned.low, learned.middle), np.where(below, learned.middle, learned.high)
-    )
-    rounded = np.where(kind <= learned.serial + learned.power_of_two, np.rint(logarithm), logarithm)
-    return np.where(kind <= learned.serial, 1, np.rint(2**rounded)).astype(np.int64)
 
 
 def _submissions(learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Floats:

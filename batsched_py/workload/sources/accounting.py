@@ -49,6 +49,17 @@ class Account:
         self.bad[line] = reason
         self.left_out[kind] += 1
 
+    def header(self, system: str, origin: float, zone: str, machine: int) -> dict[str, str]:
+        """The header of a log that begins at a Unix time; the size of its machine is a guess."""
+        self.guessed["size of the machine: the most processors that were in use at once"] = 1
+        return {
+            "Version": "2.2",
+            "Computer": system,
+            "UnixStartTime": f"{origin:.0f}",
+            "TimeZoneString": zone,
+            "MaxProcs": str(machine),
+        }
+
     def log(self, columns: Mapping[str, NDArray[Any]], header: Mapping[str, str], **rest: Any) -> SwfLog:
         """The log, with a warning about bad lines; an error when there is no job."""
         if self.bad:
@@ -97,6 +108,19 @@ def named_columns(columns: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Intege
         if lines:
             header[NAMED[column]] = lines
     return numbers, header
+
+
+def preceding_jobs(ids: NDArray[Any], submit: NDArray[Any]) -> NDArray[np.int64]:
+    """For each attempt of a job but the first, the number that the attempt before it has in the log."""
+    order = np.argsort(submit, kind="stable")
+    codes, _ = distinct_texts(ids[order])
+    by_id = np.argsort(codes, kind="stable")
+    again = codes[by_id][1:] == codes[by_id][:-1]
+    before = np.full(len(codes), -1, dtype=np.int64)
+    before[by_id[1:][again]] = by_id[:-1][again] + 1
+    preceding = np.empty_like(before)
+    preceding[order] = before
+    return preceding
 
 
 def zone_named(name: str) -> ZoneInfo:

@@ -16,6 +16,7 @@ from batsched_py.workload.sources.accounting import (
     most_in_use,
     named_columns,
     names_of,
+    preceding_jobs,
     zone_named,
 )
 from batsched_py.workload.sources.base import Source, count_lost, read_text
@@ -66,16 +67,9 @@ class Pbs(Source):
         more = {name: columns.pop(name) for name in ("id", "exit_status", "gpus", "nodes")}
         starts = columns["submit"] + columns["wait"]
         sizes = columns["allocated_processors"]
-        account.guessed["size of the machine: the most processors that were in use at once"] = 1
-        header = {
-            "Version": "2.2",
-            "Computer": "PBS",
-            "UnixStartTime": f"{origin:.0f}",
-            "TimeZoneString": self.zone,
-            "MaxProcs": str(max(most_in_use(starts, starts + columns["run_time"], sizes), int(sizes.max()))),
-            **names,
-        }
-        columns["preceding_job"] = _preceding(more["id"], columns["submit"])
+        machine = max(most_in_use(starts, starts + columns["run_time"], sizes), int(sizes.max()))
+        header = account.header("PBS", origin, self.zone, machine) | names
+        columns["preceding_job"] = preceding_jobs(more["id"], columns["submit"])
         return account.log(columns | named, header, more=more)
 
     def write(self, path: Path, log: SwfLog) -> None:
@@ -267,16 +261,3 @@ def _clock(seconds: float) -> str:
         return ""
     hours = int(seconds // 3600)
     return f"{hours:02}:{written_duration(seconds % 3600)[3:]}"
-
-
-def _preceding(ids: np.ndarray, submit: np.ndarray) -> np.ndarray:
-    """For each execution of a job but the first, the number that the one before it has in the log."""
-    number = np.empty(len(ids), dtype=np.int64)
-    number[np.argsort(submit, kind="stable")] = np.arange(1, len(ids) + 1)
-    last: dict[str, int] = {}
-    preceding = np.full(len(ids), -1, dtype=np.int64)
-    for position in np.argsort(number):
-        name = str(ids[position])
-        preceding[position] = last.get(name, -1)
-        last[name] = int(number[position])
-    return preceding

@@ -21,15 +21,11 @@ from batsched_py.workload.sources.accounting import (
     most_in_use,
     named_columns,
     names_of,
+    preceding_jobs,
     zone_named,
 )
 from batsched_py.workload.sources.base import Source, count_lost, read_text
-from batsched_py.workload.sources.quantities import (
-    distinct_texts,
-    for_each,
-    memory,
-    written_duration,
-)
+from batsched_py.workload.sources.quantities import for_each, memory, written_duration
 from batsched_py.workload.sources.slurm_fields import (
     CANCELLED,
     COMPLETED,
@@ -91,14 +87,7 @@ class Sacct(Source):
         origin = float(np.floor(times["Submit"].min()))
         columns = self._columns(records, times, origin, account)
         named, names = named_columns({name: records.text(field) for name, field in _NAMED.items()})
-        header = {
-            "Version": "2.2",
-            "Computer": "Slurm",
-            "UnixStartTime": f"{origin:.0f}",
-            "TimeZoneString": self.zone,
-            "MaxProcs": str(self._machine(columns)),
-            **names,
-        }
+        header = account.header("Slurm", origin, self.zone, self._machine(columns)) | names
         more = {
             "id": records.text("JobID").astype(str),
             "state": records.states(),
@@ -106,7 +95,6 @@ class Sacct(Source):
             "nodes": records.nodes().astype(np.int64),
             "hosts": records.hosts(),
         }
-        account.guessed["size of the machine: the most processors that were in use at once"] = 1
         return account.log(columns | named, header, more=more)
 
     def _columns(
@@ -134,7 +122,7 @@ class Sacct(Source):
             "requested_time": records.limit(),
             "requested_memory": records.memory_each(requested),
             "status": np.array([STATES[state] for state in states.tolist()]),
-            "preceding_job": _preceding(records.text("JobID"), submit),
+            "preceding_job": preceding_jobs(records.text("JobID"), submit),
         }
 
     def _machine(self, columns: dict[str, NDArray[Any]]) -> int:
@@ -157,6 +145,7 @@ class Sacct(Source):
             part = log.select(positions)
             starts = part.submit + np.maximum(part.wait, 0)
             never_ran = (part.status == CANCELLED) & (part.run_time == 0)
+            gpus = part.more.get("gpus", np.zeros(len(part), dtype=np.int64))
             yield list(
                 zip(
                     part.more.get("id", part.job_number).astype(str).tolist(),
@@ -175,7 +164,7 @@ class Sacct(Source):
                     part.requested_processors.astype(str).tolist(),
                     part.allocated_processors.astype(str).tolist(),
                     [f"{size:.0f}Kc" if size > 0 else "" for size in part.requested_memory.tolist()],
-                    [f"gres/gpu={count}" if count > 0 else "" for count in _gpus_of(part)],
+                    [f"gres/gpu={count}" if count > 0 else "" for count in gpus.tolist()],
                     strict=True,
                 )
             )
@@ -266,19 +255,6 @@ def _names(name: str, tasks: list[range]) -> list[str]:
     return [f"{array}_{task}" for numbers in tasks for task in numbers] or [name]
 
 
-def _preceding(ids: NDArray[Any], submit: NDArray[Any]) -> NDArray[np.int64]:
-    """For each attempt of a job but the first, the number that the attempt before it has in the log."""
-    order = np.argsort(submit, kind="stable")
-    codes, _ = distinct_texts(ids[order])
-    by_id = np.argsort(codes, kind="stable")
-    again = codes[by_id][1:] == codes[by_id][:-1]
-    before = np.full(len(codes), -1, dtype=np.int64)
-    before[by_id[1:][again]] = by_id[:-1][again] + 1
-    preceding = np.empty_like(before)
-    preceding[order] = before
-    return preceding
-
-
 def _written_moments(moments: NDArray[Any], zone: tzinfo) -> list[str]:
     """Moments of Unix time on the clock of a zone, with its offset."""
     local = on_clock(np.round(moments), zone)
@@ -303,7 +279,3 @@ def _written_states(log: SwfLog) -> list[str]:
         return log.more["state"].tolist()
     names = {COMPLETED: "COMPLETED", FAILED: "FAILED", CANCELLED: "CANCELLED"}
     return [names.get(status, "COMPLETED") for status in log.status.tolist()]
-
-
-def _gpus_of(log: SwfLog) -> list[int]:
-    return log.more["gpus"].tolist() if "gpus" in log.more else [0] * len(log)

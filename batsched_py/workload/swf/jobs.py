@@ -133,14 +133,9 @@ class RecordedFinishes(Sequence[float]):
     @overload
     def __getitem__(self, place: slice) -> list[float]: ...
     def __getitem__(self, place: int | slice) -> float | list[float]:
-        if isinstance(place, slice):
-            return self.take(place).tolist()
-        return (
-            float(self._submit.item(place))
-            + float(self._wait.item(place))
-            + float(self._run_time.item(place))
-        )
+        finishes: float | list[float] = self.take(place).tolist()
+        return finishes
 
-    def take(self, places: Places | slice) -> Numbers:
+    def take(self, places: Places | slice | int) -> Numbers:
         """When the jobs in these places had finished."""
         return self._submit[places].astype(np.float64) + self._wait[places] + self._run_time[places]

@@ -60,10 +60,6 @@ class NativeJobs(Jobs):
         users = [places.setdefault(user, len(places)) for user in self.log.users()]
         return list(places), np.array(users, dtype=np.int32)
 
-    def take(self, places: Places) -> list[Job]:
-        """The jobs in these places."""
-        return self.pick(places.tolist())
-
     def by_user(self) -> dict[str | None, Places]:
         """The places of each user's jobs, in the order of submission; those of nobody are under None."""
         users: dict[str | None, array[int]] = {}

@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import DecodeError, Meta, Struct
 from msgspec.json import Decoder
@@ -119,7 +120,7 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
     jobs: list[Job] = []
     finishes = array("d")
     comments: list[bytes] = []
-    names, extras = _ProfileNames(), _Extras()
+    names, extra = _ProfileNames(), cache(extra_fields)
     number, submit, first = -LARGEST - 1, 0.0, None
     nb_unsized = 0
     for text in _limited(pieces, largest):
@@ -143,7 +144,7 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
                     size,
                     (walltime if walltime > least else least) or inf,
                     names[run_time],
-                    extras[record.user, record.group, record.executable, record.queue, record.partition],
+                    extra((record.user, record.group, record.executable, record.queue, record.partition)),
                 )
             )
             finishes.append(submission + (record.wait if record.wait > 0 else 0.0) + run_time)
@@ -187,11 +188,3 @@ class _ProfileNames(dict[float, str]):
     def __missing__(self, run_time: float) -> str:
         self[run_time] = name = profile_name(run_time)
         return name
-
-
-class _Extras(dict[tuple[int, ...], dict[str, Any]]):
-    """One dictionary for each combination of the fields in ``extra``."""
-
-    def __missing__(self, values: tuple[int, ...]) -> dict[str, Any]:
-        self[values] = extra = extra_fields(values)
-        return extra

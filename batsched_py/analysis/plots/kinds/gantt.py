@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 OUTLINED: Final = 3000
 #: The most jobs whose names are written on them.
 NAMED: Final = 60
-#: Pixels of the image of a dense chart.
-COLUMNS: Final = 1500
-ROWS: Final = 400
+#: Columns and rows of the image of a dense chart.
+SIZE: Final = (1500, 400)
 #: How many users have a colour of their own.
 COLOURED_USERS: Final = 7
 #: Steps of the utilization strip.
@@ -118,13 +117,13 @@ def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, 
 
 
 def gantt_image(
-    areas: pd.DataFrame, colours: NDArray[np.float64], end: float, hosts: int
+    areas: pd.DataFrame, colours: NDArray[np.float64], end: float, hosts: int, size: tuple[int, int] = SIZE
 ) -> NDArray[np.float64]:
-    """A dense chart from time 0 to ``end``, host 0 in the first row, as red, green and blue of each pixel."""
-    rows = min(hosts, ROWS)
-    x = areas[["begin", "end"]].to_numpy() * (COLUMNS / end)
+    """A dense chart from time 0 to ``end``, host 0 in the first row, as the channels of each pixel."""
+    columns, rows = size[0], min(hosts, size[1])
+    x = areas[["begin", "end"]].to_numpy() * (columns / end)
     y = areas[["low", "high"]].to_numpy() * (rows / hosts)
-    return paint(x[:, 0], x[:, 1], y[:, 0], y[:, 1], colours, COLUMNS, rows)
+    return paint(x[:, 0], x[:, 1], y[:, 0], y[:, 1], colours, columns, rows)
 
 
 def _draw_outlined(chart: Axes, areas: pd.DataFrame, colours: NDArray[np.float64], unit: float) -> None:

@@ -42,7 +42,6 @@ class Graphs(RunsKind):
 
     name = "graphs"
     use_of_log: ClassVar[str] = "Its users are shown, too."
-    needs_logs: ClassVar[bool] = True
 
     delimit: Annotated[
         tuple[str, ...],

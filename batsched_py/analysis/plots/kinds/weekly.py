@@ -57,7 +57,6 @@ class Weekly(RunsKind):
 
     name = "weekly"
     use_of_log: ClassVar[str] = "It is shown, too, and tells the time of the day."
-    needs_logs: ClassVar[bool] = True
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """Draw it."""
