@@ -50,14 +50,9 @@ def _share_a_ledger(batsim: Batsim, process: DecisionProcess, on_turn: Callable[
 def turns(batsim: Batsim, process: DecisionProcess) -> Generator[Cluster, None, None]:
     """Go through a whole simulation, but leave each turn of the policy to the caller.
 
-    Simulator and users go on by themselves until the policy is to be asked. Then this stops, and the caller
-    has the policy's place: it looks at the cluster, says to it what to start, and goes on. Or it lets the
-    policy decide after all, by ``process.ask()``, and looks before and after. The simulation is the same as
-    :func:`simulate` runs, and may be left before its end::
-
-        for cluster in turns(batsim, process):
-            for job in cluster.fitting():
-                cluster.start(job)
+    At its turn, the caller looks at the cluster and says to it what to start, or lets the policy decide after
+    all, by ``process.ask()``. The simulation is the same as :func:`simulate` runs, and may be left before its
+    end.
     """
     if process.scheduling_delay:
         raise InputError("a slow scheduler, with a scheduling delay, has no turns that can be left to others")

@@ -299,10 +299,14 @@ struct Engine {
     }
 };
 
-// Some waiting jobs as columns of numbers.
-struct Waiting {
-    nb::object owner;  // of the engine
+// Something of an engine that Python looks at, which keeps the engine alive.
+struct View {
+    nb::object owner;
     Engine* engine;
+};
+
+// Some waiting jobs as columns of numbers.
+struct Waiting : View {
     Queue::Selected jobs;
 
     template <class Function>
@@ -334,9 +338,7 @@ struct Waiting {
 };
 
 // Goes through the waiting jobs that fit, each of which is looked at when its turn has come.
-struct Search {
-    nb::object owner;
-    Engine* engine;
+struct Search : View {
     nb::object condition;
     std::shared_ptr<Reservation> beside;
     bool fits_only = true;
@@ -369,14 +371,9 @@ struct Search {
     }
 };
 
-struct QueueView {
-    nb::object owner;
-    Engine* engine;
-};
+struct QueueView : View {};
 
-struct RunningView {
-    nb::object owner;
-    Engine* engine;
+struct RunningView : View {
 
     JobPtr find(nb::handle id) const {
         JobPtr job = engine->simulation.find(to_utf8(id));
@@ -384,9 +381,7 @@ struct RunningView {
     }
 };
 
-struct PlanView {
-    nb::object owner;
-    Engine* engine;
+struct PlanView : View {
     Plan plan;
 };
 
@@ -414,7 +409,7 @@ constexpr Request kAnything{INT64_MAX};
 
 Waiting waiting_jobs(nb::handle self, int64_t behind, Request free, size_t most = SIZE_MAX) {
     Engine& engine = engine_of(self);
-    return {nb::borrow(self), &engine, engine.simulation.queue.select(behind, free, most)};
+    return {{nb::borrow(self), &engine}, engine.simulation.queue.select(behind, free, most)};
 }
 
 // The arrivals of jobs in the order that Python gives them; only the first where that is enough.
@@ -430,7 +425,7 @@ Search search(nb::handle self, nb::object condition, nb::object order, bool only
               std::shared_ptr<Reservation> beside) {
     Engine& engine = engine_of(self);
     const Simulation& simulation = engine.simulation;
-    Search made{nb::borrow(self), &engine, std::move(condition), std::move(beside)};
+    Search made{{nb::borrow(self), &engine}, std::move(condition), std::move(beside)};
     made.last = simulation.queue.nb_arrived();
     made.nb_changes = simulation.nb_changes();
     if (only_new) made.behind = simulation.queue.newest_settled();
@@ -442,7 +437,7 @@ Search search(nb::handle self, nb::object condition, nb::object order, bool only
 
 Search all_waiting(nb::object self) {
     Engine& engine = engine_of(self);
-    Search made{self, &engine, nb::none(), nullptr};
+    Search made{{self, &engine}, nb::none(), nullptr};
     made.fits_only = false;
     made.last = engine.simulation.queue.nb_arrived();
     made.is_ordered = engine.is_ordered;
@@ -458,9 +453,7 @@ nb::object head(QueueView& view) {
 }
 
 // Goes through the running jobs in the order of their expected ends, as it is when each one's turn has come.
-struct RunningSearch {
-    nb::object owner;
-    Engine* engine;
+struct RunningSearch : View {
     Running::Place last{-INFINITY, -1, nullptr};
 
     JobPtr find() {
@@ -746,7 +739,7 @@ void bind_views(nb::module_& module) {
     nb::class_<RunningView>(module, "Running", "The running jobs.")
         .def("__len__", [](const RunningView& self) { return self.engine->simulation.running.by_end().size(); })
         .def("__contains__", [](const RunningView& self, nb::handle id) { return bool(self.find(id)); })
-        .def("__iter__", [](const RunningView& self) { return RunningSearch{self.owner, self.engine}; })
+        .def("__iter__", [](const RunningView& self) { return RunningSearch{{self.owner, self.engine}}; })
         .def("get", [](const RunningView& self, nb::handle id) -> nb::object {
             JobPtr job = self.find(id);
             return job ? running_view_of(job) : nb::none();
@@ -820,8 +813,8 @@ void bind_engine(nb::module_& module) {
         })
         .def_prop_ro("told", &told)
         .def_prop_ro("decided", &decided)
-        .def("queue", [](nb::handle self) { return QueueView{nb::borrow(self), &engine_of(self)}; })
-        .def("running", [](nb::handle self) { return RunningView{nb::borrow(self), &engine_of(self)}; })
+        .def("queue", [](nb::handle self) { return QueueView{{nb::borrow(self), &engine_of(self)}}; })
+        .def("running", [](nb::handle self) { return RunningView{{nb::borrow(self), &engine_of(self)}}; })
         .def("fits", [](Engine& self, nb::handle object) {
             JobPtr job = self.find(object);
             Request request = job ? job->request : Request{nb::cast<int64_t>(object.attr("size"))};
@@ -839,7 +832,7 @@ void bind_engine(nb::module_& module) {
         })
         .def("profile", [](const Engine& self) { return self.simulation.profile(); })
         .def("plan", [](nb::handle self) {
-            return PlanView{nb::borrow(self), &engine_of(self), Plan(engine_of(self).simulation.profile())};
+            return PlanView{{nb::borrow(self), &engine_of(self)}, Plan(engine_of(self).simulation.profile())};
         })
         .def("on_end", &Engine::add_listener)
         .def("order_queue", [](Engine& self, bool ordered) {

@@ -1,11 +1,9 @@
 // A job from its submission to its end.
 #pragma once
-#include <bit>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "hosts.hpp"
 
@@ -143,64 +141,5 @@ JobPtr::JobPtr(Job* job) : job_(job) {
 JobPtr::~JobPtr() {
     if (job_ && !--job_->nb_owners) delete job_;
 }
-
-// Jobs by their identifiers.
-class JobIndex {
-public:
-    JobPtr find(std::string_view id) const {
-        for (size_t place = hash_of(id) & mask_; slots_[place].is_used; place = (place + 1) & mask_) {
-            const JobPtr& job = slots_[place].job;
-            if (job && job->id == id) return job;
-        }
-        return nullptr;
-    }
-
-    void add(JobPtr job) {
-        if (4 * ++nb_used_ > 3 * slots_.size()) grow();
-        put(std::move(job));
-        ++size_;
-    }
-
-    void remove(const Job& job) {
-        for (size_t place = hash_of(job.id) & mask_; slots_[place].is_used; place = (place + 1) & mask_) {
-            if (slots_[place].job.get() != &job) continue;
-            slots_[place].job.reset();
-            --size_;
-            return;
-        }
-    }
-
-private:
-    struct Slot {
-        JobPtr job;
-        bool is_used = false;  // now or before
-    };
-
-    std::vector<Slot> slots_ = std::vector<Slot>(64);
-    size_t mask_ = 63, nb_used_ = 0, size_ = 0;
-
-    static size_t hash_of(std::string_view id) {
-        uint64_t hash = 1469598103934665603U;
-        for (char letter : id) hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211U;
-        return hash ^ (hash >> 32);
-    }
-
-    void put(JobPtr job) {
-        size_t place = hash_of(job->id) & mask_;
-        while (slots_[place].is_used) place = (place + 1) & mask_;
-        slots_[place] = {std::move(job), true};
-    }
-
-    // Makes room, and forgets where jobs were.
-    void grow() {
-        std::vector<Slot> before(std::max<size_t>(64, std::bit_ceil(4 * (size_ + 1))));
-        before.swap(slots_);
-        mask_ = slots_.size() - 1;
-        nb_used_ = size_ + 1;
-        for (Slot& slot : before) {
-            if (slot.job) put(std::move(slot.job));
-        }
-    }
-};
 
 }  // namespace batsched

@@ -84,7 +84,7 @@ public:
     // The places of each user's jobs; of users with short names first, and in the order of their names.
     std::vector<std::pair<std::string, std::vector<uint32_t>>> by_user() const {
         std::vector<std::pair<std::string, std::vector<uint32_t>>> found;
-        std::vector<uint32_t> group(extras_count());
+        std::vector<uint32_t> group(users.size());
         std::vector<uint32_t> order;
         for (uint32_t extra = 0; extra < group.size(); ++extra) {
             if (users[extra]) order.push_back(extra);
@@ -108,9 +108,6 @@ public:
         return std::any_of(records.begin(), records.end(),
                            [this](const Record& record) { return !users[record.extra]; });
     }
-
-private:
-    size_t extras_count() const { return users.size(); }
 };
 
 // Gives jobs in the order of their submission.

@@ -14,30 +14,6 @@ struct RuleBroken : std::runtime_error {
     using runtime_error::runtime_error;
 };
 
-// Names that are taken. Most are numbers, of which a bit is kept.
-class Names {
-public:
-    // Whether the name was still to be had.
-    bool take(const std::string& id) {
-        std::string_view name = name_in(id);
-        uint32_t number = 0;
-        auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-        bool plain = error == std::errc() && end == name.data() + name.size() && number < kLargest &&
-                     (name.size() == 1 || name[0] != '0');
-        if (!plain) return others_.insert(id).second;
-        std::vector<bool>& taken = numbers_[std::string(workload_in(id))];
-        if (taken.size() <= number) taken.resize(std::max<size_t>(number + 1, 2 * taken.size()));
-        bool is_new = !taken[number];
-        taken[number] = true;
-        return is_new;
-    }
-
-private:
-    static constexpr uint32_t kLargest = 1 << 26;
-    std::unordered_map<std::string, std::vector<bool>> numbers_;
-    std::unordered_set<std::string> others_;
-};
-
 class Registry {
 public:
     bool dynamic = false;   // whether jobs may ever be registered
@@ -60,7 +36,7 @@ public:
     // Makes a job known that says the name of its profile; it gets the profile itself.
     void add_job(Job& job) {
         check_open();
-        if (!names_.take(job.id)) throw RuleBroken("job " + job.id + " exists already");
+        if (!names_.insert(job.id).second) throw RuleBroken("job " + job.id + " exists already");
         std::string workload(workload_in(job.id));
         auto profiles = profiles_.find(workload);
         if (profiles == profiles_.end()) {
@@ -75,7 +51,7 @@ public:
 
 private:
     std::unordered_map<std::string, std::unordered_map<std::string, Profile>> profiles_;
-    Names names_;
+    std::unordered_set<std::string> names_;  // that are taken
 
     void check_open() const {
         if (accepts) return;

@@ -116,7 +116,10 @@ public:
     const std::vector<Effect>& decided() const { return effects_; }
     const JobPtr& last_submitted() const { return last_submitted_; }
 
-    JobPtr find(std::string_view id) const { return live_.find(id); }
+    JobPtr find(std::string_view id) const {
+        auto found = live_.find(id);
+        return found == live_.end() ? nullptr : found->second;
+    }
 
     bool could_grant(Request request) const { return request.hosts > 0 && request.fits({machines.count}); }
     bool fits(const Job& job) const { return job.request.fits(free.available()); }
@@ -176,7 +179,7 @@ public:
         std::erase(unfit_, job);
         job->state = State::kRejected;
         effects_.push_back({Effect::Kind::kReject, now(), job});
-        live_.remove(*job);
+        live_.erase(job->id);
     }
 
     void kill(std::vector<std::string> ids) { effects_.push_back({Effect::Kind::kKill, now(), nullptr, std::move(ids)}); }
@@ -235,7 +238,7 @@ private:
     std::vector<Source> sources_;
     Source* next_source_ = nullptr;
     JobPtr last_submitted_;
-    JobIndex live_;             // that wait or run
+    std::unordered_map<std::string_view, JobPtr> live_;  // that wait or run
     std::vector<JobPtr> unfit_;  // that wait, and could never be granted what they ask for
     std::unordered_map<std::string, std::string> early_notes_;  // on jobs that are to come
     std::vector<Told> told_;
@@ -407,7 +410,7 @@ private:
     }
 
     void submit(const JobPtr& job) {
-        live_.add(job);
+        live_.emplace(job->id, job);
         if (could_grant(job->request)) {
             queue.append(job, estimate ? estimate(*job) : job->told_walltime);
         } else {
@@ -443,7 +446,7 @@ private:
         rows.finished(job, agenda.clock);
         ++nb_changes_;
         free.give(job.hosts);
-        live_.remove(job);
+        live_.erase(job.id);
         job.running_view = Handle();
         tell({Told::Kind::kEnded, now(), ended, return_code});
         for (size_t place = 0; place < on_end.size(); ++place) on_end[place](ended);

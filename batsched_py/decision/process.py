@@ -18,7 +18,7 @@ from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import selection
-from batsched_py.users.base import User
+from batsched_py.users.base import User, UsersOf
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class DecisionProcess:
     """
 
     def __init__(
-        self, scheduler: Scheduler, users: Sequence[User] = (), scheduling_delay: float = 0.0
+        self, scheduler: Scheduler, users: Sequence[User] | UsersOf = (), scheduling_delay: float = 0.0
     ) -> None:
         self.scheduler = scheduler
         self.users = users

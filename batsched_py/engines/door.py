@@ -53,21 +53,21 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
     for reason, holds in reasons.items():
         if holds:
             return reason
-    if process.users and not isinstance(process.users, UsersOf):
-        return "users of another kind"
-    if isinstance(process.users, UsersOf) and not _is_shipped(process.users.behaviour):
-        return "users of another kind"
-    workloads = process.users.workloads if isinstance(process.users, UsersOf) else setup.workloads
-    if not all(has_plain_profiles(workload, setup.ignore_communication) for workload in workloads):
+    workloads = setup.workloads
+    if process.users:
+        if not isinstance(process.users, UsersOf) or not _is_shipped(process.users.behaviour):
+            return "users of another kind"
+        workloads = process.users.workloads
+    if not all(_has_plain_profiles(workload, setup.ignore_communication) for workload in workloads):
         return "jobs that do more than compute or sleep"
     return None
 
 
-def has_plain_profiles(workload: Workload, ignore_communication: bool) -> bool:
+def _has_plain_profiles(workload: Workload, ignore_communication: bool) -> bool:
     """Whether all jobs of a workload only compute or sleep."""
-    if isinstance(workload.profiles, RunTimeProfiles):
-        return True
-    return all(_is_simple(profile, ignore_communication) for profile in workload.profiles.values())
+    return isinstance(workload.profiles, RunTimeProfiles) or all(
+        _is_simple(profile, ignore_communication) for profile in workload.profiles.values()
+    )
 
 
 def _is_simple(profile: Profile, ignore_communication: bool) -> bool:

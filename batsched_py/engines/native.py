@@ -66,7 +66,7 @@ class NativeSimulation(Simulation):
         self._setup = setup
         self.outputs = outputs
         self.machines = NativeMachines(self._engine, len(platform.hosts))
-        outputs.follow(self._engine, self._refresh)
+        outputs.follow(self._engine.set_write, self._refresh)
 
     # --- running ---------------------------------------------------------------------------------
 

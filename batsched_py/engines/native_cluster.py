@@ -29,6 +29,8 @@ class NativeCluster(Cluster):
     checked here.
     """
 
+    asleep = switching = HostSet()
+
     def __init__(
         self,
         engine: Any,
@@ -91,14 +93,6 @@ class NativeCluster(Cluster):
     @property
     def available(self) -> HostSet:
         return self.hosts
-
-    @property
-    def asleep(self) -> HostSet:
-        return HostSet()
-
-    @property
-    def switching(self) -> HostSet:
-        return HostSet()
 
     def _rank(self, order: Order | None, waiting: Any, head_only: bool) -> list[int]:
         """The places of waiting jobs in an order, by default that of the queue; the first only, or all."""

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
-from batsched_py.protocol.jobs import HostState
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.simulator.outputs import CountsHosts, Outputs, Results
-
-
-class HostCounts(CountsHosts, Protocol):
-    """How many hosts there are, and what they do and did."""
-
-    def number_in(self, state: HostState) -> int:
-        """How many hosts are in a state."""
 
 
 class Simulation(ABC):
@@ -25,7 +17,7 @@ class Simulation(ABC):
     """The name of the engine."""
 
     outputs: Outputs
-    machines: HostCounts
+    machines: CountsHosts
 
     @property
     def results(self) -> Results:

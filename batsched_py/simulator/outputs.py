@@ -117,17 +117,13 @@ class OutputFile:
 NewFile = Callable[[Path, str], File]
 
 
-class RowWriter(Protocol):
-    """Writes the rows of jobs by itself."""
-
-    def set_write(self, write: Write) -> None:
-        """Use this to write."""
-
-
 class CountsHosts(Protocol):
-    """Knows how many hosts there are and what they did."""
+    """Knows how many hosts there are, and what they do and did."""
 
     count: int
+
+    def number_in(self, state: HostState) -> int:
+        """How many hosts are in a state."""
 
     def seconds(self) -> dict[HostState, float]:
         """The time that hosts spent in each state, up to each host's last change."""
@@ -243,10 +239,10 @@ class Outputs:
         self._ends: list[End] = []
         self._refresh: Callable[[Results], None] | None = None
 
-    def follow(self, engine: RowWriter, refresh: Callable[[Results], None]) -> None:
+    def follow(self, set_write: Callable[[Write], None], refresh: Callable[[Results], None]) -> None:
         """Let an engine write the rows of jobs and add up the results itself."""
         if self._prefix:
-            engine.set_write(self._write_jobs)
+            set_write(self._write_jobs)
         self._refresh = refresh
 
     @property

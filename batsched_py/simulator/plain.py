@@ -69,7 +69,3 @@ class PlainJobs:
         seconds = profile.work / self.speed
         done = min((self._agenda.clock - running.start) / seconds, 1.0) if seconds > 0 else 1.0
         return Progress(job.profile, done=done)
-
-    def stop(self, number: int) -> None:
-        """A job does not end by itself."""
-        self._agenda.cancel(number)

@@ -266,7 +266,7 @@ class World:
         for execution in killed:
             runner.kill(execution)
         for number, running in plainly:
-            plain.stop(number)
+            self.agenda.cancel(number)
             self._end_plain(running, JobState.KILLED, self._catalog.profile_of(running.job).killed_code)
         if named:
             self._acknowledged.update(named)

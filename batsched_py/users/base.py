@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, ClassVar, overload
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -96,26 +95,15 @@ class Behaviour(ABC):
         """Learn from a whole log what its users have in common; asked for when they come one by one."""
 
 
-class UsersOf(Sequence[User]):
+class UsersOf:
     """The users of some workloads, who all behave in one way; made when somebody first looks at them."""
 
     def __init__(self, behaviour: Behaviour, workloads: Sequence[Workload]) -> None:
         self.behaviour = behaviour
         self.workloads = workloads
 
-    @cached_property
-    def _users(self) -> list[User]:
-        return [user for workload in self.workloads for user in self.behaviour.users(workload)]
-
-    @overload
-    def __getitem__(self, place: int) -> User: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[User]: ...
-    def __getitem__(self, place: int | slice) -> User | Sequence[User]:
-        return self._users[place]
-
-    def __len__(self) -> int:
-        return len(self._users)
+    def __iter__(self) -> Iterator[User]:
+        return (user for workload in self.workloads for user in self.behaviour.users(workload))
 
     def __bool__(self) -> bool:
         return any(workload.jobs for workload in self.workloads)

@@ -111,20 +111,6 @@ void the_queue_is_a_list_with_gaps() {
     }
 }
 
-void jobs_are_found_by_name() {
-    JobIndex index;
-    std::vector<JobPtr> jobs;
-    for (int number = 0; number < 1000; ++number) {
-        jobs.push_back(new_job(number, 1, 0, 1, 1));
-        index.add(jobs.back());
-        if (number % 3 == 0) index.remove(*jobs[static_cast<size_t>(number / 2)]);
-    }
-    index.remove(*jobs[999]);
-    CHECK(!index.find("w0!999"));
-    CHECK(index.find("w0!998") == jobs[998]);
-    CHECK(!index.find("w0!1000"));
-}
-
 void an_availability_profile_finds_the_earliest_time() {
     AvailabilityProfile profile(0, {4});
     profile.take(10, 20, {3});
@@ -139,9 +125,19 @@ void an_availability_profile_finds_the_earliest_time() {
 }
 
 void names_can_be_taken_once() {
-    Names names;
-    CHECK(names.take("a!1") && !names.take("a!1"));
-    CHECK(names.take("b!1") && names.take("a!01") && names.take("a!x") && !names.take("a!x"));
+    Registry registry;
+    registry.dynamic = registry.accepts = true;
+    registry.add_profile("w0", {"p", 7});
+    JobPtr job = new_job(1, 1, 0, 1, 1);
+    registry.add_job(*job);
+    CHECK(job->profile.amount == 7);
+    try {
+        registry.add_job(*job);
+    } catch (const RuleBroken& broken) {
+        CHECK(std::string(broken.what()) == "job w0!1 exists already");
+        return;
+    }
+    CHECK(false);
 }
 
 // Starts what fits, in the order of submission.
@@ -255,7 +251,6 @@ int main() {
         {"free hosts are a set", free_hosts_are_a_set},
         {"times are told in ticks", times_are_told_in_ticks},
         {"the queue is a list with gaps", the_queue_is_a_list_with_gaps},
-        {"jobs are found by name", jobs_are_found_by_name},
         {"an availability profile finds the earliest time", an_availability_profile_finds_the_earliest_time},
         {"names can be taken once", names_can_be_taken_once},
         {"jobs run, end and are rejected", jobs_run_end_and_are_rejected},
