@@ -1,5 +1,5 @@
 # batsched_py as a Python package of nixpkgs.
-{ lib, buildPythonPackage, hatchling, click, msgspec, networkx, numpy, pandas, pyzmq, rich }:
+{ lib, buildPythonPackage, hatchling, nanobind, click, msgspec, networkx, numpy, pandas, pyzmq, rich }:
 
 buildPythonPackage {
   pname = "batsched-py";
@@ -8,7 +8,7 @@ buildPythonPackage {
     in builtins.head (builtins.match ''.*__version__ = "([^"]+)".*'' init);
   pyproject = true;
   src = lib.cleanSource ../.;
-  build-system = [ hatchling ];
+  build-system = [ hatchling nanobind ];
   dependencies = [ click msgspec networkx numpy pandas pyzmq rich ];
   pythonImportsCheck = [ "batsched_py" ];
   meta = {

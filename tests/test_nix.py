@@ -33,7 +33,8 @@ def test_a_file_parses(file: Path) -> None:
 
 def test_the_package_has_the_version_of_the_project() -> None:
     stand_ins = """{ lib = { cleanSource = path: path; licenses.mit = "MIT"; }; buildPythonPackage = x: x;
-        hatchling = 0; click = 0; msgspec = 0; networkx = 0; numpy = 0; pandas = 0; pyzmq = 0; rich = 0; }"""
+        hatchling = 0; nanobind = 0; click = 0; msgspec = 0; networkx = 0; numpy = 0; pandas = 0; pyzmq = 0;
+        rich = 0; }"""
     expression = f"(import {NIX / 'package.nix'} {stand_ins}).version"
     assert nix_instantiate("--eval", "--expr", expression).strip() == f'"{__version__}"'
 

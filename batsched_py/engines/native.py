@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from types import ModuleType
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.native_cluster import NativeCluster
 from batsched_py.engines.simulation import Simulation
-from batsched_py.errors import Deadlock, PolicyError, RuleBroken
+from batsched_py.errors import Deadlock, InputError, PolicyError, RuleBroken
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, JobState
@@ -32,10 +31,9 @@ from batsched_py.workload.swf.native_jobs import Log, NativeJobs
 MOST_JOBS = 2_000_000
 
 
-def _library() -> ModuleType:
-    """The library, which is told which Python classes it makes and takes."""
-    assert native.library is not None
-    native.library.prepare(
+library: Any = native.library
+if library is not None:
+    library.prepare(
         {
             "host_set": HostSet,
             "submission": Submission,
@@ -49,7 +47,6 @@ def _library() -> ModuleType:
             "next_time": next_time_of,
         }
     )
-    return native.library
 
 
 class NativeSimulation(Simulation):
@@ -60,8 +57,7 @@ class NativeSimulation(Simulation):
     def __init__(self, setup: Setup, process: DecisionProcess, outputs: Outputs) -> None:
         platform = setup.platform
         assert platform.even_speed is not None
-        self._library = _library()
-        self._engine = self._library.Engine(len(platform.hosts), platform.even_speed)
+        self._engine = library.Engine(len(platform.hosts), platform.even_speed)
         self._process = process
         self._setup = setup
         self.outputs = outputs
@@ -107,14 +103,19 @@ class NativeSimulation(Simulation):
             self._process.begin(cluster)
             yield cluster
         except RuleBroken as broken:
-            self.outputs.abandon()
+            self._give_up()
             self._process.at(self._engine.now)
             raise self._process.blame(broken) from None
         except BaseException:
-            self.outputs.abandon()
+            self._give_up()
             raise
         finally:
             self._engine.close()
+
+    def _give_up(self) -> None:
+        with suppress(InputError):  # a full disk is no news by now
+            self._engine.flush()
+        self.outputs.abandon()
 
     def _new_cluster(self) -> NativeCluster:
         setup, scheduler = self._setup, self._process.scheduler
@@ -192,7 +193,7 @@ class NativeSimulation(Simulation):
             return None
         jobs = list(workload.jobs)
         order = sorted(range(len(jobs)), key=lambda place: jobs[place].submission_time)
-        return self._library.new_log(
+        return library.new_log(
             workload.name,
             [jobs[place] for place in order],
             dict(workload.profiles),

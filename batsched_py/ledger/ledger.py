@@ -161,7 +161,7 @@ class Ledger:
             if condition is None:
                 self._tried = (*tried, nb_arrived)
             return iter(())
-        return found if condition else self._noting(found, beside.job, nb_changes, nb_arrived)
+        return self._noting(found, beside.job, nb_changes, nb_arrived) if condition is None else found
 
     def _noting(self, found: Iterator[Job], job: Job, nb_changes: int, nb_arrived: int) -> Iterator[Job]:
         yield from found
