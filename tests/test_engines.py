@@ -183,6 +183,30 @@ def test_both_engines_carry_out_whatever_two_thousand_policies_decide(tmp_path: 
         assert by_native == by_python, seed
 
 
+class ShortAndSmall(Scheduler):
+    """Starts small jobs that are short, with a condition that makes sense for one job only."""
+
+    name = "short-and-small"
+
+    def schedule(self, cluster: Cluster) -> None:
+        for job in cluster.fitting(lambda size, estimate: size <= 2 and estimate < 60):
+            cluster.start(job)
+        if not cluster.running:
+            for job in list(cluster.queue):
+                cluster.reject(job)
+
+
+@pytest.mark.parametrize("engine", ["python", pytest.param("native", marks=native_only)])
+@pytest.mark.parametrize("nb_jobs", [100, 300])
+def test_a_condition_works_for_any_length_of_the_queue(engine: str, nb_jobs: int, tmp_path: Path) -> None:
+    jobs = [Job(f"w0!{n}", 0.0, n % 4 + 1, float(n % 90 + 1), "p") for n in range(nb_jobs)]
+    setup = Setup(Platform.homogeneous(HOSTS), [Workload("w0", jobs, {"p": Homogeneous(1e9)})])
+    files = run(engine, setup, DecisionProcess(ShortAndSmall()), str(tmp_path / "out"))
+    wanted = {job.id for job in jobs if job.size <= 2 and job.walltime < 60}
+    started = {f"w0!{row.split(',')[0]}" for row in files[0].decode().splitlines() if ",COMPLETED" in row}
+    assert started == wanted
+
+
 class ErraticUser(User):
     """Submits, withdraws, remarks and sleeps as it likes; notes what it hears."""
 
