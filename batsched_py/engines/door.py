@@ -14,7 +14,7 @@ from batsched_py.simulator.setup import Setup
 from batsched_py.users.base import Behaviour, UsersOf
 from batsched_py.users.wrapping import Wrapper
 from batsched_py.workload.model import Workload
-from batsched_py.workload.swf.native_jobs import RunTimeProfiles
+from batsched_py.workload.swf.native_jobs import NativeJobs, RunTimeProfiles
 
 if TYPE_CHECKING:
     from batsched_py.simulator.decision_side import Decides
@@ -58,6 +58,8 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         if not isinstance(process.users, UsersOf) or not _is_shipped(process.users.behaviour):
             return "users of another kind"
         workloads = process.users.workloads
+        if not all(isinstance(workload.jobs, list | NativeJobs) for workload in workloads):
+            return "users of a log whose jobs are not kept in memory"
     if not all(_has_plain_profiles(workload, setup.ignore_communication) for workload in workloads):
         return "jobs that do more than compute or sleep"
     return None

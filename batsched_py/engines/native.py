@@ -27,10 +27,6 @@ from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.native_jobs import Log, NativeJobs
 
-#: Logs of users with more jobs are not held as columns, so that memory stays flat.
-MOST_JOBS = 2_000_000
-
-
 library: Any = native.library
 if library is not None:
     library.prepare(
@@ -186,12 +182,12 @@ class NativeSimulation(Simulation):
             self._engine.add_user(user, type(user).job_started is not User.job_started)
 
     def _as_log(self, workload: Workload) -> Log | None:
-        """The jobs as columns, if their finishes are known and they are not too many."""
+        """The jobs as columns, if their finishes are known."""
         if isinstance(workload.jobs, NativeJobs):
             return workload.jobs.log
-        if workload.finishes is None or len(workload.jobs) > MOST_JOBS:
+        if workload.finishes is None:
             return None
-        jobs = list(workload.jobs)
+        jobs = workload.jobs
         order = sorted(range(len(jobs)), key=lambda place: jobs[place].submission_time)
         return library.new_log(
             workload.name,
