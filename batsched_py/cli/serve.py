@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import click
 
@@ -39,6 +40,13 @@ DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
     show_default=True,
     help="Which Batsim's protocol is spoken; auto tells by the first message of each simulation.",
 )
+@click.option(
+    "--notes",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the notes on jobs to this CSV file when the simulation has ended: a Batsim 5 does not write "
+    "them into its jobs.csv.",
+)
 @live_option
 def command(
     actors: Actors,
@@ -47,6 +55,7 @@ def command(
     timeout: float | None,
     keep_alive: bool,
     protocol: str,
+    notes: Path | None,
     live: Pace | None,
 ) -> None:
     """Decide for a simulator that speaks Batsim's protocol over ZeroMQ.
@@ -75,11 +84,18 @@ def command(
 
     if (actors.users is None) != (not workloads.files):
         raise InputError("--users submit the jobs of -w FILE; give both, or none of them")
+    if notes is not None and (keep_alive or live is not None):
+        raise InputError("--notes are of one simulation that is not watched; leave out --keep-alive and --live")
     begin = partial(new_process, actors, read_workloads(workloads))
     begin()
     with AnsweringEnd(endpoint, timeout) as end:
         click.echo(f"{actors.scheduler.name} listens at {end.endpoint}")
         dialect = VERSIONS.get(protocol)
+        if notes is not None:
+            from batsched_py.decision.notes import NoteKeeper
+
+            Server(end, lambda: NoteKeeper(begin(), notes), dialect=dialect).serve()
+            return
         if live is None:
             Server(end, begin, keep_alive, dialect).serve()
             return

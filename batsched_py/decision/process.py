@@ -290,7 +290,10 @@ class DecisionProcess:
     # --- far from a simulator --------------------------------------------------------------------
 
     def react(self, request: ev.Message) -> ev.Message:
-        """Answer one request of a simulator."""
+        """Answer one request of a simulator.
+
+        A call that comes too early is asked for again; if nothing else has happened, nobody hears of it.
+        """
         now = request.now
         events = request.events if self._begun else self._begin(request.events)
         if now < self._now:
@@ -302,6 +305,7 @@ class DecisionProcess:
             if events and not news:
                 return ev.Message(now, [])
             events = news
+        early: list[ev.Event] = []
         for event in events:
             if type(event) is ev.JobSubmitted:
                 if self._submissions is not None:
@@ -309,11 +313,13 @@ class DecisionProcess:
                 self.job_submitted(event.job, now)
             elif type(event) is ev.JobCompleted:
                 self.job_ended(event.job_id, event.state, event.return_code, now)
+            elif type(event) is ev.RequestedCall and event.at > now:
+                early.append(ev.CallMeLater(event.at, time=now))
             else:
                 self.happened(event)
-        if self.finished:
-            return ev.Message(now, [])
-        decisions = _as_decisions(self.decide(now))
+        if self.finished or (early and len(early) == len(events)):
+            return ev.Message(now, early)
+        decisions = [*early, *_as_decisions(self.decide(now))]
         if self.scheduling_delay:
             decisions.sort(key=lambda decision: decision.time)
         return ev.Message(self.cluster.now, decisions)

@@ -327,8 +327,11 @@ class Ledger:
         self.registry.add_job(job)
         self.submit(job)
 
-    def switch(self, hosts: HostSet, pstate: int) -> None:
-        """Hosts go over to a power state; until they are there, they are not free."""
+    def switch(self, hosts: HostSet, pstate: int, at_once: bool = False) -> None:
+        """Hosts go over to a power state; until they are there, they are not free.
+
+        They do so ``at_once`` where a simulator lets them; then even from one sleeping state to another.
+        """
         if not self._energy:
             rules.refuse_without_energy(ev.SetHostsState(hosts, pstate))
         if not hosts:
@@ -340,18 +343,18 @@ class Ledger:
         if switching := hosts & self.switching:
             raise RuleBroken(f"hosts {switching} are switching their power state already")
         for host in hosts:
-            self._check_pstate(host, pstate)
+            self._check_pstate(host, pstate, at_once)
         self._nb_changes += 1
         self.free.take(self.free.overlap(hosts))
         self.switching = self.switching | hosts
 
-    def _check_pstate(self, host: int, pstate: int) -> None:
+    def _check_pstate(self, host: int, pstate: int, at_once: bool) -> None:
         states = self._sleep_pstates[host]
         if pstate < 0 or (self._nb_pstates is not None and pstate >= self._nb_pstates[host]):
             raise RuleBroken(f"host {host} has no power state {pstate}")
         if any(pstate in ways for ways in states.values()):
             raise RuleBroken(f"host {host} only passes through power state {pstate}")
-        if pstate in states and host in self.asleep:
+        if pstate in states and host in self.asleep and not at_once:
             raise RuleBroken(f"host {host} sleeps already; it can only wake up")
 
     def note(self, job_id: str, text: str) -> None:
@@ -444,17 +447,19 @@ def describe(decision: ev.Event) -> str:
             return name
 
 
-#: How each kind of decision is taken down. Nothing can be wrong with the last one.
+#: How each kind of decision is taken down. Nothing can be wrong with those that give nothing.
 _DECISIONS: dict[type[ev.Event], Callable[[Ledger, Any, float], Effect | None]] = {
     ev.ExecuteJob: lambda ledger, e, now: ledger.execute(e, now),
     ev.RejectJob: lambda ledger, e, now: ledger.reject(e.job_id, now),
     ev.KillJobs: lambda ledger, e, now: ledger.kill(e.job_ids),
     ev.CallMeLater: lambda ledger, e, now: ledger.call(e.at, now),
+    ev.CallMeAtOnce: lambda ledger, e, now: None,
     ev.RegisterProfile: lambda ledger, e, now: ledger.registry.add_profile(e.workload, e.name, e.profile),
     ev.RegisterJob: lambda ledger, e, now: ledger.register(e.job),
     ev.RegistrationFinished: lambda ledger, e, now: ledger.registry.finish(),
     ev.ContinueRegistration: lambda ledger, e, now: ledger.registry.reopen(),
     ev.SetHostsState: lambda ledger, e, now: ledger.switch(e.hosts, e.pstate),
+    ev.ChangeHostsPState: lambda ledger, e, now: ledger.switch(e.hosts, e.pstate, at_once=True),
     ev.SetJobMetadata: lambda ledger, e, now: ledger.note(e.job_id, e.metadata),
     ev.QueryEnergy: lambda ledger, e, now: ledger.query_energy(e),
     ev.TellJob: lambda ledger, e, now: ledger.tell(e.job_id),

@@ -126,7 +126,10 @@ class Progress(Struct):
     done: float = 0.0
     """Fraction of a simple profile that was executed."""
     task_index: int | None = None
+    """Which task of a composed profile it was, counted through all repetitions."""
     task: Progress | None = None
+    nb_tasks: int | None = None
+    """How many tasks one repetition has, if that is known."""
 
 
 class JobsKilled(Event):
@@ -143,8 +146,15 @@ class HostsStateChanged(Event):
     pstate: int
 
 
+class HostsPStateChanged(HostsStateChanged):
+    """Answer to :class:`ChangeHostsPState`."""
+
+
 class RequestedCall(Event):
     """Answer to :class:`CallMeLater`."""
+
+    at: float = 0.0
+    """When it was asked for, if the message says which call it is."""
 
 
 class EnergyAnswer(Event):
@@ -233,6 +243,10 @@ class CallMeLater(Event):
     at: float
 
 
+class CallMeAtOnce(Event):
+    """Ask for a call at the time of this event."""
+
+
 class RegisterProfile(Event):
     """Make a profile known, for jobs to be registered."""
 
@@ -256,10 +270,14 @@ class ContinueRegistration(Event):
 
 
 class SetHostsState(Event):
-    """Put hosts into a power state."""
+    """Put hosts into a power state; to fall asleep and to wake up takes them time."""
 
     hosts: HostSet
     pstate: int
+
+
+class ChangeHostsPState(SetHostsState):
+    """Put hosts into a power state at once, even into one in which they sleep, or out of it."""
 
 
 class SetJobMetadata(Event):

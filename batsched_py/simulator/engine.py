@@ -8,10 +8,11 @@ from collections.abc import Generator
 from batsched_py.errors import Deadlock, RuleBroken
 from batsched_py.ledger.ledger import Effect
 from batsched_py.protocol import events as ev
+from batsched_py.protocol.clock import as_told
 from batsched_py.simulator.decision_side import DecisionSide
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
-from batsched_py.simulator.world import World, as_told
+from batsched_py.simulator.world import World
 
 #: The decisions that come alive when they are read, whatever their time.
 _REGISTRATIONS = frozenset({ev.RegisterProfile, ev.RegisterJob, ev.RegistrationFinished})

@@ -72,7 +72,8 @@ class Execution(Struct, gc=False, eq=False):
         """How far the job has come, when this part of its task is done."""
         node = Progress(self.task_name, done=done)
         for frame in reversed(self.frames):
-            node = Progress(frame.name, task_index=frame.step, task=node)
+            nb_tasks = len(frame.profile.parts)
+            node = Progress(frame.name, task_index=frame.step, task=node, nb_tasks=nb_tasks)
         return node
 
     def go_into(self, name: str, profile: Profile, profiles: Profiles) -> None:

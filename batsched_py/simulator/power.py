@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from batsched_py.protocol.events import Event, HostsStateChanged
+from batsched_py.protocol.events import Event, HostsPStateChanged, HostsStateChanged
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState
 from batsched_py.simulator.context import Context
@@ -66,6 +66,14 @@ class Power:
             self._count_off((request, HostSet.of(at_once)), trace_states=False)
         if self._state_trace is not None:
             self._state_trace.row()
+
+    def change(self, hosts: HostSet, pstate: int) -> None:
+        """Put hosts into a power state at once; one in which they sleep costs them neither time nor energy."""
+        self._energy_trace.power_states_change()
+        self._pstate_trace.row(hosts, pstate)
+        for host in hosts:
+            self._put(host, pstate)
+        self._tell(HostsPStateChanged(hosts, pstate))
 
     def _leave(self, number: int, pstate: int) -> float | None:
         """Let a host leave its power state for another; how long it is on its way, if it is at all."""

@@ -12,7 +12,7 @@ from batsched_py.errors import RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.clock import to_tick
+from batsched_py.protocol.clock import as_told, to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.simulator.agenda import Agenda
@@ -275,12 +275,16 @@ class World:
     def _call(self, decision: ev.CallMeLater) -> None:
         self.agenda.at(max(decision.at, self.agenda.clock + LEAST_CALL), self._make_call)
 
-    def _make_call(self, _: None) -> None:
+    def _make_call(self, _: ev.Event | None) -> None:
         self._tell(ev.RequestedCall())
 
     def _switch(self, decision: ev.SetHostsState) -> None:
         assert self._power is not None
         self._power.request(decision.hosts, decision.pstate)
+
+    def _change_pstate(self, decision: ev.ChangeHostsPState) -> None:
+        assert self._power is not None
+        self._power.change(decision.hosts, decision.pstate)
 
     def _answer_energy(self, decision: ev.QueryEnergy) -> None:
         assert self._energy is not None
@@ -298,24 +302,15 @@ class World:
         """It is in the ledger, or Batsim only logs it."""
 
 
-def as_told(job: Job) -> Job:
-    """The job as it is told, its times rounded to ticks."""
-    submission, walltime = job.submission_time, job.walltime
-    if submission.is_integer() and walltime.is_integer():
-        return job
-    submission, walltime = to_tick(submission), to_tick(walltime) if job.has_walltime else walltime
-    if submission == job.submission_time and walltime == job.walltime:
-        return job
-    return structs.replace(job, submission_time=submission, walltime=walltime)
-
-
 _CARRY_OUT: dict[type[Effect], Callable[[World, Any], None]] = {
     RunningJob: World._start,
     RejectedJob: World._reject,
     RegisteredJob: World._register,
     ev.KillJobs: World._kill,
     ev.CallMeLater: World._call,
+    ev.CallMeAtOnce: World._make_call,
     ev.SetHostsState: World._switch,
+    ev.ChangeHostsPState: World._change_pstate,
     ev.SetJobMetadata: World._note,
     ev.QueryEnergy: World._answer_energy,
     ev.TellJob: World._deliver,

@@ -165,7 +165,7 @@ def reply(*events: dict[str, object]) -> bytes:
                 [b"\2\0\0\0" + reply(HELLO), reply({"timestamp": 0, "event_type": kind, "event": {}})],
                 f"{kind} at 0.000000: Batsim does not know such a decision",
             )
-            for kind in ("CreateProbeEvent", "StopCallMeLaterEvent", "TurnOnOffHostsEvent")
+            for kind in ("CreateProbeEvent", "StopCallMeLaterEvent", "ForceSimulationStopEvent")
         ),
         (
             [

@@ -46,6 +46,10 @@ class _Hosts(Shape, rename={"hosts": "resources"}):
         return cls(str(event.hosts))
 
 
+class _Nothing(Shape):
+    """An event that says nothing but its type and time."""
+
+
 class _PowerState(Shape):
     resources: str
     state: str
@@ -239,7 +243,7 @@ class _JobsKilled(Shape):
 
 
 HAPPENINGS.add_plain("RESOURCE_STATE_CHANGED", ev.HostsStateChanged, _PowerState)
-HAPPENINGS.add_plain("REQUESTED_CALL", ev.RequestedCall)
+HAPPENINGS.add_plain("REQUESTED_CALL", ev.RequestedCall, _Nothing)
 HAPPENINGS.add_plain("ANSWER", ev.EnergyAnswer, rename={"joules": "consumed_energy"})
 
 

@@ -19,8 +19,11 @@ from msgspec import structs
 from batsched_py import __version__
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim5.events import DECISIONS, HAPPENINGS, CallMeLater
+from batsched_py.protocol.batsim5.calls import said_exactly
+from batsched_py.protocol.batsim5.events import DECISIONS, HAPPENINGS, name_of_call
 from batsched_py.protocol.batsim5.profiles import profile_to_message
+from batsched_py.protocol.batsim5.sleep import Sleep
+from batsched_py.protocol.clock import as_told, to_tick
 from batsched_py.protocol.event_table import encode
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.profiles import Profile
@@ -68,8 +71,11 @@ class Batsim5Codec:
         """By workload and name, if messages contain those of killed jobs."""
         self._places: dict[str, HostSet] = {}
         """The hosts of the jobs that this side has started."""
+        self._sleep = Sleep()
         self._calls = 0
         """How many calls this side has requested."""
+        self._awaited: dict[str, float] = {}
+        """When the calls are to come that this side has requested, by their names."""
         self._pending: list[tuple[float, int, str]] = []
         """The calls requested from this side, as a heap: time, number, name."""
 
@@ -132,26 +138,38 @@ class Batsim5Codec:
     # --- at the side of the decision process -----------------------------------------------------
 
     def decode_request(self, text: bytes | str) -> ev.Message:
-        """Decode a message of Batsim."""
+        """Decode a message of Batsim. Its times have all their digits, and are rounded to ticks here."""
         message = HAPPENINGS.decode(_text(text))
+        message.now = to_tick(message.now)
         for event in message.events:
+            event.time = to_tick(event.time)
             if isinstance(event, ev.JobCompleted):
                 event.hosts = self._places.pop(event.job_id, event.hosts)
+            elif isinstance(event, ev.JobSubmitted):
+                event.job = as_told(event.job)
+            elif isinstance(event, ev.RequestedCall):
+                event.at = self._awaited.pop(name_of_call(event), 0.0)
             elif isinstance(event, ev.SimulationBegins):
                 event.settings = self._asked
+                self._sleep.begin(event.hosts)
         return message
 
     def encode_reply(self, message: ev.Message) -> bytes:
         """Encode a message of a decision process."""
-        return _encode(message.now, [self._spell_decision(event) for event in _with_notes(message.events)])
+        events: list[ev.Event] = []
+        for event in _with_notes(message.events):
+            events += self._sleep.divide(event) if type(event) is ev.SetHostsState else [event]
+        message = said_exactly(ev.Message(message.now, events))
+        return _encode(message.now, [self._spell_decision(event) for event in message.events])
 
     def _spell_decision(self, event: ev.Event) -> Any:
         spelled = DECISIONS.spell(event)
         if isinstance(event, ev.ExecuteJob):
             self._places[event.job_id] = event.hosts
-        elif isinstance(event, ev.CallMeLater):
+        elif isinstance(event, ev.CallMeLater | ev.CallMeAtOnce):
             self._calls += 1
-            _put(spelled, "call_me_later_id", str(self._calls))
+            _put(spelled, "call_me_later_id", name := str(self._calls))
+            self._awaited[name] = event.at if isinstance(event, ev.CallMeLater) else event.time
         return spelled
 
     # --- at the side of the simulator ------------------------------------------------------------
@@ -166,7 +184,9 @@ class Batsim5Codec:
             events.append(event)
             if isinstance(event, ev.CallMeLater):
                 self._calls += 1
-                heappush(self._pending, (event.at, self._calls, CallMeLater.name_of(event)))
+                heappush(self._pending, (max(event.at, event.time), self._calls, name_of_call(event)))
+                if event.at <= event.time:
+                    events[-1] = ev.CallMeAtOnce(time=event.time)
             elif isinstance(event, ev.RegisterProfile):
                 self._learn(event.workload, {event.name: event.profile})
             elif isinstance(event, ev.RegisterJob):
@@ -174,6 +194,8 @@ class Batsim5Codec:
                 if isinstance(note := event.job.extra.get(_NOTE), str):
                     del event.job.extra[_NOTE]
                     events.append(ev.SetJobMetadata(event.job.id, note, time=event.time))
+            elif type(event) is ev.SetHostsState:
+                self._sleep.check(event)
         return ev.Message(message.now, events)
 
     def encode_request(self, message: ev.Message) -> bytes:
@@ -181,7 +203,10 @@ class Batsim5Codec:
         return _encode(message.now, [self._spell_happening(event) for event in message.events]) + b"\0"
 
     def _spell_happening(self, event: ev.Event) -> Any:
+        if isinstance(event, ev.HostsStateChanged):
+            self._sleep.reach(event.hosts, event.pstate)
         if isinstance(event, ev.SimulationBegins):
+            self._sleep.begin(event.hosts)
             for workload, profiles in event.profiles.items():
                 self._learn(workload, profiles)
             if not self._tells_profiles:
@@ -192,7 +217,7 @@ class Batsim5Codec:
         if isinstance(event, ev.RequestedCall) and self._pending:
             _put(spelled, "call_me_later_id", heappop(self._pending)[2])
         if isinstance(event, ev.JobsKilled) and self._profiles is not None:
-            _put(spelled, "profiles", _interrupted(event, self._profiles))
+            _put(spelled, "profiles", _killed(event, self._profiles))
         return spelled
 
     def _learn(self, workload: str, profiles: Mapping[str, Profile]) -> None:
@@ -221,16 +246,13 @@ def _encode(now: float, events: list[Any]) -> bytes:
     return encode(now, events, partial(json.dumps, allow_nan=False))
 
 
-def _interrupted(event: ev.JobsKilled, known: Mapping[tuple[str, str], Profile]) -> list[Any]:
-    """The profiles that were interrupted in killed jobs, each once."""
+def _killed(event: ev.JobsKilled, known: Mapping[tuple[str, str], Profile]) -> list[Any]:
+    """The profiles of the jobs that were killed, each once, without those of which they are composed."""
     found: dict[tuple[str, str], Any] = {}
     for job_id, progress in event.progress.items():
         workload = job_id.partition("!")[0]
-        node: ev.Progress | None = progress
-        while node is not None:
-            if (key := (workload, node.profile)) in known:
-                found[key] = profile_to_message(known[key], node.profile, workload)
-            node = node.task
+        if (key := (workload, progress.profile)) in known:
+            found[key] = profile_to_message(known[key], progress.profile, workload)
     return list(found.values())
 
 
@@ -243,13 +265,8 @@ def _put(spelled: Any, name: str, value: Any) -> None:
 
 
 def _with_notes(events: list[ev.Event]) -> list[ev.Event]:
-    """The decisions, with notes on jobs inside their registrations."""
-    registered = {event.job.id for event in events if isinstance(event, ev.RegisterJob)}
-    notes = {
-        event.job_id: event.metadata
-        for event in events
-        if isinstance(event, ev.SetJobMetadata) and event.job_id in registered
-    }
+    """The decisions, with notes on jobs inside their registrations; others cannot be told to a Batsim 5."""
+    notes = {event.job_id: event.metadata for event in events if isinstance(event, ev.SetJobMetadata)}
     if not notes:
         return events
     spoken: list[ev.Event] = []
@@ -257,6 +274,6 @@ def _with_notes(events: list[ev.Event]) -> list[ev.Event]:
         if isinstance(event, ev.RegisterJob) and event.job.id in notes:
             extra = event.job.extra | {_NOTE: notes[event.job.id]}
             spoken.append(structs.replace(event, job=structs.replace(event.job, extra=extra)))
-        elif not (isinstance(event, ev.SetJobMetadata) and event.job_id in notes):
+        elif not isinstance(event, ev.SetJobMetadata):
             spoken.append(event)
     return spoken

@@ -48,16 +48,33 @@ def _plain(value: Any) -> Any:
     return UNSET if value is UNSET else msgspec.json.decode(msgspec.json.encode(value))
 
 
-class _PowerState(Shape):
-    host_ids: str
+#: How many values an unsigned number of the protocol can have.
+_UNSIGNED = 2**32
+
+
+def _signed(number: int) -> int:
+    """What an unsigned number stands for if it was a negative one.
+
+    >>> _signed(7), _signed(4294967295)
+    (7, -1)
+    """
+    return number - _UNSIGNED if _UNSIGNED // 2 <= number < _UNSIGNED else number
+
+
+class _PowerState(Shape, rename={"hosts": "host_ids"}):
+    hosts: str
     pstate: int
 
     def read(self) -> ev.Event:
-        return self.event(hosts=hosts_in(self.host_ids, "host_ids"), pstate=self.pstate)
+        return self.event(hosts=hosts_in(self.hosts, "host_ids"), pstate=self.pstate)
 
     @classmethod
     def write(cls, event: Any) -> Any:
         return cls(str(event.hosts), event.pstate)
+
+
+class _OnOff(_PowerState, rename={"hosts": "host_ids", "pstate": "state"}):
+    """Hosts that are turned off are put into a power state in which they sleep."""
 
 
 # --- happenings: Batsim -> decision process ------------------------------------------------------
@@ -86,7 +103,10 @@ class _Host(Struct):
             raise ProtocolError(f"field `state` of host {self.id}: got {shown(self.state)}") from None
         properties = {item.key: item.value for item in self.properties}
         zone = {item.key: item.value for item in self.zone_properties}
-        return Host(self.id, self.name, state, properties, zone, sleep_pstates(properties))
+        sleeping = sleep_pstates(properties)
+        if state is HostState.IDLE and self.pstate in sleeping:
+            state = HostState.SLEEPING
+        return Host(self.id, self.name, state, properties, zone, sleeping)
 
     @property
     def speed(self) -> float | None:
@@ -192,14 +212,21 @@ class _JobSubmitted(Shape):
 
 @HAPPENINGS.add("JobCompletedEvent", ev.JobCompleted)
 class _JobCompleted(Shape):
-    """The message does not contain the hosts that the job leaves; the codec remembers them."""
+    """The message does not contain the hosts that the job leaves; the codec remembers them.
+
+    Its return code has no sign: -1, for a job that has reached its walltime, is 4294967295.
+    """
 
     job_id: str
     state: JobState
     return_code: int = 0
 
     def read(self) -> ev.Event:
-        return ev.JobCompleted(self.job_id, self.state, HostSet.range(0), self.return_code)
+        return ev.JobCompleted(self.job_id, self.state, HostSet.range(0), _signed(self.return_code))
+
+    @classmethod
+    def write(cls, e: ev.JobCompleted) -> Any:
+        return cls(e.job_id, e.state, e.return_code % _UNSIGNED)
 
 
 class _Wrapper(Struct):
@@ -234,7 +261,7 @@ def _read_progress(wrapper: _Wrapper, workload: str) -> ev.Progress:
             task = node.current_task_progress
             return ev.Progress(
                 short_name(node.profile_id, workload),
-                task_index=node.current_task_index,
+                task_index=_signed(node.current_task_index),
                 task=None if task is None else _read_progress(task, workload),
             )
         case other:
@@ -246,7 +273,8 @@ def _write_progress(node: ev.Progress, workload: str) -> _Wrapper:
     if node.task_index is None:
         return _Wrapper("KillProgressAtomicProfile", structs.asdict(_Atomic(name, node.done)))
     task = None if node.task is None else _write_progress(node.task, workload)
-    spelled = msgspec.to_builtins(_Sequential(name, 0, node.task_index, task))
+    repetition, index = divmod(node.task_index, node.nb_tasks) if node.nb_tasks else (0, node.task_index)
+    spelled = msgspec.to_builtins(_Sequential(name, repetition, index % _UNSIGNED, task))
     return _Wrapper("KillProgressSequentialProfile", spelled)
 
 
@@ -273,7 +301,8 @@ class _JobsKilled(Shape):
         )
 
 
-HAPPENINGS.add_plain("HostsPStateChangedEvent", ev.HostsStateChanged, _PowerState)
+HAPPENINGS.add_plain("HostsPStateChangedEvent", ev.HostsPStateChanged, _PowerState)
+HAPPENINGS.add_plain("HostsTurnedOnOffEvent", ev.HostsStateChanged, _OnOff)
 
 
 @HAPPENINGS.add("RequestedCallEvent", ev.RequestedCall)
@@ -281,10 +310,10 @@ class _RequestedCall(Shape):
     """The codec knows which of the requested calls it is."""
 
     call_me_later_id: str = ""
-    last_periodic_call: bool = True
+    last_periodic_call: bool = False
 
     def read(self) -> ev.Event:
-        return ev.RequestedCall()
+        return ev.RequestedCall(extra={"call_me_later_id": self.call_me_later_id})
 
     @classmethod
     def write(cls, e: ev.RequestedCall) -> Any:
@@ -399,9 +428,13 @@ DECISIONS.add_plain("RejectJobEvent", ev.RejectJob)
 DECISIONS.add_plain("KillJobsEvent", ev.KillJobs)
 
 
+@DECISIONS.add("CallMeLaterEvent", ev.CallMeAtOnce)
 @DECISIONS.add("CallMeLaterEvent", ev.CallMeLater)
-class CallMeLater(Shape):
-    """A call at a whole number of milliseconds or seconds, with a name that the call repeats."""
+class _CallMeLater(Shape):
+    """A call at a whole number of milliseconds or seconds, with a name that the call repeats.
+
+    If that time has passed, Batsim calls at once.
+    """
 
     call_me_later_id: str
     when_type: str
@@ -421,27 +454,28 @@ class CallMeLater(Shape):
         at = float(time) if unit == "Second" else time / 1000
         return ev.CallMeLater(at, extra={"call_me_later_id": self.call_me_later_id})
 
-    @staticmethod
-    def name_of(event: ev.CallMeLater) -> str:
-        """Remove the name from an event that was just read, and return it."""
-        extra = event.extra or {}
-        name: str = extra.pop("call_me_later_id")
-        event.extra = extra or None
-        return name
-
     @classmethod
-    def write(cls, e: ev.CallMeLater) -> Any:
-        return cls("", "OneShot", {"time": milliseconds(e.at, e.time), "time_unit": "Millisecond"})
+    def write(cls, e: ev.CallMeLater | ev.CallMeAtOnce) -> Any:
+        at = milliseconds(e.time if isinstance(e, ev.CallMeAtOnce) else e.at)
+        return cls("", "OneShot", {"time": at, "time_unit": "Millisecond"})
 
 
-def milliseconds(at: float, now: float) -> int:
-    """The first whole millisecond that is not before a time, rounded to ticks, and is in the future.
+def name_of_call(event: ev.CallMeLater | ev.RequestedCall) -> str:
+    """Remove the name of a call from an event that was just read, and return it."""
+    extra = event.extra or {}
+    name: str = extra.pop("call_me_later_id", "")
+    event.extra = extra or None
+    return name
 
-    >>> milliseconds(12.345, 0.0), milliseconds(12.3451, 0.0), milliseconds(1.0000001, 1.0)
-    (12345, 12346, 1001)
+
+def milliseconds(at: float) -> int:
+    """The last whole millisecond that is not after a time, rounded to ticks.
+
+    >>> milliseconds(12.345), milliseconds(12.3459)
+    (12345, 12345)
     """
     try:
-        return max(-(-round(at * 1e6) // 1000), int(now * 1000) + 1)
+        return round(at * 1e6) // 1000
     except (OverflowError, ValueError):
         raise ProtocolError(f"{at} cannot be written as JSON") from None
 
@@ -474,4 +508,5 @@ class _RegisterJob(Shape):
 
 
 DECISIONS.add_plain("FinishRegistrationEvent", ev.RegistrationFinished)
-DECISIONS.add_plain("ChangeHostsPStateEvent", ev.SetHostsState, _PowerState)
+DECISIONS.add_plain("ChangeHostsPStateEvent", ev.ChangeHostsPState, _PowerState)
+DECISIONS.add_plain("TurnOnOffHostsEvent", ev.SetHostsState, _OnOff)
