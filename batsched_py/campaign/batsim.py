@@ -25,13 +25,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import batsched_py
+from batsched_py.campaign.batsim5 import fill_in_notes, options_of_batsim5, with_generic_events
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.experiment import Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.build import read_machine
 from batsched_py.experiment.command_line import options_of, serve_options
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
-from batsched_py.protocol.events import Settings
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.model import Workload
 
@@ -93,33 +93,29 @@ def run_batsim(
     with TemporaryDirectory(prefix="batsim-") as name:
         inputs = Path(name)
         endpoint = f"ipc://{inputs}/socket"
+        notes = inputs / "notes.csv"
         serve = [sys.executable, "-m", batsched_py.__name__, "serve", "--endpoint", endpoint]
-        dialect = BATSIM5 if simulator.is_batsim5 else BATSIM4
-        scenario = _for_batsim(experiment, workloads, inputs, dialect)
-        options = _options_of_batsim5 if simulator.is_batsim5 else _options_of_batsim4
-        simulate = [*shlex.split(simulator.command), *options(scenario, endpoint, prefix)]
-        simulate += ["-q", "--disable-schedule-tracing"]
+        if simulator.is_batsim5:
+            scenario = with_generic_events(_for_batsim(experiment, workloads, inputs, BATSIM5), inputs)
+            options = options_of_batsim5(scenario, endpoint, prefix)
+            serve += ["--notes", str(notes)]
+        else:
+            scenario = _for_batsim(experiment, workloads, inputs, BATSIM4)
+            options = _options_of_batsim4(scenario, endpoint, prefix)
+        simulate = [*shlex.split(simulator.command), *options]
         with (
             _Process("the decision process", [*serve, *serve_options(experiment)], inputs) as server,
             _Process("Batsim", simulate, inputs) as batsim,
         ):
             _wait(server, batsim, limit)
-    summary = "schedule.json" if simulator.is_batsim5 else "schedule.csv"
-    _check(prefix, summary, sum(len(workload.jobs) for workload in workloads))
+        summary = "schedule.json" if simulator.is_batsim5 else "schedule.csv"
+        _check(prefix, summary, sum(len(workload.jobs) for workload in workloads))
+        if simulator.is_batsim5:
+            fill_in_notes(Path(f"{prefix}_jobs.csv"), notes)
 
 
 def _options_of_batsim4(scenario: Scenario, endpoint: str, prefix: Path) -> list[str]:
-    return ["-s", endpoint, "-e", str(prefix), *options_of(scenario)]
-
-
-def _options_of_batsim5(scenario: Scenario, endpoint: str, prefix: Path) -> list[str]:
-    """What is enabled is not among them: the decision process asks for that."""
-    if scenario.settings.compute_sharing or not scenario.settings.storage_sharing:
-        raise InputError("a Batsim 5 does not say who may share hosts; leave out what a plan says about that")
-    config = scenario.settings.scheduler_config
-    options = options_of(replace(scenario, settings=Settings()))
-    options = ["--external-events" if option == "--events" else option for option in options]
-    return ["--edc-socket-str", endpoint, config, "-e", f"{prefix}_", *options]
+    return ["-s", endpoint, "-e", str(prefix), *options_of(scenario), "-q", "--disable-schedule-tracing"]
 
 
 def _for_batsim(

@@ -26,21 +26,36 @@ _LEVELS = {
     "quiet": {"batsched_py": logging.ERROR},
     "network-only": {"batsched_py.simulator.client": logging.DEBUG},
     "information": {},
+    "info": {},
     "debug": {"batsched_py": logging.DEBUG},
 }
 
 
-#: Options that say something else to Batsim 5, and what that is called in full.
-_LONG_NAMES = {"-s": "--edc-socket-str", "-S": "--edc-socket-file"}
+#: Options of Batsim 5 that have another name here, or another one in Batsim 4.
+_NAMES = {
+    "-s": "--edc-socket-str",
+    "-S": "--edc-socket-file",
+    "--ee": "--external-events",
+    "--energy-host": "--energy",
+    "--trace-machine-state": "--enable-machine-state-tracing",
+}
 
 
 class _EitherBatsim(click.Command):
-    """A command whose ``-s`` is that of the Batsim which is asked for: Batsim 5's takes two words."""
+    """A command whose options are those of the Batsim which is asked for.
+
+    Batsim 5's ``-s`` and ``-r`` take two words, and it traces machine states only when it is told to.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options."""
-        if "--protocol=5" in args or ["--protocol", "5"] in [args[n : n + 2] for n in range(len(args))]:
-            args = [_LONG_NAMES.get(argument, argument) for argument in args]
+        asked = "--protocol=5" in args or ["--protocol", "5"] in [args[n : n + 2] for n in range(len(args))]
+        if asked or not {"--edc-socket-str", "--edc-socket-file"}.isdisjoint(args):
+            args = [_NAMES.get(argument, argument) for argument in args]
+            while (place := next(filter(args.__contains__, ("-r", "--add-role")), None)) is not None:
+                at = args.index(place)
+                args[at : at + 3] = [f"--add-role-to-hosts={':'.join(args[at + 1 : at + 3])}"]
+            args = ["--disable-machine-state-tracing", *args]
         return super().parse_args(ctx, args)
 
 
@@ -85,6 +100,11 @@ class _EitherBatsim(click.Command):
 @timeout_option("the decision process")
 @click.option("--disable-schedule-tracing", is_flag=True, help="No effect: that file is never written.")
 @click.option(
+    "--trace-pstate-changes",
+    is_flag=True,
+    help="Batsim 5's. No effect: changes of power states are always traced where energy is accounted for.",
+)
+@click.option(
     "--dump-execution-context", is_flag=True, help="Print the endpoint and the prefix as JSON, and exit."
 )
 @click.option(
@@ -106,6 +126,7 @@ def command(
     endpoint: str,
     timeout: float | None,
     disable_schedule_tracing: bool,
+    trace_pstate_changes: bool,
     dump_execution_context: bool,
     verbosity: str,
     quiet: bool,
@@ -159,7 +180,7 @@ def command(
             batsim = new_batsim(scenario, platform, workloads, prefix, Outputs)
         else:
             scenario = _as_asked(scenario, process, config)
-            batsim = new_batsim(scenario, platform, workloads, prefix, Batsim5Outputs)
+            batsim = new_batsim(scenario, platform, workloads, prefix, Batsim5Outputs, generic_events=True)
         simulate(batsim, process)
 
 

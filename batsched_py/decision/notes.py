@@ -54,22 +54,3 @@ def write_notes(path: Path, notes: dict[str, str]) -> None:
             writer.writerows(notes.items())
     except OSError as error:
         raise InputError(f"cannot write the notes to {path}: {error.strerror}") from None
-
-
-def read_notes(path: Path) -> dict[str, str]:
-    """The notes on jobs, by their identifiers."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return {row["job_id"]: row["metadata"] for row in csv.DictReader(file)}
-
-
-def fill_in_notes(jobs_csv: Path, notes: dict[str, str]) -> None:
-    """Write notes into the column ``metadata`` of a ``jobs.csv``, as a Batsim 4 does."""
-    with jobs_csv.open(newline="", encoding="utf-8") as file:
-        header, *rows = csv.reader(file)
-    number, workload, metadata = map(header.index, ("job_id", "workload_name", "metadata"))
-    lines = [",".join(header)]
-    for row in rows:
-        note = notes.get(f"{row[workload]}!{row[number]}", row[metadata])
-        row[metadata] = f'"{note}"'
-        lines.append(",".join(row))
-    jobs_csv.write_text("\n".join(lines) + "\n", encoding="utf-8")

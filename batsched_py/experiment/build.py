@@ -95,8 +95,13 @@ def _new_pybatsim(scheduler: Choice) -> PyBatsimProcess:
     return PyBatsim3Process(scheduler.name, scheduler.options)
 
 
-def new_setup(scenario: Scenario, platform: Platform, workloads: Sequence[Workload]) -> Setup:
-    """What is simulated: the machine, the jobs of the workloads, and what is allowed."""
+def new_setup(
+    scenario: Scenario, platform: Platform, workloads: Sequence[Workload], generic_events: bool = False
+) -> Setup:
+    """What is simulated: the machine, the jobs of the workloads, and what is allowed.
+
+    With ``generic_events``, the files of external events are those of Batsim 5.
+    """
     settings = scenario.settings
     if settings.profile_reuse and not settings.dynamic_jobs:
         raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
@@ -106,15 +111,17 @@ def new_setup(scenario: Scenario, platform: Platform, workloads: Sequence[Worklo
         settings,
         ignore_communication=scenario.ignore_communication,
         energy=scenario.energy,
-        events=_read_events(scenario),
+        events=_read_events(scenario, generic_events),
     )
 
 
-def _read_events(scenario: Scenario) -> list[list[Event]]:
+def _read_events(scenario: Scenario, generic: bool) -> list[list[Event]]:
     if not scenario.events:
         return []
-    from batsched_py.simulator.external_events import read_events
+    from batsched_py.simulator.external_events import read_events, read_generic_events
 
+    if generic:
+        return [read_generic_events(file, f"ee{number}") for number, file in enumerate(scenario.events)]
     return [read_events(file, scenario.settings.forward_unknown_events) for file in scenario.events]
 
 
@@ -124,11 +131,13 @@ def new_batsim(
     workloads: Sequence[Workload],
     prefix: str | None,
     outputs: type[Outputs] = Outputs,
+    generic_events: bool = False,
 ) -> Batsim:
     """The built-in Batsim for a decision process elsewhere; without a prefix it writes no files."""
     from batsched_py.simulator.engine import Batsim
 
-    return Batsim(new_setup(scenario, platform, workloads), outputs(prefix, scenario.traces_machine_states))
+    setup = new_setup(scenario, platform, workloads, generic_events)
+    return Batsim(setup, outputs(prefix, scenario.traces_machine_states))
 
 
 def read_workloads(workloads: Workloads, logs: Mapping[int, SwfLog] | None = None) -> list[Workload]:

@@ -193,6 +193,8 @@ class ExternalEvent(Event):
     """An event of an event file that the simulator itself does not know."""
 
     data: dict[str, Any]
+    id: str = ""
+    """Its name, if the simulator gives it one."""
 
 
 class JobSaid(Event):

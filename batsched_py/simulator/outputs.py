@@ -153,8 +153,8 @@ class Results:
         ids, submissions, sizes, limits, profiles = zip(*map(_DESCRIPTION, jobs), strict=True)
         names = [name.partition("!") for name in ids]
         if _TO_BE_QUOTED.search("".join(chain(ids, profiles))):
-            names = [(_quoted(workload), mark, _quoted(name)) for workload, mark, name in names]
-            profiles = tuple(map(_quoted, profiles))
+            names = [(quoted(workload), mark, quoted(name)) for workload, mark, name in names]
+            profiles = tuple(map(quoted, profiles))
         walltimes: Sequence[float] = [-1.0 if limit == inf else limit for limit in limits]
         row = _ROW
         if all(map(float.is_integer, chain(submissions, walltimes, starts, ends))) and all(
@@ -203,7 +203,7 @@ class Results:
         """A job was refused; its row."""
         self.nb_jobs += 1
         self.nb_rejected += 1
-        name, workload, profile = map(_quoted, (job.name, job.workload, job.profile))
+        name, workload, profile = map(quoted, (job.name, job.workload, job.profile))
         walltime = job.walltime if job.has_walltime else -1.0
         return (
             f"{name},{workload},{profile},{job.submission_time:.6f},{job.size},{walltime:.6f},0,REJECTED,"
@@ -359,10 +359,10 @@ def _sum(values: Iterable[float], total: float) -> float:
     return total
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A cell of CSV.
 
-    >>> _quoted('a "b", c'), _quoted("17")
+    >>> quoted('a "b", c'), quoted("17")
     ('"a ""b"", c"', '17')
     """
     return '"{}"'.format(text.replace('"', '""')) if _TO_BE_QUOTED.search(text) else text

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from batsched_py.decision.notes import NoteKeeper, fill_in_notes, read_notes
+from batsched_py.campaign.batsim5 import fill_in_notes
+from batsched_py.decision.notes import NoteKeeper
 from batsched_py.decision.server import Server
 from batsched_py.experiment import Actors, Choice, Machine, Scenario, Workloads
 from batsched_py.experiment.build import new_batsim, new_process, read_machine, read_workloads
@@ -97,7 +98,7 @@ def jobs_over_the_wire(actors: Actors, log: Path, machine: Machine, prefix: Path
         simulate(new_batsim(scenario, read_machine(machine, read), static, str(prefix), Batsim5Outputs), remote)
         service.join(PATIENCE)
     jobs = Path(f"{prefix}jobs.csv")
-    fill_in_notes(jobs, read_notes(Path(f"{prefix}notes.csv")))
+    fill_in_notes(jobs, Path(f"{prefix}notes.csv"))
     return jobs.read_bytes()
 
 

@@ -334,7 +334,10 @@ _MACHINES: dict[str, type[ev.HostsAvailable] | type[ev.HostsUnavailable]] = {
 @HAPPENINGS.add("ExternalEventOccurredEvent", ev.HostsUnavailable)
 @HAPPENINGS.add("ExternalEventOccurredEvent", ev.ExternalEvent)
 class _ExternalEvent(Shape):
-    """For Batsim 5 all external events are alike: the text of their line in the file."""
+    """For Batsim 5 all external events are generic: each is a text, the ``data`` of its line in the file.
+
+    Ours, and those that a Batsim 4 knows, are JSON objects in that text.
+    """
 
     id: str
     external_event_type: str
@@ -350,20 +353,22 @@ class _ExternalEvent(Shape):
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             data = None
         if not isinstance(data, dict):
-            return ev.ExternalEvent(self.external_event)
+            return ev.ExternalEvent(self.external_event, self.id)
         kind = data.get("type")
         if isinstance(kind, str) and kind in _MACHINES and isinstance(data.get("resources"), str):
             return _MACHINES[kind](hosts_in(data["resources"], "external_event.resources"))
-        return ev.ExternalEvent(data)
+        return ev.ExternalEvent(data, self.id)
 
     @classmethod
     def write(cls, e: ev.ExternalEvent | ev.HostsAvailable | ev.HostsUnavailable) -> Any:
         if isinstance(e, ev.ExternalEvent):
-            data = e.data
+            text = e.data.get("data") if e.data.get("type") == "generic" else None
+            data, name = e.data, e.id
         else:
             kind = "machine_available" if isinstance(e, ev.HostsAvailable) else "machine_unavailable"
-            data = {"type": kind, "resources": str(e.hosts)}
-        return cls("", "GenericExternalEvent", {"data": msgspec.json.encode(data).decode()})
+            text, data, name = None, {"type": kind, "resources": str(e.hosts)}, ""
+        said = text if isinstance(text, str) else msgspec.json.encode(data).decode()
+        return cls(name, "GenericExternalEvent", {"data": said})
 
 
 # --- decisions: decision process -> Batsim -------------------------------------------------------
