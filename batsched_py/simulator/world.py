@@ -284,6 +284,8 @@ class World:
 
     def _change_pstate(self, decision: ev.ChangeHostsPState) -> None:
         assert self._power is not None
+        if turned_off := decision.hosts & self.machines.away[HostState.SLEEPING]:
+            raise RuleBroken(f"hosts {turned_off} were turned off; they have to be turned on")
         self._power.change(decision.hosts, decision.pstate)
 
     def _answer_energy(self, decision: ev.QueryEnergy) -> None:

@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batsched_py.cli.main import batsched_py
-from tests.processes import PATIENCE, call_here, serving
+from batsched_py.errors import InputError
+from batsched_py.simulator.external_events import read_generic_events
+from tests.processes import PATIENCE, call_here, recording, serving
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "data" / "golden"
@@ -46,6 +48,52 @@ def test_two_processes_write_the_bytes_of_one(
     for name in files:
         one, two = (tmp_path / f"{side}_{name}.csv" for side in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_batsim_5_turns_hosts_on_and_off_as_one_process_does(tmp_path: Path) -> None:
+    decided = ["-s", "sleeper", "-o", "idle_time=30"]
+    assert run(*POWER60, "--energy", *decided, "-e", tmp_path / "one").exit_code == 0
+    traced = ["--energy-host", "--trace-machine-state", "--trace-pstate-changes", "-e", f"{tmp_path}/two_"]
+    talk = tmp_path / "talk.jsonl"
+    with serving(*decided) as service, recording(talk, service.endpoint) as recorder:
+        options = ["--protocol", "5", "-s", recorder.endpoint, "", "--timeout", str(PATIENCE)]
+        assert call_here(["batsim", *options, *POWER60, *traced]) == (0, "", "")
+        assert recorder.end() == (0, [])
+    for name in ("jobs", "consumed_energy", "pstate_changes", "machine_states"):
+        one, two = (tmp_path / f"{side}_{name}.csv" for side in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+    said = talk.read_text()
+    assert "TurnOnOffHostsEvent" in said and "HostsTurnedOnOffEvent" in said
+    assert "ChangeHostsPStateEvent" not in said
+
+
+GENERIC = """{"timestamp": 100, "type": "generic", "data": "{\\"type\\": \\"machine_unavailable\\", \\"resources\\": \\"0-3\\"}"}
+{"timestamp": 300, "type": "generic", "data": "any text"}
+{"timestamp": 600, "type": "generic", "data": "{\\"type\\": \\"machine_available\\", \\"resources\\": \\"0-3\\"}"}
+"""
+
+
+def test_an_outage_is_found_in_the_text_of_a_generic_event_of_batsim_5(tmp_path: Path) -> None:
+    (tmp_path / "four.txt").write_text("\n".join(OUTAGE[1].read_text().splitlines()[:2]))
+    (tmp_path / "five.txt").write_text(GENERIC)
+    assert run(*RIGID200, "--events", tmp_path / "four.txt", "-s", "easy", "-e", tmp_path / "one").exit_code == 0
+    with serving("-s", "easy") as service:
+        options = ["--protocol", "5", "-s", service.endpoint, "", "--timeout", str(PATIENCE)]
+        events = ["--external-events", tmp_path / "five.txt", "-e", f"{tmp_path}/two_"]
+        assert call_here(["batsim", *options, *RIGID200, *events]) == (0, "", "")
+    assert (tmp_path / "one_jobs.csv").read_bytes() == (tmp_path / "two_jobs.csv").read_bytes()
+
+
+def test_a_batsim_5_takes_generic_events_only(tmp_path: Path) -> None:
+    options = ["batsim", "--protocol", "5", "-s", "ipc:///nowhere", "", *RIGID200, *OUTAGE]
+    assert call_here([*options, "--timeout", "1", "-e", f"{tmp_path}/"])[0] == 1
+    path = tmp_path / "events.txt"
+    path.write_text('{"timestamp": 1, "type": "machine_unavailable", "resources": "0"}')
+    with pytest.raises(InputError, match="line 1: type 'machine_unavailable' is not generic, the only one"):
+        read_generic_events(path, "ee0")
+    path.write_text('{"timestamp": 1, "type": "generic", "data": {}}')
+    with pytest.raises(InputError, match="line 1: `data` must be a text"):
+        read_generic_events(path, "ee0")
 
 
 def test_a_slow_scheduler_starts_jobs_later(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.simulator.engine import Batsim
@@ -101,6 +102,42 @@ def test_a_slower_power_state_is_entered_at_once_and_computes_slower() -> None:
     drive.until(ev.JobCompleted)
     assert drive.now == 20
     assert joules(drive) == pytest.approx(20 * 100)
+
+
+def test_a_power_state_that_is_changed_at_once_costs_nothing_even_to_sleep() -> None:
+    """As ``ChangeHostsPStateEvent`` of Batsim 5 does it; a job cannot start there before the host computes."""
+    drive = drive_one(computing(10 * GIGA))
+    host = HostSet.parse("0")
+    changed = drive.until(ev.HostsPStateChanged, ev.ChangeHostsPState(host, 2))
+    assert (changed.time, changed.pstate) == (0.0, 2)
+    drive.until(ev.RequestedCall, ev.CallMeLater(100.0))
+    assert joules(drive) == pytest.approx(100 * 10)
+    drive.until(ev.HostsPStateChanged, ev.ChangeHostsPState(host, 1))
+    drive.until(ev.JobCompleted, execute("a", "0"))
+    assert drive.now == 120
+    assert joules(drive) == pytest.approx(100 * 10 + 20 * 100)
+
+
+def test_a_host_that_sleeps_in_a_state_that_was_changed_at_once_can_be_turned_on() -> None:
+    drive = drive_one(computing(10 * GIGA))
+    host = HostSet.parse("0")
+    drive.until(ev.HostsPStateChanged, ev.ChangeHostsPState(host, 2))
+    drive.until(ev.HostsStateChanged, ev.SetHostsState(host, 0))
+    assert drive.now == 20
+    drive.until(ev.JobCompleted, execute("a", "0"))
+    assert drive.now == 30
+
+
+def test_a_host_that_sleeps_or_was_turned_off_does_not_compute() -> None:
+    host = HostSet.parse("0")
+    drive = drive_one(computing(10 * GIGA))
+    drive.until(ev.HostsPStateChanged, ev.ChangeHostsPState(host, 2))
+    with pytest.raises(RuleBroken, match="hosts 0 sleep or are switching"):
+        drive.reply(execute("a", "0"))
+    drive = drive_one(computing(10 * GIGA))
+    drive.until(ev.HostsStateChanged, ev.SetHostsState(host, 2))
+    with pytest.raises(RuleBroken, match="hosts 0 were turned off; they have to be turned on"):
+        drive.reply(ev.ChangeHostsPState(host, 0))
 
 
 def test_a_host_wakes_up_in_the_state_that_was_asked_for() -> None:

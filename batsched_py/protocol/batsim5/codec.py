@@ -169,7 +169,7 @@ class Batsim5Codec:
         elif isinstance(event, ev.CallMeLater | ev.CallMeAtOnce):
             self._calls += 1
             _put(spelled, "call_me_later_id", name := str(self._calls))
-            self._awaited[name] = event.at if isinstance(event, ev.CallMeLater) else event.time
+            self._awaited[name] = to_tick(event.at) if isinstance(event, ev.CallMeLater) else event.time
         return spelled
 
     # --- at the side of the simulator ------------------------------------------------------------

@@ -61,20 +61,30 @@ def _signed(number: int) -> int:
     return number - _UNSIGNED if _UNSIGNED // 2 <= number < _UNSIGNED else number
 
 
-class _PowerState(Shape, rename={"hosts": "host_ids"}):
-    hosts: str
+class _PowerState(Shape):
+    host_ids: str
     pstate: int
 
     def read(self) -> ev.Event:
-        return self.event(hosts=hosts_in(self.hosts, "host_ids"), pstate=self.pstate)
+        return self.event(hosts=hosts_in(self.host_ids, "host_ids"), pstate=self.pstate)
 
     @classmethod
     def write(cls, event: Any) -> Any:
         return cls(str(event.hosts), event.pstate)
 
 
-class _OnOff(_PowerState, rename={"hosts": "host_ids", "pstate": "state"}):
+class _OnOff(Shape):
     """Hosts that are turned off are put into a power state in which they sleep."""
+
+    host_ids: str
+    state: int
+
+    def read(self) -> ev.Event:
+        return self.event(hosts=hosts_in(self.host_ids, "host_ids"), pstate=self.state)
+
+    @classmethod
+    def write(cls, event: Any) -> Any:
+        return cls(str(event.hosts), event.pstate)
 
 
 # --- happenings: Batsim -> decision process ------------------------------------------------------
@@ -474,13 +484,16 @@ def name_of_call(event: ev.CallMeLater | ev.RequestedCall) -> str:
 
 
 def milliseconds(at: float) -> int:
-    """The last whole millisecond that is not after a time, rounded to ticks.
+    """The whole millisecond of a time, or the last one before it from which Batsim can wait until then.
 
-    >>> milliseconds(12.345), milliseconds(12.3459)
-    (12345, 12345)
+    It cannot wait for less than 10 microseconds.
+
+    >>> milliseconds(12.345), milliseconds(12.3459), milliseconds(12.345004)
+    (12345, 12345, 12344)
     """
     try:
-        return round(at * 1e6) // 1000
+        ticks = round(at * 1e6)
+        return ticks // 1000 if ticks % 1000 == 0 else max(ticks - 10, 0) // 1000
     except (OverflowError, ValueError):
         raise ProtocolError(f"{at} cannot be written as JSON") from None
 
