@@ -106,7 +106,18 @@ def _read_rows(file: Any) -> pd.DataFrame | None:
     known = schedule["final_state"].isin(FINAL_STATES).all()
     requested = np.isfinite(schedule[list(_REQUEST)]).all(axis=None)
     executed = np.isfinite(schedule.loc[~rejected, list(_EXECUTION)]).all(axis=None)
+    if schedule["profile"].str.contains("!", regex=False).any():
+        schedule["profile"] = _short_names(schedule["profile"].tolist(), schedule["workload_name"].tolist())
     return schedule if whole and known and requested and executed else None
+
+
+def _short_names(profiles: list[str], workloads: list[str]) -> list[str]:
+    """The names of profiles inside their workloads; a Batsim 5 puts the workload in front of them.
+
+    >>> _short_names(["w0!p", "p"], ["w0", "w0"])
+    ['p', 'p']
+    """
+    return [name.removeprefix(f"{load}!") for name, load in zip(profiles, workloads, strict=True)]
 
 
 def _first_fault(file: Any) -> str:

@@ -14,8 +14,9 @@ from batsched_py.simulator.outputs import UNMEASURED, CountsHosts, Outputs, Writ
 class Batsim5Outputs(Outputs):
     """Files whose names just follow the prefix, such as ``out/``; what came out of it all is in JSON.
 
-    The makespan begins with the first submission. Batsim 5 also writes a ``real_exec_info.json``, which holds
-    nothing but seconds of its own clock; the same simulation must give the same bytes, so we do not.
+    The makespan begins with the first submission of a job that was executed. Batsim 5 also writes a
+    ``real_exec_info.json``, which holds nothing but seconds of its own clock; the same simulation must give
+    the same bytes, so we do not.
     """
 
     _first_submission = inf
@@ -23,11 +24,6 @@ class Batsim5Outputs(Outputs):
     def open(self, name: str, header: str) -> Write:
         """Begin a file, and give what writes to it; without a prefix, that writes nowhere."""
         return self._begin_file(f"{self._prefix}{name}.csv", header) if self._prefix else write_nowhere
-
-    def rejected(self, job: Job, metadata: str) -> None:
-        """A job was refused."""
-        self._first_submission = min(self._first_submission, job.submission_time)
-        super().rejected(job, metadata)
 
     def finished(self, job: Job, *end: Any, **named: Any) -> None:
         """A job left its hosts."""
@@ -39,8 +35,9 @@ class Batsim5Outputs(Outputs):
         if self.results.nb_finished:
             values["makespan"] = self.results.makespan - self._first_submission
         told = {
-            name: None if value == UNMEASURED or (isinstance(value, float) and not isfinite(value)) else value
+            name: None if isinstance(value, float) and not isfinite(value) else value
             for name, value in values.items()
+            if value != UNMEASURED
         }
         if self._prefix:
             write = self._begin_file(f"{self._prefix}schedule.json", "")

@@ -97,7 +97,7 @@ def test_the_service_tells_4_from_5_and_the_files_are_those_of_each(tmp_path: Pa
         assert call_here(old) == (0, "", "")
     assert (tmp_path / "new" / "jobs.csv").read_bytes() == (tmp_path / "old_jobs.csv").read_bytes()
     names = {path.name for path in (tmp_path / "new").iterdir()}
-    assert names == {"jobs.csv", "schedule.json", "machine_states.csv"}
+    assert names == {"jobs.csv", "schedule.json"}
     rows = [row.split(",") for row in (tmp_path / "old_jobs.csv").read_text().splitlines()[1:]]
     makespan = max(float(row[10]) for row in rows) - min(float(row[3]) for row in rows)
     summary = json.loads((tmp_path / "new" / "schedule.json").read_text())
@@ -211,6 +211,29 @@ def test_the_service_greets_and_asks_for_what_its_users_need(tmp_path: Path) -> 
             asked = hello["event"]["requested_simulation_features"]
             wanted = {"dynamic_registration", "profile_reuse"} if users else set()
             assert {name for name, value in asked.items() if value} == wanted
+
+
+def test_the_reason_of_a_failure_is_one_word_so_that_batsim_5_prints_all_of_it(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.py"
+    policy.write_text(
+        "from batsched_py.schedulers import Scheduler\n"
+        "class Broken(Scheduler):\n"
+        "    name = 'broken'\n"
+        "    def schedule(self, cluster):\n"
+        "        raise ValueError('no idea what to do')\n"
+    )
+    talk = tmp_path / "talk.jsonl"
+    with serving("-s", f"{policy}:Broken") as service, recording(talk, service.endpoint) as recorder:
+        options = ["batsim", "--protocol", "5", "-s", recorder.endpoint, "", "-e", f"{tmp_path}/"]
+        code, _, complaint = call_here([*options, *scenario("rigid200_fcfs"), "--timeout", str(PATIENCE)])
+        service.end()
+    assert code == 1
+    assert "ValueError: no idea what to do" in complaint
+    last = json.loads(talk.read_text().splitlines()[-1])
+    (event,) = json.loads(last["message"])["events"]
+    assert " " not in event["event_type"]
+    told = event["event_type"].replace("\N{NO-BREAK SPACE}", " ")
+    assert told.startswith("THE_DECISION_PROCESS_FAILED: scheduler 'broken' failed at time 0: ValueError: no idea")
 
 
 def test_a_simulator_that_begins_anew_is_greeted_anew() -> None:

@@ -85,8 +85,6 @@ def test_an_outage_is_found_in_the_text_of_a_generic_event_of_batsim_5(tmp_path:
 
 
 def test_a_batsim_5_takes_generic_events_only(tmp_path: Path) -> None:
-    options = ["batsim", "--protocol", "5", "-s", "ipc:///nowhere", "", *RIGID200, *OUTAGE]
-    assert call_here([*options, "--timeout", "1", "-e", f"{tmp_path}/"])[0] == 1
     path = tmp_path / "events.txt"
     path.write_text('{"timestamp": 1, "type": "machine_unavailable", "resources": "0"}')
     with pytest.raises(InputError, match="line 1: type 'machine_unavailable' is not generic, the only one"):

@@ -28,6 +28,7 @@ from batsched_py.protocol.event_table import encode
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.shown import shown
+from batsched_py.protocol.stop import as_one_word
 
 _PROTOCOL_VERSION = "1.0.0"
 _JSON = 2
@@ -164,6 +165,8 @@ class Batsim5Codec:
 
     def _spell_decision(self, event: ev.Event) -> Any:
         spelled = DECISIONS.spell(event)
+        if isinstance(event, ev.Unknown):
+            spelled.type = as_one_word(event.type)
         if isinstance(event, ev.ExecuteJob):
             self._places[event.job_id] = event.hosts
         elif isinstance(event, ev.CallMeLater | ev.CallMeAtOnce):
