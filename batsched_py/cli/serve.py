@@ -85,7 +85,9 @@ def command(
     if (actors.users is None) != (not workloads.files):
         raise InputError("--users submit the jobs of -w FILE; give both, or none of them")
     if notes is not None and (keep_alive or live is not None):
-        raise InputError("--notes are of one simulation that is not watched; leave out --keep-alive and --live")
+        raise InputError(
+            "--notes are of one simulation that is not watched; leave out --keep-alive and --live"
+        )
     begin = partial(new_process, actors, read_workloads(workloads))
     begin()
     with AnsweringEnd(endpoint, timeout) as end:

@@ -68,7 +68,7 @@ class Power:
             self._state_trace.row()
 
     def change(self, hosts: HostSet, pstate: int) -> None:
-        """Put hosts into a power state at once; one in which they sleep costs them neither time nor energy."""
+        """Put hosts into a power state at once, without the time and energy of falling asleep or waking."""
         self._energy_trace.power_states_change()
         self._pstate_trace.row(hosts, pstate)
         for host in hosts:

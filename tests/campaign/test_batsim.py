@@ -21,13 +21,14 @@ from tests.processes import call
 
 #: What simulates, in the shell; ``$@`` are Batsim's options.
 GOOD = 'exec "{python}" -m batsched_py batsim "$@"'
-#: With the options of 5.0.0-rc2 only; the number of words that follow each are in front.
+#: With options of 5.0.0-rc2 only; each has the number of words that follow it.
 BATSIM5 = """
 exec "{python}" - "$@" <<'END'
 import os, sys
 words = {{
-    "-p": 1, "-w": 1, "--external-events": 1, "-e": 1, "--trace-machine-state": 0, "--trace-pstate-changes": 0,
-    "--edc-socket-str": 2, "-m": 1, "-r": 2, "--mmax": 1, "--mmax-workload": 0, "--energy-host": 0, "-q": 0,
+    "-p": 1, "-w": 1, "--external-events": 1, "-e": 1, "--trace-machine-state": 0,
+    "--trace-pstate-changes": 0, "--edc-socket-str": 2, "-m": 1, "-r": 2, "--mmax": 1,
+    "--mmax-workload": 0, "--energy-host": 0, "-q": 0,
 }}
 place = 1
 while place < len(sys.argv):

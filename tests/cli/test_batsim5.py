@@ -233,7 +233,9 @@ def test_the_reason_of_a_failure_is_one_word_so_that_batsim_5_prints_all_of_it(t
     (event,) = json.loads(last["message"])["events"]
     assert " " not in event["event_type"]
     told = event["event_type"].replace("\N{NO-BREAK SPACE}", " ")
-    assert told.startswith("THE_DECISION_PROCESS_FAILED: scheduler 'broken' failed at time 0: ValueError: no idea")
+    assert told.startswith(
+        "THE_DECISION_PROCESS_FAILED: scheduler 'broken' failed at time 0: ValueError: no idea"
+    )
 
 
 def test_a_simulator_that_begins_anew_is_greeted_anew() -> None:

@@ -67,19 +67,21 @@ def test_a_batsim_5_turns_hosts_on_and_off_as_one_process_does(tmp_path: Path) -
     assert "ChangeHostsPStateEvent" not in said
 
 
-GENERIC = """{"timestamp": 100, "type": "generic", "data": "{\\"type\\": \\"machine_unavailable\\", \\"resources\\": \\"0-3\\"}"}
-{"timestamp": 300, "type": "generic", "data": "any text"}
-{"timestamp": 600, "type": "generic", "data": "{\\"type\\": \\"machine_available\\", \\"resources\\": \\"0-3\\"}"}
-"""
+def generic(time: float, text: str) -> str:
+    """A line of an event file of Batsim 5."""
+    return json.dumps({"timestamp": time, "type": "generic", "data": text})
 
 
 def test_an_outage_is_found_in_the_text_of_a_generic_event_of_batsim_5(tmp_path: Path) -> None:
-    (tmp_path / "four.txt").write_text("\n".join(OUTAGE[1].read_text().splitlines()[:2]))
-    (tmp_path / "five.txt").write_text(GENERIC)
-    assert run(*RIGID200, "--events", tmp_path / "four.txt", "-s", "easy", "-e", tmp_path / "one").exit_code == 0
+    gone, back = ({"type": f"machine_{what}", "resources": "0-3"} for what in ("unavailable", "available"))
+    four, five = tmp_path / "four.txt", tmp_path / "five.txt"
+    four.write_text(f"{json.dumps(gone | {'timestamp': 100})}\n{json.dumps(back | {'timestamp': 600})}\n")
+    lines = [generic(100, json.dumps(gone)), generic(300, "any text"), generic(600, json.dumps(back))]
+    five.write_text("\n".join(lines))
+    assert run(*RIGID200, "--events", four, "-s", "easy", "-e", tmp_path / "one").exit_code == 0
     with serving("-s", "easy") as service:
         options = ["--protocol", "5", "-s", service.endpoint, "", "--timeout", str(PATIENCE)]
-        events = ["--external-events", tmp_path / "five.txt", "-e", f"{tmp_path}/two_"]
+        events = ["--external-events", five, "-e", f"{tmp_path}/two_"]
         assert call_here(["batsim", *options, *RIGID200, *events]) == (0, "", "")
     assert (tmp_path / "one_jobs.csv").read_bytes() == (tmp_path / "two_jobs.csv").read_bytes()
 

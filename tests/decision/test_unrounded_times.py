@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from batsched_py.campaign.batsim5 import fill_in_notes
 from batsched_py.decision.notes import NoteKeeper
-from batsched_py.decision.server import Server
+from batsched_py.decision.server import Answers, Server
 from batsched_py.experiment import Actors, Choice, Machine, Scenario, Workloads
 from batsched_py.experiment.build import new_batsim, new_process, read_machine, read_workloads
 from batsched_py.protocol import events as ev
@@ -27,9 +27,11 @@ from batsched_py.simulation import simulate
 from batsched_py.simulator.client import RemoteProcess
 from batsched_py.simulator.outputs5 import Batsim5Outputs
 from batsched_py.users import USERS
+from batsched_py.wire.conversation import ConversationFile, read_conversation
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
+from batsched_py.workload.model import Workload
 from tests.cli.test_serve_and_batsim import first_jobs
-from tests.processes import PATIENCE, call_here
+from tests.processes import PATIENCE, call_here, serving
 
 #: How much too early every third call comes, in seconds.
 EARLY = 0.0004
@@ -85,34 +87,92 @@ class UnroundedCodec(Batsim5Codec):
 UNROUNDED = replace(BATSIM5, codec=UnroundedCodec)
 
 
-def jobs_over_the_wire(actors: Actors, log: Path, machine: Machine, prefix: Path) -> bytes:
-    """The ``jobs.csv`` of the stand-in, with the notes on jobs that Batsim 5 is not told."""
-    read = read_workloads(Workloads(files=(str(log),)))
-    process = NoteKeeper(new_process(actors, read), Path(f"{prefix}notes.csv"))
-    with AnsweringEnd("tcp://127.0.0.1:*", PATIENCE) as back, AskingEnd(back.endpoint, PATIENCE) as front:
-        service = Thread(target=Server(back, lambda: process).serve)
-        service.start()
-        remote = RemoteProcess(front, UNROUNDED)
+class Overheard(AskingEnd):
+    """An end of a conversation that is written down."""
+
+    def __init__(self, endpoint: str, file: ConversationFile) -> None:
+        super().__init__(endpoint, PATIENCE)
+        self._file = file
+
+    def ask(self, said: bytes) -> bytes:
+        reply = super().ask(said)
+        self._file.write("batsim", said)
+        self._file.write("scheduler", reply)
+        return reply
+
+
+def stand_in(endpoint: str, folder: Path, static: list[Workload]) -> None:
+    """Simulate on 64 hosts, with ``talk.jsonl`` and the results in a folder."""
+    with (
+        ConversationFile(folder / "talk.jsonl") as file,
+        Overheard(endpoint, file) as end,
+    ):
+        remote = RemoteProcess(end, UNROUNDED)
         scenario = Scenario(settings=remote.open())
-        static = read if actors.users is None else ()
-        simulate(new_batsim(scenario, read_machine(machine, read), static, str(prefix), Batsim5Outputs), remote)
-        service.join(PATIENCE)
-    jobs = Path(f"{prefix}jobs.csv")
-    fill_in_notes(jobs, Path(f"{prefix}notes.csv"))
-    return jobs.read_bytes()
+        machine = read_machine(Machine(hosts=64), static)
+        simulate(new_batsim(scenario, machine, static, f"{folder}/five_", Batsim5Outputs), remote)
+
+
+def options_for(name: str) -> dict[str, str]:
+    return {key: value for key, value in OPTIONS.items() if key in USERS.options(name)}
+
+
+def words_for(name: str | None, log: Path) -> list[str | Path]:
+    """What the commands are told of the actors."""
+    if name is None:
+        return ["-s", "easy"]
+    options = [word for key, value in options_for(name).items() for word in ("-u", f"{key}={value}")]
+    return ["-s", "easy", "--users", name, *options, "-w", log]
+
+
+def expected_jobs(name: str | None, log: Path, folder: Path) -> bytes:
+    """The ``jobs.csv`` of one process."""
+    words = words_for(name, log) if name is not None else ["-s", "easy", "-w", log]
+    code, _, complaint = call_here(["run", *words, "--hosts", "64", "-e", folder / "one"])
+    assert (code, complaint) == (0, "")
+    jobs = (folder / "one_jobs.csv").read_bytes()
+    assert jobs.count(b"\n") > 20
+    return jobs
 
 
 @pytest.mark.parametrize("name", [None, *USERS.all(), "patience(fluid)", "sober(patience(adjusted))"])
 def test_users_do_what_they_do_in_one_process(name: str | None, tmp_path: Path) -> None:
-    log, prefix = first_jobs(tmp_path / "log.swf", 150), tmp_path / "one"
-    known = {} if name is None else USERS.options(name)
-    options = {key: value for key, value in OPTIONS.items() if key in known}
-    users = [] if name is None else ["--users", name]
-    words = [word for key, value in options.items() for word in ("-u", f"{key}={value}")]
-    command = ["run", "-s", "easy", "-w", log, "--hosts", "64", "-e", prefix, *users, *words]
-    code, _, complaint = call_here(command)
-    assert (code, complaint) == (0, "")
-    actors = Actors(scheduler=Choice("easy"), users=None if name is None else Choice(name, options))
-    expected = Path(f"{prefix}_jobs.csv").read_bytes()
-    assert expected.count(b"\n") > 20
-    assert jobs_over_the_wire(actors, log, Machine(hosts=64), tmp_path / "five_") == expected
+    log, notes = first_jobs(tmp_path / "log.swf", 150), tmp_path / "notes.csv"
+    expected = expected_jobs(name, log, tmp_path)
+    read = read_workloads(Workloads(files=(str(log),)))
+    actors = Actors(scheduler=Choice("easy"), users=None if name is None else Choice(name, options_for(name)))
+    with AnsweringEnd("tcp://127.0.0.1:*", PATIENCE) as end:
+        service = Thread(target=Server(end, lambda: NoteKeeper(new_process(actors, read), notes)).serve)
+        service.start()
+        stand_in(end.endpoint, tmp_path, read if name is None else [])
+        service.join(PATIENCE)
+    jobs = tmp_path / "five_jobs.csv"
+    fill_in_notes(jobs, notes)
+    assert jobs.read_bytes() == expected
+    assert_same_answers(tmp_path / "talk.jsonl", new_process(actors, read))
+
+
+def assert_same_answers(talk: Path, process: Answers) -> None:
+    """A process that is asked what was recorded answers as it was recorded."""
+    codec = BATSIM5.codec()
+    conversation = read_conversation(talk)
+    nows = [json.loads(one.request[:-1])["now"] for one in conversation[1:]]
+    assert any(now != round(now, 6) for now in nows)
+    for exchange in conversation:
+        answer = codec.answer(exchange.request, process.needs)
+        if answer is None:
+            answer = codec.encode_reply(process.react(codec.decode_request(exchange.request)))
+        assert answer == exchange.reply
+
+
+def test_so_they_do_in_a_process_of_their_own_which_keeps_their_notes(tmp_path: Path) -> None:
+    name = "sober(patience(adjusted))"
+    log, notes = first_jobs(tmp_path / "log.swf", 150), tmp_path / "notes.csv"
+    with serving(*words_for(name, log), "--notes", notes) as service:
+        stand_in(service.endpoint, tmp_path, [])
+        assert service.end() == (0, [])
+    jobs = tmp_path / "five_jobs.csv"
+    assert b"left=" not in jobs.read_bytes()
+    fill_in_notes(jobs, notes)
+    assert b"left=" in jobs.read_bytes()
+    assert jobs.read_bytes() == expected_jobs(name, log, tmp_path)

@@ -1,4 +1,4 @@
-"""A strict reading of messages of Batsim 5: the fields of its schema, their kinds, and which must be there."""
+"""A strict reading of messages of Batsim 5: the fields of its schema, their kinds, which are required."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from math import isfinite
 from typing import Any
 
 ENUMS = {
-    "FinalJobState": "COMPLETED_SUCCESSFULLY COMPLETED_FAILED COMPLETED_WALLTIME_REACHED COMPLETED_KILLED REJECTED",
+    "FinalJobState": """COMPLETED_SUCCESSFULLY COMPLETED_FAILED COMPLETED_WALLTIME_REACHED
+        COMPLETED_KILLED REJECTED""",
     "HostState": "SLEEPING IDLE COMPUTING SWITCHING_ON SWITCHING_OFF",
     "Strategy": "DefinedAmountsUsedForEachValue DefinedAmountsSpreadUniformly",
     "TraceType": "SMPI FractionalComputation",

@@ -247,9 +247,7 @@ def sleepers(pstate: int) -> ev.SimulationBegins:
     """The beginning of a simulation whose hosts sleep in a power state."""
     ways = (pstate + 1, pstate + 2)
     properties = {"sleep_pstates": f"{pstate}:{ways[0]}:{ways[1]}"}
-    hosts = [
-        Host(number, "h", properties=properties, sleep_pstates={pstate: ways}) for number in range(301)
-    ]
+    hosts = [Host(number, "h", properties=properties, sleep_pstates={pstate: ways}) for number in range(301)]
     return ev.SimulationBegins(hosts)
 
 

@@ -105,7 +105,7 @@ def test_a_slower_power_state_is_entered_at_once_and_computes_slower() -> None:
 
 
 def test_a_power_state_that_is_changed_at_once_costs_nothing_even_to_sleep() -> None:
-    """As ``ChangeHostsPStateEvent`` of Batsim 5 does it; a job cannot start there before the host computes."""
+    """As ``ChangeHostsPStateEvent`` of Batsim 5 does it."""
     drive = drive_one(computing(10 * GIGA))
     host = HostSet.parse("0")
     changed = drive.until(ev.HostsPStateChanged, ev.ChangeHostsPState(host, 2))
