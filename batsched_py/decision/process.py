@@ -317,7 +317,9 @@ class DecisionProcess:
                 early.append(ev.CallMeLater(event.at, time=now))
             else:
                 self.happened(event)
-        if self.finished or (early and len(early) == len(events)):
+        if self.finished:
+            return ev.Message(now, [])
+        if early and len(early) == len(events):
             return ev.Message(now, early)
         decisions = [*early, *_as_decisions(self.decide(now))]
         if self.scheduling_delay:

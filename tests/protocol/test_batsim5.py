@@ -14,13 +14,13 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from batsched_py.errors import ProtocolError
+from batsched_py.errors import ProtocolError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim5.codec import Batsim5Codec
 from batsched_py.protocol.dialect import Codec
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5, spoken_in
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Host, Job, JobState
+from batsched_py.protocol.jobs import Host, HostState, Job, JobState
 from batsched_py.protocol.profiles import (
     Composed,
     DataStaging,
@@ -433,6 +433,49 @@ def test_a_killed_sequence_tells_its_repetition_and_its_task_in_it() -> None:
     (told,) = said["event"]["progresses"]
     sequence = told["wrapper"]["kill_progress"]
     assert (sequence["current_repetition"], sequence["current_task_index"]) == (2, 1)
+
+
+# --- power states --------------------------------------------------------------------------------
+
+
+def turned(hosts: str, pstate: int) -> bytes:
+    event = {
+        "timestamp": 1,
+        "event_type": "TurnOnOffHostsEvent",
+        "event": {"host_ids": hosts, "state": pstate},
+    }
+    return json.dumps({"now": 1, "events": [event]}).encode()
+
+
+def test_hosts_that_are_on_cannot_be_turned_on() -> None:
+    codec = BATSIM5.codec()
+    codec.encode_request(ev.Message(0.0, [sleepers(2)]))
+    with pytest.raises(RuleBroken, match="hosts 3 are on already; ChangeHostsPStateEvent changes"):
+        codec.decode_reply(turned("3", 0))
+    codec.decode_reply(turned("3", 2))
+    codec.encode_request(ev.Message(1.0, [ev.HostsStateChanged(HostSet.of([3]), 2)]))
+    assert codec.decode_reply(turned("3", 0)).events == [ev.SetHostsState(HostSet.of([3]), 0, time=1.0)]
+
+
+def test_hosts_that_sleep_and_others_are_put_into_a_state_by_two_events() -> None:
+    simulates, decides = opened(ev.Settings())
+    decides.decode_request(simulates.encode_request(ev.Message(0.0, [sleepers(2)])))
+    decides.encode_reply(ev.Message(0.0, [ev.SetHostsState(HostSet.of([3]), 2)]))
+    said = parsed(decides.encode_reply(ev.Message(1.0, [ev.SetHostsState(HostSet.of([3, 4]), 0, time=1.0)])))
+    assert [(event["event_type"], event["event"]) for event in said["events"]] == [
+        ("TurnOnOffHostsEvent", {"host_ids": "3", "state": 0}),
+        ("ChangeHostsPStateEvent", {"host_ids": "4", "pstate": 0}),
+    ]
+
+
+def test_a_host_in_a_sleeping_state_sleeps_even_if_batsim_5_calls_it_idle() -> None:
+    host = {"id": 0, "name": "h", "pstate": 2, "properties": [{"key": "sleep_pstates", "value": "2:3:4"}]}
+    event = {"host_number": 1, "computation_host_number": 1, "computation_hosts": [host]}
+    said = {"timestamp": 0, "event_type": "SimulationBeginsEvent", "event": event}
+    codec = BATSIM5.codec()
+    (begins,) = codec.decode_request(json.dumps({"now": 0, "events": [said]}).encode()).events
+    assert isinstance(begins, ev.SimulationBegins)
+    assert begins.hosts[0].state is HostState.SLEEPING
 
 
 # --- calls ---------------------------------------------------------------------------------------

@@ -18,13 +18,13 @@ class Sleep:
     """The hosts that sleep, or were told to, as one side of a conversation knows it."""
 
     def __init__(self) -> None:
-        self._beds: dict[int, frozenset[int]] = {}
+        self._sleep_pstates: dict[int, frozenset[int]] = {}
         """The power states in which each host sleeps."""
         self._asleep = HostSet()
 
     def begin(self, hosts: Sequence[Host]) -> None:
         """These hosts are there."""
-        self._beds = {host.id: frozenset(host.sleep_pstates) for host in hosts if host.sleep_pstates}
+        self._sleep_pstates = {host.id: frozenset(host.sleep_pstates) for host in hosts if host.sleep_pstates}
         self._asleep = HostSet.of(host.id for host in hosts if host.state is HostState.SLEEPING)
 
     def reach(self, hosts: HostSet, pstate: int) -> None:
@@ -54,6 +54,6 @@ class Sleep:
 
     def _sleeping_in(self, hosts: HostSet, pstate: int) -> HostSet:
         """Those of the hosts that sleep in a power state."""
-        if not self._beds:
+        if not self._sleep_pstates:
             return HostSet()
-        return HostSet.of(host for host in hosts if pstate in self._beds.get(host, ()))
+        return HostSet.of(host for host in hosts if pstate in self._sleep_pstates.get(host, ()))
