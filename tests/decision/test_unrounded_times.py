@@ -137,7 +137,18 @@ def expected_jobs(name: str | None, log: Path, folder: Path) -> bytes:
 
 @pytest.mark.parametrize("name", [None, *USERS.all(), "patience(fluid)", "sober(patience(adjusted))"])
 def test_users_do_what_they_do_in_one_process(name: str | None, tmp_path: Path) -> None:
-    log, notes = first_jobs(tmp_path / "log.swf", 150), tmp_path / "notes.csv"
+    check_users(name, 150, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fluid", "distribution", "patience(think-time)"])
+def test_users_of_the_whole_sample_do_what_they_do_in_one_process(name: str, tmp_path: Path) -> None:
+    check_users(name, 3000, tmp_path)
+
+
+def check_users(name: str | None, nb_jobs: int, tmp_path: Path) -> None:
+    """Simulate in one process and with the stand-in, and compare."""
+    log, notes = first_jobs(tmp_path / "log.swf", nb_jobs), tmp_path / "notes.csv"
     expected = expected_jobs(name, log, tmp_path)
     read = read_workloads(Workloads(files=(str(log),)))
     actors = Actors(scheduler=Choice("easy"), users=None if name is None else Choice(name, options_for(name)))
