@@ -12,7 +12,7 @@ from typing import Protocol
 
 from batsched_py.errors import PeerVanished, ProtocolError
 from batsched_py.protocol.dialect import Codec, Dialect
-from batsched_py.protocol.dialects import BATSIM4, spoken_in
+from batsched_py.protocol.dialects import BATSIM4, opens, refusal, spoken_in
 from batsched_py.protocol.events import Message, Settings, SimulationBegins
 from batsched_py.protocol.stop import stop
 from batsched_py.wire.sockets import AnsweringEnd
@@ -80,6 +80,8 @@ class Server:
                 reason = str(error) or f"it was stopped by {type(error).__name__}"
                 self._end.send(self._codec.encode_reply(stop(self._now, reason)))
             raise
+        finally:
+            self._end.release()
 
     def _converse(self, process: Answers) -> None:
         request = self._first_request(process.needs)
@@ -89,25 +91,32 @@ class Server:
             if process.finished:
                 _log.info("the simulation ended at time %g", self._now)
                 return
-            said = end.receive()
-            opens = codec.answer(said) is not None
-            if not opens:
-                request = codec.decode_request(said)
-                self._now = request.now
-                opens = SimulationBegins in map(type, request.events)
-            if opens:
-                self._too_early = said if self._keep_alive else None
-                advice = "" if self._keep_alive else "; start both sides again, or serve with --keep-alive"
-                raise ProtocolError(
-                    "SIMULATION_BEGINS came in the middle of a simulation: "
-                    f"the simulator before never said that it ended{advice}"
-                )
+            request = self._next_request(codec, end.receive())
+
+    def _next_request(self, codec: Codec, said: bytes) -> Message:
+        """A request in the middle of a simulation, where none may begin, in whatever dialect."""
+        try:
+            request = codec.decode_request(said)
+        except ProtocolError:
+            if not opens(said):
+                raise
+        else:
+            self._now = request.now
+            if SimulationBegins not in map(type, request.events):
+                return request
+        self._too_early = said if self._keep_alive else None
+        advice = "" if self._keep_alive else "; start both sides again, or serve with --keep-alive"
+        raise ProtocolError(
+            "SIMULATION_BEGINS came in the middle of a simulation: "
+            f"the simulator before never said that it ended{advice}"
+        )
 
     def _first_request(self, needs: Settings) -> Message:
         """What opens a simulation. Who keeps alive waits for it without a limit."""
         said, self._too_early = self._too_early, None
         if said is None:
             said = self._end.receive(patiently=self._keep_alive)
+        self._end.hold(refusal)
         self._codec = (spoken_in(said) if self._dialect is None else self._dialect).codec()
         while (answer := self._codec.answer(said, needs)) is not None:
             self._end.send(answer)
