@@ -91,22 +91,27 @@ class Server:
             if process.finished:
                 _log.info("the simulation ended at time %g", self._now)
                 return
-            request = self._next_request(codec, end.receive())
+            said = end.receive()
+            request = self._decode(codec, said)
+            if SimulationBegins in map(type, request.events):
+                raise self._left_for(said)
 
-    def _next_request(self, codec: Codec, said: bytes) -> Message:
-        """A request in the middle of a simulation, where none may begin, in whatever dialect."""
+    def _decode(self, codec: Codec, said: bytes) -> Message:
+        """A request that does not open a conversation."""
         try:
             request = codec.decode_request(said)
         except ProtocolError:
-            if not opens(said):
-                raise
-        else:
-            self._now = request.now
-            if SimulationBegins not in map(type, request.events):
-                return request
+            if opens(said):
+                raise self._left_for(said) from None
+            raise
+        self._now = request.now
+        return request
+
+    def _left_for(self, said: bytes) -> ProtocolError:
+        """A simulation was left without a word; this message begins the next."""
         self._too_early = said if self._keep_alive else None
         advice = "" if self._keep_alive else "; start both sides again, or serve with --keep-alive"
-        raise ProtocolError(
+        return ProtocolError(
             "SIMULATION_BEGINS came in the middle of a simulation: "
             f"the simulator before never said that it ended{advice}"
         )
@@ -117,10 +122,14 @@ class Server:
         if said is None:
             said = self._end.receive(patiently=self._keep_alive)
         self._end.hold(refusal)
-        self._codec = (spoken_in(said) if self._dialect is None else self._dialect).codec()
-        while (answer := self._codec.answer(said, needs)) is not None:
+        codec = self._codec = (spoken_in(said) if self._dialect is None else self._dialect).codec()
+        answer = codec.answer(said, needs)
+        if answer is None:
+            request = codec.decode_request(said)
+            self._now = request.now
+            return request
+        while answer is not None:
             self._end.send(answer)
             said = self._end.receive()
-        request = self._codec.decode_request(said)
-        self._now = request.now
-        return request
+            answer = codec.answer(said, needs)
+        return self._decode(codec, said)

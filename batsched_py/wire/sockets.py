@@ -216,7 +216,7 @@ class AnsweringEnd:
         assert self._refuse is not None
         if not self._refused:
             _log.warning(
-                "a request of somebody else at %s is refused: a simulation is running", self.endpoint
+                "a request of somebody else at %s is refused: one simulation at a time", self.endpoint
             )
         self._refused = True
         self._push(stranger, reply(self._refuse(request.body)), 0.0)

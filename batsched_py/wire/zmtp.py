@@ -64,6 +64,8 @@ class Link:
         """How many bytes there must be before it is worth looking at them again."""
         self._dropping = 0
         """How many bytes to come are of no interest."""
+        self._dropped = (0, 0)
+        """The flags and the size of the frame that they end."""
         self._begin_message()
 
     def _begin_message(self) -> None:
@@ -79,39 +81,40 @@ class Link:
 
     def receive(self, data: bytes | bytearray) -> list[Request]:
         """The requests that are whole with these bytes."""
+        requests: list[Request] = []
         if self._dropping:
             dropped = min(self._dropping, len(data))
             self._dropping -= dropped
+            if self._dropping:
+                return requests
             data = data[dropped:]
+            self._take(*self._dropped, b"", requests)
         if self._held:
             self._held += data
             if len(self._held) < self._awaited:
-                return []
+                return requests
             data, self._held = self._held, bytearray()
-        start = 0 if self._greeted else self._greet(data)
-        requests: list[Request] = []
+        start = 0 if self._greeted or not data else self._greet(data)
         while (length := len(data)) > start:
             flags = data[start]
             if flags > _COMMAND + _LONG:
                 raise NotZmtp(f"a frame with the flags {flags}")
             body = start + (9 if flags & _LONG else 2)
-            if body > length:
-                self._awaited = body - start
-                break
-            end = body + int.from_bytes(data[start + 1 : body])
-            wanted = self._wants(flags, end - body)
-            if wanted and end > length:
+            end = body + int.from_bytes(data[start + 1 : body]) if body <= length else body
+            if body > length or (end > length and self._wants(flags, end - body)):
                 self._awaited = end - start
-                break
-            content = bytes(memoryview(data)[body:end]) if wanted else b""
+                self._held += data[start:] if start else data
+                return requests
+            if end > length:
+                self._dropping, self._dropped = end - length, (flags, end - body)
+                return requests
             if flags & _COMMAND:
-                self._obey(content)
-            elif (request := self._take(flags, end - body, content)) is not None:
-                requests.append(request)
+                self._obey(bytes(data[body:end]))
+            else:
+                wanted = self._wants(flags, end - body)
+                content = bytes(memoryview(data)[body:end]) if wanted else b""
+                self._take(flags, end - body, content, requests)
             start = end
-        if start < length:
-            self._held += data[start:] if start else data
-        self._dropping += max(0, start - length)
         return requests
 
     def _greet(self, data: bytes | bytearray) -> int:
@@ -148,8 +151,8 @@ class Link:
         else:
             raise NotZmtp(f"the command {command[1:20]!r}")
 
-    def _take(self, flags: int, size: int, content: bytes) -> Request | None:
-        """Add a frame to the message; the whole request if this was its last."""
+    def _take(self, flags: int, size: int, content: bytes, requests: list[Request]) -> None:
+        """Add a frame to the message, which is a request with its last frame."""
         if not self._ready:
             raise NotZmtp("a message before it is known who sends it")
         if self._frames < 0:
@@ -159,12 +162,12 @@ class Link:
             self._size += size
         self._frames += 1
         if flags & _MORE:
-            return None
-        request = Request(self._body, self._frames, self._size) if self._has_envelope else None
-        if request is None:
+            return
+        if self._has_envelope:
+            requests.append(Request(self._body, self._frames, self._size))
+        else:
             _log.debug("something that is no request was dropped")
         self._begin_message()
-        return request
 
 
 def reply(body: bytes) -> bytes:
