@@ -13,6 +13,7 @@ from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
+from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
@@ -21,6 +22,9 @@ from batsched_py.schedulers.selection import selection
 from batsched_py.users.base import User, UsersOf
 
 _log = logging.getLogger(__name__)
+
+#: The shortest time after which Batsim 4 calls, in seconds. Batsim 5 calls at the next whole millisecond.
+SOON = 1e-5
 
 #: A submission or an end with its time, or any other event as it is.
 Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
@@ -34,16 +38,27 @@ class DecisionProcess:
     happened, and :meth:`decide` gives the decisions, or :meth:`turns` leaves them to the caller. A simulator
     elsewhere sends messages, which :meth:`react` answers: then the process has a ledger of its own, which
     checks every decision before it leaves.
+
+    A simulator may tell what happens at one instant in several messages. With ``once_per_instant`` the
+    scheduler is asked when all of them have come: the process asks for a call soon after the first, and users
+    act meanwhile.
     """
 
     def __init__(
-        self, scheduler: Scheduler, users: Sequence[User] | UsersOf = (), scheduling_delay: float = 0.0
+        self,
+        scheduler: Scheduler,
+        users: Sequence[User] | UsersOf = (),
+        scheduling_delay: float = 0.0,
+        once_per_instant: bool = False,
     ) -> None:
         self.scheduler = scheduler
         self.users = users
         self.scheduling_delay = scheduling_delay
+        self.once_per_instant = once_per_instant
         self.finished = False
         self._now = 0.0
+        self._asks_at: float | None = None
+        """When the scheduler is to be asked, if that has been put off."""
         self._begun = False
         self._heard: list[Heard] = []
         """What happened since the scheduler was last asked, in whatever form it was told."""
@@ -168,7 +183,9 @@ class DecisionProcess:
         return self._take()
 
     def _needs_asking(self) -> bool:
-        """Whether there could be something to decide."""
+        """Whether there could be something to decide now."""
+        if self._asks_at is not None:
+            return False
         ledger = self._ledger
         return bool(ledger.queue and ledger.free.count) or not (
             self.scheduler.only_starts_jobs and not self.cluster.heeded
@@ -252,8 +269,9 @@ class DecisionProcess:
         """The policy's turn is over; what has happened before is no news any more."""
         if self.cluster.broken is not None:
             raise self.cluster.broken
-        self._ledger.settle()
-        self._heard.clear()
+        if self._asks_at is None:
+            self._ledger.settle()
+            self._heard.clear()
 
     def estimate(self, job: Job) -> float:
         """How long the scheduler expects a job to run."""
@@ -302,6 +320,9 @@ class DecisionProcess:
             if events and not news:
                 return ev.Message(now, [])
             events = news
+        call = None
+        if self.once_per_instant and events:
+            events, call = self._put_off(events, now)
         for event in events:
             if type(event) is ev.JobSubmitted:
                 if self._submissions is not None:
@@ -314,9 +335,25 @@ class DecisionProcess:
         if self.finished:
             return ev.Message(now, [])
         decisions = _as_decisions(self.decide(now))
+        if call is not None:
+            decisions.append(call)
         if self.scheduling_delay:
             decisions.sort(key=lambda decision: decision.time)
         return ev.Message(self.cluster.now, decisions)
+
+    def _put_off(self, events: list[ev.Event], now: float) -> tuple[list[ev.Event], ev.CallMeLater | None]:
+        """Ask the scheduler later, or now if the call for that has come.
+
+        Gives the events without that call, and the call to ask for at the first message of an instant.
+        """
+        if self._asks_at is None:
+            self._asks_at = to_tick(now + SOON)
+            return events, ev.CallMeLater(self._asks_at, time=now)
+        calls = [event for event in events if type(event) is ev.RequestedCall]
+        if calls and now >= self._asks_at:
+            self._asks_at = None
+            events = [event for event in events if event is not calls[0]]
+        return events, None
 
     def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
         if not events or not isinstance(events[0], ev.SimulationBegins):
