@@ -15,6 +15,7 @@ from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.shown import shown_name
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.remarks import Remark
@@ -93,6 +94,7 @@ class DecisionProcess:
         """Take part in a simulation that is about to begin, of which this is the ledger."""
         scheduler = self.scheduler
         self._ledger = ledger
+        self._acknowledges = begins.settings.acknowledge_dynamic_jobs
         cluster = Cluster(
             ledger,
             begins.hosts,
@@ -325,9 +327,8 @@ class DecisionProcess:
             events, call = self._put_off(events, now)
         for event in events:
             if type(event) is ev.JobSubmitted:
-                if self._submissions is not None:
-                    self._ledger.registry.meet([event.job.id])
-                self.job_submitted(event.job, now)
+                if self._is_new(event.job.id):
+                    self.job_submitted(event.job, now)
             elif type(event) is ev.JobCompleted:
                 self.job_ended(event.job_id, event.state, event.return_code, now)
             else:
@@ -340,6 +341,14 @@ class DecisionProcess:
         if self.scheduling_delay:
             decisions.sort(key=lambda decision: decision.time)
         return ev.Message(self.cluster.now, decisions)
+
+    def _is_new(self, job_id: str) -> bool:
+        """Whether a job was not known before; one that a policy registered may be announced afterwards."""
+        if self._ledger.registry.met.take(job_id):
+            return True
+        if not self._acknowledges:
+            raise ProtocolError(f"the simulator submits job {shown_name(job_id)} a second time")
+        return False
 
     def _put_off(self, events: list[ev.Event], now: float) -> tuple[list[ev.Event], ev.CallMeLater | None]:
         """Ask the scheduler later, or now if the call for that has come.
