@@ -79,8 +79,21 @@ class Link:
         """How many bytes are in memory."""
         return len(self._held) + len(self._body)
 
-    def receive(self, data: bytes | bytearray) -> list[Request]:
+    def receive(self, data: bytes) -> list[Request]:
         """The requests that are whole with these bytes."""
+        request = self._only_request(data)
+        return self._requests(data) if request is None else [request]
+
+    def _only_request(self, data: bytes) -> Request | None:
+        """The request that these bytes are, nothing less and nothing more; nearly all come in this way."""
+        between_messages = self._ready and self._frames < 0 and not self._held and not self._dropping
+        if not between_messages or len(data) < 4 or data[:2] != _ENVELOPE or data[2] not in (0, _LONG):
+            return None
+        start = 11 if data[2] else 4
+        size = len(data) - start
+        return Request(data[start:], 1, size) if int.from_bytes(data[3:start]) == size <= LARGEST else None
+
+    def _requests(self, data: bytes | bytearray) -> list[Request]:
         requests: list[Request] = []
         if self._dropping:
             dropped = min(self._dropping, len(data))
