@@ -60,7 +60,8 @@ def command(
     """Decide for a simulator that speaks Batsim's protocol over ZeroMQ.
 
     Prints where it listens, then serves one simulation. A decision that would make Batsim abort never
-    leaves: the rule that was broken is reported instead.
+    leaves: the rule that was broken is reported instead. While a simulation runs, requests of other
+    simulators are refused. One that closes its connection before the end has 30 seconds to come back.
 
     With --users the jobs of -w are submitted from here, by users who react to what happens to them. The
     simulator must then be started without these jobs, and a Batsim 4 with --enable-dynamic-jobs; a Batsim 5

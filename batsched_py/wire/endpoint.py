@@ -64,6 +64,14 @@ def _listen_to_file(name: str) -> tuple[socket.socket, str]:
     return listener, _IPC + name
 
 
+def close(listener: socket.socket) -> None:
+    """Listen no more, and remove the file at which others would connect."""
+    name = listener.getsockname()
+    listener.close()
+    if isinstance(name, str) and name:
+        Path(name).unlink(missing_ok=True)
+
+
 def _was_left(path: Path) -> bool:
     """Whether nobody listens at a socket file any more."""
     if not path.exists() or not S_ISSOCK(path.stat().st_mode):

@@ -104,6 +104,7 @@ def test_metrics_differ_in_the_numbers_of_successes_only(log: Path, tmp_path: Pa
     )
     assert call_here(["validate", other, "-w", log, "--hosts", HOSTS, "--policy", "easy"])[0] == 0
     first, second = (
-        json.loads(call_here(["metrics", file, "--hosts", HOSTS, "--json"])[1])["metrics"] for file in (usual, other)
+        json.loads(call_here(["metrics", file, "--hosts", HOSTS, "--json"])[1])["metrics"]
+        for file in (usual, other)
     )
     assert {name for name in first if first[name] != second[name]} == {"nb_jobs_success", "nb_jobs_killed"}

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from socket import AF_UNIX, SOCK_STREAM
+from socket import socket as unix_socket
 
 import pytest
 import zmq
 
 from batsched_py.errors import InputError, PeerVanished, ProtocolError
-from batsched_py.wire.sockets import LARGEST, AnsweringEnd, AskingEnd
+from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
+from batsched_py.wire.zmtp import LARGEST
 from tests.processes import PATIENCE
 
 ANYWHERE = "tcp://127.0.0.1:*"
@@ -107,6 +110,14 @@ def test_who_comes_in_the_place_of_a_simulator_that_left_is_heard() -> None:
                 assert socket.recv() == b"reply"
 
 
+@contextmanager
+def socket_file(path: Path) -> Iterator[None]:
+    """What a process leaves that was killed."""
+    with unix_socket(AF_UNIX, SOCK_STREAM) as dead:
+        dead.bind(str(path))
+    yield
+
+
 def test_files_are_listened_at_and_those_of_the_dead_replaced(tmp_path: Path) -> None:
     endpoint = f"ipc://{tmp_path / 'here'}"
     for _ in range(2):
@@ -118,6 +129,9 @@ def test_files_are_listened_at_and_those_of_the_dead_replaced(tmp_path: Path) ->
             assert end.receive() == b"request"
             end.send(b"reply")
             assert socket.recv() == b"reply"
+        assert not (tmp_path / "here").exists()
+    with socket_file(tmp_path / "here"), AnsweringEnd(endpoint):
+        pass
 
 
 def test_a_long_reply_reaches_who_reads_slowly() -> None:

@@ -43,6 +43,19 @@ def test_requests_are_the_same_in_whatever_pieces_they_come(cuts: list[int]) -> 
     assert link.held == 0
 
 
+@given(st.lists(st.binary(max_size=100), max_size=10), st.booleans())
+def test_any_bytes_are_requests_or_refused_and_little_is_kept(pieces: list[bytes], greeted: bool) -> None:
+    link = Link()
+    if greeted:
+        link.receive(HELLO)
+    try:
+        for piece in filter(None, pieces):
+            assert all(len(each.body) <= 1000 for each in link.receive(piece))
+    except NotZmtp:
+        pass
+    assert link.held <= 1000
+
+
 def test_each_byte_alone() -> None:
     link = Link()
     received = [each for byte in HELLO + request(b"hi") for each in link.receive(bytes([byte]))]
