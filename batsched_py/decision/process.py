@@ -13,7 +13,7 @@ from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.clock import to_tick
+from batsched_py.protocol.clock import TICK, to_tick
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.shown import shown_name
 from batsched_py.schedulers.base import Scheduler
@@ -359,7 +359,7 @@ class DecisionProcess:
             self._asks_at = to_tick(now + SOON)
             return events, ev.CallMeLater(self._asks_at, time=now)
         calls = [event for event in events if type(event) is ev.RequestedCall]
-        if calls and now >= self._asks_at:
+        if calls and now > self._asks_at - TICK:
             self._asks_at = None
             events = [event for event in events if event is not calls[0]]
         return events, None

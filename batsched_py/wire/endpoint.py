@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import tempfile
 from ipaddress import ip_address
 from pathlib import Path
 from stat import S_ISSOCK
+from typing import Any
 
 from batsched_py.errors import InputError
 
@@ -33,8 +35,8 @@ def listen(endpoint: str) -> tuple[socket.socket, str]:
             return _listen_to_tcp(found["host"].strip("[]"), found["port"])
         if endpoint.startswith(_IPC) and hasattr(socket, "AF_UNIX"):
             return _listen_to_file(endpoint.removeprefix(_IPC))
-    except OSError as error:
-        raise InputError(f"{endpoint} cannot be used: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{endpoint} cannot be used: {getattr(error, 'strerror', None) or error}") from None
     raise InputError(f"{endpoint} cannot be used: expected tcp://ADDRESS:PORT or ipc://PATH")
 
 
@@ -42,7 +44,7 @@ def _listen_to_tcp(host: str, port: str) -> tuple[socket.socket, str]:
     family, _, _, _, address = socket.getaddrinfo(
         "0.0.0.0" if host == "*" else host, 0 if port == "*" else int(port), type=socket.SOCK_STREAM
     )[0]
-    listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    listener = _listen(family, address)
     chosen, number, *_ = listener.getsockname()
     return listener, f"tcp://[{chosen}]:{number}" if ":" in chosen else f"tcp://{chosen}:{number}"
 
@@ -51,17 +53,26 @@ def _listen_to_file(name: str) -> tuple[socket.socket, str]:
     """Listen at a file; one that was left by a process that has ended is replaced."""
     if name == "*":
         name = str(Path(tempfile.mkdtemp(), "socket"))
-    path = "\0" + name[1:] if name.startswith("@") else name
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if name.startswith("@"):
+        return _listen(socket.AF_UNIX, "\0" + name[1:]), _IPC + name
+    if _was_left(Path(name)):
+        Path(name).unlink()
+    return _listen(socket.AF_UNIX, name), _IPC + name
+
+
+def _listen(family: int, address: Any) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        if not name.startswith("@") and _was_left(Path(name)):
-            Path(name).unlink()
-        listener.bind(path)
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(address)
         listener.listen(_BACKLOG)
-    except OSError:
+    except BaseException:
         listener.close()
         raise
-    return listener, _IPC + name
+    return listener
 
 
 def close(listener: socket.socket) -> None:

@@ -1,9 +1,9 @@
 """ZeroMQ's transport protocol, ZMTP 3, for the side that answers requests; bytes in and out, no sockets.
 
 Why not libzmq: it shows the first frame of a message when it holds the last, and has no limit for their sum.
-So any peer could fill the memory. It also hides which peer has left, and its second thread takes longer than
-the rest of an exchange. The protocol is short: a greeting of 64 bytes, a command in which each side says what
-it is, then frames. Only what a request and its reply need is here.
+So any peer could fill the memory. It also hides which peer has left, and wakes a second thread for each
+message. The protocol is short: a greeting of 64 bytes, a command in which each side says what it is, then
+frames. Only what a request and its reply need is here.
 """
 
 from __future__ import annotations

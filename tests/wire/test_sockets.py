@@ -134,6 +134,25 @@ def test_files_are_listened_at_and_those_of_the_dead_replaced(tmp_path: Path) ->
         pass
 
 
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "nonsense",
+        "udp://127.0.0.1:1",
+        "tcp://:28000",
+        "tcp://127.0.0.999:28000",
+        f"tcp://{'x' * 70}:28000",
+        "tcp://\0:28000",
+        f"ipc:///{'x' * 200}",
+        "ipc:///no/such/folder/socket",
+    ],
+)
+def test_where_nobody_can_listen_is_one_line(endpoint: str) -> None:
+    with pytest.raises(InputError, match=r"cannot be used: .") as error, AnsweringEnd(endpoint):
+        pass
+    assert "\n" not in str(error.value)
+
+
 def test_a_long_reply_reaches_who_reads_slowly() -> None:
     long = bytes(50 << 20)
     with AnsweringEnd(ANYWHERE) as end, stranger(zmq.REQ, end.endpoint) as socket:
