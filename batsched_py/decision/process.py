@@ -13,7 +13,9 @@ from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
+from batsched_py.protocol.clock import TICK, to_tick
 from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.shown import shown_name
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.remarks import Remark
@@ -21,6 +23,9 @@ from batsched_py.schedulers.selection import selection
 from batsched_py.users.base import User, UsersOf
 
 _log = logging.getLogger(__name__)
+
+#: The shortest time after which Batsim 4 calls, in seconds. Batsim 5 calls at the next whole millisecond.
+SOON = 1e-5
 
 #: A submission or an end with its time, or any other event as it is.
 Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
@@ -34,16 +39,27 @@ class DecisionProcess:
     happened, and :meth:`decide` gives the decisions, or :meth:`turns` leaves them to the caller. A simulator
     elsewhere sends messages, which :meth:`react` answers: then the process has a ledger of its own, which
     checks every decision before it leaves.
+
+    A simulator may tell what happens at one instant in several messages. With ``once_per_instant`` the
+    scheduler is asked when all of them have come: the process asks for a call soon after the first, and users
+    act meanwhile.
     """
 
     def __init__(
-        self, scheduler: Scheduler, users: Sequence[User] | UsersOf = (), scheduling_delay: float = 0.0
+        self,
+        scheduler: Scheduler,
+        users: Sequence[User] | UsersOf = (),
+        scheduling_delay: float = 0.0,
+        once_per_instant: bool = False,
     ) -> None:
         self.scheduler = scheduler
         self.users = users
         self.scheduling_delay = scheduling_delay
+        self.once_per_instant = once_per_instant
         self.finished = False
         self._now = 0.0
+        self._asks_at: float | None = None
+        """When the scheduler is to be asked, if that has been put off."""
         self._begun = False
         self._heard: list[Heard] = []
         """What happened since the scheduler was last asked, in whatever form it was told."""
@@ -78,6 +94,7 @@ class DecisionProcess:
         """Take part in a simulation that is about to begin, of which this is the ledger."""
         scheduler = self.scheduler
         self._ledger = ledger
+        self._acknowledges = begins.settings.acknowledge_dynamic_jobs
         cluster = Cluster(
             ledger,
             begins.hosts,
@@ -168,7 +185,9 @@ class DecisionProcess:
         return self._take()
 
     def _needs_asking(self) -> bool:
-        """Whether there could be something to decide."""
+        """Whether there could be something to decide now."""
+        if self._asks_at is not None:
+            return False
         ledger = self._ledger
         return bool(ledger.queue and ledger.free.count) or not (
             self.scheduler.only_starts_jobs and not self.cluster.heeded
@@ -252,8 +271,9 @@ class DecisionProcess:
         """The policy's turn is over; what has happened before is no news any more."""
         if self.cluster.broken is not None:
             raise self.cluster.broken
-        self._ledger.settle()
-        self._heard.clear()
+        if self._asks_at is None:
+            self._ledger.settle()
+            self._heard.clear()
 
     def estimate(self, job: Job) -> float:
         """How long the scheduler expects a job to run."""
@@ -305,32 +325,68 @@ class DecisionProcess:
             if events and not news:
                 return ev.Message(now, [])
             events = news
-        early: list[ev.Event] = []
+        events, early = _without_early_calls(events, now)
+        if early and not events:
+            return ev.Message(now, early)
+        call = None
+        if self.once_per_instant and events:
+            events, call = self._put_off(events, now)
         for event in events:
             if type(event) is ev.JobSubmitted:
-                if self._submissions is not None:
-                    self._ledger.registry.meet([event.job.id])
-                self.job_submitted(event.job, now)
+                if self._is_new(event.job.id):
+                    self.job_submitted(event.job, now)
             elif type(event) is ev.JobCompleted:
                 self.job_ended(event.job_id, event.state, event.return_code, now)
-            elif type(event) is ev.RequestedCall and event.at > now:
-                early.append(ev.CallMeLater(event.at, time=now))
             else:
                 self.happened(event)
         if self.finished:
             return ev.Message(now, [])
-        if early and len(early) == len(events):
-            return ev.Message(now, early)
         decisions = [*early, *_as_decisions(self.decide(now))]
+        if call is not None:
+            decisions.append(call)
         if self.scheduling_delay:
             decisions.sort(key=lambda decision: decision.time)
         return ev.Message(self.cluster.now, decisions)
+
+    def _is_new(self, job_id: str) -> bool:
+        """Whether a job was not known before; one that a policy registered may be announced afterwards."""
+        if self._ledger.registry.met.take(job_id):
+            return True
+        if not self._acknowledges:
+            raise ProtocolError(f"the simulator submits job {shown_name(job_id)} a second time")
+        return False
+
+    def _put_off(self, events: list[ev.Event], now: float) -> tuple[list[ev.Event], ev.CallMeLater | None]:
+        """Ask the scheduler later, or now if the call for that has come.
+
+        Gives the events without that call, and the call to ask for at the first message of an instant.
+        """
+        if self._asks_at is None:
+            self._asks_at = to_tick(now + SOON)
+            return events, ev.CallMeLater(self._asks_at, time=now)
+        calls = [event for event in events if type(event) is ev.RequestedCall]
+        if calls and now > self._asks_at - TICK:
+            self._asks_at = None
+            events = [event for event in events if event is not calls[0]]
+        return events, None
 
     def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
         if not events or not isinstance(events[0], ev.SimulationBegins):
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
         self.join(events[0], Ledger(events[0]))
         return events[1:]
+
+
+def _without_early_calls(events: list[ev.Event], now: float) -> tuple[list[ev.Event], list[ev.Event]]:
+    """The events without the calls that have come a little early, and what asks for these again."""
+    early: list[ev.Event] = [
+        ev.CallMeLater(event.at, time=now)
+        for event in events
+        if type(event) is ev.RequestedCall and event.at > now
+    ]
+    if not early:
+        return events, early
+    return [event for event in events if not (type(event) is ev.RequestedCall and event.at > now)], early
 
 
 def _as_event(heard: Heard) -> ev.Event:

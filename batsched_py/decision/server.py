@@ -12,7 +12,7 @@ from typing import Protocol
 
 from batsched_py.errors import PeerVanished, ProtocolError
 from batsched_py.protocol.dialect import Codec, Dialect
-from batsched_py.protocol.dialects import BATSIM4, spoken_in
+from batsched_py.protocol.dialects import BATSIM4, opens, refusal, spoken_in
 from batsched_py.protocol.events import Message, Settings, SimulationBegins
 from batsched_py.protocol.stop import stop
 from batsched_py.wire.sockets import AnsweringEnd
@@ -80,6 +80,8 @@ class Server:
                 reason = str(error) or f"it was stopped by {type(error).__name__}"
                 self._end.send(self._codec.encode_reply(stop(self._now, reason)))
             raise
+        finally:
+            self._end.release()
 
     def _converse(self, process: Answers) -> None:
         request = self._first_request(process.needs)
@@ -90,28 +92,44 @@ class Server:
                 _log.info("the simulation ended at time %g", self._now)
                 return
             said = end.receive()
-            opens = codec.answer(said) is not None
-            if not opens:
-                request = codec.decode_request(said)
-                self._now = request.now
-                opens = SimulationBegins in map(type, request.events)
-            if opens:
-                self._too_early = said if self._keep_alive else None
-                advice = "" if self._keep_alive else "; start both sides again, or serve with --keep-alive"
-                raise ProtocolError(
-                    "SIMULATION_BEGINS came in the middle of a simulation: "
-                    f"the simulator before never said that it ended{advice}"
-                )
+            request = self._decode(codec, said)
+            if SimulationBegins in map(type, request.events):
+                raise self._left_for(said)
+
+    def _decode(self, codec: Codec, said: bytes) -> Message:
+        """A request that does not open a conversation."""
+        try:
+            request = codec.decode_request(said)
+        except ProtocolError:
+            if opens(said):
+                raise self._left_for(said) from None
+            raise
+        self._now = request.now
+        return request
+
+    def _left_for(self, said: bytes) -> ProtocolError:
+        """A simulation was left without a word; this message begins the next."""
+        self._too_early = said if self._keep_alive else None
+        advice = "" if self._keep_alive else "; start both sides again, or serve with --keep-alive"
+        return ProtocolError(
+            "SIMULATION_BEGINS came in the middle of a simulation: "
+            f"the simulator before never said that it ended{advice}"
+        )
 
     def _first_request(self, needs: Settings) -> Message:
         """What opens a simulation. Who keeps alive waits for it without a limit."""
         said, self._too_early = self._too_early, None
         if said is None:
             said = self._end.receive(patiently=self._keep_alive)
-        self._codec = (spoken_in(said) if self._dialect is None else self._dialect).codec()
-        while (answer := self._codec.answer(said, needs)) is not None:
+        self._end.hold(refusal)
+        codec = self._codec = (spoken_in(said) if self._dialect is None else self._dialect).codec()
+        answer = codec.answer(said, needs)
+        if answer is None:
+            request = codec.decode_request(said)
+            self._now = request.now
+            return request
+        while answer is not None:
             self._end.send(answer)
             said = self._end.receive()
-        request = self._codec.decode_request(said)
-        self._now = request.now
-        return request
+            answer = codec.answer(said, needs)
+        return self._decode(codec, said)

@@ -69,19 +69,25 @@ def _with_needs(scenario: Scenario, needs: Settings) -> Scenario:
 
 
 def new_process(
-    actors: Actors, workloads: Sequence[Workload] = (), given: Given = NOTHING_GIVEN
+    actors: Actors,
+    workloads: Sequence[Workload] = (),
+    given: Given = NOTHING_GIVEN,
+    once_per_instant: bool = False,
 ) -> DecisionProcess | PyBatsimProcess:
     """The decision process; if it has users, they submit the jobs of the workloads."""
     scheduler = actors.scheduler
     if given.policy is None and scheduler.name.startswith(PYBATSIM):
         if actors.users is not None or actors.scheduling_delay:
             raise InputError("a scheduler of PyBatsim decides without users and without a scheduling delay")
+        if once_per_instant:
+            raise InputError("a scheduler of PyBatsim decides at each message; leave out --once-per-instant")
         return _new_pybatsim(scheduler)
     policy = given.policy or SCHEDULERS.create(scheduler.name, scheduler.options)
-    if actors.users is None:
-        return DecisionProcess(policy, scheduling_delay=actors.scheduling_delay)
-    behaviour = given.behaviour or USERS.create(actors.users.name, actors.users.options)
-    return DecisionProcess(policy, UsersOf(behaviour, workloads), actors.scheduling_delay)
+    users: UsersOf | tuple[()] = ()
+    if actors.users is not None:
+        behaviour = given.behaviour or USERS.create(actors.users.name, actors.users.options)
+        users = UsersOf(behaviour, workloads)
+    return DecisionProcess(policy, users, actors.scheduling_delay, once_per_instant)
 
 
 def _new_pybatsim(scheduler: Choice) -> PyBatsimProcess:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from batsched_py.errors import ProtocolError
 from batsched_py.protocol.batsim4 import BATSIM4
 from batsched_py.protocol.batsim5 import BATSIM5
 from batsched_py.protocol.dialect import Dialect
+from batsched_py.protocol.events import SimulationBegins
+from batsched_py.protocol.stop import stop
 
 DIALECTS = {dialect.name: dialect for dialect in (BATSIM4, BATSIM5)}
 
@@ -21,4 +24,20 @@ def spoken_in(first_words: bytes) -> Dialect:
     return next(answered, BATSIM4)
 
 
-__all__ = ["BATSIM4", "BATSIM5", "DIALECTS", "VERSIONS", "spoken_in"]
+def opens(said: bytes) -> bool:
+    """Whether a message begins a conversation, in any dialect."""
+    codec = spoken_in(said).codec()
+    if codec.answer(said) is not None:
+        return True
+    try:
+        return SimulationBegins in map(type, codec.decode_request(said).events)
+    except ProtocolError:
+        return False
+
+
+def refusal(said: bytes) -> bytes:
+    """What stops a simulator that has said this while another one is served."""
+    return spoken_in(said).codec().encode_reply(stop(0.0, "another simulation is running here"))
+
+
+__all__ = ["BATSIM4", "BATSIM5", "DIALECTS", "VERSIONS", "opens", "refusal", "spoken_in"]

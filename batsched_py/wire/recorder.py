@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from batsched_py.errors import PeerVanished, ProtocolError
 from batsched_py.protocol.dialect import Codec, Dialect
-from batsched_py.protocol.dialects import spoken_in
+from batsched_py.protocol.dialects import refusal, spoken_in
 from batsched_py.protocol.events import SimulationEnds
 from batsched_py.protocol.stop import stop
 from batsched_py.wire.conversation import ConversationFile
@@ -27,7 +27,9 @@ def record(
     while not ended:
         request = front.receive()
         file.write("batsim", request)
-        codec = codec or (dialect or spoken_in(request)).codec()
+        if codec is None:
+            codec = (dialect or spoken_in(request)).codec()
+            front.hold(refusal)
         try:
             reply = back.ask(request)
         except (ProtocolError, PeerVanished) as error:

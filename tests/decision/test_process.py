@@ -11,6 +11,7 @@ from batsched_py.errors import PolicyError, ProtocolError
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
+from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import Cluster, Scheduler
 
 ALL = HostSet.range(4)
@@ -212,3 +213,32 @@ def test_what_the_simulator_says_is_not_changed() -> None:
         reply = DecisionProcess(Watcher()).react(first)
         assert [type(event) for event in reply.events] == [ev.ExecuteJob]
         assert [type(event) for event in first.events] == [ev.SimulationBegins, ev.JobSubmitted]
+
+
+@pytest.mark.parametrize("known", ["waits", "runs", "has ended"])
+def test_a_job_that_is_submitted_twice_is_an_error(known: str) -> None:
+    watcher = Watcher()
+    watcher.starts = known != "waits"
+    process = DecisionProcess(watcher)
+    process.react(begins())
+    process.react(ev.Message(1.0, [submitted("1", 2, 1.0)]))
+    if known == "has ended":
+        process.react(ev.Message(2.0, [completed("1", "0-1", 2.0)]))
+    with pytest.raises(ProtocolError, match=r"^the simulator submits job w0!1 a second time$"):
+        process.react(ev.Message(3.0, [submitted("1", 2, 3.0)]))
+
+
+def test_a_job_that_a_policy_registers_runs_once_although_it_is_announced() -> None:
+    job = Job("dyn!1", 0.0, 1, inf, "p")
+
+    class Registers(Watcher):
+        def begin(self, cluster: Cluster) -> None:
+            cluster.decide(ev.RegisterProfile("dyn", "p", Delay(5.0)))
+            cluster.decide(ev.RegisterJob(job))
+
+    process = DecisionProcess(Registers())
+    first = begins()
+    assert isinstance(first.events[0], ev.SimulationBegins)
+    first.events[0].settings = ev.Settings(dynamic_jobs=True, acknowledge_dynamic_jobs=True)
+    replies = [process.react(first), process.react(ev.Message(0.0, [ev.JobSubmitted(job)]))]
+    assert [type(event).__name__ for reply in replies for event in reply.events].count("ExecuteJob") == 1

@@ -140,6 +140,7 @@ FAULTS: dict[str, tuple[list[bytes], str]] = {
         [message(6, ("RESOURCE_STATE_CHANGED", {"resources": "7", "state": "1"}))],
         "HostsStateChanged names hosts 7, which do not all exist",
     ),
+    "a job comes twice": ([SUBMITTED], "the simulator submits job w0!1 a second time"),
     "time runs backwards": ([message(1, ("REQUESTED_CALL", {}))], "time runs backwards: 1 comes after 5"),
 }
 

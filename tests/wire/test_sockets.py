@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from socket import AF_UNIX, SOCK_STREAM
+from socket import socket as unix_socket
 
 import pytest
 import zmq
 
-from batsched_py.errors import ProtocolError
-from batsched_py.wire.sockets import LARGEST, AnsweringEnd, AskingEnd
+from batsched_py.errors import InputError, PeerVanished, ProtocolError
+from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
+from batsched_py.wire.zmtp import LARGEST
 from tests.processes import PATIENCE
 
 ANYWHERE = "tcp://127.0.0.1:*"
@@ -81,3 +85,78 @@ def test_a_message_that_is_too_long_is_refused_and_can_be_answered() -> None:
             end.receive()
         end.send(b"no")
         assert socket.recv() == b"no"
+
+
+def test_a_simulator_that_left_is_missed_after_a_while() -> None:
+    with AnsweringEnd(ANYWHERE, grace=0.3) as end:
+        with stranger(zmq.REQ, end.endpoint) as socket:
+            socket.send(b"request")
+            end.receive()
+            end.hold(lambda said: said)
+            end.send(b"reply")
+            socket.recv()
+        with pytest.raises(PeerVanished, match=r"closed its connection .* did not come back within 0\.3 s"):
+            end.receive()
+
+
+def test_who_comes_in_the_place_of_a_simulator_that_left_is_heard() -> None:
+    with AnsweringEnd(ANYWHERE) as end:
+        for _ in range(2):
+            with stranger(zmq.REQ, end.endpoint) as socket:
+                socket.send(b"request")
+                assert end.receive() == b"request"
+                end.hold(lambda said: said)
+                end.send(b"reply")
+                assert socket.recv() == b"reply"
+
+
+@contextmanager
+def socket_file(path: Path) -> Iterator[None]:
+    """What a process leaves that was killed."""
+    with unix_socket(AF_UNIX, SOCK_STREAM) as dead:
+        dead.bind(str(path))
+    yield
+
+
+def test_files_are_listened_at_and_those_of_the_dead_replaced(tmp_path: Path) -> None:
+    endpoint = f"ipc://{tmp_path / 'here'}"
+    for _ in range(2):
+        with AnsweringEnd(endpoint) as end, stranger(zmq.REQ, end.endpoint) as socket:
+            assert end.endpoint == endpoint
+            with pytest.raises(InputError, match="Address already in use"), AnsweringEnd(endpoint):
+                pass
+            socket.send(b"request")
+            assert end.receive() == b"request"
+            end.send(b"reply")
+            assert socket.recv() == b"reply"
+        assert not (tmp_path / "here").exists()
+    with socket_file(tmp_path / "here"), AnsweringEnd(endpoint):
+        pass
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "nonsense",
+        "udp://127.0.0.1:1",
+        "tcp://:28000",
+        "tcp://127.0.0.999:28000",
+        f"tcp://{'x' * 70}:28000",
+        "tcp://\0:28000",
+        f"ipc:///{'x' * 200}",
+        "ipc:///no/such/folder/socket",
+    ],
+)
+def test_where_nobody_can_listen_is_one_line(endpoint: str) -> None:
+    with pytest.raises(InputError, match=r"cannot be used: .") as error, AnsweringEnd(endpoint):
+        pass
+    assert "\n" not in str(error.value)
+
+
+def test_a_long_reply_reaches_who_reads_slowly() -> None:
+    long = bytes(50 << 20)
+    with AnsweringEnd(ANYWHERE) as end, stranger(zmq.REQ, end.endpoint) as socket:
+        socket.send(b"request")
+        end.receive()
+        end.send(long)
+        assert socket.recv() == long
