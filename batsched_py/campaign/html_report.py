@@ -53,8 +53,9 @@ def write_html(
             if run.axes.get("load", "1") == "1" and _files(run) in logs
         },
         failed=[result for result in results if result.state is State.FAILED],
-        note=_note(finished, len(results), logs, trust),
+        note=" ".join([_note(finished, len(results), logs, trust), *wanted.remarks]),
         baseline=wanted.baseline,
+        own=wanted.own,
     )
     size = sum(run.jobs_file.stat().st_size for run in drawn)
     write_report(path, report, on_row, usable_cores() if size > WORTH_PROCESSES else 1)
