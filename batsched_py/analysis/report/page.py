@@ -102,6 +102,7 @@ def _column(metric: str, groups: Sequence[Group[R]], own: Own) -> dict[str, Any]
         "best": {"lower": "lowest", "higher": "highest", "neither": None}[column.better],
         "scale": form.scale,
         "decimals": form.decimals,
+        "log": metric.endswith(("slowdown", "stretch")),
     }
 
 

@@ -25,6 +25,7 @@ from batsched_py.analysis.plots.kinds.scalability import additional_lateness_by_
 from batsched_py.analysis.plots.kinds.submissions import submissions_per_period
 from batsched_py.analysis.plots.kinds.weekly import submissions_by_hour_of_week
 from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.schedule import INSTANT
 from batsched_py.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -151,7 +152,8 @@ def power(subject: Subject) -> Curve | None:
 
 
 def _is_late(run: Run) -> bool:
-    return "lateness" in run.jobs and bool(run.jobs["lateness"].any())
+    """Whether some job is not submitted when it was recorded, by more than the digits of a schedule tell."""
+    return "lateness" in run.jobs and bool((run.jobs["lateness"].abs() > INSTANT).any())
 
 
 def differences(subject: Subject) -> Curve | None:
