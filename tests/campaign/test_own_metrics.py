@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -72,6 +73,12 @@ def test_they_are_measured_beside_ours_and_have_columns(own: Path) -> None:
     page = own / "report.html"
     assert invoke("campaign", "report", campaign.folder, "-o", page).exit_code == 0
     assert "The wait that 99 % of the jobs do not exceed." in page.read_text()
+
+
+def test_the_documentation_shows_the_example() -> None:
+    document = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+    (shown,) = re.findall(r"^```python\n(.*?)^```", document, flags=re.MULTILINE | re.DOTALL)
+    assert shown in OWN
 
 
 def test_another_metric_or_other_code_makes_runs_stale(own: Path) -> None:
