@@ -39,7 +39,8 @@ def groups_of(outcome: Outcome, by: Grouping, log: SwfLog | None = None) -> dict
     """The outcome for the jobs of each group, by the name of the group.
 
     A rejected job has no run time, so it is in no class. Partitions and accounts stand in the log that was
-    replayed; an account is what the log calls a group. Users stand there too, or in the notes of jobs.
+    replayed; an account is what the log calls a group, and jobs without one are in the group ``none``. Users
+    stand there too, or in the notes of jobs.
     """
     match by:
         case "class":
@@ -58,5 +59,5 @@ def groups_of(outcome: Outcome, by: Grouping, log: SwfLog | None = None) -> dict
                 )
             names = pd.Series(names_of(log, _COLUMNS[by]), index=log.job_number.astype(str))
             found = outcome.schedule["job_id"].map(names[~names.index.duplicated()])
-            parts = outcome.parts(found.where(found != "", "none"))
+            parts = outcome.parts(found.where(found.notna() & (found != ""), "none"))
             return {name: parts[name] for name in sorted(parts, key=lambda name: (len(name), name))}

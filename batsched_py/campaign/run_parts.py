@@ -14,6 +14,7 @@ from batsched_py.analysis.runs.measured import GROUPINGS, Grouping
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.run import RunResult
 from batsched_py.errors import InputError
+from batsched_py.experiment import Experiment
 
 if TYPE_CHECKING:
     from batsched_py.analysis.outcome import Outcome
@@ -99,9 +100,20 @@ def _log_of(run: RunResult, by: Grouping, is_imported: bool) -> SwfLog:
         raise InputError(f"the {by} of jobs stands in the log, which is not part of an imported campaign")
     if len(files) != 1 or not files[0].lower().endswith((".swf", ".swf.gz")):
         raise InputError(f"{run.name}: the {by} of jobs is known where one log in SWF is replayed")
+    if is_population(run.manifest.experiment):
+        raise InputError(f"{run.name}: its jobs are not those of the log, so their {by} is unknown")
     if not run.manifest.still_has(files):
         raise InputError(f"{run.name}: the {by} of jobs stands in {files[0]}, which is not what it was")
     return _read(files[0], digest_of_file(files[0]))
+
+
+def is_population(experiment: Experiment) -> bool:
+    """Whether the jobs of a run are not those of the log, but of users made of the log's."""
+    from batsched_py.users import USERS
+    from batsched_py.users.resample import Resample
+
+    users = experiment.actors.users
+    return users is not None and not users.code_files and issubclass(USERS.find(users.name), Resample)
 
 
 @lru_cache(maxsize=2)

@@ -83,6 +83,9 @@ class Campaign:
         for run in wanted.runs:
             if not (is_name(run.name) and "log" in run.axes and all(map(str.isprintable, run.axes.values()))):
                 raise InputError(f"{folder / CAMPAIGN_FILE}: no campaign has such a run: {run.name!r}")
+        for name, column in wanted.own.items():
+            if not (name.isidentifier() and column.unit.isprintable()):
+                raise InputError(f"{folder / CAMPAIGN_FILE}: no campaign has such a metric: {name!r}")
         return cls(folder, replace(wanted, runs=[run.listed() for run in wanted.runs]), plan)
 
     @property
@@ -179,6 +182,10 @@ class Campaign:
             runs = split_runs(self.finished(), groupings, shown, self.wanted.own, self.is_imported, moved)
         if baseline is None and planned is not None and any(planned.is_of(run) for run in runs):
             baseline = planned if not by or planned.axis in by else None
+        for name in metrics:
+            if not any(name in run.metrics for run in runs):
+                known = dict.fromkeys(name for run in runs for name in run.metrics)
+                raise InputError(f"no run has the metric {name!r}; they have {', '.join(known)}")
         return aggregate(runs, metrics or self.wanted.metrics, by, baseline, self.wanted.own)
 
     def write_table(self, path: Path) -> None:

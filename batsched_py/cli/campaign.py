@@ -374,7 +374,7 @@ def import_command(archive: Path, folder: Path) -> None:
 def _say(remarks: Sequence[str]) -> None:
     """Say what a reader of the results must know."""
     for remark in remarks:
-        click.echo(f"batsched-py: {remark}", err=True)
+        click.echo(f"batsched-py: {harmless(remark)}", err=True)
 
 
 def _agrees(log: MissingLog) -> bool:

@@ -118,7 +118,7 @@ def test_rows_may_be_about_the_jobs_of_a_class(campaign: bp.Campaign) -> None:
     """Each class is measured from the jobs of each run; runs still make pairs."""
     metrics = ["nb_jobs", "p95_waiting_time"]
     by = ["log", "load", "scheduler", "class"]
-    found = campaign.aggregate(by=by, metrics=metrics).set_index([*by, "metric"])
+    found = campaign.aggregate(by=by, metrics=metrics).set_index([*by, "metric"]).sort_index()
     runs = [each for each in campaign.finished() if each.axes["scheduler"] == "fcfs"]
     place = ("month", "1.3", "fcfs", "short, wide")
     values = []
@@ -155,6 +155,7 @@ def test_rows_may_be_about_the_jobs_of_an_account(campaign: bp.Campaign) -> None
         ({"baseline": "best"}, "no run has the scheduler 'best'"),
         ({"baseline": "colour=red"}, "the runs have no axis 'colour'"),
         ({"by": ["log"], "baseline": "easy"}, "rows must be told apart by the scheduler"),
+        ({"metrics": ["happiness"]}, "no run has the metric 'happiness'; they have nb_jobs, "),
     ],
 )
 def test_a_mistake_is_one_line(words: dict[str, object], message: str, campaign: bp.Campaign) -> None:

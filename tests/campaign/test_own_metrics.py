@@ -167,3 +167,14 @@ def test_those_of_others_are_shown_but_not_executed(own: Path) -> None:
         assert "this plan was imported; to use" in refused.stderr
     assert not (own / "executed").exists()
     assert "own.py" in json.loads((again / "campaign.json").read_text())["own"]["long_waits"]["source"]
+
+
+def test_a_population_has_no_partitions(folder: Path) -> None:
+    """Its jobs have numbers as those of the log have, but are others."""
+    plan = (folder / "plan.toml").read_text().replace("half = { hosts = 32 }", "").replace("fcfs = {}", "")
+    (folder / "plan.toml").write_text(
+        plan + '[users]\ncrowd = { name = "resample", options = { weeks = 1 } }\n'
+    )
+    campaign = conducted(folder)
+    with pytest.raises(InputError, match="its jobs are not those of the log, so their account is unknown"):
+        campaign.aggregated(["scheduler", "account"])

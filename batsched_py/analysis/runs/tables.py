@@ -36,8 +36,10 @@ class ResultTable(Struct, frozen=True):
     """What rows are compared with, if they are."""
     pooled: Mapping[str, Sequence[str]] = {}
     """The axes on which runs of one row differ although they are no repetitions, with the choices there."""
+    has_differences: bool = False
+    """Whether some row is compared with the baseline."""
     lacks_pairs: bool = False
-    """Whether some row has too few pairs to be compared."""
+    """Whether some row has too few pairs for that."""
 
     @property
     def columns_of_a_metric(self) -> int:
@@ -63,9 +65,9 @@ class ResultTable(Struct, frozen=True):
             )
         else:
             yield "The best of each column is bold."
-        if self.baseline and self.pooled:
+        if self.has_differences and self.pooled:
             yield f"Differences to {self.baseline} are means over pairs that have all else in common."
-        elif self.baseline:
+        elif self.has_differences:
             yield (
                 f"Differences to {self.baseline} are means over pairs that have all else in common, with "
                 "such intervals; * is p < 0.05, ** p < 0.01, *** p < 0.001 in Student's t-test for pairs, "
@@ -73,8 +75,8 @@ class ResultTable(Struct, frozen=True):
             )
         if self.lacks_pairs:
             yield (
-                "A difference needs two pairs or more, which are made by parts of a log or by seeds; where "
-                "there are fewer, its place says so."
+                f"A difference to {self.baseline} needs two pairs or more, which are made by parts of a log "
+                "or by seeds; where there are fewer, its place says so."
             )
 
 
@@ -86,30 +88,35 @@ def tables_of(results: Aggregate) -> list[ResultTable]:
     logs: dict[str, list[int]] = {}
     for number, group in enumerate(groups):
         logs.setdefault(_log_of(group), []).append(number)
-    return [
-        ResultTable(
-            log,
-            axes,
-            [heading for heading, _ in columns],
-            [
-                (
-                    [groups[number].runs[0].axes.get(axis, "") for axis in axes],
-                    [cells[number] for _, cells in columns],
-                )
-                for number in numbers
-            ],
-            max(len(groups[number].runs) for number in numbers),
-            "" if results.baseline is None else results.baseline.name,
-            results.pooled,
-            any(
-                each.difference is None
-                for number in numbers
-                if _is_compared(results, number)
-                for each in results.rows[number][1].values()
-            ),
+    tables = []
+    for log, numbers in logs.items():
+        compared = [
+            each.difference is not None
+            for number in numbers
+            if _is_compared(results, number)
+            for each in results.rows[number][1].values()
+        ]
+        rows = [
+            (
+                [groups[number].runs[0].axes.get(axis, "") for axis in axes],
+                [cells[number] for _, cells in columns],
+            )
+            for number in numbers
+        ]
+        tables.append(
+            ResultTable(
+                log,
+                axes,
+                [heading for heading, _ in columns],
+                rows,
+                max(len(groups[number].runs) for number in numbers),
+                "" if results.baseline is None else results.baseline.name,
+                results.pooled,
+                any(compared),
+                not all(compared),
+            )
         )
-        for log, numbers in logs.items()
-    ]
+    return tables
 
 
 def _is_compared(results: Aggregate, number: int) -> bool:
