@@ -550,6 +550,8 @@ def test_the_page_says_which_rows_are_drawn_at_first_and_lets_others_be_chosen(l
     assert drawn() == {("log-0", load, "whole", name) for load in ("1", "1.25") for name in SCHEDULERS[1:]}
     assert said().startswith("10 of 36 rows are drawn: load 1, 1.25; platform whole; 5 of 6 values of sched")
     assert [name.text for name in find(loads, "#drawn .name")] == ["1 · whole", "1.25 · whole"]
+    dashes = "return data.rows.filter((row) => row.drawn).map((row) => [row.axes.load, dashOf(row).join()])"
+    assert len({tuple(each) for each in loads.execute_script(dashes)}) == 2
     click(loads, "#legend button", "as at first")
     assert drawn() == first
     click(loads, "#legend button:not(.chip)", "all")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from inspect import getdoc
 from numbers import Real
 from typing import ClassVar, get_args
 
@@ -49,7 +48,7 @@ def described(metric: OwnMetric, source: str) -> Column:
     """What tables need to know of it; ``source`` is how it is named in a plan."""
     if metric.better not in get_args(Better):
         raise InputError(f"metric {name_of(metric)!r}: `better` is one of {', '.join(get_args(Better))}")
-    about = (getdoc(type(metric)) or "").split("\n")[0] if type(metric).__doc__ else ""
+    about = (type(metric).__doc__ or "").strip().split("\n")[0]
     return Column(str(metric.unit), metric.better, about, source)
 
 

@@ -26,7 +26,7 @@ _ASSETS: Final = files("batsched_py.analysis.report") / "assets"
 
 #: The scripts of the page, in the order in which they build on each other.
 _SCRIPTS: Final = tuple(
-    _ASSETS / f"{part}.js" for part in "state table chart gantt multiples metric boxes page".split()
+    _ASSETS / f"{part}.js" for part in "state look table chart gantt multiples metric boxes page".split()
 )
 
 #: The most rectangles of jobs in all Gantt charts of a page together.

@@ -44,6 +44,7 @@ function typical(axis, values) {
 }
 
 function drawChosen() {
+  looks.clear();
   const drawn = new Set(chosenOf(shown()));
   for (const row of data.rows) row.drawn = drawn.has(row);
 }
