@@ -25,22 +25,17 @@ function point(row) {
   redraw();
 }
 
-/* Draw all rows where they are few. Else those of every value that has a colour, with one value of each other axis;
-   and what was recorded if that is one log. */
+/* Draw all rows where they are few. Else those of every value that has a colour, which have all else in common with
+   the first row of the plan that has the recorded load. What was recorded is drawn if that is one log. */
 function drawFirst() {
   const rows = shown();
+  const first = rows.find((row) => row.axes.load === "1") ?? rows[0];
   for (const axis of differing) {
-    const values = valuesOf(axis, rows);
     const all = !manyRows() || axis === colourAxis();
-    chosen.set(axis, new Set(all ? values.slice(0, MOST_ENTRIES) : [typical(axis, values)]));
+    chosen.set(axis, new Set(all ? valuesOf(axis, rows).slice(0, MOST_ENTRIES) : [first.axes[axis]]));
   }
   drawChosen();
   for (const each of data.recorded) each.drawn = oneLog();
-}
-
-/* The value that stands for the others: the load as it was recorded, else the first of the plan. */
-function typical(axis, values) {
-  return axis === "load" && values.includes("1") ? "1" : values[0];
 }
 
 function drawChosen() {
