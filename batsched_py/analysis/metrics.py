@@ -6,8 +6,9 @@ from this list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Final, Literal
 
@@ -114,6 +115,24 @@ def _mean_and_max(
     )
 
 
+def _quantile(share: float, column: Callable[[pd.DataFrame], pd.Series[float]], outcome: Outcome) -> float:
+    return float(column(outcome.executed).quantile(share))
+
+
+def _percentiles(
+    name: str, unit: str, term: str, column: Callable[[pd.DataFrame], pd.Series[float]]
+) -> Iterator[Metric]:
+    """The median of something over executed jobs, and what 95 % of them do not exceed."""
+    for percent, about in ((50, "the median of"), (95, "the 95th percentile of")):
+        yield Metric(
+            f"p{percent}_{name}",
+            unit,
+            f"{about} {term}",
+            partial(_quantile, percent / 100, column),
+            "Rejected jobs are left out, killed jobs count with the times they had.",
+        )
+
+
 _SHORT: Final = f" A job of no length counts with r = {INSTANT:g} s, as in Batsim."
 _SUBMITTED: Final = "Rejected and killed jobs count like all others: they were submitted."
 
@@ -179,6 +198,10 @@ METRICS: Final[tuple[Metric, ...]] = (
         _AS_BATSIM + _SHORT,
         remark=", which is the slowdown as Batsim printed it",
     ),
+    *_percentiles("waiting_time", "s", "(s - a)", itemgetter("waiting_time")),
+    *_percentiles("turnaround_time", "s", "(f - a)", itemgetter("turnaround_time")),
+    *_percentiles("slowdown", "", "((f - a) / r)", _slowdown),
+    *_percentiles("bounded_slowdown", "", f"max(1, (f - a) / max(r, {TAU:g} s))", _bounded_slowdown),
     Metric(
         "utilization",
         "",
@@ -337,9 +360,26 @@ def measure(outcome: Outcome) -> dict[str, float]:
 
 def measure_users(outcome: Outcome) -> dict[str, dict[str, float]]:
     """The metrics that make sense for the jobs of one user, by user."""
+    return measure_parts(outcome.by_user())
+
+
+def measure_parts(
+    parts: Mapping[str, Outcome], names: Collection[str] | None = None
+) -> dict[str, dict[str, float]]:
+    """The metrics that make sense for some of the jobs, such as those of one user, by the name of the part.
+
+    With ``names``, only those of them are computed.
+    """
+    wanted = [
+        metric for metric in METRICS if metric.is_known_of_users and (names is None or metric.name in names)
+    ]
     return {
-        user: {metric.name: metric.compute(part) for metric in METRICS if metric.is_known_of_users}
-        for user, part in outcome.by_user().items()
+        name: {
+            metric.name: metric.compute(part)
+            for metric in wanted
+            if metric.needs is None or part.recorded is not None
+        }
+        for name, part in parts.items()
     }
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from batsched_py.analysis import reactions
 from batsched_py.analysis.lateness import job_lateness, noted_submissions
@@ -50,8 +51,12 @@ class Outcome:
     def host_seconds(self) -> float:
         """Sum over all jobs of run time times hosts; 0 for a job of no length."""
         ran = self.executed["execution_time"].to_numpy()
-        counts = np.array([len(hosts) for hosts in self._hosts], dtype=float)
-        return float(np.where(ran > INSTANT, ran, 0.0) @ counts)
+        return float(np.where(ran > INSTANT, ran, 0.0) @ self.nb_held.astype(float))
+
+    @cached_property
+    def nb_held(self) -> NDArray[np.int64]:
+        """How many hosts each executed job had."""
+        return np.array([len(hosts) for hosts in self._hosts], dtype=np.int64)
 
     @cached_property
     def machine_size(self) -> int:
@@ -97,12 +102,18 @@ class Outcome:
 
     def by_user(self) -> dict[str, Outcome]:
         """The outcome for each user, in the order of their numbers or names."""
-        users = self.lateness["user"].reindex(self.schedule["job_id"]).to_numpy()
-        outcomes = {
-            user: replace(self, schedule=part, recorded=self._recorded.loc[part["job_id"]])
-            for user, part in self.schedule.groupby(users)
-        }
+        outcomes = self.parts(self.lateness["user"].reindex(self.schedule["job_id"]).to_numpy())
         return {user: outcomes[user] for user in sorted(outcomes, key=lambda user: (len(user), user))}
+
+    def parts(self, labels: pd.Series[str] | NDArray[np.object_]) -> dict[str, Outcome]:
+        """The outcome for the jobs of each label; a job without one is in no part."""
+        recorded = self.recorded
+        return {
+            str(label): replace(
+                self, schedule=part, recorded=None if recorded is None else recorded.loc[part["job_id"]]
+            )
+            for label, part in self.schedule.groupby(labels)
+        }
 
 
 def queue_length(schedule: pd.DataFrame) -> pd.Series[int]:

@@ -11,14 +11,23 @@ from batsched_py.errors import InputError
 from batsched_py.schedulers.remarks import HEADER, Remark
 
 
+def moment(seconds: float) -> str:
+    """A time of a simulation for people, to a tenth of a second.
+
+    >>> moment(263546.4088), moment(3600.0)
+    ('263546.4', '3600')
+    """
+    return f"{seconds:.1f}".removesuffix(".0")
+
+
 def in_words(remark: Remark) -> str:
     """A remark with its times.
 
     >>> in_words(Remark(60.0, "w0!7", "heads the queue", 3600.0))
     'at 60: heads the queue, to start by 3600'
     """
-    start = "" if remark.start is None else f", to start by {remark.start:.10g}"
-    return f"at {remark.time:.10g}: {remark.text}{start}"
+    start = "" if remark.start is None else f", to start by {moment(remark.start)}"
+    return f"at {moment(remark.time)}: {remark.text}{start}"
 
 
 def read_remarks(lines: Iterable[str], name: str) -> dict[str, list[Remark]]:

@@ -9,6 +9,7 @@ from math import inf
 from typing import TypeVar
 
 from batsched_py.analysis.explain import Explanation, Overtaker
+from batsched_py.analysis.remarks import moment
 from batsched_py.api.quantities import duration, hosts_text
 
 Value = TypeVar("Value")
@@ -30,13 +31,14 @@ class Explained:
         """A few lines, of which those after the first are indented. Times count from the submission."""
         facts = self.facts
         limit = "without a walltime" if facts.walltime == inf else f"for {duration(facts.walltime)} at most"
-        asked = f"job {facts.id}, {hosts_text(facts.size)} {limit}, submitted at {facts.submission:.10g}"
+        asked = f"job {facts.id}, {hosts_text(facts.size)} {limit}, submitted at {moment(facts.submission)}"
         if facts.start is None:
             yield f"{asked}: rejected"
         elif facts.waited <= 0:
             yield f"{asked}: started at once on {facts.hosts}"
         else:
-            yield f"{asked}: waited {duration(facts.waited)}, started at {facts.start:.10g} on {facts.hosts}"
+            started = f"started at {moment(facts.start)} on {facts.hosts}"
+            yield f"{asked}: waited {duration(facts.waited)}, {started}"
             yield from _labelled("queue", [self._queue()])
             yield from _labelled("free", [self._free()])
             yield from _labelled("unusable", self._unusable())

@@ -39,14 +39,16 @@ def planned_campaign(
         runs.append(
             replace(
                 run,
-                identity=run_identity(run.experiment, simulator),
+                identity=run_identity(run.experiment, simulator, run.measures),
                 campaign=str(folder.resolve()),
                 command=_command(plan, run.name, run.experiment, simulator),
                 simulator=simulator,
                 time_limit=time_limit,
             )
         )
-    wanted = Wanted(plan.name, plan.title, plan.metrics, simulator, runs, plan.baseline)
+    wanted = Wanted(
+        plan.name, plan.title, plan.metrics, simulator, runs, plan.baseline, plan.own, plan.remarks
+    )
     return Campaign(folder, wanted, plan.text)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -53,16 +53,23 @@ def digest_of_value(value: Any) -> str:
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
-def identity(experiment: Experiment, simulator: str) -> str:
-    """The digest of everything that the results of a run depend on."""
-    return digest_of_value(
-        {
-            "inputs": [digest_of_file(file) for file in experiment.files],
-            "experiment": experiment.renamed(lambda file: ""),
-            "code": digest_of_code(experiment),
-            "simulator": simulator,
-        }
-    )
+def identity(experiment: Experiment, simulator: str, measures: Sequence[str] = ()) -> str:
+    """The digest of everything that the results of a run depend on; ``measures`` are metrics not ours."""
+    parts: dict[str, Any] = {
+        "inputs": [digest_of_file(file) for file in experiment.files],
+        "experiment": experiment.renamed(lambda file: ""),
+        "code": digest_of_code(experiment),
+        "simulator": simulator,
+    }
+    if measures:
+        names = [Choice(name).renamed(lambda file: "").name for name in measures]
+        parts["measures"] = [names, *map(digest_of_file, code_of(measures))]
+    return digest_of_value(parts)
+
+
+def code_of(measures: Sequence[str]) -> list[str]:
+    """The files with the code of metrics, each once."""
+    return list(dict.fromkeys(file for name in measures for file in Choice(name).code_files))
 
 
 def digest_of_library() -> str:

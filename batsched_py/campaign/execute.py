@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 import batsched_py
 from batsched_py.blame import culprit
 from batsched_py.campaign.batsim import find_simulator
-from batsched_py.campaign.digest import digest_of_code, identity
+from batsched_py.campaign.digest import code_of, digest_of_code, identity
 from batsched_py.campaign.folders import publish, workspace
 from batsched_py.campaign.manifest import FileDigest, Manifest, host_facts, is_finished, versions
 from batsched_py.campaign.plan import BUILT_IN
@@ -59,9 +59,10 @@ def _warnings() -> Iterator[list[str]]:
         logger.removeHandler(handler)
 
 
-def run_identity(experiment: Experiment, simulator: str) -> str:
+def run_identity(experiment: Experiment, simulator: str, measures: Sequence[str] = ()) -> str:
     """What tells a run from any other, here and now."""
-    return identity(experiment, BUILT_IN if simulator == BUILT_IN else str(find_simulator(simulator)))
+    who = BUILT_IN if simulator == BUILT_IN else str(find_simulator(simulator))
+    return identity(experiment, who, measures)
 
 
 def _execute(run: Run) -> None:
@@ -69,12 +70,12 @@ def _execute(run: Run) -> None:
     simulator = None if run.simulator == BUILT_IN else find_simulator(run.simulator)
     experiment = run.experiment
     assert experiment is not None, "runs of a plan have one"
-    if run_identity(experiment, run.simulator) != run.identity:
+    if run_identity(experiment, run.simulator, run.measures) != run.identity:
         raise InputError("an input file or the code is not what it was when the campaign began; run it again")
     if is_finished(run.folder, run.identity):
         return
     with workspace(Path(run.campaign) / WORK, run.name) as folder:
-        engine, seconds = simulate_into(folder, experiment, simulator, run.time_limit)
+        engine, seconds = simulate_into(folder, experiment, simulator, run.time_limit, run.measures)
         Manifest(
             run=run.name,
             identity=run.identity,
@@ -84,7 +85,7 @@ def _execute(run: Run) -> None:
             simulator=run.simulator if simulator is None else str(simulator),
             engine=engine,
             code=digest_of_code(experiment),
-            inputs=[FileDigest.of(Path(file), file) for file in experiment.files],
+            inputs=[FileDigest.of(Path(file), file) for file in (*experiment.files, *code_of(run.measures))],
             results=[FileDigest.of(file, file.name) for file in sorted(folder.iterdir())],
             versions=versions(),
             host=host_facts(),

@@ -13,11 +13,11 @@ from batsched_py.analysis.runs.measured import repetitions
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.processes import usable_cores
 from batsched_py.campaign.run import RunResult, State
+from batsched_py.campaign.run_parts import is_population
 from batsched_py.campaign.store import Campaign
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 from batsched_py.users import USERS
-from batsched_py.users.resample import Resample
 from batsched_py.users.think_time import ThinkTime
 
 #: From so many bytes of jobs on it pays to start processes.
@@ -53,8 +53,9 @@ def write_html(
             if run.axes.get("load", "1") == "1" and _files(run) in logs
         },
         failed=[result for result in results if result.state is State.FAILED],
-        note=_note(finished, len(results), logs, trust),
+        note=" ".join([_note(finished, len(results), logs, trust), *wanted.remarks]),
         baseline=wanted.baseline,
+        own=wanted.own,
     )
     size = sum(run.jobs_file.stat().st_size for run in drawn)
     write_report(path, report, on_row, usable_cores() if size > WORTH_PROCESSES else 1)
@@ -84,15 +85,9 @@ def _subject(logs: Logs, trust: bool, run: RunResult) -> Subject | None:
         return None
     schedule, experiment = read_run(run.jobs_file, run.name), run.manifest.experiment
     log = logs.get(_files(run))
-    if log is None or _is_population(experiment):
+    if log is None or is_population(experiment):
         return Subject(schedule)
     return replaying_subject(schedule, log, _delimiter(experiment, trust))
-
-
-def _is_population(experiment: Experiment) -> bool:
-    """Whether the jobs of a run are not those of the log, but of users made of the log's."""
-    users = experiment.actors.users
-    return users is not None and not users.code_files and issubclass(USERS.find(users.name), Resample)
 
 
 def _delimiter(experiment: Experiment, trust: bool) -> str | None:

@@ -36,11 +36,12 @@ def make(path: Path, recipe: Mapping[str, Any]) -> None:
 
 
 @lru_cache(maxsize=256)
-def nb_parts(file: Path, digest: str, every: str) -> int:
-    """How many parts a log has, each a week, a month or a span like 28d."""
-    from batsched_py.workload.changes import count_parts
+def parts_of(file: Path, digest: str, every: str) -> tuple[int, str]:
+    """How many parts a log has, each a week, a month or a span like 28d; and which jobs are in none."""
+    from batsched_py.workload.changes import count_parts, outside_of_parts
 
-    return count_parts(_log(file, None, digest), every)
+    log = _log(file, None, digest)
+    return count_parts(log, every), outside_of_parts(log, every)
 
 
 @lru_cache(maxsize=2)

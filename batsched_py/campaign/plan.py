@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from batsched_py.analysis.runs.columns import Column
+
 if TYPE_CHECKING:
     from batsched_py.campaign.run import Run
 
@@ -88,7 +90,11 @@ class Plan(Struct, frozen=True):
     metrics: list[str]
     """What the columns of its tables show."""
     baseline: str
-    """The scheduler that the others are compared with in its tables; empty for none."""
+    """The scheduler, or ``AXIS=NAME``, that others are compared with in its tables; empty for none."""
     runs: list[Run]
     missing: list[MissingLog]
     unmade: list[UnmadeLog]
+    own: dict[str, Column] = field(default_factory=dict)
+    """What is known of those of its metrics that are not ours, by their names."""
+    remarks: list[str] = field(default_factory=list)
+    """What a reader of its results must know, such as jobs that no part of a log has."""

@@ -18,8 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py import __version__
+from batsched_py.analysis.runs.columns import Column
 from batsched_py.campaign.digest import digest_of_file
-from batsched_py.campaign.made_logs import nb_parts
+from batsched_py.campaign.made_logs import parts_of
 from batsched_py.campaign.plan import IMPORTED_FILE, MOST_RUNS, LogSource, MissingLog, PluginEntry, UnmadeLog
 from batsched_py.campaign.plan_settings import (
     LogEntry,
@@ -99,6 +100,8 @@ class Entries:
         """Logs that were not made yet."""
         self.all_here = True
         """Whether every log is here of which the parts must be known."""
+        self.remarks: list[str] = []
+        """What a reader of the results must know."""
 
     def log(self, name: str, content: Any) -> Workloads:
         """Logs that are played together, or one that a recipe describes."""
@@ -154,7 +157,7 @@ class Entries:
             return []
         variants = []
         factors: Sequence[float | None] = loads or [None]
-        for part, load in product(self._parts(source, every), factors):
+        for part, load in product(self._parts(name, source, every), factors):
             axes: dict[str, str] = {}
             changes: list[str] = []
             if part is not None:
@@ -169,12 +172,14 @@ class Entries:
             variants.append((axes, replace(whole, files=(file,))))
         return variants
 
-    def _parts(self, source: Path, every: str | None) -> Sequence[int | None]:
+    def _parts(self, name: str, source: Path, every: str | None) -> Sequence[int | None]:
         """The numbers of the parts of a log, or one that stands for all of it."""
         if every is None:
             return [None]
         with self._plan.blaming("parts"):
-            count = nb_parts(source, digest_of_file(source), every)
+            count, left_out = parts_of(source, digest_of_file(source), every)
+        if count and left_out:
+            self.remarks.append(f"{name} is cut into {count} parts of {every}; {left_out}, are left out.")
         if not 0 < count <= MOST_RUNS:
             number = f"{count:,}" if count else "no"
             self._plan.fail(("parts",), f"{source} covers {number} whole parts of {every}")
@@ -242,6 +247,19 @@ class Entries:
         path = ("users", name)
         choice = self._choice(path, self._plan.convert(content, PluginEntry, path))
         return PlannedPlugin(choice, self._leaves_seed_open(path, choice, USERS))
+
+    def own_metric(self, name: str, known: Sequence[str]) -> tuple[str, Column]:
+        """The name of the column of a metric that is not ours, and what is known of it."""
+        from batsched_py.analysis.own_metrics import OWN_METRICS, described, name_of
+
+        path = ("metrics",)
+        if ".py:" not in name and name not in OWN_METRICS.all():
+            own = "or give path/to/file.py:ClassName"
+            self._plan.fail(path, f"there is no metric {name!r}; known are {', '.join(known)}, {own}")
+        choice = self._choice(path, PluginEntry(name=name))
+        with self._plan.blaming(*path):
+            metric = OWN_METRICS.create(choice.name, {})
+            return name_of(metric), described(metric, choice.name)
 
     def _choice(self, path: KeyPath, entry: PluginEntry) -> Choice:
         name = str(path[-1]) if entry.name is None else entry.name

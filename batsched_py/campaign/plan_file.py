@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
+from batsched_py.analysis.runs.aggregate import Baseline
+from batsched_py.analysis.runs.columns import Column
 from batsched_py.campaign.plan import DEFAULT_METRICS, MOST_RUNS, NUMBERED, TABLES, Exclusion, Plan
 from batsched_py.campaign.plan_entries import Entries, compose
 from batsched_py.campaign.plan_settings import as_list
@@ -71,30 +74,55 @@ class _Reader:
     def plan(self) -> Plan:
         """The plan, or the first mistake in it."""
         content = self._text.convert(self._text.content, _File, ())
-        if "metrics" in self._text.content:
-            self._check_metrics(content.metrics)
-        if content.baseline and content.baseline not in content.schedulers:
-            self._fail(("baseline",), f"there is no scheduler {content.baseline!r} in this plan")
-        runs = self._without_excluded(list(self._cross(content)), content)
+        metrics = self._metrics(content.metrics)
+        measures = tuple(column.source for column in metrics.values() if column is not None)
+        runs = [
+            replace(run, measures=measures)
+            for run in self._without_excluded(list(self._cross(content)), content)
+        ]
+        self._check_baseline(content, runs)
         return Plan(
             self._text.file,
             self._text.text,
             content.name or self._text.file.stem,
             content.title,
-            content.metrics,
+            list(metrics),
             content.baseline,
             runs,
             list(self._entries.missing.values()),
             list(self._entries.unmade.values()),
+            {name: column for name, column in metrics.items() if column is not None},
+            self._entries.remarks,
         )
 
-    def _check_metrics(self, names: Sequence[str]) -> None:
+    def _metrics(self, names: Sequence[str]) -> dict[str, Column | None]:
+        """The names of columns, with what is known of those whose metric is not ours."""
+        if "metrics" not in self._text.content:
+            return dict.fromkeys(names)
         from batsched_py.analysis.metrics import METRICS
 
         known = [metric.name for metric in METRICS]
-        for name in names:
-            if name not in known:
-                self._fail(("metrics",), f"there is no metric {name!r}; known are {', '.join(known)}")
+        found: dict[str, Column | None] = {}
+        for each in names:
+            name, column = (each, None) if each in known else self._entries.own_metric(each, known)
+            if name in found:
+                self._fail(("metrics",), f"the metric {name!r} is given twice")
+            found[name] = column
+        return found
+
+    def _check_baseline(self, content: _File, runs: Sequence[Run]) -> None:
+        """See that some run makes the choice that others are to be compared with."""
+        baseline = Baseline.parse(content.baseline)
+        if baseline is None:
+            return
+        known = {axis: getattr(content, table) or {} for axis, table in TABLES.items()}
+        known["load"] = [f"{load:g}" for load in content.loads]
+        if baseline.axis not in known:
+            self._fail(("baseline",), f"there is no axis {baseline.axis!r}; there are {', '.join(known)}")
+        if baseline.name not in known[baseline.axis]:
+            self._fail(("baseline",), f"there is no {baseline.axis} {baseline.name!r} in this plan")
+        if self._entries.all_here and all(run.axes.get(baseline.axis) != baseline.name for run in runs):
+            self._fail(("baseline",), f"no run has the {baseline.axis} {baseline.name!r}")
 
     def _cross(self, content: _File) -> Iterator[Run]:
         """All runs, before any is excluded."""

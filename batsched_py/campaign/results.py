@@ -6,6 +6,7 @@ Whatever changes the results of a run is in this module or reached from it.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -27,9 +28,13 @@ METRICS_FILE = "metrics.json"
 
 
 def simulate_into(
-    folder: Path, experiment: Experiment, simulator: Simulator | None, time_limit: float | None
+    folder: Path,
+    experiment: Experiment,
+    simulator: Simulator | None,
+    time_limit: float | None,
+    measures: Sequence[str] = (),
 ) -> tuple[str, dict[str, float]]:
-    """Simulate, measure, and write all results into ``folder``.
+    """Simulate, measure, and write all results into ``folder``; ``measures`` are metrics that are not ours.
 
     Returns which engine simulated, empty if it was another simulator, and how many seconds each step took.
     """
@@ -56,7 +61,7 @@ def simulate_into(
     else:
         run_batsim(simulator, experiment, workloads, prefix, time_limit)
     simulated = time.perf_counter()
-    (folder / METRICS_FILE).write_bytes(_metrics(f"{prefix}_jobs.csv"))
+    (folder / METRICS_FILE).write_bytes(_metrics(f"{prefix}_jobs.csv", measures))
     return engine, {
         "read": read - began,
         "simulate": simulated - read,
@@ -74,12 +79,18 @@ def _read(workloads: Workloads, digests: tuple[str, ...]) -> list[Workload]:
     return read_workloads(workloads)
 
 
-def _metrics(jobs_file: str) -> bytes:
+def _metrics(jobs_file: str, measures: Sequence[str]) -> bytes:
     """All metrics of a schedule, as JSON."""
     from batsched_py.analysis.metrics import measure
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.summary import read_summary
 
-    metrics = measure(Outcome.of(read_schedule(jobs_file), read_summary(jobs_file)))
+    outcome = Outcome.of(read_schedule(jobs_file), read_summary(jobs_file))
+    metrics: dict[str, float | None] = {**measure(outcome)}
+    for name in measures:
+        from batsched_py.analysis.own_metrics import OWN_METRICS, measured, name_of
+
+        own = OWN_METRICS.create(name, {})
+        metrics[name_of(own)] = measured(own, outcome)
     return msgspec.json.format(msgspec.json.encode(metrics))

@@ -36,6 +36,8 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The command of a Batsim, or the one that is built in."""
     time_limit: float | None = None
     """In seconds."""
+    measures: tuple[str, ...] = ()
+    """The metrics that are not ours and are measured too, each as ``path/to/file.py:ClassName``."""
 
     @property
     def folder(self) -> Path:

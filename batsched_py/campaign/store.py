@@ -16,7 +16,7 @@ from __future__ import annotations
 import fcntl
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -27,12 +27,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from batsched_py.analysis.runs.aggregate import Aggregate, Baseline, aggregate
-from batsched_py.analysis.runs.measured import frame_of
+from batsched_py.analysis.runs.columns import Column
+from batsched_py.analysis.runs.measured import MeasuredRun, frame_of
 from batsched_py.campaign.folders import is_name, read_json, write_file
 from batsched_py.campaign.manifest import is_finished
 from batsched_py.campaign.plan import BUILT_IN, IMPORTED_FILE
 from batsched_py.campaign.results import METRICS_FILE
 from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, State
+from batsched_py.campaign.run_parts import groupings_in, split_runs
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,7 +56,11 @@ class Wanted(Struct, frozen=True):
     simulator: str = BUILT_IN
     runs: list[Run] = field(default_factory=list)
     baseline: str = ""
-    """The scheduler that the others are compared with."""
+    """The scheduler, or ``AXIS=NAME``, that others are compared with."""
+    own: dict[str, Column] = field(default_factory=dict)
+    """What is known of metrics that are not ours, by their names."""
+    remarks: list[str] = field(default_factory=list)
+    """What a reader of the results must know."""
 
 
 class Campaign:
@@ -77,6 +83,9 @@ class Campaign:
         for run in wanted.runs:
             if not (is_name(run.name) and "log" in run.axes and all(map(str.isprintable, run.axes.values()))):
                 raise InputError(f"{folder / CAMPAIGN_FILE}: no campaign has such a run: {run.name!r}")
+        for name, column in wanted.own.items():
+            if not (name.isidentifier() and column.unit.isprintable()):
+                raise InputError(f"{folder / CAMPAIGN_FILE}: no campaign has such a metric: {name!r}")
         return cls(folder, replace(wanted, runs=[run.listed() for run in wanted.runs]), plan)
 
     @property
@@ -155,13 +164,29 @@ class Campaign:
         return frame_of(self.finished())
 
     def aggregated(
-        self, by: Sequence[str] = (), baseline: Baseline | None = None, metrics: Sequence[str] = ()
+        self,
+        by: Sequence[str] = (),
+        baseline: Baseline | None = None,
+        metrics: Sequence[str] = (),
+        moved: Callable[[int, int], None] = lambda done, total: None,
     ) -> Aggregate:
-        """The results over their repetitions, as the plan wants them unless told otherwise."""
-        runs, planned = self.finished(), Baseline.parse(self.wanted.baseline)
+        """The results over their repetitions, as the plan wants them unless told otherwise.
+
+        If rows are to be told apart by a group of jobs, such as their class, the runs are measured anew, and
+        ``moved`` is told how many of them are done.
+        """
+        runs: Sequence[MeasuredRun] = self.finished()
+        planned = Baseline.parse(self.wanted.baseline)
+        if groupings := groupings_in(by):
+            shown = metrics or self.wanted.metrics
+            runs = split_runs(self.finished(), groupings, shown, self.wanted.own, self.is_imported, moved)
         if baseline is None and planned is not None and any(planned.is_of(run) for run in runs):
             baseline = planned if not by or planned.axis in by else None
-        return aggregate(runs, metrics or self.wanted.metrics, by, baseline)
+        for name in metrics:
+            if not any(name in run.metrics for run in runs):
+                known = dict.fromkeys(name for run in runs for name in run.metrics)
+                raise InputError(f"no run has the metric {name!r}; they have {', '.join(known)}")
+        return aggregate(runs, metrics or self.wanted.metrics, by, baseline, self.wanted.own)
 
     def write_table(self, path: Path) -> None:
         """Write the table as Parquet or CSV, by the ending of the file."""

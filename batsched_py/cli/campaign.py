@@ -93,6 +93,7 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
     plan = read_plan(plan_file, log_folders, trust)
     for run in plan.runs:
         click.echo(run.name)
+    _say(plan.remarks)
     for log in plan.missing:
         click.echo(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
     if plan.unmade:
@@ -178,6 +179,7 @@ def run_command(
     )
     campaign = planned_campaign(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
     runs = runs_to_do(plan, campaign, only)
+    _say(plan.remarks)
     click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(runs)} to do")
     results = conduct(campaign, runs, where)
     shown = with_live_view(results, campaign, runs, where) if live else with_progress(results, len(runs))
@@ -260,7 +262,9 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     campaign = _open(place, trust)
     tables = tables_of(campaign.aggregated())
     wanted = campaign.wanted
-    compared = comparisons_markdown(list(compare(campaign.finished(), wanted.metrics, wanted.baseline)))
+    compared = comparisons_markdown(
+        list(compare(campaign.finished(), wanted.metrics, wanted.baseline, wanted.own))
+    )
     for file in files:
         if file.suffix == ".html":
             with waiting("drawing rows") as moved:
@@ -270,6 +274,7 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     if not files:
         print_tables(tables)
         click.echo(compared, nl=False)
+    _say(wanted.remarks)
 
 
 @command.command("table")
@@ -278,8 +283,9 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     "--by",
     metavar="AXIS",
     multiple=True,
-    help="What tells rows apart: log, part, load, platform, scheduler, users or seed; may be given several "
-    "times.  [default: all that differ, but for parts and seeds]",
+    help="What tells rows apart: log, part, load, platform, scheduler, users or seed, and one of class, "
+    "partition, account and user, of jobs; may be given several times.  [default: all on which runs differ, "
+    "but for parts and seeds]",
 )
 @click.option(
     "--baseline",
@@ -308,10 +314,14 @@ def table_command(
     there is a baseline, the mean difference to it over pairs of runs that have all else in common, with its
     interval, Student's t-test for pairs and Cohen's d. Data files have a row for each combination and metric.
 
+    If --by leaves out an axis on which runs differ, such as the load, different experiments are pooled in a
+    row. They are no repetitions: the table names them, and has means, but neither intervals nor tests.
+
     \b
     Examples:
       batsched-py campaign table out/newcomer -o table.tex -o table.parquet
-      batsched-py campaign table out/newcomer --by scheduler --metric mean_bounded_slowdown
+      batsched-py campaign table out/newcomer --by log --by load --by scheduler --metric p95_waiting_time
+      batsched-py campaign table out/sample --by scheduler --by class --metric p95_waiting_time
       batsched-py campaign table out/sample --baseline users=rigid
     """
     from batsched_py.analysis.runs.aggregate import Baseline
@@ -321,13 +331,15 @@ def table_command(
     campaign = _open(place)
     if not campaign.finished():
         raise InputError(f"{place}: no run is finished, so there is nothing to show")
-    results = campaign.aggregated(by, Baseline.parse(baseline), metrics)
+    with waiting("reading runs") as moved:
+        results = campaign.aggregated(by, Baseline.parse(baseline), metrics, moved)
     tables = tables_of(results)
     for file in files:
         if not _write_results(file, tables, results.frame):
             raise InputError(f"{file}: a table is written as .md, .tex, .csv or .parquet")
     if not files:
         print_tables(tables)
+    _say(campaign.wanted.remarks)
 
 
 @command.command("export")
@@ -359,6 +371,12 @@ def import_command(archive: Path, folder: Path) -> None:
     click.echo(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
 
 
+def _say(remarks: Sequence[str]) -> None:
+    """Say what a reader of the results must know."""
+    for remark in remarks:
+        click.echo(f"batsched-py: {harmless(remark)}", err=True)
+
+
 def _agrees(log: MissingLog) -> bool:
     """Ask whether to download a log, if there is somebody to ask."""
     question = f"{log.path.name} is not here. Download it from {log.url} to {log.path.parent}?"
@@ -383,7 +401,8 @@ def _write_results(
     file: Path, tables: Sequence[ResultTable], frame: Callable[[], pd.DataFrame], remarks: str = ""
 ) -> bool:
     """Write tables for people, or data for programs, by the ending of the file; whether that is known."""
-    from batsched_py.analysis.runs.tables import latex, markdown
+    from batsched_py.analysis.runs.latex import latex
+    from batsched_py.analysis.runs.tables import markdown
     from batsched_py.campaign.folders import write_file
     from batsched_py.campaign.store import write_frame
 

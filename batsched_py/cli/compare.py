@@ -40,8 +40,7 @@ def command(source: Path, models: Sequence[str], seeds: int) -> None:
       batsched-py compare HPC2N.swf.gz
       batsched-py compare LLNL-Thunder.swf.gz realistic slots --seeds 10
     """
-    from rich.console import Console
-
+    from batsched_py.cli.console import console_for_tables
     from batsched_py.workload.description.likeness import likeness, traits
     from batsched_py.workload.description.selection import characterised
     from batsched_py.workload.models import MODELS, LearningModel
@@ -62,7 +61,7 @@ def command(source: Path, models: Sequence[str], seeds: int) -> None:
             for seed in range(seeds):
                 found[name].append(likeness(original, traits(model.generate(jobs, seed))))
                 moved(seed + 1, seeds)
-    Console().print(_table(f"{source.name}: {jobs:,} jobs, {seeds} seeds", original, found))
+    console_for_tables().print(_table(f"{source.name}: {jobs:,} jobs, {seeds} seeds", original, found))
 
 
 def _table(title: str, original: Traits, found: dict[str, list[Likeness]]) -> Table:

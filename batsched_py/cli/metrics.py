@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
 
+from batsched_py.analysis.runs.measured import GROUPINGS, Grouping
 from batsched_py.api.quantities import duration, energy
+from batsched_py.protocol.shown import harmless
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+#: What is measured, by name; none where it makes no sense.
+Figures = dict[str, float | None]
+
+#: What groups of jobs are called in JSON.
+_PLURALS: Final = {"class": "classes", "partition": "partitions", "account": "accounts", "user": "users"}
 
 
 def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
@@ -39,7 +48,21 @@ def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
     type=click.IntRange(min=1),
     help="Size of the machine, for the utilization.  [default: up to the highest host that was used]",
 )
-@click.option("--per-user", is_flag=True, help="Measure the jobs of each user as well.")
+@click.option(
+    "--by",
+    type=click.Choice(GROUPINGS),
+    multiple=True,
+    help="Measure the jobs of each class (short up to an hour, narrow up to 8 hosts), partition, account or "
+    "user as well; may be given several times.",
+)
+@click.option("--per-user", is_flag=True, help="The same as --by user.")
+@click.option(
+    "--metric",
+    "own",
+    metavar="FILE.py:NAME",
+    multiple=True,
+    help="Measure a metric of your own, too; may be given several times.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as one JSON object.")
 @click.option(
     "--explain",
@@ -50,7 +73,13 @@ def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
     help="Print the formula of every metric, and exit.",
 )
 def command(
-    schedule_file: Path, log_file: Path | None, hosts: int | None, per_user: bool, as_json: bool
+    schedule_file: Path,
+    log_file: Path | None,
+    hosts: int | None,
+    by: Sequence[Grouping],
+    per_user: bool,
+    own: Sequence[str],
+    as_json: bool,
 ) -> None:
     """Measure the jobs.csv of a simulation, by this or any other Batsim.
 
@@ -60,33 +89,47 @@ def command(
     \b
     Examples:
       batsched-py metrics out_jobs.csv
+      batsched-py metrics out_jobs.csv --by class --metric examples/own_metric.py:P99
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
-    from rich.console import Console
-
+    from batsched_py.analysis.job_groups import groups_of
     from batsched_py.analysis.lateness import noted_submissions, recorded_submissions
-    from batsched_py.analysis.metrics import measure, measure_users
+    from batsched_py.analysis.metrics import measure, measure_parts
     from batsched_py.analysis.outcome import Outcome
+    from batsched_py.analysis.own_metrics import OWN_METRICS, described, measured, name_of
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.summary import read_summary
+    from batsched_py.cli.console import console_for_tables
     from batsched_py.workload.swf.reader import read_swf
 
     schedule = read_schedule(schedule_file)
-    recorded = recorded_submissions(read_swf(log_file)) if log_file else noted_submissions(schedule)
+    log = read_swf(log_file) if log_file else None
+    recorded = noted_submissions(schedule) if log is None else recorded_submissions(log)
     outcome = Outcome(schedule, hosts, recorded, read_summary(schedule_file).consumed_joules)
-    figures = measure(outcome)
-    users = measure_users(outcome) if per_user else {}
+    metrics = [OWN_METRICS.create(name, {}) for name in own]
+    units = {name_of(metric): described(metric, name).unit for metric, name in zip(metrics, own, strict=True)}
+
+    def ours_and_own(part: Outcome, ours: Figures) -> Figures:
+        return ours | {name_of(metric): measured(metric, part) for metric in metrics}
+
+    figures = ours_and_own(outcome, {**measure(outcome)})
+    groups: dict[Grouping, dict[str, Figures]] = {}
+    users: Sequence[Grouping] = ("user",) if per_user else ()
+    for each in dict.fromkeys((*by, *users)):
+        parts = groups_of(outcome, each, log)
+        ours = measure_parts(parts)
+        groups[each] = {name: ours_and_own(part, {**ours[name]}) for name, part in parts.items()}
     if as_json:
-        report = {"metrics": figures} | ({"users": users} if per_user else {})
+        report = {"metrics": figures} | {_PLURALS[each]: found for each, found in groups.items()}
         click.echo(msgspec.json.format(msgspec.json.encode(report)))
         return
-    console = Console()
-    console.print(_table(figures))
-    if users:
-        console.print(_users_table(users))
+    console = console_for_tables()
+    console.print(_table(figures, units))
+    for each, found in groups.items():
+        console.print(_groups_table(each, found, list(units)))
 
 
-def _table(figures: dict[str, float]) -> Table:
+def _table(figures: Figures, own: Mapping[str, str]) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -97,10 +140,10 @@ def _table(figures: dict[str, float]) -> Table:
     table.add_column(justify="right")
     table.add_column()
     table.add_column(justify="right", style="dim")
-    for metric in METRICS:
-        if metric.name in figures:
-            value = figures[metric.name]
-            table.add_row(metric.name, _number(value), metric.unit, _in_words(value, metric.unit))
+    for name, unit in ({metric.name: metric.unit for metric in METRICS} | dict(own)).items():
+        if name in figures:
+            value = figures[name]
+            table.add_row(name, _number(value), unit, "" if value is None else _in_words(value, unit))
     return table
 
 
@@ -113,27 +156,32 @@ def _in_words(value: float, unit: str) -> str:
     return ("-" if value < 0 else "") + duration(abs(value))
 
 
-def _users_table(users: dict[str, dict[str, float]]) -> Table:
+def _groups_table(by: Grouping, groups: Mapping[str, Figures], own: Sequence[str]) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     shown = {
         "nb_jobs": "jobs",
         "mean_waiting_time": "mean wait",
+        "p50_waiting_time": "median wait",
+        "p95_waiting_time": "p95 wait",
         "mean_bounded_slowdown": "bounded slowdown",
+        "p95_bounded_slowdown": "p95 bounded slowdown",
         "mean_lateness": "mean lateness",
         "relative_lateness": "relative",
         "additional_lateness": "additional",
-    }
-    table = Table("user", box=box.SIMPLE)
-    for heading in shown.values():
-        table.add_column(heading, justify="right")
-    for user, figures in users.items():
-        table.add_row(user, *(_number(figures[name]) for name in shown))
+    } | {name: name for name in own}
+    known = [name for name in shown if any(name in figures for figures in groups.values())]
+    table = Table(by, box=box.SIMPLE)
+    for name in known:
+        table.add_column(shown[name], justify="right")
+    for group, figures in groups.items():
+        table.add_row(Text(harmless(group)), *(_number(figures[name]) for name in known))
     return table
 
 
-def _number(value: float) -> str:
+def _number(value: float | None) -> str:
     if isinstance(value, int):
         return f"{value:,}"
-    return "-" if isnan(value) else f"{value:,.3f}"
+    return "-" if value is None or isnan(value) else f"{value:z,.3f}"

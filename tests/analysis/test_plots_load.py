@@ -36,3 +36,9 @@ def test_the_scale_is_logarithmic_where_means_are_far_apart() -> None:
     sheet = draw("load", TABLE)
     assert sheet.axes[0].get_yscale() == "log", "fcfs of ctc is seventy times as slow as easy of kth"
     assert draw("load", TABLE[TABLE.log == "kth"]).axes[0].get_yscale() == "linear"
+
+
+def test_each_load_has_a_tick_and_nothing_else_has() -> None:
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
+    for panel in draw("load", TABLE).axes:
+        assert panel.get_xticks().tolist() == [0.8, 1.0, 1.2]

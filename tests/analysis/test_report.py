@@ -134,6 +134,14 @@ def test_who_is_never_late_is_not_in_figures_of_lateness(tmp_path: Path) -> None
     assert [title for title in curves(Subject(run)) if "ateness" in title or "Differences" in title] == []
 
 
+def test_digits_that_a_schedule_does_not_have_make_nobody_late(tmp_path: Path) -> None:
+    """Under another load a log has times like these; they are written with six decimals."""
+    run = run_of(
+        tmp_path, [Row(1, 313173.722628, 400000, 400010, "0", note="user=1 recorded=313173.7226277372")]
+    )
+    assert [title for title in curves(Subject(run)) if "ateness" in title or "Differences" in title] == []
+
+
 def test_the_log_tells_the_hour_of_the_week(tmp_path: Path) -> None:
     jobs = [(1, 0, 0, 60, 1, 7), (2, 3600, 0, 60, 1, 7)]
     log = read_swf(write_log(tmp_path / "log.swf", jobs, "; UnixStartTime: 345600\n"))  # 1970-01-05, a Monday

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 import batsched_py as bp
 from batsched_py.analysis.runs.aggregate import Baseline, aggregate
-from batsched_py.analysis.runs.tables import latex, markdown, tables_of
+from batsched_py.analysis.runs.latex import latex
+from batsched_py.analysis.runs.tables import markdown, tables_of
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
 from tests.runs import Measured
@@ -82,7 +83,7 @@ def test_differences_are_those_of_pairs(campaign: bp.Campaign) -> None:
 
 
 def test_rows_may_be_told_apart_otherwise(campaign: bp.Campaign) -> None:
-    """Then all else is a repetition, and pairs still have all else in common."""
+    """Then different experiments are pooled, and pairs still have all else in common."""
     table = campaign.table()
     found = campaign.aggregate(by=["scheduler"], metrics=["utilization"]).set_index("scheduler")
     assert found["mean"].to_dict() == pytest.approx(table.groupby("scheduler").utilization.mean().to_dict())
@@ -90,6 +91,58 @@ def test_rows_may_be_told_apart_otherwise(campaign: bp.Campaign) -> None:
     loads = campaign.aggregate(by=["load"], baseline="load=1").set_index(["load", "metric"])
     assert (loads.xs("1.3").pairs == len(table) / 2).all()
     assert campaign.aggregate(by=["log"])["pairs"].sum() == 0, "the plan's baseline needs schedulers apart"
+
+
+def test_different_experiments_are_no_repetitions(campaign: bp.Campaign) -> None:
+    """Loads and logs that are pooled are named, and have neither intervals nor tests."""
+    results = campaign.aggregated(["scheduler"], metrics=["utilization"])
+    assert results.pooled == {"log": ["month", "early"], "load": ["1", "1.3"]}
+    frame = results.frame()
+    assert (
+        frame[["low", "high", "difference_low", "difference_high", "p_value", "effect_size"]]
+        .isna()
+        .all(axis=None)
+    )
+    assert frame.set_index("scheduler")["difference_mean"].notna().to_dict() == {
+        "easy": False,
+        "fcfs": True,
+        "random": True,
+    }
+    (table,) = tables_of(results)
+    assert "(log: month, early; load: 1, 1.3), which are no repetitions of one" in table.note
+    assert "±" not in markdown([table])
+    assert not campaign.aggregated(["log", "load", "scheduler"]).pooled
+
+
+def test_rows_may_be_about_the_jobs_of_a_class(campaign: bp.Campaign) -> None:
+    """Each class is measured from the jobs of each run; runs still make pairs."""
+    metrics = ["nb_jobs", "p95_waiting_time"]
+    by = ["log", "load", "scheduler", "class"]
+    found = campaign.aggregate(by=by, metrics=metrics).set_index([*by, "metric"]).sort_index()
+    runs = [each for each in campaign.finished() if each.axes["scheduler"] == "fcfs"]
+    place = ("month", "1.3", "fcfs", "short, wide")
+    values = []
+    for run in runs:
+        if (run.axes["log"], run.axes["load"]) == place[:2]:
+            jobs = pd.read_csv(run.jobs_file)
+            mine = jobs[(jobs.execution_time <= 3600) & (jobs.requested_number_of_resources > 8)]
+            values.append(np.percentile(mine.waiting_time, 95))
+    row = found.loc[(*place, "p95_waiting_time")]
+    assert row["count"] == row.pairs == len(values) == 4
+    assert row["mean"] == pytest.approx(np.mean(values))
+    jobs = campaign.table().set_index(["log", "load", "scheduler"]).loc[("early", "1", "easy"), "nb_jobs"]
+    assert found.loc[("early", "1", "easy")].xs("nb_jobs", level="metric")["mean"].sum() == pytest.approx(
+        jobs.mean()
+    )
+
+
+def test_rows_may_be_about_the_jobs_of_an_account(campaign: bp.Campaign) -> None:
+    found = campaign.aggregate(by=["log", "load", "scheduler", "account"], metrics=["nb_jobs"])
+    groups = bp.read_log(SAMPLE).columns.group
+    assert set(found["account"]) <= set(map(str, groups.tolist()))
+    assert found["account"].nunique() > 3
+    with pytest.raises(InputError, match="of one class or of one user, not of both"):
+        campaign.aggregate(by=["class", "user"])
 
 
 @pytest.mark.parametrize(
@@ -102,6 +155,7 @@ def test_rows_may_be_told_apart_otherwise(campaign: bp.Campaign) -> None:
         ({"baseline": "best"}, "no run has the scheduler 'best'"),
         ({"baseline": "colour=red"}, "the runs have no axis 'colour'"),
         ({"by": ["log"], "baseline": "easy"}, "rows must be told apart by the scheduler"),
+        ({"metrics": ["happiness"]}, "no run has the metric 'happiness'; they have nb_jobs, "),
     ],
 )
 def test_a_mistake_is_one_line(words: dict[str, object], message: str, campaign: bp.Campaign) -> None:
@@ -121,18 +175,19 @@ def test_the_command_writes_every_format(campaign: bp.Campaign, tmp_path: Path) 
     assert (tmp_path / "table.md").read_text() == markdown(tables_of(campaign.aggregated()))
     assert (tmp_path / "table.tex").read_text() == latex(tables_of(campaign.aggregated()))
     shown = CliRunner().invoke(batsched_py, ["campaign", "table", str(campaign.folder)])
-    assert shown.output == markdown(tables_of(campaign.aggregated()))
+    assert shown.stdout == markdown(tables_of(campaign.aggregated()))
 
 
-def test_latex_is_one_table_with_one_unit_a_column(campaign: bp.Campaign) -> None:
+def test_latex_has_one_unit_a_column_and_a_table_for_what_fits(campaign: bp.Campaign) -> None:
     text = latex(tables_of(campaign.aggregated()))
-    assert text.count(r"\begin{tabular}") == 1
-    header = next(line for line in text.splitlines() if line.strip().startswith("log &"))
-    assert header.split("&")[:3] == ["    log ", " load ", " scheduler "]
-    assert header.count("difference to easy") == len(METRICS)
-    rows = [line for line in text.splitlines() if r"$\pm$" in line]
-    assert len(rows) == 12
-    assert {row.count("&") for row in rows} == {header.count("&")}
+    tables = text.split(r"\begin{table}")[1:]
+    assert len(tables) == text.count(r"\multicolumn{3}") == len(METRICS)
+    for table in tables:
+        header = next(line for line in table.splitlines() if line.strip().startswith("log &"))
+        assert header.strip() == r"log & load & scheduler & mean & difference & effect \\"
+        rows = [line for line in table.splitlines() if r"$\pm$" in line]
+        assert len(rows) == 12
+        assert {row.count("&") for row in rows} == {header.count("&")}
     one, other = tables_of(campaign.aggregated())
     assert one.headings == other.headings
 
@@ -157,6 +212,7 @@ def test_a_pair_needs_both() -> None:
 def test_one_pair_tells_nothing_of_a_difference() -> None:
     runs = runs_of({"easy": [1.0], "fcfs": [2.0]})
     frame = aggregate(runs, ["mean_waiting_time"], baseline=Baseline("easy")).frame()
+    assert frame.pairs.to_list() == [0, 1]
     assert frame.difference_mean.isna().all()
     assert frame.low.isna().all()
 

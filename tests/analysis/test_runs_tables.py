@@ -1,10 +1,22 @@
 from __future__ import annotations
 
-import pytest
+import re
+import shutil
+import string
+import subprocess
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
 
-from batsched_py.analysis.runs.aggregate import aggregate
+import matplotlib
+import pytest
+from matplotlib.ft2font import FT2Font, LoadFlags
+
+from batsched_py.analysis.metrics import METRICS as METRICS_OF_ALL
+from batsched_py.analysis.runs.aggregate import Baseline, aggregate
 from batsched_py.analysis.runs.comparison import compare, comparisons_markdown
-from batsched_py.analysis.runs.tables import ResultTable, latex, markdown, tables_of
+from batsched_py.analysis.runs.latex import latex, width_of
+from batsched_py.analysis.runs.tables import ResultTable, markdown, tables_of
 from tests.runs import Measured
 
 METRICS = ["mean_waiting_time", "mean_slowdown", "utilization", "nb_jobs"]
@@ -52,7 +64,8 @@ def test_latex() -> None:
         r"the best of each column is bold.}",
         r"  \begin{tabular}{lrrrr}",
         r"    \toprule",
-        r"    scheduler & mean waiting time (min) & mean slowdown & utilization & jobs \\",
+        r"    scheduler & \shortstack[r]{mean\\waiting time\\(min)} & \shortstack[r]{mean\\slowdown}"
+        r" & utilization & jobs \\",
         r"    \midrule",
         r"    random & 2.000 $\pm$ 0.414 & 2 $\pm$ 0 & 0.5000 $\pm$ 0.0000 & 60 $\pm$ 0 \\",
         r"    easy & \textbf{1.833} & 2 & 0.5000 & 60 \\",
@@ -60,6 +73,123 @@ def test_latex() -> None:
         r"  \end{tabular}",
         r"\end{table}",
     ]
+
+
+@cache
+def computer_modern() -> FT2Font:
+    font = FT2Font(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "cmr10.ttf"))
+    font.set_size(10, 72)
+    return font
+
+
+@cache
+def drawn_width(text: str) -> float:
+    """The width of a text that LaTeX sets in Computer Modern at 10 pt, from the font itself."""
+    font = computer_modern()
+    scale = 1.16 if r"\textbf" in text else 1.0
+    plain = re.sub(r"\\textbf\{(.*)\}", r"\1", text).replace(r"$\pm$", "+").replace("$-$", "+").strip()
+    plain = re.sub(r"\\(?=[&%$#_{}])", "", plain)
+    flags = LoadFlags.NO_HINTING
+    return scale * sum(font.load_char(ord(each), flags).linearHoriAdvance / 65536 for each in plain)
+
+
+def table_widths(text: str) -> list[float]:
+    """How wide the tables in a LaTeX text are, in points."""
+    widths = []
+    sizes = {r"\small": 0.9, r"\footnotesize": 0.8, r"\scriptsize": 0.7}
+    for table in text.split(r"\begin{table}")[1:]:
+        columns: list[float] = []
+        spanned = 0.0
+        for line in table.splitlines():
+            cells = line.strip().removesuffix(r"\\").split(" & ")
+            if len(cells) < 2:
+                continue
+            if r"\multicolumn" in line:
+                spans = re.findall(r"\\multicolumn\{\d\}\{c\}\{(.*?)\}", line)
+                spanned = sum(drawn_width(span) + 12 for span in spans)
+                continue
+            lines = [re.sub(r"\\shortstack\[r\]\{(.*)\}", r"\1", cell).split(r"\\") for cell in cells]
+            drawn = [max(map(drawn_width, each)) + 12 for each in lines]
+            columns = [max(pair) for pair in zip_longest(columns, drawn, fillvalue=0.0)]
+        scale = next((factor for size, factor in sizes.items() if size in table), 1.0)
+        widths.append(scale * max(sum(columns), spanned))
+    return widths
+
+
+@pytest.mark.parametrize("baseline", [None, Baseline("easy")])
+def test_latex_tables_fit_the_width_of_a_page(baseline: Baseline | None) -> None:
+    """An article at 10 pt has 345 pt; what is too wide becomes several tables, and no metric is lost."""
+    names = [metric.name for metric in METRICS_OF_ALL if metric.needs is None]
+    runs = [
+        Measured(
+            {"log": log, "part": str(part), "load": load, "platform": "half-as-large", "scheduler": name},
+            {metric: (part + 3.7) * (12345.678 + place + len(name)) for place, metric in enumerate(names)},
+        )
+        for log in ("KTH-SP2", "SDSC-DS-2004")
+        for load in ("0.85", "1.15")
+        for name in ("easy", "conservative", "easy-sjbf")
+        for part in (1, 2, 3)
+    ]
+    text = latex(tables_of(aggregate(runs, names, baseline=baseline)))
+    widths = table_widths(text)
+    assert len(widths) > 2
+    assert max(widths) <= 345
+    columns = 3 if baseline else 1
+    assert text.count("& conservative &") == 4 * len(widths)
+    assert sum(line.count("r") for line in re.findall(r"tabular}{l+(r+)}", text)) == columns * len(names)
+    assert "(1 of" in text
+    assert f"({len(widths)} of {len(widths)})" in text
+
+
+def test_widths_are_estimated_with_room_to_spare() -> None:
+    for letter in string.ascii_letters + string.digits + " .,:;()+-/%*&@#=":
+        assert width_of(letter) >= drawn_width(letter), letter
+
+
+def test_long_latex_tables_are_split_by_rows() -> None:
+    runs = [run(number, 1, 1, scheduler=f"s{number}") for number in range(95)]
+    text = latex(tables(runs))
+    bodies = [part.count(r" \\") - 1 for part in text.split(r"\begin{table}")[1:]]
+    assert bodies == [40, 40, 15]
+
+
+def test_a_latex_that_is_installed_finds_nothing_too_wide(tmp_path: Path) -> None:
+    if (pdflatex := shutil.which("pdflatex")) is None:
+        pytest.skip("needs LaTeX: apt-get install texlive-latex-base")
+    body = latex(tables([run(7210.8 * n, 8480.5, 0.6 / n, scheduler=f"policy-{n}") for n in (1, 2, 3)]))
+    (tmp_path / "table.tex").write_text(
+        r"\documentclass{article}\usepackage{booktabs}\begin{document}" + body + r"\end{document}"
+    )
+    done = subprocess.run(
+        [pdflatex, "-interaction=batchmode", "table.tex"], cwd=tmp_path, timeout=600, check=False
+    )
+    assert done.returncode == 0
+    assert "Overfull" not in (tmp_path / "table.log").read_text(errors="replace")
+
+
+def test_what_is_shown_as_zero_has_no_sign() -> None:
+    runs = [
+        run(100.0 + seed, 2.0, 0.5 - 1e-9 * (name == "fcfs") * seed, scheduler=name, seed=str(seed))
+        for name in ("easy", "fcfs")
+        for seed in (1, 2, 3)
+    ]
+    (table,) = tables_of(aggregate(runs, ["utilization"], baseline=Baseline("easy")))
+    assert table.rows[1][1][1].text.startswith("0.0000 ± 0.0000")
+
+
+def test_one_run_a_cell_says_why_there_is_no_difference() -> None:
+    (table,) = tables_of(aggregate(TWO, METRICS, baseline=Baseline("easy")))
+    cells = {choices[0]: [cell.text for cell in row] for choices, row in table.rows}
+    assert [cells["fcfs"][1], cells["easy"][1]] == ["one pair", ""]
+    assert table.note == (
+        "The best of each column is bold. A difference to easy needs two pairs or more, which are made by "
+        "parts of a log or by seeds; where there are fewer, its place says so."
+    )
+    apart = [*REPEATED, run(5, 2, 0.5, scheduler="sjf", platform="half")]
+    (table,) = tables_of(aggregate(apart, METRICS, by=["scheduler"], baseline=Baseline("easy")))
+    assert {choices[0]: row[1].text for choices, row in table.rows}["sjf"] == "no pair"
+    (table,) = tables_of(aggregate(PAIRED[:6], METRICS, baseline=Baseline("easy")))
+    assert "two pairs or more" not in table.note
 
 
 def test_what_latex_would_take_for_a_command_is_escaped() -> None:
@@ -126,6 +256,20 @@ def test_schedulers_are_compared_seed_by_seed() -> None:
         "- kth, full: easy is better than fcfs in mean_waiting_time by 10 ± 0 s, with 100.0% confidence "
         "(3 pairs).\n"
     )
+
+
+def test_other_choices_than_schedulers_are_compared_in_pairs() -> None:
+    runs = [
+        run(100 * seed + worse, 2.0, 0.5, scheduler="easy", platform=platform, seed=str(seed))
+        for platform, worse in (("now", 0), ("half", 10), ("double", -10))
+        for seed in (1, 2, 3)
+    ]
+    compared = [str(each) for each in compare(runs, METRICS, "platform=now")]
+    assert compared == [
+        f"kth, easy: {better} is better than {worse} in mean_waiting_time by 10 ± 0 s, with 100.0% "
+        "confidence (3 pairs)."
+        for better, worse in (("now", "half"), ("double", "now"))
+    ]
 
 
 def test_nothing_is_compared_without_seeds() -> None:

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from matplotlib.image import imread
 
+from batsched_py.analysis.report import Report, Subject, write_report
 from batsched_py.analysis.report import page as report_page
 from batsched_py.campaign import html_report
 from batsched_py.campaign.html_report import write_html
@@ -25,6 +26,7 @@ from batsched_py.cli.main import batsched_py
 from tests import campaigns
 from tests.browser import headless
 from tests.campaign.conftest import POLICIES
+from tests.runs import Measured, Row, run_of
 
 PLAN = """
 title = "<b>Half</b> the machine & </script> no harm"
@@ -478,6 +480,121 @@ def test_two_hundred_runs_are_readable(chromium: Any, tmp_path: Path) -> None:
     assert len(find(chromium, "#legend .chip")) == 1 + len(SCHEDULERS)
     assert len(find(chromium, "#panels figure")) == 36
     assert chromium.get_log("browser") == []
+
+
+# --- with many loads -----------------------------------------------------------------------------
+
+LOADS = ("0.8", "1", "1.25")
+
+
+@pytest.fixture(scope="module")
+def many_loads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of six schedulers on two machines under three loads, which has 36 rows."""
+    folder = tmp_path_factory.mktemp("loads")
+    subject = Subject(run_of(folder, [Row(1, 0, 0, 3600, "0-1"), Row(2, 60, 3600, 7200, "0")]))
+    runs = [
+        Measured(
+            {"log": "log-0", "load": load, "platform": platform, "scheduler": scheduler},
+            {"mean_bounded_slowdown": 2.0 ** (place + number), "utilization": 0.5 + place / 100},
+        )
+        for number, load in enumerate(LOADS)
+        for platform in ("whole", "half")
+        for place, scheduler in enumerate(SCHEDULERS)
+    ]
+    recorded = {"log-0": lambda: subject}
+    metrics = ["mean_bounded_slowdown", "utilization"]
+    page = folder / "report.html"
+    write_report(page, Report("many loads", "", metrics, runs, lambda run: subject, recorded))
+    return page
+
+
+@pytest.fixture
+def loads(chromium: Any, many_loads: Path) -> Any:
+    """The browser with that page as it is at first."""
+    chromium.get(many_loads.as_uri())
+    painted(chromium)
+    return chromium
+
+
+def entries(browser: Any) -> dict[str, bool]:
+    """What the legend has, and whether it is switched on."""
+    chips = find(browser, "#legend .chip")
+    return {chip.text: chip.get_attribute("aria-pressed") == "true" for chip in chips}
+
+
+def test_the_legend_of_many_rows_has_the_values_of_each_axis(loads: Any) -> None:
+    names = ["as recorded", *LOADS, "whole", "half", *SCHEDULERS]
+    assert list(entries(loads)) == names
+    assert [axis.text.split("\n")[0] for axis in find(loads, "#legend .axis")] == [
+        "load",
+        "platform",
+        "scheduler",
+    ]
+
+
+def test_the_page_says_which_rows_are_drawn_at_first_and_lets_others_be_chosen(loads: Any) -> None:
+    """Every scheduler at the recorded load on the first machine, not the first rows of the plan."""
+
+    def drawn() -> set[tuple[str, ...]]:
+        script = "return data.rows.filter((row) => row.drawn).map((row) => Object.values(row.axes))"
+        return {tuple(values) for values in loads.execute_script(script)}
+
+    def said() -> str:
+        return find(loads, "#drawn")[0].text
+
+    first = {("log-0", "1", "whole", name) for name in SCHEDULERS}
+    assert drawn() == first
+    assert said().startswith("6 of 36 rows are drawn: load 1; platform whole; every scheduler. ")
+    click(loads, "#legend .chip", "1.25")
+    click(loads, "#legend .chip", "fcfs")
+    assert drawn() == {("log-0", load, "whole", name) for load in ("1", "1.25") for name in SCHEDULERS[1:]}
+    assert said().startswith("10 of 36 rows are drawn: load 1, 1.25; platform whole; 5 of 6 values of sched")
+    assert [name.text for name in find(loads, "#drawn .name")] == ["1 · whole", "1.25 · whole"]
+    dashes = "return data.rows.filter((row) => row.drawn).map((row) => [row.axes.load, dashOf(row).join()])"
+    assert len({tuple(each) for each in loads.execute_script(dashes)}) == 2
+    click(loads, "#legend button", "as at first")
+    assert drawn() == first
+    click(loads, "#legend button:not(.chip)", "all")
+    assert len(drawn()) == 36
+    assert said().startswith("All 36 rows are drawn.")
+
+
+def test_a_scheduler_has_the_same_colour_in_every_figure(loads: Any) -> None:
+    choose(loads, "#multiple-axis", "load")
+    colours = loads.execute_script(
+        "const pairs = data.rows.flatMap((row) => [[], ['load'], ['platform']]"
+        "  .map((common) => [row.axes.scheduler, colourOf(row, ...common)]));"
+        "for (const { label, row } of metric.drawn)"
+        "  pairs.push([label.split(' · ').pop(), colourOf(row, 'load')]);"
+        "for (const panel of multiples.panels)"
+        "  for (const row of panel.rows()) pairs.push([row.axes.scheduler, panel.colour(row)]);"
+        "return pairs;"
+    )
+    assert len({tuple(pair) for pair in colours}) == len({colour for _, colour in colours}) == len(SCHEDULERS)
+    keys = [name.text for name in find(loads, "#panel-names .name")]
+    assert keys == [name.text for name in find(loads, "#metric-names .name")] == list(SCHEDULERS)
+
+
+def test_slowdowns_against_the_load_are_on_a_logarithmic_axis(loads: Any) -> None:
+    scales = (
+        "return [metric.y.axis.scale, metric.x.ticks(7).map(({ text }) => text), metric.y.ticks(5).length]"
+    )
+    scale, ticks, marks = loads.execute_script(scales)
+    assert (scale, ticks) == ("log", list(LOADS))
+    assert marks > 1
+    choose(loads, "#metric", "utilization")
+    assert loads.execute_script(scales)[0] == "linear"
+    assert loads.get_log("browser") == []
+
+
+def test_a_logarithmic_axis_always_has_ticks_and_nothing_is_minus_zero(loads: Any) -> None:
+    counts = loads.execute_script(
+        "return [[1.2, 1.9], [3, 4.9], [1, 1000], [0.2, 30]]"
+        ".map(([low, high]) => new Scale({ label: '', scale: 'log' }, low, high).ticks(5).length)"
+    )
+    assert min(counts) > 1
+    texts = loads.execute_script("return [withDecimals(-1e-9, 4), number(-0), withDecimals(-0.25, 1)]")
+    assert texts == ["0.0000", "0", "\N{MINUS SIGN}0.3"]
 
 
 # --- without a browser ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from batsched_py.campaign.plan_file import read_plan
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.reader import read_swf
+from tests.runs import write_log
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -109,6 +110,38 @@ def test_parts_and_loads_are_axes(tmp_path: Path) -> None:
         "scheduler": "fcfs",
     }
     assert {run.experiment.scenario.workloads.walltime for run in plan.runs} == {"requested"}
+
+
+def test_jobs_that_are_in_no_whole_part_are_counted(tmp_path: Path) -> None:
+    """They are told of by `plan`, by `run`, with the tables and on the page."""
+    jobs = read_swf(SAMPLE).submit
+    left = jobs[jobs - jobs[0] >= 3 * 16 * 86400]
+    said = (
+        f"sample is cut into 3 parts of 16d; the last {len(left)} jobs, of "
+        f"{(left[-1] - left[0]) / 86400:.1f} days, are left out."
+    )
+    (tmp_path / "plan.toml").write_text(
+        AXES.replace("28d", "16d").replace("loads =", "#").replace("fcfs", "#")
+    )
+    assert read_plan(tmp_path / "plan.toml").remarks == [said]
+    plan, out = str(tmp_path / "plan.toml"), str(tmp_path / "out")
+    page = tmp_path / "report.html"
+    for command in (
+        ["plan", plan],
+        ["run", plan, "-d", out, "-j", "1"],
+        ["table", out],
+        ["report", out, "-o", str(page)],
+    ):
+        result = CliRunner().invoke(batsched_py, ["campaign", *command])
+        assert result.exit_code == 0, result.output
+        assert f"batsched-py: {said}\n" in result.stderr, command
+    assert said in page.read_text()
+
+
+def test_a_log_whose_jobs_are_all_in_parts_needs_no_remark(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.swf", [(n + 1, 0.9 * 86400 * n, 0, 60, 1, 1) for n in range(32)])
+    (tmp_path / "plan.toml").write_text(AXES.replace("28d", "14d").replace(str(SAMPLE), str(log)))
+    assert read_plan(tmp_path / "plan.toml").remarks == []
 
 
 def test_a_part_is_cut_before_its_load_is_changed(tmp_path: Path) -> None:

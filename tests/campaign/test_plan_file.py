@@ -367,6 +367,30 @@ MISTAKES = {
         'metrics = ["makespan", "happiness"]\n' + HEAD + "[schedulers]\neasy = {}\n",
         ":1: metrics: there is no metric 'happiness'; known are nb_jobs, ",
     ),
+    "a metric twice": (
+        'metrics = ["makespan", "makespan"]\n' + HEAD + "[schedulers]\neasy = {}\n",
+        ":1: metrics: the metric 'makespan' is given twice",
+    ),
+    "a metric in a file that is not there": (
+        'metrics = ["own.py:P95"]\n' + HEAD + "[schedulers]\neasy = {}\n",
+        "own.py",
+    ),
+    "a scheduler as a metric": (
+        'metrics = ["policies.py:Idle"]\n' + HEAD + "[schedulers]\neasy = {}\n",
+        "defines no metric 'Idle' (it defines none)",
+    ),
+    "a baseline that is no scheduler of the plan": (
+        'baseline = "fcfs"\n' + HEAD + "[schedulers]\neasy = {}\n",
+        ":1: baseline: there is no scheduler 'fcfs' in this plan",
+    ),
+    "a baseline that is no platform of the plan": (
+        'baseline = "platform=now"\n' + HEAD + "[schedulers]\neasy = {}\n",
+        ":1: baseline: there is no platform 'now' in this plan",
+    ),
+    "a baseline on no axis": (
+        'baseline = "colour=red"\n' + HEAD + "[schedulers]\neasy = {}\n",
+        ":1: baseline: there is no axis 'colour'; there are log, platform, scheduler, users, load",
+    ),
 }
 
 

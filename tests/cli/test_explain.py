@@ -268,3 +268,13 @@ def test_an_installed_policy_that_fails_is_told_its_own_line(tmp_path: Path, ins
     assert code == 1
     line = (site / "chatty" / "policy.py").read_text().splitlines().index("        library.help()") + 1
     assert f"({site / 'chatty' / 'policy.py'}:{line})" in told
+
+
+def test_moments_have_no_digits_that_nobody_reads(tmp_path: Path) -> None:
+    """Under another load jobs are submitted at times like 199950.364964, and started at such."""
+    log, prefix = tmp_path / "log.swf", tmp_path / "out"
+    assert invoke("change", LOG, log, "load", "factor=1.37", "first", "jobs=220").exit_code == 0
+    run = invoke("run", "-w", log, "--hosts", "64", "-s", "easy", "-e", prefix, "--remarks")
+    assert run.exit_code == 0, run.output
+    told = invoke("explain", prefix, "200").stdout
+    assert "submitted at 199950.4: waited 17.67 h, started at 263546.4 on " in told

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
 from batsched_py.analysis.metrics import METRICS, explain
 from batsched_py.cli.main import batsched_py
+from tests.runs import Row, write_jobs
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 SCHEDULE = GOLDEN / "rigid200_fcfs" / "jobs.csv"
@@ -85,3 +88,80 @@ def test_schedules_of_feedback_users_need_no_log(tmp_path: Path) -> None:
     path.write_text(SCHEDULE.read_text().replace('""', '"user=3 session=0 recorded=0"'))
     report = json.loads(metrics(path, "--json", "--per-user").output)
     assert report["metrics"]["mean_lateness"] == report["users"]["3"]["mean_lateness"] > 0
+
+
+def test_in_a_pipe_nothing_is_cut(tmp_path: Path) -> None:
+    """A long name and large figures need more than the 80 columns of a terminal."""
+    path = tmp_path / "out_jobs.csv"
+    name = "a-user-with-a-name-of-forty-nine-letters-and-digits"
+    path.write_text(SCHEDULE.read_text().replace('""', f'"user={name} session=0 recorded=0"'))
+    shown = metrics(path, "--per-user").output
+    assert name in shown
+    heading = next(line for line in shown.splitlines() if line.strip().startswith("user"))
+    assert re.split(r"\s{2,}", heading.strip()) == [
+        "user",
+        "jobs",
+        "mean wait",
+        "median wait",
+        "p95 wait",
+        "bounded slowdown",
+        "p95 bounded slowdown",
+        "mean lateness",
+        "relative",
+        "additional",
+    ]
+    assert "…" not in shown
+
+
+def test_jobs_are_measured_by_class(tmp_path: Path) -> None:
+    rows = [
+        Row(1, 0, 100, 200, "0-8", 9),
+        Row(2, 0, 300, 400, "0-8", 9),
+        Row(3, 0, 50, 4000, "9", 1),
+        Row(4, 0, size=99),
+    ]
+    path = write_jobs(tmp_path / "out_jobs.csv", rows)
+    classes = json.loads(metrics(path, "--json", "--by", "class").output)["classes"]
+    assert {name: (found["nb_jobs"], found["p50_waiting_time"]) for name, found in classes.items()} == {
+        "long, narrow": (1, 50.0),
+        "short, wide": (2, 200.0),
+    }
+    assert "mean_lateness" not in classes["short, wide"]
+
+
+def test_jobs_are_measured_by_partition_and_account(tmp_path: Path) -> None:
+    rows = [Row(number, 0, 10 * number, 100, "0") for number in (1, 2, 3)]
+    path = write_jobs(tmp_path / "out_jobs.csv", rows)
+    fields = [(1, 7, 1), (2, 7, 2), (3, 8, -1)]
+    log = tmp_path / "log.swf"
+    log.write_text(
+        "; Partition: 1 gpu\n; Partition: 2 long\n"
+        + "".join(f"{n} 0 0 1 1{' -1' * 6} 5 {group} -1 -1 {part} -1 -1\n" for n, group, part in fields)
+    )
+    found = json.loads(
+        metrics(path, "--json", "--recorded", log, "--by", "partition", "--by", "account").output
+    )
+    waits = {
+        kind: {name: figures["mean_waiting_time"] for name, figures in found[kind].items()}
+        for kind in ("partitions", "accounts")
+    }
+    assert waits == {
+        "partitions": {"gpu": 10.0, "long": 20.0, "none": 30.0},
+        "accounts": {"7": 15.0, "8": 30.0},
+    }
+    refused = metrics(path, "--by", "partition")
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        "batsched-py: error: the schedule does not tell its partitions; give the log with "
+        "--recorded LOG.swf\n",
+    )
+
+
+def test_a_metric_of_your_own() -> None:
+    own = Path(__file__).parents[2] / "examples" / "own_metric.py"
+    found = json.loads(metrics(SCHEDULE, "--json", "--metric", f"{own}:P99", "--by", "class").output)
+    waits = pd.read_csv(SCHEDULE)["waiting_time"]
+    assert found["metrics"]["p99_waiting_time"] == pytest.approx(waits.quantile(0.99))
+    assert all("p99_waiting_time" in figures for figures in found["classes"].values())
+    shown = metrics(SCHEDULE, "--metric", f"{own}:P99").output
+    assert re.search(r"p99_waiting_time +[\d,.]+ +s +[\d.]+ h", shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib.resources import files
 from math import isnan
@@ -13,21 +13,20 @@ from pathlib import Path
 from typing import Any, Final, Generic
 from urllib.parse import quote
 
-from batsched_py.analysis.metrics import METRICS
 from batsched_py.analysis.pages import fill, write_page
 from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.report.drawing import drawing
 from batsched_py.analysis.report.figures import descriptions
 from batsched_py.analysis.report.series import Subject
+from batsched_py.analysis.runs.columns import ColumnFormat, Own, column_of
 from batsched_py.analysis.runs.comparison import compare
 from batsched_py.analysis.runs.measured import Group, R, known_metrics, repetitions
-from batsched_py.analysis.runs.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat
 
 _ASSETS: Final = files("batsched_py.analysis.report") / "assets"
 
 #: The scripts of the page, in the order in which they build on each other.
 _SCRIPTS: Final = tuple(
-    _ASSETS / f"{part}.js" for part in "state table chart gantt multiples metric boxes page".split()
+    _ASSETS / f"{part}.js" for part in "state look table chart gantt multiples metric boxes page".split()
 )
 
 #: The most rectangles of jobs in all Gantt charts of a page together.
@@ -50,7 +49,9 @@ class Report(Generic[R]):
     failed: Sequence[R] = ()
     note: str = ""
     baseline: str = ""
-    """The scheduler that the others are compared with, or none if all are compared with each other."""
+    """What others are compared with, as a plan names it; without it all schedulers are compared."""
+    own: Own = field(default_factory=dict)
+    """What is known of metrics that are not ours."""
 
 
 def write_report(
@@ -74,31 +75,34 @@ def write_report(
         logs = zip(report.recorded, draw_all([*report.recorded.values()], None), strict=True)
         recorded = [{"log": log, "curves": drawn["curves"]} for log, drawn in logs]
     data = {
-        "columns": [_column(metric, groups) for metric in metrics],
+        "columns": [_column(metric, groups, report.own) for metric in metrics],
         "figures": descriptions(),
         "rows": rows,
         "recorded": recorded,
         "runs": [_listed(run, Path(path).parent) for run in (*report.runs, *report.failed)],
     }
+    compared = compare(report.runs, report.metrics, report.baseline, report.own)
     parts = {
         "title": html.escape(report.title),
         "note": html.escape(report.note),
-        "findings": _details([str(each) for each in compare(report.runs, report.metrics, report.baseline)]),
+        "findings": _details([str(each) for each in compared]),
         "plan": html.escape(report.plan),
     }
     write_page(path, report.title, fill(_ASSETS / "body.html", parts), data, _ASSETS / "report.css", _SCRIPTS)
 
 
-def _column(metric: str, groups: Sequence[Group[R]]) -> dict[str, Any]:
+def _column(metric: str, groups: Sequence[Group[R]], own: Own) -> dict[str, Any]:
     """A metric of the table, with whether its ``lowest`` or ``highest`` value is the best, if either is."""
-    form = ColumnFormat.of(metric, [group.estimate(metric) for group in groups])
+    column = column_of(metric, own)
+    form = ColumnFormat.of(column.unit, [group.estimate(metric) for group in groups])
     return {
         "name": metric,
         "unit": form.unit,
-        "formula": next((each.formula for each in METRICS if each.name == metric), ""),
-        "best": None if metric in NEUTRAL else "highest" if metric in HIGHER_IS_BETTER else "lowest",
+        "formula": column.formula,
+        "best": {"lower": "lowest", "higher": "highest", "neither": None}[column.better],
         "scale": form.scale,
         "decimals": form.decimals,
+        "log": metric.endswith(("slowdown", "stretch")),
     }
 
 

@@ -15,15 +15,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batsched_py.analysis.job_groups import CLASSES
 from batsched_py.analysis.outcome import queue_length
 from batsched_py.analysis.plots.kinds.arrivals import user_arrivals
 from batsched_py.analysis.plots.kinds.cumulative import cumulative_jobs
-from batsched_py.analysis.plots.kinds.ecdf import CLASSES, Measure, job_classes, measured
+from batsched_py.analysis.plots.kinds.ecdf import Measure, job_classes, measured
 from batsched_py.analysis.plots.kinds.lateness import user_lateness
 from batsched_py.analysis.plots.kinds.scalability import additional_lateness_by_size
 from batsched_py.analysis.plots.kinds.submissions import submissions_per_period
 from batsched_py.analysis.plots.kinds.weekly import submissions_by_hour_of_week
 from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.schedule import INSTANT
 from batsched_py.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -150,7 +152,8 @@ def power(subject: Subject) -> Curve | None:
 
 
 def _is_late(run: Run) -> bool:
-    return "lateness" in run.jobs and bool(run.jobs["lateness"].any())
+    """Whether some job is not submitted when it was recorded, by more than the digits of a schedule tell."""
+    return "lateness" in run.jobs and bool((run.jobs["lateness"].abs() > INSTANT).any())
 
 
 def differences(subject: Subject) -> Curve | None:

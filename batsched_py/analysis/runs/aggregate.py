@@ -2,6 +2,10 @@
 
 What is repeated are parts of a log and seeds. Two runs are a pair when they differ on the axis of the
 baseline only, so that both had the same jobs, the same machine and the same random numbers.
+
+Rows may also be told apart by fewer axes than those on which runs differ. Then different experiments are
+pooled, such as several loads. They are no repetitions of one experiment, so there are means, but neither
+intervals nor tests.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from batsched_py.analysis.runs.columns import NOTHING, Own
 from batsched_py.analysis.runs.measured import (
     REPETITIONS,
     Group,
@@ -53,8 +58,12 @@ class Measured(Struct, frozen=True):
     estimate: Estimate
     count: int
     """How many of them have it."""
+    nb_pairs: int = 0
+    """How many of them make a pair with a run of the baseline."""
+    difference: Estimate | None = None
+    """To the baseline, if there are two pairs or more."""
     paired: Paired | None = None
-    """Compared with the baseline, if there are two pairs or more."""
+    """The test of this difference, unless different experiments are pooled."""
     relative: float | None = None
     """The mean difference as a part of the baseline's mean."""
 
@@ -68,6 +77,10 @@ class Aggregate(Struct, frozen=True):
     baseline: Baseline | None
     rows: list[tuple[Group[MeasuredRun], dict[str, Measured]]]
     """Runs that make the same choices, with what is measured of them by metric."""
+    pooled: dict[str, list[str]]
+    """The axes on which runs of one row differ although they are no repetitions, with the choices there."""
+    own: Own
+    """What is known of metrics that are not ours."""
 
     def frame(self) -> pd.DataFrame:
         """A row for each combination and metric: what is known of both, as numbers.
@@ -88,10 +101,9 @@ class Aggregate(Struct, frozen=True):
 def _figures(measured: Measured) -> dict[str, float | int | None]:
     paired = measured.paired
     figures: dict[str, float | int | None] = {"count": measured.count, **_interval("", measured.estimate)}
-    difference = Estimate(float("nan")) if paired is None else paired.difference
     return figures | {
-        "pairs": 0 if paired is None else paired.nb_pairs,
-        **_interval("difference_", difference),
+        "pairs": measured.nb_pairs,
+        **_interval("difference_", measured.difference or Estimate(float("nan"))),
         "relative_difference": measured.relative,
         "p_value": None if paired is None else paired.p_value,
         "effect_size": None if paired is None else paired.effect_size,
@@ -112,10 +124,12 @@ def aggregate(
     metrics: Sequence[str],
     by: Sequence[str] = (),
     baseline: Baseline | None = None,
+    own: Own = NOTHING,
 ) -> Aggregate:
     """The means of some metrics over all runs that make the same choice on the axes ``by``.
 
-    Unless they are given, these are the axes on which runs differ and that are no repetitions.
+    Unless they are given, these are the axes on which runs differ and that are no repetitions. If they leave
+    out such an axis, there are no intervals and no tests.
     """
     axes = list(by) or varying_axes(runs)
     known = list(dict.fromkeys(axis for run in runs for axis in run.axes))
@@ -132,14 +146,28 @@ def aggregate(
     partners = {} if baseline is None else _partners(runs, baseline)
     shown = known_metrics(metrics, runs)
     groups = grouped(runs, lambda run: tuple((axis, run.axes.get(axis, "")) for axis in axes))
-    rows = [(group, {name: _measured(name, group, partners) for name in shown}) for group in groups]
-    return Aggregate(axes, shown, baseline, rows)
+    pooled = _pooled(groups, axes)
+    rows = [
+        (group, {name: _measured(name, group, partners, bool(pooled)) for name in shown}) for group in groups
+    ]
+    return Aggregate(axes, shown, baseline, rows, pooled, own)
 
 
 def varying_axes(runs: Sequence[MeasuredRun]) -> list[str]:
     """The axes on which runs differ and that are no repetitions; the scheduler, if there is none."""
     axes = dict.fromkeys(axis for run in runs for axis in run.axes if axis not in REPETITIONS)
     return [axis for axis in axes if len({run.axes.get(axis) for run in runs}) > 1] or ["scheduler"]
+
+
+def _pooled(groups: Sequence[Group[MeasuredRun]], axes: Sequence[str]) -> dict[str, list[str]]:
+    """The axes that are neither among ``axes`` nor repetitions, but on which runs of one group differ."""
+    pooled: dict[str, dict[str, None]] = {}
+    for group in groups:
+        for axis in dict.fromkeys(axis for run in group.runs for axis in run.axes):
+            choices = dict.fromkeys(run.axes.get(axis, "none") for run in group.runs)
+            if axis not in (*axes, *REPETITIONS) and len(choices) > 1:
+                pooled.setdefault(axis, {}).update(choices)
+    return {axis: list(choices) for axis, choices in pooled.items()}
 
 
 def _partners(runs: Sequence[MeasuredRun], baseline: Baseline) -> dict[str, MeasuredRun]:
@@ -158,8 +186,11 @@ def _partners(runs: Sequence[MeasuredRun], baseline: Baseline) -> dict[str, Meas
     return partners
 
 
-def _measured(metric: str, group: Group[MeasuredRun], partners: dict[str, MeasuredRun]) -> Measured:
+def _measured(
+    metric: str, group: Group[MeasuredRun], partners: dict[str, MeasuredRun], are_pooled: bool
+) -> Measured:
     values = group.values(metric)
+    estimate = Estimate.of(values)
     pairs = [
         (mine, its)
         for run in group.runs
@@ -167,8 +198,18 @@ def _measured(metric: str, group: Group[MeasuredRun], partners: dict[str, Measur
         and (mine := run.metrics.get(metric)) is not None
         and (its := partners[run.name].metrics.get(metric)) is not None
     ]
+    if are_pooled:
+        estimate = Estimate(estimate.mean)
     if len(pairs) < 2:
-        return Measured(Estimate.of(values), len(values))
+        return Measured(estimate, len(values), len(pairs))
     ours, theirs = zip(*pairs, strict=True)
     paired, mean = Paired.of(ours, theirs), sum(theirs) / len(theirs)
-    return Measured(Estimate.of(values), len(values), paired, paired.difference.mean / mean if mean else None)
+    difference = paired.difference
+    return Measured(
+        estimate,
+        len(values),
+        len(pairs),
+        Estimate(difference.mean) if are_pooled else difference,
+        None if are_pooled else paired,
+        difference.mean / mean if mean else None,
+    )

@@ -1,4 +1,4 @@
-"""Schedulers compared in pairs of runs: with the same part and seed both had the same jobs and users."""
+"""Schedulers, or other choices, compared in pairs of runs that have part, seed and all else in common."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from math import isnan
 
 from msgspec import Struct
 
+from batsched_py.analysis.runs.aggregate import Baseline
+from batsched_py.analysis.runs.columns import NOTHING, Column, ColumnFormat, Own, column_of
 from batsched_py.analysis.runs.measured import REPETITIONS, MeasuredRun, Place, place_without
-from batsched_py.analysis.runs.tables import HIGHER_IS_BETTER, NEUTRAL, ColumnFormat
 from batsched_py.analysis.statistics import Paired
 
 
 class Comparison(Struct, frozen=True):
-    """Two schedulers, and by how much the better one is better in a metric."""
+    """Two schedulers or other choices, and by how much the better one is better in a metric."""
 
     where: dict[str, str]
     """What both have in common: log, platform, users."""
     metric: str
+    unit: str
     better: str
     worse: str
     paired: Paired
     """The better one less the worse one."""
 
     def __str__(self) -> str:
-        form = ColumnFormat.of(self.metric, [self.paired.difference])
+        form = ColumnFormat.of(self.unit, [self.paired.difference])
         difference = self.paired.difference
         amount = f"{abs(difference.mean) / form.scale:.3g} ± {(difference.half_width or 0) / form.scale:.2g}"
         common, amount = ", ".join(self.where.values()), f"{amount} {form.unit}".rstrip()
@@ -35,41 +37,51 @@ class Comparison(Struct, frozen=True):
         )
 
 
-def compare(runs: Sequence[MeasuredRun], metrics: Sequence[str], baseline: str = "") -> Iterator[Comparison]:
+def compare(
+    runs: Sequence[MeasuredRun],
+    metrics: Sequence[str],
+    baseline: str = "",
+    own: Own = NOTHING,
+) -> Iterator[Comparison]:
     """Every two schedulers that had the same repetitions, wherever one of them is better on average.
 
-    With a ``baseline``, only others are compared with that scheduler.
+    With a ``baseline``, as a plan names it, only others are compared with that choice, on its axis.
     """
+    chosen = Baseline.parse(baseline) or Baseline("")
     settings: dict[Place, dict[str, dict[Place, MeasuredRun]]] = {}
     for run in runs:
         repetition = tuple((axis, name) for axis, name in run.axes.items() if axis in REPETITIONS)
-        common = place_without(run, "scheduler", *REPETITIONS)
+        common = place_without(run, chosen.axis, *REPETITIONS)
         if repetition:
-            settings.setdefault(common, {}).setdefault(run.axes["scheduler"], {})[repetition] = run
-    for common, schedulers in settings.items():
-        for (one, mine), (two, its) in combinations(schedulers.items(), 2):
-            if baseline in ("", one, two):
+            choice = run.axes.get(chosen.axis, "")
+            settings.setdefault(common, {}).setdefault(choice, {})[repetition] = run
+    for common, choices in settings.items():
+        for (one, mine), (two, its) in combinations(choices.items(), 2):
+            if chosen.name in ("", one, two):
                 pairs = [(mine[place], its[place]) for place in mine if place in its]
                 for metric in metrics:
-                    if metric not in NEUTRAL:
-                        yield from _compare(dict(common), metric, (one, two), pairs)
+                    yield from _compare(dict(common), metric, column_of(metric, own), (one, two), pairs)
 
 
 def _compare(
-    where: dict[str, str], metric: str, names: tuple[str, str], runs: list[tuple[MeasuredRun, MeasuredRun]]
+    where: dict[str, str],
+    metric: str,
+    column: Column,
+    names: tuple[str, str],
+    runs: list[tuple[MeasuredRun, MeasuredRun]],
 ) -> Iterator[Comparison]:
     values = [(one.metrics.get(metric), two.metrics.get(metric)) for one, two in runs]
     pairs = [(one, two) for one, two in values if one is not None and two is not None]
-    if len(pairs) < 2:
+    if len(pairs) < 2 or column.better == "neither":
         return
     first, second = zip(*pairs, strict=True)
     paired = Paired.of(first, second)
     mean = paired.difference.mean
     if not mean or isnan(mean):
         return
-    if (mean > 0) != (metric in HIGHER_IS_BETTER):
+    if (mean > 0) != (column.better == "higher"):
         names, paired = (names[1], names[0]), Paired.of(second, first)
-    yield Comparison(where, metric, *names, paired)
+    yield Comparison(where, metric, column.unit, *names, paired)
 
 
 def comparisons_markdown(comparisons: Sequence[Comparison]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 #: The axes on which an experiment is repeated: of its results, the mean is of interest.
 REPETITIONS = ("part", "seed")
+
+#: How the jobs of a run are told apart where each group of them has a row of its own.
+Grouping = Literal["class", "partition", "account", "user"]
+GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
 
 #: The choice on each axis.
 Place = tuple[tuple[str, str], ...]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 from batsched_py.workload.changes.base import HISTORY, Change
-from batsched_py.workload.changes.part import count_parts, split
+from batsched_py.workload.changes.part import count_parts, outside_of_parts, split
 from batsched_py.workload.swf.log import SwfLog
 
 #: The known changes.
@@ -22,7 +22,16 @@ CHANGES = Registry[Change](
     group="batsched_py.changes",
 )
 
-__all__ = ["CHANGES", "HISTORY", "Change", "change_log", "count_parts", "parse_changes", "split"]
+__all__ = [
+    "CHANGES",
+    "HISTORY",
+    "Change",
+    "change_log",
+    "count_parts",
+    "outside_of_parts",
+    "parse_changes",
+    "split",
+]
 
 
 def parse_changes(words: Iterable[str]) -> list[Change]:

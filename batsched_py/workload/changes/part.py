@@ -49,6 +49,19 @@ def count_parts(log: SwfLog, every: str) -> int:
     return len(_parts(log, every))
 
 
+def outside_of_parts(log: SwfLog, every: str) -> str:
+    """The jobs at both ends of a log that no whole part has, in words; nothing if all are in one."""
+    parts = _parts(log, every)
+    if not parts:
+        return ""
+    ends = (("first", log.submit[: parts[0][0]]), ("last", log.submit[parts[-1][-1] + 1 :]))
+    return " and ".join(
+        f"the {end} {len(times)} jobs, of {(times[-1] - times[0]) / DAY:.1f} days"
+        for end, times in ends
+        if len(times)
+    )
+
+
 def _parts(log: SwfLog, every: str) -> list[NDArray[np.intp]]:
     """The positions of the jobs of each part that the log covers and that has jobs."""
     submit = log.submit

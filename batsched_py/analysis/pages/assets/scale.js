@@ -17,7 +17,7 @@ function plain(value) {
   return value.toLocaleString("en", { maximumSignificantDigits: 3 }).replace("-", "−");
 }
 
-/* Powers of ten from low to high; where there are hardly any, also their halves and fifths. */
+/* Powers of ten from low to high; where there are hardly any, also their halves and fifths, or round numbers. */
 function powers(low, high) {
   const marks = (factors) => {
     const found = [];
@@ -25,8 +25,9 @@ function powers(low, high) {
       for (const factor of factors) found.push(factor * 10 ** power);
     return found.filter((at) => at >= low * 0.999 && at <= high * 1.001);
   };
-  const tens = marks([1]);
-  return (tens.length > 2 ? tens : marks([1, 2, 5])).map((at) => ({ at, text: plain(at) }));
+  const tens = marks([1]), more = marks([1, 2, 5]);
+  if (more.length < 2) return steps(low, high, 4);
+  return (tens.length > 2 ? tens : more).map((at) => ({ at, text: plain(at) }));
 }
 
 /* Powers of ten on both sides of 0, from the smallest on, at most so many. */

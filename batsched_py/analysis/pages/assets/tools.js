@@ -31,9 +31,11 @@ function paletteDash(place) {
 
 /* --- numbers --- */
 
+/* What is shown as 0 has no sign. */
 function withDecimals(value, decimals) {
   const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
-  return value.toLocaleString("en", digits).replace("-", "−");
+  const text = value.toLocaleString("en", digits);
+  return text.replace("-", /[1-9]/.test(text) ? "−" : "");
 }
 
 function number(value) {

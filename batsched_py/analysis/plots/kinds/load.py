@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: From this ratio of the largest mean to the smallest one on, the scale is logarithmic.
 WIDE: Final = 20.0
 
+#: Up to so many loads have a tick each.
+MOST_TICKS: Final = 8
+
 
 def estimates_by_load(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     """For each load the ``mean`` of a metric over parts and seeds, and ``half`` of its interval."""
@@ -59,6 +62,9 @@ class Load(TableKind):
                 look = looks[name] | {"label": name}
                 panel.errorbar(line.index, line["mean"], line["half"], marker="o", ms=3.5, capsize=2, **look)
             panel.set_xlabel("load, as a multiple of the recorded one")
+            loads = sorted({load for line in each.values() for load in line.index})
+            if len(loads) <= MOST_TICKS:
+                panel.set_xticks(loads)
             style.plain_numbers(panel.xaxis, panel.yaxis)
         means = pd.concat([line["mean"] for each in lines.values() for line in each.values()])
         if 0 < WIDE * means.min() < means.max():

@@ -81,12 +81,20 @@ class Chart extends Plot {
     return [low, high];
   }
 
+  colour(row) {
+    return colourOf(row);
+  }
+
+  dashes(row) {
+    return dashOf(row);
+  }
+
   drawCurve(context, { row, xs, ys }) {
-    const colour = colourOf(row);
+    const colour = this.colour(row);
     context.globalAlpha = pointed && pointed !== row ? 0.2 : 1;
     context.strokeStyle = context.fillStyle = colour;
     context.lineWidth = row.place === undefined ? 3 : row === pointed ? 2.6 : 1.5;
-    context.setLineDash(dashOf(row));
+    context.setLineDash(this.dashes(row));
     if (this.figure.style === "dots") context.globalAlpha *= 0.65;
     this.trace(context, xs, ys, this.figure.style, xs.length === 1 ? 4 : 2.4);
     context.setLineDash([]);
@@ -99,6 +107,6 @@ class Chart extends Plot {
     if (!found) return null;
     const { curve: { row, xs, ys }, place } = found;
     const text = `${this.y.tell(ys[place])} at ${this.x.tell(xs[place])}`;
-    return { ...found, row, name: row.label, colour: colourOf(row), text };
+    return { ...found, row, name: row.label, colour: this.colour(row), text };
   }
 }

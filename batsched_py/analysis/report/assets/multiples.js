@@ -1,5 +1,10 @@
 /* Small multiples: one figure, in a panel for each value of an axis, with all runs that have it. */
 
+/* The rows of all panels: of every value of this axis, and of those that are chosen in the legend on the others. */
+function multiplied(axis) {
+  return chosenOf(shown(axis), axis);
+}
+
 class Multiple extends Chart {
   constructor(figure, axis, value) {
     super(figure);
@@ -10,7 +15,15 @@ class Multiple extends Chart {
 
   /* What was recorded stays out of the way here. */
   rows() {
-    return shown(this.over).filter((row) => row.axes[this.over] === this.value);
+    return multiplied(this.over).filter((row) => row.axes[this.over] === this.value);
+  }
+
+  colour(row) {
+    return colourOf(row, this.over);
+  }
+
+  dashes(row) {
+    return dashOf(row, this.over);
   }
 
   draw() {
@@ -58,12 +71,7 @@ class Multiples {
 
   /* Draw the panels anew, and which colour stands for what in them. */
   draw() {
-    const names = new Map(shown(this.axis.value).map((row) => [nameWithout(row, "log"), row]));
-    document.getElementById("panel-names").replaceChildren(...[...names].map(([name, row]) => {
-      const swatch = element("span", { className: "swatch" });
-      paintSwatch(swatch, row);
-      return element("span", { className: "name" }, swatch, name);
-    }));
+    document.getElementById("panel-names").replaceChildren(...key(multiplied(this.axis.value), this.axis.value));
     for (const panel of this.panels) panel.draw();
   }
 }

@@ -1,6 +1,7 @@
 /* Which rows and runs are shown at present. */
 
-const DRAWN_AT_FIRST = 8;
+/* The legend has no more entries than this; where there are more rows, it has the values of each axis. */
+const MOST_ENTRIES = 12;
 /* An axis with more values than this is filtered by a list to choose from, instead of a button for each. */
 const MOST_BUTTONS = 8;
 
@@ -15,12 +16,11 @@ function nameWithout(row, ...common) {
 }
 
 const logs = new Set(data.rows.map((row) => row.axes.log));
-/* What is simulated has the same colour in every log. */
-const configurations = [...new Set(data.rows.map((row) => nameWithout(row, "log")))];
-data.rows.forEach((row, place) => {
-  row.place = place;
-  row.configuration = configurations.indexOf(nameWithout(row, "log"));
-});
+data.rows.forEach((row, place) => { row.place = place; });
+
+function valuesOf(axis, rows = data.rows) {
+  return [...new Set(rows.map((row) => row.axes[axis]))];
+}
 
 /* For each axis that is filtered, the values that are let through; of several logs, the first is picked. */
 const filters = new Map(logs.size > 1 ? [["log", new Set([data.rows[0].axes.log])]] : []);
@@ -33,6 +33,20 @@ function shown(...unfiltered) {
   return data.rows.filter((row) => used.every(([axis, values]) => values.has(row.axes[axis])));
 }
 
+/* The values that are drawn, by axis. */
+const chosen = new Map();
+
+/* Those of some rows whose values are chosen on all axes but some. */
+function chosenOf(rows, ...unfiltered) {
+  const used = [...chosen].filter(([axis]) => !unfiltered.includes(axis));
+  return rows.filter((row) => used.every(([axis, values]) => values.has(row.axes[axis])));
+}
+
+/* Whether there are so many rows that the legend has the values of each axis, instead of the rows. */
+function manyRows() {
+  return shown().length > MOST_ENTRIES;
+}
+
 /* Whether one log alone is shown, so that names need not tell which. */
 function oneLog() {
   return new Set(shown().map((row) => row.axes.log)).size < 2;
@@ -41,19 +55,4 @@ function oneLog() {
 function shownRecorded() {
   const present = new Set(shown().map((row) => row.axes.log));
   return data.recorded.filter((each) => present.has(each.log));
-}
-
-function colourOf(row) {
-  return row.place === undefined ? css("--grey") : paletteColour(row.configuration);
-}
-
-function dashOf(row) {
-  return row.place === undefined ? [] : paletteDash(row.configuration);
-}
-
-/* The mark of a run: full, or dashed like its line. */
-function paintSwatch(swatch, row) {
-  const dashed = dashOf(row).length > 0;
-  swatch.style.background = dashed ? "none" : colourOf(row);
-  swatch.style.border = dashed ? `2px dashed ${colourOf(row)}` : "none";
 }

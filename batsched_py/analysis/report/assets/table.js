@@ -25,11 +25,23 @@ function point(row) {
   redraw();
 }
 
-/* Draw the first rows, as many as can still be told apart, and what was recorded if that is one log. */
+/* Draw all rows where they are few. Else those of every value that has a colour, which have all else in common with
+   the first row of the plan that has the recorded load. What was recorded is drawn if that is one log. */
 function drawFirst() {
-  const first = new Set(shown().slice(0, DRAWN_AT_FIRST));
-  for (const row of data.rows) row.drawn = first.has(row);
+  const rows = shown();
+  const first = rows.find((row) => row.axes.load === "1") ?? rows[0];
+  for (const axis of differing) {
+    const all = !manyRows() || axis === colourAxis();
+    chosen.set(axis, new Set(all ? valuesOf(axis, rows).slice(0, MOST_ENTRIES) : [first.axes[axis]]));
+  }
+  drawChosen();
   for (const each of data.recorded) each.drawn = oneLog();
+}
+
+function drawChosen() {
+  looks.clear();
+  const drawn = new Set(chosenOf(shown()));
+  for (const row of data.rows) row.drawn = drawn.has(row);
 }
 
 /* Names say no more than it takes to tell apart what is shown. */
@@ -68,18 +80,26 @@ function letThrough(axis, values) {
 
 /* A list of the values of an axis, of which one is picked or all are. */
 function list(axis, values) {
+  const [picked] = filters.get(axis) ?? [];
+  const choice = choices(axis, values, filters.has(axis) ? picked : null);
+  choice.onchange = () => letThrough(axis, new Set(choice.value === "all" ? [] : [values[choice.value]]));
+  return element("label", { className: "axis" }, axis, choice);
+}
+
+/* A list of values and "all" of them, which is picked if none of them is. */
+function choices(axis, values, picked) {
   const choice = element("select", {},
     element("option", { value: "all", textContent: `all ${values.length}` }),
     ...values.map((value, place) => element("option", { value: place, textContent: value ?? "none" })));
-  const [picked] = filters.get(axis) ?? [];
-  choice.value = filters.has(axis) ? values.indexOf(picked) : "all";
-  choice.onchange = () => letThrough(axis, new Set(choice.value === "all" ? [] : [values[choice.value]]));
+  choice.value = picked === null ? "all" : values.indexOf(picked);
   choice.dataset.axis = axis;
-  return element("label", { className: "axis" }, axis, choice);
+  return choice;
 }
 
 /* Whatever tells which runs are drawn, and in what colour. */
 function drawMarks() {
+  const dashes = manyRows() ? dashKey(shown().filter((row) => row.drawn)) : [];
+  document.getElementById("drawn").replaceChildren(drawnInWords(), ...dashes);
   for (const row of [...data.rows, ...data.recorded]) {
     paintSwatch(row.chip.firstChild, row);
     row.chip.setAttribute("aria-pressed", String(row.drawn));
@@ -91,16 +111,64 @@ function drawMarks() {
 }
 
 function drawLegend() {
-  const all = (drawn) => () => {
-    for (const row of shown()) row.drawn = drawn;
+  const again = (change) => () => {
+    change();
+    drawLegend();
     drawMarks();
     redraw();
   };
-  document.getElementById("legend").replaceChildren(
-    ...shownRecorded().map((each) => each.chip),
-    ...shown().map((row) => row.chip),
-    element("button", { textContent: "all", onclick: all(true) }),
-    element("button", { textContent: "none", onclick: all(false) }));
+  const all = (drawn) => () => { for (const row of shown()) row.drawn = drawn; };
+  const everything = () => {
+    for (const axis of differing) chosen.set(axis, new Set(valuesOf(axis, shown())));
+    drawChosen();
+  };
+  const button = (textContent, change) => element("button", { textContent, onclick: again(change) });
+  const entries = manyRows()
+    ? [...differing.map((axis) => axisEntries(axis, again)), button("all", everything), button("as at first", drawFirst)]
+    : [...shown().map((row) => row.chip), button("all", all(true)), button("none", all(false))];
+  document.getElementById("legend").replaceChildren(...shownRecorded().map((each) => each.chip), ...entries);
+}
+
+/* The values of an axis, which are switched on and off; one at a time or all, if they are many. */
+function axisEntries(axis, again) {
+  const values = valuesOf(axis, shown());
+  const set = chosen.get(axis);
+  if (values.length < 2) return "";
+  if (values.length > MOST_ENTRIES) {
+    const select = choices(axis, values, set.size === values.length ? null : [...set][0]);
+    select.onchange = again(() => {
+      chosen.set(axis, new Set(select.value === "all" ? values : [values[select.value]]));
+      drawChosen();
+    });
+    return element("label", { className: "axis" }, axis, select);
+  }
+  const rows = shown();
+  return element("span", { className: "axis" }, axis, ...values.map((value) => {
+    const entry = element("button", { className: "chip value", onclick: again(() => {
+      if (!set.delete(value)) set.add(value);
+      drawChosen();
+    }) }, value ?? "none");
+    entry.setAttribute("aria-pressed", String(set.has(value)));
+    if (axis === colourAxis()) {
+      const swatch = element("span", { className: "swatch" });
+      paint(swatch, colourOf(rows.find((row) => row.axes[axis] === value)), []);
+      entry.prepend(swatch);
+    }
+    return entry;
+  }));
+}
+
+/* What is drawn, in words. */
+function drawnInWords() {
+  const rows = shown(), drawn = rows.filter((row) => row.drawn);
+  if (drawn.length === rows.length) return `All ${rows.length} rows are drawn.`;
+  const parts = differing.filter((axis) => valuesOf(axis, rows).length > 1).map((axis) => {
+    const values = valuesOf(axis, drawn), count = valuesOf(axis, rows).length;
+    if (values.length === count) return `every ${axis}`;
+    return values.length > 3 ? `${values.length} of ${count} values of ${axis}` : `${axis} ${values.join(", ")}`;
+  });
+  const which = drawn.length ? `: ${parts.join("; ")}` : "";
+  return `${drawn.length} of ${rows.length} rows are drawn${which}. Choose others here, or by the boxes of the table.`;
 }
 
 /* --- results --- */
