@@ -41,6 +41,7 @@ WITHOUT_A_ROOM = {
     "errors": set(),  # every room raises them
     "settings": set(),  # rooms declare settings by it, others read them
     "plugins": set(),  # schedulers and users are both found by it
+    "trust": set(),  # which code plugins may execute; campaigns say whom the user trusts
     "simulation": {"simulator", "decision", "schedulers", "ledger", "protocol"},  # where the two sides meet
 }
 

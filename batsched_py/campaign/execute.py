@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from batsched_py.campaign.results import simulate_into
 from batsched_py.campaign.run import WORK, Run, RunResult, State
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.experiment import Experiment
+from batsched_py.trust import trusting
 
 
 def execute(run: Run) -> RunResult:
@@ -28,7 +29,8 @@ def execute(run: Run) -> RunResult:
     error = None
     with _warnings() as warnings:
         try:
-            _execute(run)
+            with trusting() if run.trusted else nullcontext():
+                _execute(run)
         except BatschedError as fault:
             error = str(fault)
         except Exception as fault:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
+    from batsched_py.campaign.inputs import PlanInput
     from batsched_py.campaign.run import Run
 
 #: The axes of a plan that have tables, with the table of each.
@@ -25,8 +26,24 @@ DEFAULT_METRICS = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_sl
 #: What simulates when no other simulator is named.
 BUILT_IN = "built-in"
 
-#: What lies beside the plan of a campaign that came out of an archive, and says out of which.
-IMPORTED_FILE = "imported.json"
+#: What a campaign's folder has of its plan: the text, and the list of runs.
+PLAN_FILE = "plan.toml"
+CAMPAIGN_FILE = "campaign.json"
+
+#: Where a campaign keeps the logs that were made for it.
+MADE = "made"
+
+
+def usual_folder(plan: Path, name: str, simulator: str = BUILT_IN) -> Path:
+    """Where the results of a plan are unless told otherwise.
+
+    The plan in the folder of a campaign is about the results in this folder.
+    """
+    if simulator != BUILT_IN:
+        return Path("out") / f"{name}-batsim"
+    if plan.name == PLAN_FILE and plan.with_name(CAMPAIGN_FILE).is_file():
+        return plan.parent
+    return Path("out") / name
 
 
 class PlanEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,3 +109,7 @@ class Plan(Struct, frozen=True):
     runs: list[Run]
     missing: list[MissingLog]
     unmade: list[UnmadeLog]
+    inputs: list[PlanInput]
+    """The files that it names besides its logs."""
+    trusted: bool = False
+    """Whether its code is executed even if others made it."""

@@ -4,6 +4,8 @@
 
     DIR/plan.toml            the plan as it was when the campaign last ran
     DIR/campaign.json        the runs it asks for, each with its identity
+    DIR/inputs/              copies of the files that the plan names besides its logs: code, platforms, ...
+    DIR/made/                the logs that the plan describes by recipes, and parts of logs
     DIR/runs/NAME/           a finished run: manifest.json, metrics.json and Batsim's files out_*.csv
     DIR/failures/NAME.json   why a run failed when it was last tried
     DIR/metrics.csv          a row for each finished run
@@ -29,19 +31,22 @@ from msgspec.structs import replace
 from batsched_py.analysis.runs.aggregate import Aggregate, Baseline, aggregate
 from batsched_py.analysis.runs.measured import frame_of
 from batsched_py.campaign.folders import is_name, read_json, write_file
+from batsched_py.campaign.inputs import INPUTS, PlanInput
 from batsched_py.campaign.manifest import is_finished
-from batsched_py.campaign.plan import BUILT_IN, IMPORTED_FILE
-from batsched_py.campaign.results import METRICS_FILE
+from batsched_py.campaign.plan import BUILT_IN, CAMPAIGN_FILE, NUMBERED, PLAN_FILE, TABLES
+from batsched_py.campaign.result_files import METRICS_FILE
 from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, State
 from batsched_py.errors import InputError
+from batsched_py.trust import is_distrusted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CAMPAIGN_FILE = "campaign.json"
-PLAN_FILE = "plan.toml"
 TABLE_FILE = "metrics.csv"
 FAILURES = "failures"
+
+#: The axes that a plan can have.
+_AXES = {*TABLES, *NUMBERED}
 
 
 class Wanted(Struct, frozen=True):
@@ -55,6 +60,8 @@ class Wanted(Struct, frozen=True):
     runs: list[Run] = field(default_factory=list)
     baseline: str = ""
     """The scheduler that the others are compared with."""
+    inputs: list[PlanInput] = field(default_factory=list)
+    """The files that the plan names besides its logs."""
 
 
 class Campaign:
@@ -77,17 +84,32 @@ class Campaign:
         for run in wanted.runs:
             if not (is_name(run.name) and "log" in run.axes and all(map(str.isprintable, run.axes.values()))):
                 raise InputError(f"{folder / CAMPAIGN_FILE}: no campaign has such a run: {run.name!r}")
+            for axis in run.axes.keys() - _AXES:
+                raise InputError(f"{folder / CAMPAIGN_FILE}: run {run.name}: no plan has an axis {axis!r}")
         return cls(folder, replace(wanted, runs=[run.listed() for run in wanted.runs]), plan)
 
     @property
-    def is_imported(self) -> bool:
+    def is_distrusted(self) -> bool:
         """Whether others made it: then nothing that it names is read or executed unless it is trusted."""
-        return (self.folder / IMPORTED_FILE).exists()
+        return is_distrusted(self.folder)
+
+    def kept_copy(self, sha256: str) -> Path | None:
+        """The copy of a file that the plan names, by the checksum of its content."""
+        for each in self.wanted.inputs:
+            if each.sha256 == sha256 and each.is_kept(self.folder):
+                return self.folder / INPUTS / each.copy
+        return None
 
     def write(self) -> None:
         """Put down what the campaign is to become."""
         write_file(self.folder / PLAN_FILE, self.plan_text.encode())
-        wanted = replace(self.wanted, runs=[run.listed() for run in self.wanted.runs])
+        for each in self.wanted.inputs:
+            each.keep(self.folder)
+        wanted = replace(
+            self.wanted,
+            runs=[run.listed() for run in self.wanted.runs],
+            inputs=[each.listed() for each in self.wanted.inputs],
+        )
         write_file(self.folder / CAMPAIGN_FILE, msgspec.json.format(msgspec.json.encode(wanted)))
 
     @contextmanager

@@ -14,7 +14,7 @@ import msgspec
 
 from batsched_py.api.progress import waiting
 from batsched_py.campaign.executors import EXECUTORS, executor_of
-from batsched_py.campaign.plan import BUILT_IN, MissingLog, Plan
+from batsched_py.campaign.plan import BUILT_IN, MissingLog, usual_folder
 from batsched_py.cli.options import SECONDS, Decorator
 from batsched_py.errors import InputError
 from batsched_py.protocol.shown import harmless
@@ -171,12 +171,13 @@ def run_command(
     from batsched_py.cli.campaign_view import print_tables, with_live_view, with_progress
 
     where = executor_of(executor, address, workers)
+    folder = folder or _usual_folder(plan_file, simulator)
     plan = prepared(
-        lambda: read_plan(plan_file, log_folders, trust),
+        lambda: read_plan(plan_file, log_folders, trust, folder),
         lambda log: yes or _agrees(log),
         lambda: waiting("making logs"),
     )
-    campaign = planned_campaign(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
+    campaign = planned_campaign(plan, folder, simulator, time_limit)
     runs = runs_to_do(plan, campaign, only)
     click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(runs)} to do")
     results = conduct(campaign, runs, where)
@@ -207,12 +208,13 @@ def status_command(
     from batsched_py.campaign.plan_file import read_plan
     from batsched_py.campaign.run import State
 
-    plan = read_plan(plan_file, log_folders, trust)
+    folder = folder or _usual_folder(plan_file, simulator)
+    plan = read_plan(plan_file, log_folders, trust, folder)
     if plan.missing:
         raise InputError(f"{plan.missing[0].path.name} is not here; say where it is by --logs DIR")
     if plan.unmade:
         raise InputError(f"{plan.unmade[0].path.name} is not made yet; `campaign run` makes it")
-    results = planned_campaign(plan, folder or _default_folder(plan, simulator), simulator).results()
+    results = planned_campaign(plan, folder, simulator).results()
     for result in results:
         reason = "" if result.error is None else f": {harmless(result.error)}"
         click.echo(f"{result.state:8}{result.name}{reason}")
@@ -257,7 +259,7 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     from batsched_py.campaign.html_report import write_html
     from batsched_py.cli.campaign_view import print_tables
 
-    campaign = _open(place, trust)
+    campaign = _open(place)
     tables = tables_of(campaign.aggregated())
     wanted = campaign.wanted
     compared = comparisons_markdown(list(compare(campaign.finished(), wanted.metrics, wanted.baseline)))
@@ -336,6 +338,9 @@ def table_command(
 def export_command(place: Path, archive: Path) -> None:
     """Write the plan, all finished runs and their manifests into one zip file.
 
+    The policies, users, models, platforms and events that the plan names are in it, too. Logs are not: the
+    manifests have their checksums.
+
     CAMPAIGN is the folder with the results, or the plan when they are in its usual folder.
     """
     from batsched_py.campaign.archive import export_campaign
@@ -347,15 +352,26 @@ def export_command(place: Path, archive: Path) -> None:
 @command.command("import")
 @click.argument("archive", metavar="FILE.zip", type=FILE)
 @click.argument("folder", metavar="DIR", type=FOLDER)
-def import_command(archive: Path, folder: Path) -> None:
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Trust those who made it: all commands may execute the code in it, and read the logs that it names.",
+)
+def import_command(archive: Path, folder: Path, trust: bool) -> None:
     """Check an exported campaign and unpack it into a new folder.
 
-    Nothing of it is executed, then or later: the policies and users that it names are loaded, and logs that
-    it names are read, by `campaign report --trust` or `campaign run --trust` only.
+    Nothing of it is executed now. The policies, users and models in it are executed later only if you trust
+    those who made them: say so here, or to `campaign run` and `campaign report`, by --trust.
+
+    \b
+    Examples:
+      batsched-py campaign import artifact.zip theirs
+      batsched-py campaign report theirs -o report.html
+      batsched-py campaign run theirs/plan.toml --logs ~/logs --trust
     """
     from batsched_py.campaign.archive import import_campaign
 
-    campaign = import_campaign(archive, folder)
+    campaign = import_campaign(archive, folder, trust)
     click.echo(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
 
 
@@ -365,18 +381,17 @@ def _agrees(log: MissingLog) -> bool:
     return sys.stdin.isatty() and click.confirm(question, err=True)
 
 
-def _default_folder(plan: Plan, simulator: str = BUILT_IN) -> Path:
-    return Path("out") / (plan.name if simulator == BUILT_IN else f"{plan.name}-batsim")
+def _usual_folder(plan_file: Path, simulator: str = BUILT_IN) -> Path:
+    from batsched_py.campaign.plan_text import PlanText
+
+    return usual_folder(plan_file, PlanText.read(plan_file).name, simulator)
 
 
-def _open(place: Path, trust: bool = False) -> Campaign:
-    """The campaign in a folder, or in the usual folder of a plan."""
-    from batsched_py.campaign.plan_file import read_plan
+def _open(place: Path) -> Campaign:
+    """The campaign in a folder, or in the usual folder of a plan; what the plan names is not looked for."""
     from batsched_py.campaign.store import Campaign
 
-    if place.suffix == ".toml" and isfile(place):
-        return Campaign.open(Path("out") / read_plan(place, trust=trust).name)
-    return Campaign.open(place)
+    return Campaign.open(_usual_folder(place) if place.suffix == ".toml" and isfile(place) else place)
 
 
 def _write_results(

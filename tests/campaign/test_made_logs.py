@@ -53,9 +53,9 @@ def test_a_campaign_makes_them_once_and_simulates_them(plan_file: Path, tmp_path
     arguments += ["--only", "short_m64_easy", "--only", "model_m64_easy"]
     result = CliRunner().invoke(batsched_py, arguments)
     assert result.exit_code == 0, result.output
-    plan = read_plan(plan_file)
+    plan = read_plan(plan_file, folder=tmp_path / "out")
     assert not plan.unmade
-    made = {path.name.split("-")[0]: path for path in (tmp_path / "made").iterdir()}
+    made = {path.name.split("-")[0]: path for path in (tmp_path / "out" / "made").iterdir()}
     assert {name: len(read_swf(path)) for name, path in made.items()} == {
         "short": 200,
         "heavy": 200,
@@ -126,7 +126,7 @@ def test_a_part_is_cut_before_its_load_is_changed(tmp_path: Path) -> None:
     wanted = read_swf(SAMPLE)
     files = {
         run.axes["load"]: run.experiment.scenario.workloads.files[0]
-        for run in read_plan(tmp_path / "plan.toml").runs
+        for run in read_plan(tmp_path / "plan.toml", folder=tmp_path / "out").runs
         if run.axes["part"] == "2"
     }
     slow, fast = read_swf(files["0.8"]), read_swf(files["1.25"])
@@ -146,7 +146,8 @@ def test_parts_of_a_log_that_is_yet_to_be_made_come_later(tmp_path: Path) -> Non
     arguments = ["campaign", "run", str(tmp_path / "plan.toml"), "-d", str(tmp_path / "out"), "-j", "1"]
     result = CliRunner().invoke(batsched_py, arguments)
     assert result.exit_code == 0, result.output
-    parts = [run.axes["part"] for run in read_plan(tmp_path / "plan.toml").runs]
+    plan = read_plan(tmp_path / "plan.toml", folder=tmp_path / "out")
+    parts = [run.axes["part"] for run in plan.runs]
     assert len(parts) >= 2
     assert "2" not in parts
 

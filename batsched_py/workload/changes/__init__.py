@@ -5,8 +5,9 @@ Changes are written one after another, each as its name and its options: ``first
 
 from __future__ import annotations
 
+import shlex
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
@@ -22,7 +23,16 @@ CHANGES = Registry[Change](
     group="batsched_py.changes",
 )
 
-__all__ = ["CHANGES", "HISTORY", "Change", "change_log", "count_parts", "parse_changes", "split"]
+__all__ = [
+    "CHANGES",
+    "HISTORY",
+    "Change",
+    "change_log",
+    "count_parts",
+    "parse_changes",
+    "rename_changes",
+    "split",
+]
 
 
 def parse_changes(words: Iterable[str]) -> list[Change]:
@@ -55,9 +65,28 @@ def _create(name: str, options: dict[str, str]) -> Change:
     return CHANGES.create(name, lists)  # type: ignore[arg-type]
 
 
+def rename_changes(text: str, rename: Callable[[str], str]) -> str:
+    """The text of some changes with other names for them.
+
+    >>> rename_changes("first jobs=9 own.py:Own depth=2", lambda name: name.replace("own.py", "my own.py"))
+    "first jobs=9 'my own.py:Own' depth=2"
+    """
+    words = _words(text)
+    renamed = [word if "=" in word else rename(word) for word in words]
+    return text if renamed == words else shlex.join(renamed)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text; one with spaces stands between quotes, as in a shell."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"changes {text!r}: {error}") from None
+
+
 def change_log(log: SwfLog, changes: Sequence[str | Change]) -> SwfLog:
     """Do some changes one after another, each of them written as text or made in Python."""
     for change in changes:
-        for step in parse_changes(change.split()) if isinstance(change, str) else [change]:
+        for step in parse_changes(_words(change)) if isinstance(change, str) else [change]:
             log = step.apply(log)
     return log

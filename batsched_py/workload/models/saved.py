@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from batsched_py.errors import InputError
+from batsched_py.trust import distrusting
 from batsched_py.workload.models import MODELS, LearningModel
 
 FORMAT: Final = "batsched-py model"
@@ -55,7 +56,8 @@ def load_model(path: str | Path, options: dict[str, str] | None = None) -> Learn
         raise InputError(
             f"{path}: {content.format!r}, version {content.version}, is not {FORMAT!r}, version {VERSION}"
         )
-    model = MODELS.create(content.model, content.options | (options or {}))
+    with distrusting(f"{path} is a fitted model, and the model that it names must be an installed one"):
+        model = MODELS.create(content.model, content.options | (options or {}))
     if not isinstance(model, LearningModel):
         raise InputError(f"{path}: the model {content.model} learns nothing")
     kind = typing.get_type_hints(type(model))["parameters"]
