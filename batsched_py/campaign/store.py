@@ -48,6 +48,9 @@ FAILURES = "failures"
 #: The axes that a plan can have.
 _AXES = {*TABLES, *NUMBERED}
 
+#: The columns of tables that are no metrics.
+_COLUMNS = {"run", *_AXES}
+
 
 class Wanted(Struct, frozen=True):
     """What the plan asks for, in the order of the plan."""
@@ -136,8 +139,9 @@ class Campaign:
         """What has come of a run so far."""
         folder = self.folder / RUNS / run.name
         if is_finished(folder, run.identity):
-            metrics = read_json(folder / METRICS_FILE, dict[str, float | None])
-            return RunResult(run=run, state=State.DONE, folder=folder, metrics=metrics)
+            return RunResult(
+                run=run, state=State.DONE, folder=folder, metrics=_metrics(folder / METRICS_FILE)
+            )
         error, state = self._error(run), State.STALE if os.path.exists(folder) else State.MISSING
         return RunResult(run=run, state=state if error is None else State.FAILED, folder=folder, error=error)
 
@@ -188,6 +192,15 @@ class Campaign:
     def write_table(self, path: Path) -> None:
         """Write the table as Parquet or CSV, by the ending of the file."""
         write_frame(path, self.table())
+
+
+def _metrics(file: Path) -> dict[str, float | None]:
+    """The metrics of a run, which are columns of tables beside the axes."""
+    metrics = read_json(file, dict[str, float | None])
+    for name in metrics:
+        if name in _COLUMNS or not name.isprintable():
+            raise InputError(f"{file}: no metric can be called {name!r}")
+    return metrics
 
 
 def write_frame(path: Path, table: pd.DataFrame) -> None:

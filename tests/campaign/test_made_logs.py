@@ -165,3 +165,27 @@ def test_a_part_may_be_excluded_by_its_number_and_a_load_by_its_factor(tmp_path:
     (tmp_path / "plan.toml").write_text(AXES + "[[exclude]]\nload = 3.0\n")
     with pytest.raises(InputError, match="no run has the load '3'"):
         read_plan(tmp_path / "plan.toml")
+
+
+def test_after_a_run_with_logs_from_elsewhere_the_plan_is_all_that_other_commands_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing is written to the folder with the logs, which may be everybody's."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "sample.swf").write_bytes(SAMPLE.read_bytes())
+    (tmp_path / "study.toml").write_text(AXES.replace(str(SAMPLE), "sample.swf"))
+    monkeypatch.chdir(tmp_path)
+    name = "sample_part1_load0.8_recorded_easy"
+
+    def campaign(command: str, *more: str) -> str:
+        result = CliRunner().invoke(batsched_py, ["campaign", command, "study.toml", *more])
+        assert result.exit_code == 0, result.stderr
+        return result.stdout
+
+    campaign("run", "--logs", "logs", "-j", "1", "--only", name)
+    assert [path.name for path in (tmp_path / "logs").iterdir()] == ["sample.swf"]
+    assert len(list((tmp_path / "out" / "study" / "made").iterdir())) == 6
+    assert "easy" in campaign("table")
+    assert "easy" in campaign("report")
+    assert name in campaign("show", name)
+    assert "1 runs" in campaign("export", "x.zip")

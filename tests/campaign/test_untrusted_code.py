@@ -106,7 +106,9 @@ def test_an_archive_with_code_among_its_results_is_refused(folder: Path, tmp_pat
         files[f"runs/{RUN}/manifest.json"] = json.dumps(manifest).encode()
 
     forged = forge(tmp_path / "good.zip", tmp_path / "forged.zip", plant)
-    with pytest.raises(InputError, match=r"has a file 'runs/small_full_fcfs/evil\.py', which no campaign has"):
+    with pytest.raises(
+        InputError, match=r"has a file 'runs/small_full_fcfs/evil\.py', which no campaign has"
+    ):
         import_campaign(forged, tmp_path / "again")
     assert not (tmp_path / "again").exists()
 
@@ -144,7 +146,7 @@ def test_a_fitted_model_executes_no_code_that_it_names(
     (tmp_path / "fitted.json").write_text(FITTED)
     with pytest.raises(NotTrusted, match=r"inputs/evil\.py is not executed: fitted\.json is a fitted model"):
         load_model("fitted.json")
-    result = invoke("generate", "--model", "fitted.json", "--jobs", "9", "-o", "x.swf")
+    result = invoke("generate", "naive", "--model", "fitted.json", "--jobs", "9", "-o", "x.swf")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert not (tmp_path / "inputs" / "executed").exists()
 
