@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from batsched_py.api.progress import waiting
+from batsched_py.api.terminal import say
 from batsched_py.campaign.executors import EXECUTORS, executor_of
 from batsched_py.campaign.plan import BUILT_IN, MissingLog, usual_folder
 from batsched_py.cli.options import SECONDS, Decorator
@@ -92,12 +93,12 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
 
     plan = read_plan(plan_file, log_folders, trust)
     for run in plan.runs:
-        click.echo(run.name)
+        say(run.name)
     for log in plan.missing:
-        click.echo(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
+        say(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
     if plan.unmade:
         names = ", ".join(log.path.name for log in plan.unmade[:3]) + ", ..." * (len(plan.unmade) > 3)
-        click.echo(f"not made yet: {names} ({len(plan.unmade)}); `campaign run` makes them", err=True)
+        say(f"not made yet: {names} ({len(plan.unmade)}); `campaign run` makes them", err=True)
 
 
 @command.command("run")
@@ -179,14 +180,14 @@ def run_command(
     )
     campaign = planned_campaign(plan, folder, simulator, time_limit)
     runs = runs_to_do(plan, campaign, only)
-    click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(runs)} to do")
+    say(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(runs)} to do")
     results = conduct(campaign, runs, where)
     shown = with_live_view(results, campaign, runs, where) if live else with_progress(results, len(runs))
     failed = [result for result in shown if result.state is State.FAILED]
     for result in failed:
-        click.echo(f"batsched-py: {result.name} failed: {harmless(str(result.error))}", err=True)
+        say(f"batsched-py: {result.name} failed: {harmless(str(result.error))}", err=True)
     if failed:
-        click.echo(f"batsched-py: error: {len(failed)} of {len(runs)} runs failed", err=True)
+        say(f"batsched-py: error: {len(failed)} of {len(runs)} runs failed", err=True)
         ctx.exit(1)
     print_tables(tables_of(campaign.aggregated()))
 
@@ -217,9 +218,9 @@ def status_command(
     results = planned_campaign(plan, folder, simulator).results()
     for result in results:
         reason = "" if result.error is None else f": {harmless(result.error)}"
-        click.echo(f"{result.state:8}{result.name}{reason}")
+        say(f"{result.state:8}{result.name}{reason}")
     counts = Counter(result.state for result in results)
-    click.echo(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
+    say(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
 
 
 @command.command("show")
@@ -230,7 +231,7 @@ def show_command(place: Path, run: str) -> None:
     finished = {each.name: each for each in _open(place).finished()}
     if run not in finished:
         raise InputError(f"{place}: there is no finished run {run!r}; see `batsched-py campaign status`")
-    click.echo(msgspec.json.format(msgspec.json.encode(finished[run].manifest)))
+    say(msgspec.json.format(msgspec.json.encode(finished[run].manifest)))
 
 
 @command.command("report")
@@ -271,7 +272,7 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
             raise InputError(f"{file}: a report is written as .html, .md, .tex, .csv or .parquet")
     if not files:
         print_tables(tables)
-        click.echo(compared, nl=False)
+        say(compared, nl=False)
 
 
 @command.command("table")
@@ -346,7 +347,7 @@ def export_command(place: Path, archive: Path) -> None:
     from batsched_py.campaign.archive import export_campaign
 
     runs = export_campaign(_open(place), archive)
-    click.echo(f"{archive}: {runs} runs")
+    say(f"{archive}: {runs} runs")
 
 
 @command.command("import")
@@ -372,7 +373,7 @@ def import_command(archive: Path, folder: Path, trust: bool) -> None:
     from batsched_py.campaign.archive import import_campaign
 
     campaign = import_campaign(archive, folder, trust)
-    click.echo(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
+    say(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
 
 
 def _agrees(log: MissingLog) -> bool:

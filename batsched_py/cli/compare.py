@@ -40,8 +40,7 @@ def command(source: Path, models: Sequence[str], seeds: int) -> None:
       batsched-py compare HPC2N.swf.gz
       batsched-py compare LLNL-Thunder.swf.gz realistic slots --seeds 10
     """
-    from rich.console import Console
-
+    from batsched_py.api.console import TextConsole
     from batsched_py.workload.description.likeness import likeness, traits
     from batsched_py.workload.description.selection import characterised
     from batsched_py.workload.models import MODELS, LearningModel
@@ -62,12 +61,13 @@ def command(source: Path, models: Sequence[str], seeds: int) -> None:
             for seed in range(seeds):
                 found[name].append(likeness(original, traits(model.generate(jobs, seed))))
                 moved(seed + 1, seeds)
-    Console().print(_table(f"{source.name}: {jobs:,} jobs, {seeds} seeds", original, found))
+    TextConsole().print(_table(f"{source.name}: {jobs:,} jobs, {seeds} seeds", original, found))
 
 
 def _table(title: str, original: Traits, found: dict[str, list[Likeness]]) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     from batsched_py.workload.description.likeness import DISTANCES, TOLERANCES, failures
 
@@ -85,7 +85,7 @@ def _table(title: str, original: Traits, found: dict[str, list[Likeness]]) -> Ta
             values = [(copy.quantities | copy.distances)[row] for copy in copies]
             farthest = max(abs(value - log) for value in values)
             mark = "[red]✗[/]" if failed[name][row] else "[green]✓[/]"
-            cells.append(f"{sum(values) / len(values):.3f} ({farthest:.3f}) {mark}")
+            cells.append(Text.from_markup(f"{sum(values) / len(values):.3f} ({farthest:.3f}) {mark}"))
         heads = (f"KS, {row}", "0") if row in DISTANCES else (row, f"{log:.3f}")
         table.add_row(*heads, *cells, f"{tolerance:.2f}")
     return table

@@ -62,13 +62,12 @@ def command(
       batsched-py metrics out_jobs.csv
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
-    from rich.console import Console
-
     from batsched_py.analysis.lateness import noted_submissions, recorded_submissions
     from batsched_py.analysis.metrics import measure, measure_users
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.summary import read_summary
+    from batsched_py.api.console import TextConsole
     from batsched_py.workload.swf.reader import read_swf
 
     schedule = read_schedule(schedule_file)
@@ -80,7 +79,7 @@ def command(
         report = {"metrics": figures} | ({"users": users} if per_user else {})
         click.echo(msgspec.json.format(msgspec.json.encode(report)))
         return
-    console = Console()
+    console = TextConsole()
     console.print(_table(figures))
     if users:
         console.print(_users_table(users))

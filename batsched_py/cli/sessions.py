@@ -56,8 +56,7 @@ def command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_js
       batsched-py sessions KTH-SP2.swf.gz --delimit max:20 -o kth-max20
       batsched-py sessions KTH-SP2.swf.gz --delimit arrival:0 --json
     """
-    from rich.console import Console
-
+    from batsched_py.api.console import TextConsole
     from batsched_py.workload.session_graph import SessionGraph
     from batsched_py.workload.session_statistics import session_statistics
     from batsched_py.workload.sessions import Delimiter, cut_workload
@@ -87,7 +86,9 @@ def command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_js
         }
         click.echo(msgspec.json.format(msgspec.json.encode(report)))
     else:
-        Console().print(_table(f"{whole.users} users of {log.name}, sessions by {delimiter}", whole, by_user))
+        TextConsole().print(
+            _table(f"{whole.users} users of {log.name}, sessions by {delimiter}", whole, by_user)
+        )
 
 
 def _write(
