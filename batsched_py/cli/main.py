@@ -97,6 +97,8 @@ class Commands(click.Group):
             if ctx.params["verbose"]:
                 click.echo(printable(traceback.format_exc()), err=True, nl=False)
             raise Failure(f"error: {error}") from None
+        except MemoryError:
+            raise Failure("error: there is not enough memory for this") from None
         except SigTerm:
             raise Terminated("stopped by SIGTERM") from None
         except KeyboardInterrupt as stop:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError
+from batsched_py.input_files import read_input
 from batsched_py.protocol.events import Event, ExternalEvent, HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.simulator.agenda import Agenda
@@ -20,7 +21,7 @@ def read_events(path: str | Path, forward_unknown: bool = False) -> list[Event]:
     Types other than ``machine_available`` and ``machine_unavailable`` are refused, or forwarded as they are.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = read_input(path).decode("utf-8").splitlines()
     except OSError as error:
         raise InputError(f"{path}: cannot read this event file ({error.strerror})") from None
     except UnicodeDecodeError:

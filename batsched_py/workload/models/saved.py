@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from batsched_py.errors import InputError
+from batsched_py.input_files import read_input
 from batsched_py.trust import distrusting
 from batsched_py.workload.models import MODELS, LearningModel
 
@@ -47,7 +48,7 @@ def save_model(path: str | Path, model: LearningModel) -> None:
 def load_model(path: str | Path, options: dict[str, str] | None = None) -> LearningModel:
     """Read a fitted model, and try it; ``options`` replace those that it was saved with."""
     try:
-        content = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+        content = msgspec.json.decode(read_input(path), type=_File)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
