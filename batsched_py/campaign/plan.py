@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ TABLES = {"log": "logs", "platform": "platforms", "scheduler": "schedulers", "us
 
 #: The axes whose values are numbers: the repetitions of an experiment, and the load.
 NUMBERED = ("part", "load", "seed")
+
+#: What the entries of tables are called. No name is a path, or what a spreadsheet takes for a formula.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 #: How many runs a plan may ask for.
 MOST_RUNS = 100_000

@@ -10,7 +10,6 @@ Where all of them set this option themselves or have none, there is nothing to r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -23,6 +22,7 @@ from batsched_py.campaign.plan import (
     DEFAULT_METRICS,
     MADE,
     MOST_RUNS,
+    NAME,
     NUMBERED,
     TABLES,
     Exclusion,
@@ -34,8 +34,6 @@ from batsched_py.campaign.plan_settings import as_list
 from batsched_py.campaign.plan_text import PlanText
 from batsched_py.campaign.run import Run
 from batsched_py.trust import code_named_in
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
 class _File(Struct, forbid_unknown_fields=True):
@@ -166,7 +164,7 @@ class _Reader:
         if not entries:
             self._fail((table,), "is empty; a plan needs at least one")
         for name in entries:
-            if not _NAME.fullmatch(name):
+            if not NAME.fullmatch(name):
                 self._fail(
                     (table, name), "a name is made of letters, digits and . + - (it becomes part of a path)"
                 )

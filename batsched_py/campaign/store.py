@@ -33,7 +33,7 @@ from batsched_py.analysis.runs.measured import frame_of
 from batsched_py.campaign.folders import is_name, read_json, write_file
 from batsched_py.campaign.inputs import INPUTS, PlanInput
 from batsched_py.campaign.manifest import is_finished
-from batsched_py.campaign.plan import BUILT_IN, CAMPAIGN_FILE, NUMBERED, PLAN_FILE, TABLES
+from batsched_py.campaign.plan import BUILT_IN, CAMPAIGN_FILE, NAME, NUMBERED, PLAN_FILE, TABLES
 from batsched_py.campaign.result_files import METRICS_FILE
 from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, State
 from batsched_py.errors import InputError
@@ -85,10 +85,7 @@ class Campaign:
         except (InputError, OSError, UnicodeDecodeError) as error:
             raise InputError(f"{folder}: there is no campaign in this folder: {error}") from None
         for run in wanted.runs:
-            if not (is_name(run.name) and "log" in run.axes and all(map(str.isprintable, run.axes.values()))):
-                raise InputError(f"{folder / CAMPAIGN_FILE}: no campaign has such a run: {run.name!r}")
-            for axis in run.axes.keys() - _AXES:
-                raise InputError(f"{folder / CAMPAIGN_FILE}: run {run.name}: no plan has an axis {axis!r}")
+            _check_run(folder / CAMPAIGN_FILE, run)
         return cls(folder, replace(wanted, runs=[run.listed() for run in wanted.runs]), plan)
 
     @property
@@ -192,6 +189,17 @@ class Campaign:
     def write_table(self, path: Path) -> None:
         """Write the table as Parquet or CSV, by the ending of the file."""
         write_frame(path, self.table())
+
+
+def _check_run(file: Path, run: Run) -> None:
+    """Raise an error if no plan can have this run: its names become paths, columns and cells of tables."""
+    names = [name.removeprefix("-") if axis in NUMBERED else name for axis, name in run.axes.items()]
+    if not (
+        NAME.match(run.name) and is_name(run.name) and "log" in run.axes and all(map(NAME.fullmatch, names))
+    ):
+        raise InputError(f"{file}: no campaign has such a run: {run.name!r}")
+    for axis in sorted(run.axes.keys() - _AXES):
+        raise InputError(f"{file}: run {run.name}: no plan has an axis {axis!r}")
 
 
 def _metrics(file: Path) -> dict[str, float | None]:
