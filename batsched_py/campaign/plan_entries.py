@@ -148,7 +148,10 @@ class Entries:
             choice = Choice(name)
             self._check_trust(path, choice.code_files)
             found = choice.renamed(self._beside)
-            digests.extend(map(digest_of_file, found.code_files))
+            for file in found.code_files:
+                if not isfile(file):
+                    self._plan.fail(path, f"there is no file {file}")
+                digests.append(digest_of_file(file))
             return found.name
 
         for key in ("model", "kind"):
@@ -156,10 +159,11 @@ class Entries:
                 recipe[key] = located(recipe[key])
         changes = recipe.get("changes")
         if isinstance(changes, list) and all(isinstance(change, str) for change in changes):
-            from batsched_py.workload.changes import rename_changes
+            from batsched_py.workload.changes import rename_changes, words_of
 
             with self._plan.blaming(*path, "changes"):
-                recipe["changes"] = [rename_changes(change, located) for change in changes]
+                words = [words_of(change) for change in changes]
+            recipe["changes"] = [rename_changes(each, located) for each in words]
         return digests
 
     def _to_be_made(self, name: str, recipe: dict[str, Any], made_of: Sequence[object]) -> str:

@@ -32,6 +32,7 @@ __all__ = [
     "parse_changes",
     "rename_changes",
     "split",
+    "words_of",
 ]
 
 
@@ -65,19 +66,21 @@ def _create(name: str, options: dict[str, str]) -> Change:
     return CHANGES.create(name, lists)  # type: ignore[arg-type]
 
 
-def rename_changes(text: str, rename: Callable[[str], str]) -> str:
+def rename_changes(words: Iterable[str], rename: Callable[[str], str]) -> str:
     """The text of some changes with other names for them.
 
-    >>> rename_changes("first jobs=9 own.py:Own depth=2", lambda name: name.replace("own.py", "my own.py"))
-    "first jobs=9 'my own.py:Own' depth=2"
+    >>> rename_changes(["first", "jobs=9", "own.py:Own"], lambda name: name.replace("own.py", "my own.py"))
+    "first jobs=9 'my own.py:Own'"
     """
-    words = _words(text)
-    renamed = [word if "=" in word else rename(word) for word in words]
-    return text if renamed == words else shlex.join(renamed)
+    return shlex.join(word if "=" in word else rename(word) for word in words)
 
 
-def _words(text: str) -> list[str]:
-    """The words of a text; one with spaces stands between quotes, as in a shell."""
+def words_of(text: str) -> list[str]:
+    """The words of changes; one with spaces stands between quotes, as in a shell.
+
+    >>> words_of("first jobs=9 'my own.py:Own'")
+    ['first', 'jobs=9', 'my own.py:Own']
+    """
     try:
         return shlex.split(text)
     except ValueError as error:
@@ -87,6 +90,6 @@ def _words(text: str) -> list[str]:
 def change_log(log: SwfLog, changes: Sequence[str | Change]) -> SwfLog:
     """Do some changes one after another, each of them written as text or made in Python."""
     for change in changes:
-        for step in parse_changes(_words(change)) if isinstance(change, str) else [change]:
+        for step in parse_changes(words_of(change)) if isinstance(change, str) else [change]:
             log = step.apply(log)
     return log
