@@ -16,6 +16,7 @@ from batsched_py.campaign.digest import digest_of_code, identity
 from batsched_py.campaign.folders import publish, workspace
 from batsched_py.campaign.manifest import FileDigest, Manifest, host_facts, is_finished, versions
 from batsched_py.campaign.plan import BUILT_IN
+from batsched_py.campaign.result_files import is_result
 from batsched_py.campaign.results import simulate_into
 from batsched_py.campaign.run import WORK, Run, RunResult, State
 from batsched_py.errors import BatschedError, InputError
@@ -87,7 +88,9 @@ def _execute(run: Run) -> None:
             engine=engine,
             code=digest_of_code(experiment),
             inputs=[FileDigest.of(Path(file), file) for file in experiment.files],
-            results=[FileDigest.of(file, file.name) for file in sorted(folder.iterdir())],
+            results=[
+                FileDigest.of(file, file.name) for file in sorted(folder.iterdir()) if is_result(file.name)
+            ],
             versions=versions(),
             host=host_facts(),
             started=started.isoformat(timespec="seconds"),

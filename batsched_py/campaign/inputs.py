@@ -86,7 +86,9 @@ class InputFiles:
         if plan.name == PLAN_FILE:
             with suppress(InputError):
                 listed = read_json(self._folder / CAMPAIGN_FILE, _Listed).inputs
-                self._copies = {each.name: self._folder / INPUTS / each.copy for each in listed}
+                self._copies = {
+                    each.name: self._folder / INPUTS / each.copy for each in listed if is_name(each.copy)
+                }
         self.found: dict[str, Path] = {}
         """All that were asked for, by the names that the plan gives them."""
 

@@ -94,6 +94,7 @@ class Entries:
         self._trusted = trust or distrusted_folder(plan.file) is None
         self._log_folders = log_folders
         self.files = InputFiles(plan.file)
+        """The files that the entries name besides logs."""
         self.missing: dict[Path, MissingLog] = {}
         """Logs that are not there, but can be had."""
         self.unmade: dict[Path, UnmadeLog] = {}

@@ -206,7 +206,7 @@ def _metrics(file: Path) -> dict[str, float | None]:
     """The metrics of a run, which are columns of tables beside the axes."""
     metrics = read_json(file, dict[str, float | None])
     for name in metrics:
-        if name in _COLUMNS or not name.isprintable():
+        if name in _COLUMNS or name.startswith(("=", "+", "-", "@")) or not name.isprintable():
             raise InputError(f"{file}: no metric can be called {name!r}")
     return metrics
 

@@ -367,7 +367,18 @@ def test_an_axis_that_no_plan_has_is_refused_by_name(campaign: Campaign, axis: s
         assert "\x1b" not in result.output
 
 
-@pytest.mark.parametrize("metric", ["log", "run", "a\x1b[2Jb"])
+@pytest.mark.parametrize("name", ["=1+1", "@x", "+1", "-a", "a b", "a\x1b[2Jb", ""])
+def test_a_choice_that_no_plan_can_make_is_refused(campaign: Campaign, name: str) -> None:
+    """Cells of tables are no formulas of a spreadsheet."""
+    file = campaign.folder / "campaign.json"
+    content = json.loads(file.read_text())
+    content["runs"][0]["axes"]["scheduler"] = name
+    file.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="no campaign has such a run"):
+        Campaign.open(campaign.folder)
+
+
+@pytest.mark.parametrize("metric", ["log", "run", "=1+1", "a\x1b[2Jb"])
 def test_a_metric_that_is_called_like_an_axis_is_refused_by_name(campaign: Campaign, metric: str) -> None:
     run = campaign.folder / "runs" / RUN
     metrics = json.loads((run / "metrics.json").read_text())
