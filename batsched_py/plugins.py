@@ -20,6 +20,7 @@ import msgspec
 
 from batsched_py.blame import take_part
 from batsched_py.errors import BatschedError, InputError
+from batsched_py.trust import NotTrusted, check_code
 
 #: What the name of a scheduler begins with if it is PyBatsim's, of which registries know nothing.
 PYBATSIM = "pybatsim:"
@@ -132,7 +133,9 @@ class Registry(Generic[Plugin]):
         if not os.path.isfile(path):
             raise InputError(f"{self.kind} {name!r}: there is no file {file}")
         try:
-            module = _execute(path)
+            module = execute_file(path)
+        except NotTrusted:
+            raise
         except (Exception, SystemExit) as error:
             raise InputError(f"{self.kind} {name!r}: {file} cannot be loaded: {error!r}") from error
         cls = getattr(module, class_name, None)
@@ -149,11 +152,13 @@ def _options(cls: type[Any]) -> list[str]:
     return [f.name for f in dataclasses.fields(cls) if f.init] if dataclasses.is_dataclass(cls) else []
 
 
-def _execute(path: Path) -> ModuleType:
-    """A fresh module of a file as it is now; whatever its name, it gets into no other module's way.
+def execute_file(path: Path) -> ModuleType:
+    """A fresh module of a file as it is now, if its code may be executed.
 
-    It is registered, because classes look there for what their annotations mean.
+    Whatever its name, it gets into no other module's way. It is registered, because classes look there for
+    what their annotations mean.
     """
+    check_code(path)
     import hashlib
 
     digest = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:12]

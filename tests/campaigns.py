@@ -73,6 +73,11 @@ def manifests(campaign: Path) -> dict[str, bytes]:
     return found
 
 
+def seal_of(manifest: bytes) -> bytes:
+    """What lies beside a manifest."""
+    return f"{hashlib.sha256(manifest).hexdigest()}  manifest.json\n".encode()
+
+
 def workers(campaign: int) -> list[int]:
     """The worker processes of a campaign: the children of the process that forks them for it."""
     return [

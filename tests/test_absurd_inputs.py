@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from batsched_py.cli.main import batsched_py
+from tests.processes import COMMAND, environment
 
 NINES = "9" * 5000
 JOB = {"id": 1, "subtime": 0, "res": 1, "walltime": 20, "profile": "p"}
@@ -29,6 +33,16 @@ def composed(repeat: int, *parts: str) -> dict[str, Any]:
 
 CHAIN = {f"c{n}": composed(1, f"c{n + 1}") for n in range(5000)} | {"c5000": DELAY}
 WIDE = {f"c{n}": composed(1, *[f"c{n + 1}"] * 2) for n in range(60)} | {"c60": DELAY}
+
+
+def clusters(radical: str, count: int = 1) -> str:
+    """A platform with so many clusters, each with hosts of these numbers."""
+    hosts = "".join(
+        f'<cluster id="c{n}" prefix="c{n}-" suffix="" radical="{radical}" speed="1Gf" bw="1GBps" lat="1us"/>'
+        for n in range(count)
+    )
+    return f'<platform version="4.1"><zone id="a" routing="Full">{hosts}</zone></platform>'
+
 
 #: What is given to `run`: files by their names, options; and what is said.
 RUNS: dict[str, tuple[dict[str, str], str, str]] = {
@@ -73,7 +87,38 @@ RUNS: dict[str, tuple[dict[str, str], str, str]] = {
             'suffix="" radical="0-999999999999" speed="1Gf" bw="1GBps" lat="1us"/></zone></platform>',
         },
         "-p p.xml",
-        "p.xml: cluster 'c': interval '0-999999999999'",
+        "p.xml: cluster 'c': radical '0-999999999999' has more than 1048576 numbers, which are the most",
+    ),
+    "a repeated radical": (
+        {"w.json": workload(), "p.xml": clusters(",".join(["0-999999"] * 30))},
+        "-p p.xml",
+        "p.xml: cluster 'c0': radical '0-999999,0-999999,",
+    ),
+    "nested zones": (
+        {
+            "w.json": workload(),
+            "p.xml": '<platform version="4.1">'
+            + '<zone id="x" routing="Full">' * 1000
+            + "</zone>" * 1000
+            + "</platform>",
+        },
+        "-p p.xml",
+        "p.xml: zones are nested more than 100 deep",
+    ),
+    "endless events": (
+        {"w.json": workload()},
+        "--events /dev/zero",
+        "/dev/zero: has no end within 256 MiB; if it has one, save it to a file",
+    ),
+    "memory as events": (
+        {"w.json": workload()},
+        "--events /proc/self/mem",
+        "/proc/self/mem: cannot read this",
+    ),
+    "a long field": (
+        {"w.csv": f"submit,run_time,requested_processors\n{NINES * 400},1,1\n"},
+        "",
+        "w.csv: no record of a finished job: 1 bad line (line 2: submit is no number or time)",
     ),
     "a long header": ({"w.swf": f"; MaxProcs: {NINES}\n{RECORD}"}, "", "no workload says how large"),
     "MaxProcs": (
@@ -110,7 +155,7 @@ def test_run_refuses_by_name(case: str, tmp_path: Path, monkeypatch: pytest.Monk
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     assert said("run", "-w", next(iter(files)), "-s", "fcfs", *options.split()).startswith(error)
-    assert not list(tmp_path.glob("*.csv"))
+    assert {path.name for path in tmp_path.iterdir()} == files.keys()
 
 
 @pytest.mark.parametrize("case", PLANS)
@@ -120,3 +165,75 @@ def test_a_plan_is_refused_by_name(case: str, tmp_path: Path, monkeypatch: pytes
     (tmp_path / "plan.toml").write_text(text)
     (tmp_path / "w.json").write_text(workload())
     assert said("campaign", "plan", "plan.toml").startswith(error)
+
+
+@pytest.mark.parametrize("arguments", ["run -w /proc/self/mem -s fcfs", "describe /proc/self/mem"])
+def test_a_log_that_cannot_be_read_is_refused_by_name(arguments: str) -> None:
+    assert said(*arguments.split()).startswith("/proc/self/mem: cannot be read: ")
+
+
+def test_many_clusters_have_no_more_hosts_than_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("batsched_py.simulator.simgrid_xml.MOST_HOSTS", 1000)
+    (tmp_path / "p.xml").write_text(clusters("0-499", 3))
+    (tmp_path / "w.json").write_text(workload())
+    error = said("run", "-w", str(tmp_path / "w.json"), "-p", str(tmp_path / "p.xml"), "-s", "fcfs")
+    assert "p.xml: it declares more than 1000 hosts, which are the most" in error
+
+
+@pytest.mark.parametrize("load", ["inf", "nan", "1e300"])
+def test_an_absurd_load_is_refused(load: str, tmp_path: Path) -> None:
+    (tmp_path / "w.swf").write_text(RECORD)
+    arguments = ("resample", str(tmp_path / "w.swf"), "--load", load, "-o", str(tmp_path / "x.swf"))
+    assert "'resample': Expected `float`" in said(*arguments)
+    assert not (tmp_path / "x.swf").exists()
+
+
+@pytest.mark.parametrize("events", ["/dev/stdin", "/dev/null"])
+def test_pipes_are_files(events: str, tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(workload())
+    arguments = ["run", "-w", "w.json", "-s", "fcfs", "-e", "out", "--events", events]
+    run = subprocess.run(
+        [*COMMAND, *arguments],
+        input='{"timestamp": 1, "type": "machine_unavailable", "resources": "0"}\n',
+        cwd=tmp_path,
+        env=environment(),
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def equal_rows(path: Path) -> None:
+    """Six million of them."""
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = ("submit", "run_time", "requested_processors")
+    piece = pyarrow.table({name: np.ones(500_000, dtype=np.int64) for name in columns})
+    with pyarrow.parquet.ParquetWriter(path, piece.schema) as writer:
+        for _ in range(12):
+            writer.write_table(piece)
+
+
+def equal_texts(path: Path) -> None:
+    """One of 100 kB in each of 50,000 rows."""
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = ("submit", "run_time", "requested_processors")
+    table = {name: np.ones(50_000, dtype=np.int64) for name in columns}
+    users = pyarrow.DictionaryArray.from_arrays(np.zeros(50_000, dtype=np.int32), ["x" * 100_000])
+    pyarrow.parquet.write_table(pyarrow.table(table | {"user": users}), path)
+
+
+@pytest.mark.parametrize("bomb", [equal_rows, equal_texts])
+def test_a_table_that_is_much_larger_than_its_file_is_refused(
+    bomb: Callable[[Path], None], tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow")
+    bomb(tmp_path / "w.parquet")
+    assert (tmp_path / "w.parquet").stat().st_size < 1 << 19
+    error = said("run", "-w", str(tmp_path / "w.parquet"), "-s", "fcfs")
+    assert "w.parquet: unpacks to more than" in error
+    assert "if it is a log nevertheless, write it as CSV" in error

@@ -39,8 +39,10 @@ WITHOUT_A_ROOM = {
     "blame": set(),  # rooms that call policies and users name the line that failed by it
     "native": set(),  # the library of the native engine, if it was built
     "errors": set(),  # every room raises them
+    "input_files": set(),  # every room that reads files opens them by it
     "settings": set(),  # rooms declare settings by it, others read them
     "plugins": set(),  # schedulers and users are both found by it
+    "trust": set(),  # which code plugins may execute; campaigns say whom the user trusts
     "simulation": {"simulator", "decision", "schedulers", "ledger", "protocol"},  # where the two sides meet
 }
 

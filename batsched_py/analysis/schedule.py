@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -15,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
+from batsched_py.input_files import open_input
 from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
 from batsched_py.protocol.jobs import JobState
 
@@ -68,7 +70,7 @@ def read_schedule(path: str | Path) -> pd.DataFrame:
 def open_table(path: Path) -> Iterator[TextIO]:
     """The text of a CSV file; one that cannot be read is reported in one line."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with TextIOWrapper(open_input(path), encoding="utf-8", newline="") as file:
             yield file
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None

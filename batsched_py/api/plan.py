@@ -113,9 +113,9 @@ class Plan:
         self.name = self._checked(None).name
         """What its results are called."""
 
-    def _checked(self, made: Path | None) -> CheckedPlan:
-        """The plan without mistakes; logs of recipes are in the folder ``made``, or in the usual one."""
-        return plan_of(self._text, self._log_folders, self._trust, made)
+    def _checked(self, folder: Path | None) -> CheckedPlan:
+        """The plan without mistakes; logs of recipes are made in the folder of its results."""
+        return plan_of(self._text, self._log_folders, self._trust, folder)
 
     @property
     def runs(self) -> list[str]:
@@ -147,9 +147,8 @@ class Plan:
         """
         wanted = somebody_looks() if progress is None else progress
         folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-") if directory is None else directory)
-        made = folder / "made" if isinstance(self._text, PlanWords) else None
         plan = prepared(
-            lambda: self._checked(made),
+            lambda: self._checked(folder),
             lambda log: yes,
             lambda: waiting("making logs") if wanted else nullcontext(lambda done, total: None),
         )

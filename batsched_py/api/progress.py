@@ -14,6 +14,7 @@ from threading import Event, Thread
 import click
 
 from batsched_py.api.quantities import duration
+from batsched_py.protocol.shown import harmless
 
 SECONDS_BEFORE_BAR = 1.0
 SECONDS_BETWEEN_UPDATES = 0.2
@@ -51,9 +52,11 @@ def _bar(over: Event, what: str, how_far: HowFar) -> None:
     if over.wait(SECONDS_BEFORE_BAR):
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (BarColumn(BAR_WIDTH), MofNCompleteColumn(), f"{what},", TimeElapsedColumn(), "so far,")
+    words = escape(harmless(what))
+    columns = (BarColumn(BAR_WIDTH), MofNCompleteColumn(), f"{words},", TimeElapsedColumn(), "so far,")
     with Progress(
         *columns, TimeRemainingColumn(), "left", console=Console(stderr=True), transient=True
     ) as bar:

@@ -1,7 +1,7 @@
 """A campaign as one file, for an artifact evaluation: written so that it can be checked when it is unpacked.
 
-The archive holds the plan, the list of runs, every finished run with its manifest, and the table. Inputs stay
-outside: the manifests have their digests, and the plan says where to get them.
+The archive holds the plan, the files that it names, the list of runs, every finished run with its manifest,
+and the table. Only logs stay outside: the manifests have their digests, and the plan says where to get them.
 
 Those who unpack an archive need not trust those who packed it. Only the files of a campaign come out of it,
 to where a campaign has them, and no more of them than a campaign needs; nothing is executed, and the folder
@@ -23,11 +23,14 @@ from msgspec import Struct
 
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.folders import LARGEST_JSON, decode_json, is_name, publish, workspace, write_file
-from batsched_py.campaign.manifest import MANIFEST_FILE
-from batsched_py.campaign.plan import IMPORTED_FILE
+from batsched_py.campaign.inputs import INPUTS
+from batsched_py.campaign.manifest import MANIFEST_FILE, SEAL_FILE
+from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE
+from batsched_py.campaign.result_files import is_result
 from batsched_py.campaign.run import RUNS
-from batsched_py.campaign.store import CAMPAIGN_FILE, PLAN_FILE, TABLE_FILE, Campaign
+from batsched_py.campaign.store import TABLE_FILE, Campaign
 from batsched_py.errors import InputError
+from batsched_py.trust import IMPORTED_FILE
 
 CONTENTS_FILE = "contents.json"
 
@@ -63,10 +66,12 @@ def export_campaign(campaign: Campaign, path: Path) -> int:
         raise InputError(f"{campaign.folder}: no run is finished, so there is nothing to export")
     campaign.write_table(campaign.folder / TABLE_FILE)
     files = [campaign.folder / name for name in (PLAN_FILE, CAMPAIGN_FILE, TABLE_FILE)]
+    for each in campaign.wanted.inputs:
+        if not each.is_kept(campaign.folder):
+            raise InputError(f"{campaign.folder}: {INPUTS}/{each.copy} was changed; run the campaign again")
+        files.append(campaign.folder / INPUTS / each.copy)
     for run in runs:
-        files += [
-            run.folder / name for name in (MANIFEST_FILE, *(result.path for result in run.manifest.results))
-        ]
+        files += [run.folder / name for name in run.manifest.files if (run.folder / name).exists()]
     part = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,8 +101,11 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     archive.writestr(entry, content)
 
 
-def import_campaign(path: Path, folder: Path) -> Campaign:
-    """Check an archive and unpack it into a folder that is not there yet."""
+def import_campaign(path: Path, folder: Path, trust: bool = False) -> Campaign:
+    """Check an archive and unpack it into a folder that is not there yet.
+
+    With ``trust``, code in it may be executed later.
+    """
     if os.path.exists(folder):
         raise InputError(f"{folder}: is there already; import into a new folder")
     try:
@@ -112,8 +120,9 @@ def import_campaign(path: Path, folder: Path) -> Campaign:
             for name, digest in contents.sha256.items():
                 _extract(path, archive, name, digest, target)
             campaign = Campaign.open(target)
+            _check_inputs(path, campaign)
             _check_runs(path, campaign)
-            origin = {"archive": path.name, "sha256": digest_of_file(path)}
+            origin = {"archive": path.name, "sha256": digest_of_file(path), "trusted": trust}
             write_file(target / IMPORTED_FILE, msgspec.json.format(msgspec.json.encode(origin)))
             publish(target, folder.absolute())
     except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as error:
@@ -138,11 +147,16 @@ class _Bounded(io.FileIO):
 
 
 def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
-    """Check the sizes that the archive claims; no more of a file than that is unpacked later."""
+    """Check how the archive says that files are stored, and their sizes; no more is unpacked later.
+
+    Only deflate unpacks piece by piece: of other methods, a piece may be as large as all memory.
+    """
     entries = archive.infolist()
     if len(entries) > MOST_FILES:
         raise InputError(f"{path}: holds {len(entries)} files; {MOST_FILES} are the most")
     for entry in entries:
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise InputError(f"{path}: {entry.filename!r} is compressed by another method than deflate")
         largest = LARGEST_JSON if entry.filename.endswith(".json") else LARGEST_FILE
         if entry.file_size > largest:
             raise InputError(
@@ -174,8 +188,12 @@ def _extract(path: Path, archive: zipfile.ZipFile, name: str, digest: str, targe
     match name.split("/"):
         case [part]:
             known = part in (PLAN_FILE, CAMPAIGN_FILE, TABLE_FILE)
-        case [folder, *parts]:
-            known = folder == RUNS and len(parts) == 2 and all(map(is_name, parts))
+        case [folder, part] if folder == INPUTS:
+            known = is_name(part)
+        case [folder, run, part] if folder == RUNS:
+            known = is_name(run) and (part in (MANIFEST_FILE, SEAL_FILE) or is_result(part))
+        case _:
+            known = False
     if not known:
         raise InputError(f"{path}: has a file {name!r}, which no campaign has")
     file = target / name
@@ -189,6 +207,17 @@ def _extract(path: Path, archive: zipfile.ZipFile, name: str, digest: str, targe
         raise InputError(f"{path}: {name} is not what was exported: its checksum is {checksum.hexdigest()}")
 
 
+def _check_inputs(path: Path, campaign: Campaign) -> None:
+    """The inputs must be those that the list of the campaign tells of, and nothing else."""
+    listed = campaign.wanted.inputs
+    for each in listed:
+        if not each.is_kept(campaign.folder):
+            raise InputError(f"{path}: {INPUTS}/{each.copy} is missing, or not what the list of runs says")
+    found = {file.name for file in (campaign.folder / INPUTS).glob("*")}
+    for name in sorted(found - {each.copy for each in listed}):
+        raise InputError(f"{path}: the list of runs does not tell of {INPUTS}/{name}")
+
+
 def _check_runs(path: Path, campaign: Campaign) -> None:
     """Every run must be complete, with the results that its manifest lists and nothing else."""
     runs = {run.name: run for run in campaign.finished()}
@@ -198,7 +227,7 @@ def _check_runs(path: Path, campaign: Campaign) -> None:
                 f"{path}: the run {folder.name} is incomplete, not what its manifest tells of, or not one of "
                 "this campaign"
             )
-        told = {MANIFEST_FILE, *(result.path for result in runs[folder.name].manifest.results)}
+        told = runs[folder.name].manifest.files
         for file in sorted(folder.iterdir()):
             if file.name not in told:
                 raise InputError(f"{path}: {folder.name}: its manifest does not tell of {file.name}")

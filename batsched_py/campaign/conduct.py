@@ -18,6 +18,7 @@ from batsched_py.campaign.store import TABLE_FILE, Campaign, Wanted
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 from batsched_py.experiment.command_line import run_command
+from batsched_py.trust import code_named_in
 
 _log = logging.getLogger(__name__)
 
@@ -34,20 +35,30 @@ def planned_campaign(
 ) -> Campaign:
     """The campaign in a folder as the plan wants it now: inputs are read and digested."""
     runs = []
-    for run in plan.runs:
-        assert run.experiment is not None
-        runs.append(
-            replace(
-                run,
-                identity=run_identity(run.experiment, simulator, run.measures),
-                campaign=str(folder.resolve()),
-                command=_command(plan, run.name, run.experiment, simulator),
-                simulator=simulator,
-                time_limit=time_limit,
+    with code_named_in(plan.file, plan.trusted):
+        for run in plan.runs:
+            assert run.experiment is not None
+            runs.append(
+                replace(
+                    run,
+                    identity=run_identity(run.experiment, simulator, run.measures),
+                    campaign=str(folder.resolve()),
+                    command=_command(plan, run.name, run.experiment, simulator),
+                    simulator=simulator,
+                    time_limit=time_limit,
+                    trusted=plan.trusted,
+                )
             )
-        )
     wanted = Wanted(
-        plan.name, plan.title, plan.metrics, simulator, runs, plan.baseline, plan.own, plan.remarks
+        plan.name,
+        plan.title,
+        plan.metrics,
+        simulator,
+        runs,
+        plan.baseline,
+        plan.own,
+        plan.remarks,
+        plan.inputs,
     )
     return Campaign(folder, wanted, plan.text)
 

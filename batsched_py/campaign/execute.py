@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,10 +16,12 @@ from batsched_py.campaign.digest import code_of, digest_of_code, identity
 from batsched_py.campaign.folders import publish, workspace
 from batsched_py.campaign.manifest import FileDigest, Manifest, host_facts, is_finished, versions
 from batsched_py.campaign.plan import BUILT_IN
+from batsched_py.campaign.result_files import is_result
 from batsched_py.campaign.results import simulate_into
 from batsched_py.campaign.run import WORK, Run, RunResult, State
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.experiment import Experiment
+from batsched_py.trust import trusting
 
 
 def execute(run: Run) -> RunResult:
@@ -28,7 +30,8 @@ def execute(run: Run) -> RunResult:
     error = None
     with _warnings() as warnings:
         try:
-            _execute(run)
+            with trusting() if run.trusted else nullcontext():
+                _execute(run)
         except BatschedError as fault:
             error = str(fault)
         except Exception as fault:
@@ -86,7 +89,9 @@ def _execute(run: Run) -> None:
             engine=engine,
             code=digest_of_code(experiment),
             inputs=[FileDigest.of(Path(file), file) for file in (*experiment.files, *code_of(run.measures))],
-            results=[FileDigest.of(file, file.name) for file in sorted(folder.iterdir())],
+            results=[
+                FileDigest.of(file, file.name) for file in sorted(folder.iterdir()) if is_result(file.name)
+            ],
             versions=versions(),
             host=host_facts(),
             started=started.isoformat(timespec="seconds"),

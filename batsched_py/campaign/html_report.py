@@ -11,12 +11,14 @@ from batsched_py.analysis.report import Report, Subject, write_report
 from batsched_py.analysis.report.recorded import LogFile, recorded_subject, replaying_subject
 from batsched_py.analysis.runs.measured import repetitions
 from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.manifest import Manifest
 from batsched_py.campaign.processes import usable_cores
 from batsched_py.campaign.run import RunResult, State
 from batsched_py.campaign.run_parts import is_population
 from batsched_py.campaign.store import Campaign
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
+from batsched_py.trust import distrusting, is_trusted_import, trusting
 from batsched_py.users import USERS
 from batsched_py.users.think_time import ThinkTime
 
@@ -39,14 +41,15 @@ def write_html(
     finished = [result for result in results if result.state is State.DONE]
     if not finished:
         raise InputError(f"{campaign.folder}: no run is finished, so there is nothing to report")
-    logs = _recorded_logs(finished) if trust or not campaign.is_imported else {}
+    trust = trust or is_trusted_import(campaign.folder)
+    logs = _recorded_logs(finished) if trust or not campaign.is_distrusted else {}
     drawn = [group.runs[0] for group in repetitions(finished)]
     report = Report(
         title=wanted.title or wanted.name,
         plan=campaign.plan_text,
         metrics=wanted.metrics,
         runs=finished,
-        read=partial(_subject, logs, trust),
+        read=partial(_subject, campaign, logs, trust),
         recorded={
             run.axes["log"]: partial(recorded_subject, logs[_files(run)])
             for run in drawn
@@ -79,15 +82,23 @@ def _recorded_logs(runs: Sequence[RunResult]) -> Logs:
     return logs
 
 
-def _subject(logs: Logs, trust: bool, run: RunResult) -> Subject | None:
+def _subject(campaign: Campaign, logs: Logs, trust: bool, run: RunResult) -> Subject | None:
     """What is drawn of a run; nothing when all its jobs were rejected."""
     if run.metrics.get("nb_jobs_finished") == 0:
         return None
-    schedule, experiment = read_run(run.jobs_file, run.name), run.manifest.experiment
+    schedule = read_run(run.jobs_file, run.name)
+    experiment = run.manifest.experiment.renamed(partial(_located, campaign, run.manifest))
     log = logs.get(_files(run))
-    if log is None or is_population(experiment):
-        return Subject(schedule)
-    return replaying_subject(schedule, log, _delimiter(experiment, trust))
+    with trusting() if trust else distrusting("give --trust to execute what the manifest of a run names"):
+        if log is None or is_population(experiment):
+            return Subject(schedule)
+        return replaying_subject(schedule, log, _delimiter(experiment, trust))
+
+
+def _located(campaign: Campaign, manifest: Manifest, file: str) -> str:
+    """A file that a run was made of: the campaign's copy, which is there on other machines too."""
+    digest = next((each.sha256 for each in manifest.inputs if each.path == file), "")
+    return str(campaign.kept_copy(digest) or file)
 
 
 def _delimiter(experiment: Experiment, trust: bool) -> str | None:

@@ -15,11 +15,15 @@ from msgspec import Struct
 
 import batsched_py
 from batsched_py.campaign.digest import digest_of_file
-from batsched_py.campaign.folders import is_name, read_json
+from batsched_py.campaign.folders import read_json
+from batsched_py.campaign.result_files import is_result
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 
 MANIFEST_FILE = "manifest.json"
+
+#: Has the checksum of the manifest, in the format of ``sha256sum``; runs of former versions have none.
+SEAL_FILE = "manifest.sha256"
 
 _LIBRARIES = ("msgspec", "networkx", "numpy", "pandas", "pyzmq")
 
@@ -73,21 +77,45 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
         digests = {file.path: file.sha256 for file in self.inputs}
         return all(isfile(file) and digest_of_file(file) == digests.get(file) for file in files)
 
+    @property
+    def files(self) -> list[str]:
+        """The names of all files in the folder of the run."""
+        return [MANIFEST_FILE, SEAL_FILE, *(result.path for result in self.results)]
+
     def write(self, folder: Path) -> None:
-        """Put it into the folder of the run."""
+        """Put it into the folder of the run, with its checksum."""
         (folder / MANIFEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(self)))
+        (folder / SEAL_FILE).write_text(_seal(folder))
 
 
 def is_finished(folder: Path, identity: str) -> bool:
-    """Whether a folder holds a whole run of this identity, each result as its manifest tells of it."""
+    """Whether a folder holds a whole run of this identity, the manifest and all results unchanged."""
     try:
         manifest = Manifest.read(folder)
-        return manifest.identity == identity and all(
-            is_name(result.path) and digest_of_file(folder / result.path) == result.sha256
-            for result in manifest.results
+        return (
+            manifest.identity == identity
+            and _has_its_seal(folder)
+            and all(
+                is_result(result.path) and digest_of_file(folder / result.path) == result.sha256
+                for result in manifest.results
+            )
         )
     except InputError:
         return False
+
+
+def _seal(folder: Path) -> str:
+    return f"{digest_of_file(folder / MANIFEST_FILE)}  {MANIFEST_FILE}\n"
+
+
+def _has_its_seal(folder: Path) -> bool:
+    """Whether the manifest is as it was written; nobody knows for one of a former version."""
+    try:
+        return (folder / SEAL_FILE).read_bytes() == _seal(folder).encode()
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise InputError(f"{folder / SEAL_FILE}: cannot be read: {error.strerror}") from None
 
 
 def versions() -> dict[str, str]:

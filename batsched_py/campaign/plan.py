@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from msgspec import Struct, field
 from batsched_py.analysis.runs.columns import Column
 
 if TYPE_CHECKING:
+    from batsched_py.campaign.inputs import PlanInput
     from batsched_py.campaign.run import Run
 
 #: The axes of a plan that have tables, with the table of each.
@@ -17,6 +19,9 @@ TABLES = {"log": "logs", "platform": "platforms", "scheduler": "schedulers", "us
 
 #: The axes whose values are numbers: the repetitions of an experiment, and the load.
 NUMBERED = ("part", "load", "seed")
+
+#: What the entries of tables are called. No name is a path, or what a spreadsheet takes for a formula.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 #: How many runs a plan may ask for.
 MOST_RUNS = 100_000
@@ -27,8 +32,24 @@ DEFAULT_METRICS = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_sl
 #: What simulates when no other simulator is named.
 BUILT_IN = "built-in"
 
-#: What lies beside the plan of a campaign that came out of an archive, and says out of which.
-IMPORTED_FILE = "imported.json"
+#: What a campaign's folder has of its plan: the text, and the list of runs.
+PLAN_FILE = "plan.toml"
+CAMPAIGN_FILE = "campaign.json"
+
+#: Where a campaign keeps the logs that were made for it.
+MADE = "made"
+
+
+def usual_folder(plan: Path, name: str, simulator: str = BUILT_IN) -> Path:
+    """Where the results of a plan are unless told otherwise.
+
+    The plan in the folder of a campaign is about the results in this folder.
+    """
+    if simulator != BUILT_IN:
+        return Path("out") / f"{name}-batsim"
+    if plan.name == PLAN_FILE and plan.with_name(CAMPAIGN_FILE).is_file():
+        return plan.parent
+    return Path("out") / name
 
 
 class PlanEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -94,6 +115,10 @@ class Plan(Struct, frozen=True):
     runs: list[Run]
     missing: list[MissingLog]
     unmade: list[UnmadeLog]
+    inputs: list[PlanInput]
+    """The files that it names besides its logs."""
+    trusted: bool = False
+    """Whether its code is executed even if others made it."""
     own: dict[str, Column] = field(default_factory=dict)
     """What is known of those of its metrics that are not ours, by their names."""
     remarks: list[str] = field(default_factory=list)

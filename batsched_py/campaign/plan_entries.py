@@ -20,8 +20,9 @@ from msgspec.structs import replace
 from batsched_py import __version__
 from batsched_py.analysis.runs.columns import Column
 from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.inputs import InputFiles
 from batsched_py.campaign.made_logs import parts_of
-from batsched_py.campaign.plan import IMPORTED_FILE, MOST_RUNS, LogSource, MissingLog, PluginEntry, UnmadeLog
+from batsched_py.campaign.plan import MOST_RUNS, LogSource, MissingLog, PluginEntry, UnmadeLog
 from batsched_py.campaign.plan_settings import (
     LogEntry,
     PlatformEntry,
@@ -39,6 +40,7 @@ from batsched_py.plugins import PYBATSIM, Registry
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.settings import struct_from, values_of
 from batsched_py.simulator.external_events import read_events
+from batsched_py.trust import distrusted_folder
 from batsched_py.users import USERS
 
 #: A log with one of these keys is described by a recipe.
@@ -86,14 +88,14 @@ def compose(
 class Entries:
     """Reads the entries of one plan; what they name is looked for beside it."""
 
-    def __init__(
-        self, plan: PlanText, log_folders: Sequence[Path], trust: bool = False, made: Path | None = None
-    ) -> None:
+    def __init__(self, plan: PlanText, log_folders: Sequence[Path], trust: bool, made: Path) -> None:
         self._plan = plan
         self._folder = plan.file.resolve().parent
-        self._made = made or (log_folders[0] if log_folders else self._folder) / "made"
-        self._trusted = trust or not (self._folder / IMPORTED_FILE).exists()
+        self._made = made
+        self._trusted = trust or distrusted_folder(plan.file) is None
         self._log_folders = log_folders
+        self.files = InputFiles(plan.file)
+        """The files that the entries name besides logs."""
         self.missing: dict[Path, MissingLog] = {}
         """Logs that are not there, but can be had."""
         self.unmade: dict[Path, UnmadeLog] = {}
@@ -126,11 +128,47 @@ class Entries:
         made_of = []
         for key in ("file", "like", "fitted"):
             if key in recipe:
-                source = self._log_file(path, str(recipe[key]), entry)
+                source = self._source(path, key, str(recipe[key]), entry)
                 recipe[key] = str(source)
                 made_of.append(digest_of_file(source))
+        made_of += self._locate_code(path, recipe)
         made = self._to_be_made(str(path[-1]), recipe, made_of)
         return struct_from(Workloads, settings_in(entry, "logs") | {"files": (made,)})
+
+    def _source(self, path: KeyPath, key: str, name: str, entry: LogSource) -> Path:
+        """What a log is made of: another log, or a fitted model, which is an input as code is."""
+        if key != "fitted":
+            return self._log_file(path, name, entry)
+        file = self.files.find(name, [folder / Path(name).name for folder in self._log_folders])
+        if not isfile(file):
+            self._plan.fail((*path, key), f"there is no file {file}")
+        return file
+
+    def _locate_code(self, path: KeyPath, recipe: dict[str, Any]) -> list[str]:
+        """Give the code that a recipe names its place; the digests of its files."""
+        digests: list[str] = []
+
+        def located(name: str) -> str:
+            choice = Choice(name)
+            self._check_trust(path, choice.code_files)
+            found = choice.renamed(self._beside)
+            for file in found.code_files:
+                if not isfile(file):
+                    self._plan.fail(path, f"there is no file {file}")
+                digests.append(digest_of_file(file))
+            return found.name
+
+        for key in ("model", "kind"):
+            if isinstance(recipe.get(key), str):
+                recipe[key] = located(recipe[key])
+        changes = recipe.get("changes")
+        if isinstance(changes, list) and all(isinstance(change, str) for change in changes):
+            from batsched_py.workload.changes import rename_changes, words_of
+
+            with self._plan.blaming(*path, "changes"):
+                words = [words_of(change) for change in changes]
+            recipe["changes"] = [rename_changes(each, located) for each in words]
+        return digests
 
     def _to_be_made(self, name: str, recipe: dict[str, Any], made_of: Sequence[object]) -> str:
         """The file of a log that a recipe describes."""
@@ -264,9 +302,12 @@ class Entries:
     def _choice(self, path: KeyPath, entry: PluginEntry) -> Choice:
         name = str(path[-1]) if entry.name is None else entry.name
         choice = Choice.of(name, entry.options).renamed(self._beside)
-        if choice.files and not self._trusted:
-            self._plan.fail(path, f"this plan was imported; to use {choice.files[0]}, give --trust")
+        self._check_trust(path, choice.files)
         return choice
+
+    def _check_trust(self, path: KeyPath, files: Sequence[str]) -> None:
+        if files and not self._trusted:
+            self._plan.fail(path, f"this plan was imported; to use {files[0]}, give --trust")
 
     def _leaves_seed_open(self, path: KeyPath, choice: Choice, registry: Registry[Any]) -> bool:
         """Whether what is chosen has an option ``seed`` that is not set; to be asked, it must exist."""
@@ -278,4 +319,4 @@ class Entries:
         return "seed" not in choice.options and "seed" in registry.options(choice.name)
 
     def _beside(self, file: str) -> str:
-        return str((self._folder / file).resolve())
+        return str(self.files.find(file))

@@ -10,7 +10,6 @@ Where all of them set this option themselves or have none, there is nothing to r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -21,13 +20,23 @@ from msgspec.structs import replace
 
 from batsched_py.analysis.runs.aggregate import Baseline
 from batsched_py.analysis.runs.columns import Column
-from batsched_py.campaign.plan import DEFAULT_METRICS, MOST_RUNS, NUMBERED, TABLES, Exclusion, Plan
+from batsched_py.campaign.inputs import inputs_of
+from batsched_py.campaign.plan import (
+    DEFAULT_METRICS,
+    MADE,
+    MOST_RUNS,
+    NAME,
+    NUMBERED,
+    TABLES,
+    Exclusion,
+    Plan,
+    usual_folder,
+)
 from batsched_py.campaign.plan_entries import Entries, compose
 from batsched_py.campaign.plan_settings import as_list
 from batsched_py.campaign.plan_text import PlanText
 from batsched_py.campaign.run import Run
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
+from batsched_py.trust import code_named_in
 
 
 class _File(Struct, forbid_unknown_fields=True):
@@ -48,19 +57,24 @@ class _File(Struct, forbid_unknown_fields=True):
     loads: list[Annotated[float, Meta(gt=0)]] = field(default_factory=list)
 
 
-def read_plan(file: str | Path, log_folders: Sequence[Path] = (), trust: bool = False) -> Plan:
+def read_plan(
+    file: str | Path, log_folders: Sequence[Path] = (), trust: bool = False, folder: Path | None = None
+) -> Plan:
     """Read a plan; a log that is not beside it is looked for in ``log_folders``.
 
-    Code that a plan names is loaded; that of an imported plan, with ``trust`` only.
+    Code that a plan names is loaded; that of an imported plan, with ``trust`` only. Logs that it describes by
+    recipes are made in the ``folder`` of the results, which is the usual one unless it is given.
     """
-    return plan_of(PlanText.read(Path(file)), log_folders, trust)
+    return plan_of(PlanText.read(Path(file)), log_folders, trust, folder)
 
 
 def plan_of(
-    text: PlanText, log_folders: Sequence[Path] = (), trust: bool = False, made: Path | None = None
+    text: PlanText, log_folders: Sequence[Path] = (), trust: bool = False, folder: Path | None = None
 ) -> Plan:
-    """The plan that a text says; logs that it describes by recipes go to the folder ``made``."""
-    return _Reader(text, Entries(text, log_folders, trust, made)).plan()
+    """The plan that a text says."""
+    made = (folder or usual_folder(text.file, text.name)) / MADE
+    with code_named_in(text.file, trust):
+        return _Reader(text, Entries(text, log_folders, trust, made)).plan(trust)
 
 
 class _Reader:
@@ -71,7 +85,7 @@ class _Reader:
         self._fail = text.fail
         self._entries = entries
 
-    def plan(self) -> Plan:
+    def plan(self, trusted: bool) -> Plan:
         """The plan, or the first mistake in it."""
         content = self._text.convert(self._text.content, _File, ())
         metrics = self._metrics(content.metrics)
@@ -84,13 +98,15 @@ class _Reader:
         return Plan(
             self._text.file,
             self._text.text,
-            content.name or self._text.file.stem,
+            self._text.name,
             content.title,
             list(metrics),
             content.baseline,
             runs,
             list(self._entries.missing.values()),
             list(self._entries.unmade.values()),
+            inputs_of(self._entries.files.found),
+            trusted,
             {name: column for name, column in metrics.items() if column is not None},
             self._entries.remarks,
         )
@@ -176,7 +192,7 @@ class _Reader:
         if not entries:
             self._fail((table,), "is empty; a plan needs at least one")
         for name in entries:
-            if not _NAME.fullmatch(name):
+            if not NAME.fullmatch(name):
                 self._fail(
                     (table, name), "a name is made of letters, digits and . + - (it becomes part of a path)"
                 )

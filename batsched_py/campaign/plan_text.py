@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 from msgspec import Struct
 
+from batsched_py.campaign.folders import is_name
 from batsched_py.campaign.toml_lines import Path as KeyPath
 from batsched_py.campaign.toml_lines import line_of
 from batsched_py.campaign.toml_text import to_toml
@@ -50,6 +51,14 @@ class PlanText:
             return cls(file, text, tomllib.loads(text))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{file}: is not TOML: {error}") from None
+
+    @property
+    def name(self) -> str:
+        """What the results are called: as the plan says, or as its file."""
+        name = self.content.get("name") or self.file.stem
+        if not (isinstance(name, str) and is_name(name)):
+            self.fail(("name",), "must be a text that can be the name of a folder")
+        return name
 
     def fail(self, path: KeyPath, message: str) -> NoReturn:
         """Say what is wrong with the value at ``path``."""

@@ -14,6 +14,7 @@ from urllib.request import urlopen
 from batsched_py.campaign.made_logs import make
 from batsched_py.campaign.plan import MissingLog, Plan
 from batsched_py.errors import InputError
+from batsched_py.trust import code_named_in
 
 #: How long a server may be silent, in seconds.
 PATIENCE = 30.0
@@ -35,7 +36,7 @@ def prepared(read: Callable[[], Plan], may_fetch: Callable[[MissingLog], bool], 
                     f"{log.path.name} is not here; say where it is by --logs DIR, or download it by --yes"
                 )
             fetch(log)
-        with making() as moved:
+        with making() as moved, code_named_in(plan.file, plan.trusted):
             for number, unmade in enumerate(plan.unmade):
                 moved(number, len(plan.unmade))
                 make(unmade.path, unmade.recipe)

@@ -16,15 +16,12 @@ from batsched_py.blame import culprit
 from batsched_py.campaign.alarm import OutOfTime, alarm
 from batsched_py.campaign.batsim import Simulator, SimulatorFailed, run_batsim
 from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.result_files import METRICS_FILE, PREFIX
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment, Workloads
 from batsched_py.experiment.build import read_workloads
 from batsched_py.experiment.run import run_experiment
 from batsched_py.workload.model import Workload
-
-#: Names of the files begin with this, as Batsim's do by default.
-PREFIX = "out"
-METRICS_FILE = "metrics.json"
 
 
 def simulate_into(

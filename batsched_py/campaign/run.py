@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from batsched_py.campaign.manifest import MANIFEST_FILE, Manifest
 from batsched_py.campaign.plan import BUILT_IN
-from batsched_py.campaign.results import METRICS_FILE, PREFIX
+from batsched_py.campaign.result_files import METRICS_FILE, PREFIX
 from batsched_py.experiment import Experiment
 
 #: Where a campaign keeps its finished runs, and those that are under way.
@@ -38,6 +38,8 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """In seconds."""
     measures: tuple[str, ...] = ()
     """The metrics that are not ours and are measured too, each as ``path/to/file.py:ClassName``."""
+    trusted: bool = False
+    """Whether its code is executed even if others made it."""
 
     @property
     def folder(self) -> Path:

@@ -4,6 +4,8 @@
 
     DIR/plan.toml            the plan as it was when the campaign last ran
     DIR/campaign.json        the runs it asks for, each with its identity
+    DIR/inputs/              copies of the files that the plan names besides its logs: code, platforms, ...
+    DIR/made/                the logs that the plan describes by recipes, and parts of logs
     DIR/runs/NAME/           a finished run: manifest.json, metrics.json and Batsim's files out_*.csv
     DIR/failures/NAME.json   why a run failed when it was last tried
     DIR/metrics.csv          a row for each finished run
@@ -30,20 +32,26 @@ from batsched_py.analysis.runs.aggregate import Aggregate, Baseline, aggregate
 from batsched_py.analysis.runs.columns import Column
 from batsched_py.analysis.runs.measured import MeasuredRun, frame_of
 from batsched_py.campaign.folders import is_name, read_json, write_file
+from batsched_py.campaign.inputs import INPUTS, PlanInput
 from batsched_py.campaign.manifest import is_finished
-from batsched_py.campaign.plan import BUILT_IN, IMPORTED_FILE
-from batsched_py.campaign.results import METRICS_FILE
+from batsched_py.campaign.plan import BUILT_IN, CAMPAIGN_FILE, NAME, NUMBERED, PLAN_FILE, TABLES
+from batsched_py.campaign.result_files import METRICS_FILE
 from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, State
 from batsched_py.campaign.run_parts import groupings_in, split_runs
 from batsched_py.errors import InputError
+from batsched_py.trust import is_distrusted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CAMPAIGN_FILE = "campaign.json"
-PLAN_FILE = "plan.toml"
 TABLE_FILE = "metrics.csv"
 FAILURES = "failures"
+
+#: The axes that a plan can have.
+_AXES = {*TABLES, *NUMBERED}
+
+#: The columns of tables that are no metrics.
+_COLUMNS = {"run", *_AXES}
 
 
 class Wanted(Struct, frozen=True):
@@ -61,6 +69,8 @@ class Wanted(Struct, frozen=True):
     """What is known of metrics that are not ours, by their names."""
     remarks: list[str] = field(default_factory=list)
     """What a reader of the results must know."""
+    inputs: list[PlanInput] = field(default_factory=list)
+    """The files that the plan names besides its logs."""
 
 
 class Campaign:
@@ -81,22 +91,34 @@ class Campaign:
         except (InputError, OSError, UnicodeDecodeError) as error:
             raise InputError(f"{folder}: there is no campaign in this folder: {error}") from None
         for run in wanted.runs:
-            if not (is_name(run.name) and "log" in run.axes and all(map(str.isprintable, run.axes.values()))):
-                raise InputError(f"{folder / CAMPAIGN_FILE}: no campaign has such a run: {run.name!r}")
+            _check_run(folder / CAMPAIGN_FILE, run)
         for name, column in wanted.own.items():
             if not (name.isidentifier() and column.unit.isprintable()):
                 raise InputError(f"{folder / CAMPAIGN_FILE}: no campaign has such a metric: {name!r}")
         return cls(folder, replace(wanted, runs=[run.listed() for run in wanted.runs]), plan)
 
     @property
-    def is_imported(self) -> bool:
+    def is_distrusted(self) -> bool:
         """Whether others made it: then nothing that it names is read or executed unless it is trusted."""
-        return (self.folder / IMPORTED_FILE).exists()
+        return is_distrusted(self.folder)
+
+    def kept_copy(self, sha256: str) -> Path | None:
+        """The copy of a file that the plan names, by the checksum of its content."""
+        for each in self.wanted.inputs:
+            if each.sha256 == sha256 and each.is_kept(self.folder):
+                return self.folder / INPUTS / each.copy
+        return None
 
     def write(self) -> None:
         """Put down what the campaign is to become."""
         write_file(self.folder / PLAN_FILE, self.plan_text.encode())
-        wanted = replace(self.wanted, runs=[run.listed() for run in self.wanted.runs])
+        for each in self.wanted.inputs:
+            each.keep(self.folder)
+        wanted = replace(
+            self.wanted,
+            runs=[run.listed() for run in self.wanted.runs],
+            inputs=[each.listed() for each in self.wanted.inputs],
+        )
         write_file(self.folder / CAMPAIGN_FILE, msgspec.json.format(msgspec.json.encode(wanted)))
 
     @contextmanager
@@ -123,8 +145,9 @@ class Campaign:
         """What has come of a run so far."""
         folder = self.folder / RUNS / run.name
         if is_finished(folder, run.identity):
-            metrics = read_json(folder / METRICS_FILE, dict[str, float | None])
-            return RunResult(run=run, state=State.DONE, folder=folder, metrics=metrics)
+            return RunResult(
+                run=run, state=State.DONE, folder=folder, metrics=_metrics(folder / METRICS_FILE)
+            )
         error, state = self._error(run), State.STALE if os.path.exists(folder) else State.MISSING
         return RunResult(run=run, state=state if error is None else State.FAILED, folder=folder, error=error)
 
@@ -179,7 +202,7 @@ class Campaign:
         planned = Baseline.parse(self.wanted.baseline)
         if groupings := groupings_in(by):
             shown = metrics or self.wanted.metrics
-            runs = split_runs(self.finished(), groupings, shown, self.wanted.own, self.is_imported, moved)
+            runs = split_runs(self.finished(), groupings, shown, self.wanted.own, self.is_distrusted, moved)
         if baseline is None and planned is not None and any(planned.is_of(run) for run in runs):
             baseline = planned if not by or planned.axis in by else None
         for name in metrics:
@@ -191,6 +214,26 @@ class Campaign:
     def write_table(self, path: Path) -> None:
         """Write the table as Parquet or CSV, by the ending of the file."""
         write_frame(path, self.table())
+
+
+def _check_run(file: Path, run: Run) -> None:
+    """Raise an error if no plan can have this run: its names become paths, columns and cells of tables."""
+    names = [name.removeprefix("-") if axis in NUMBERED else name for axis, name in run.axes.items()]
+    if not (
+        NAME.match(run.name) and is_name(run.name) and "log" in run.axes and all(map(NAME.fullmatch, names))
+    ):
+        raise InputError(f"{file}: no campaign has such a run: {run.name!r}")
+    for axis in sorted(run.axes.keys() - _AXES):
+        raise InputError(f"{file}: run {run.name}: no plan has an axis {axis!r}")
+
+
+def _metrics(file: Path) -> dict[str, float | None]:
+    """The metrics of a run, which are columns of tables beside the axes."""
+    metrics = read_json(file, dict[str, float | None])
+    for name in metrics:
+        if name in _COLUMNS or name.startswith(("=", "+", "-", "@")) or not name.isprintable():
+            raise InputError(f"{file}: no metric can be called {name!r}")
+    return metrics
 
 
 def write_frame(path: Path, table: pd.DataFrame) -> None:

@@ -13,8 +13,9 @@ import click
 import msgspec
 
 from batsched_py.api.progress import waiting
+from batsched_py.api.terminal import say
 from batsched_py.campaign.executors import EXECUTORS, executor_of
-from batsched_py.campaign.plan import BUILT_IN, MissingLog, Plan
+from batsched_py.campaign.plan import BUILT_IN, MissingLog, usual_folder
 from batsched_py.cli.options import SECONDS, Decorator
 from batsched_py.errors import InputError
 from batsched_py.protocol.shown import harmless
@@ -92,13 +93,13 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
 
     plan = read_plan(plan_file, log_folders, trust)
     for run in plan.runs:
-        click.echo(run.name)
-    _say(plan.remarks)
+        say(run.name)
+    _remark(plan.remarks)
     for log in plan.missing:
-        click.echo(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
+        say(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
     if plan.unmade:
         names = ", ".join(log.path.name for log in plan.unmade[:3]) + ", ..." * (len(plan.unmade) > 3)
-        click.echo(f"not made yet: {names} ({len(plan.unmade)}); `campaign run` makes them", err=True)
+        say(f"not made yet: {names} ({len(plan.unmade)}); `campaign run` makes them", err=True)
 
 
 @command.command("run")
@@ -172,22 +173,23 @@ def run_command(
     from batsched_py.cli.campaign_view import print_tables, with_live_view, with_progress
 
     where = executor_of(executor, address, workers)
+    folder = folder or _usual_folder(plan_file, simulator)
     plan = prepared(
-        lambda: read_plan(plan_file, log_folders, trust),
+        lambda: read_plan(plan_file, log_folders, trust, folder),
         lambda log: yes or _agrees(log),
         lambda: waiting("making logs"),
     )
-    campaign = planned_campaign(plan, folder or _default_folder(plan, simulator), simulator, time_limit)
+    campaign = planned_campaign(plan, folder, simulator, time_limit)
     runs = runs_to_do(plan, campaign, only)
-    _say(plan.remarks)
-    click.echo(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(runs)} to do")
+    _remark(plan.remarks)
+    say(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(runs)} to do")
     results = conduct(campaign, runs, where)
     shown = with_live_view(results, campaign, runs, where) if live else with_progress(results, len(runs))
     failed = [result for result in shown if result.state is State.FAILED]
     for result in failed:
-        click.echo(f"batsched-py: {result.name} failed: {harmless(str(result.error))}", err=True)
+        say(f"batsched-py: {result.name} failed: {harmless(str(result.error))}", err=True)
     if failed:
-        click.echo(f"batsched-py: error: {len(failed)} of {len(runs)} runs failed", err=True)
+        say(f"batsched-py: error: {len(failed)} of {len(runs)} runs failed", err=True)
         ctx.exit(1)
     print_tables(tables_of(campaign.aggregated()))
 
@@ -209,17 +211,18 @@ def status_command(
     from batsched_py.campaign.plan_file import read_plan
     from batsched_py.campaign.run import State
 
-    plan = read_plan(plan_file, log_folders, trust)
+    folder = folder or _usual_folder(plan_file, simulator)
+    plan = read_plan(plan_file, log_folders, trust, folder)
     if plan.missing:
         raise InputError(f"{plan.missing[0].path.name} is not here; say where it is by --logs DIR")
     if plan.unmade:
         raise InputError(f"{plan.unmade[0].path.name} is not made yet; `campaign run` makes it")
-    results = planned_campaign(plan, folder or _default_folder(plan, simulator), simulator).results()
+    results = planned_campaign(plan, folder, simulator).results()
     for result in results:
         reason = "" if result.error is None else f": {harmless(result.error)}"
-        click.echo(f"{result.state:8}{result.name}{reason}")
+        say(f"{result.state:8}{result.name}{reason}")
     counts = Counter(result.state for result in results)
-    click.echo(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
+    say(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
 
 
 @command.command("show")
@@ -230,7 +233,7 @@ def show_command(place: Path, run: str) -> None:
     finished = {each.name: each for each in _open(place).finished()}
     if run not in finished:
         raise InputError(f"{place}: there is no finished run {run!r}; see `batsched-py campaign status`")
-    click.echo(msgspec.json.format(msgspec.json.encode(finished[run].manifest)))
+    say(msgspec.json.format(msgspec.json.encode(finished[run].manifest)))
 
 
 @command.command("report")
@@ -259,7 +262,7 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     from batsched_py.campaign.html_report import write_html
     from batsched_py.cli.campaign_view import print_tables
 
-    campaign = _open(place, trust)
+    campaign = _open(place)
     tables = tables_of(campaign.aggregated())
     wanted = campaign.wanted
     compared = comparisons_markdown(
@@ -273,8 +276,8 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
             raise InputError(f"{file}: a report is written as .html, .md, .tex, .csv or .parquet")
     if not files:
         print_tables(tables)
-        click.echo(compared, nl=False)
-    _say(wanted.remarks)
+        say(compared, nl=False)
+    _remark(wanted.remarks)
 
 
 @command.command("table")
@@ -339,7 +342,7 @@ def table_command(
             raise InputError(f"{file}: a table is written as .md, .tex, .csv or .parquet")
     if not files:
         print_tables(tables)
-    _say(campaign.wanted.remarks)
+    _remark(campaign.wanted.remarks)
 
 
 @command.command("export")
@@ -348,33 +351,47 @@ def table_command(
 def export_command(place: Path, archive: Path) -> None:
     """Write the plan, all finished runs and their manifests into one zip file.
 
+    The policies, users, models, platforms and events that the plan names are in it, too. Logs are not: the
+    manifests have their checksums.
+
     CAMPAIGN is the folder with the results, or the plan when they are in its usual folder.
     """
     from batsched_py.campaign.archive import export_campaign
 
     runs = export_campaign(_open(place), archive)
-    click.echo(f"{archive}: {runs} runs")
+    say(f"{archive}: {runs} runs")
 
 
 @command.command("import")
 @click.argument("archive", metavar="FILE.zip", type=FILE)
 @click.argument("folder", metavar="DIR", type=FOLDER)
-def import_command(archive: Path, folder: Path) -> None:
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Trust those who made it: all commands may execute the code in it, and read the logs that it names.",
+)
+def import_command(archive: Path, folder: Path, trust: bool) -> None:
     """Check an exported campaign and unpack it into a new folder.
 
-    Nothing of it is executed, then or later: the policies and users that it names are loaded, and logs that
-    it names are read, by `campaign report --trust` or `campaign run --trust` only.
+    Nothing of it is executed now. The policies, users and models in it are executed later only if you trust
+    those who made them: say so here, or to `campaign run` and `campaign report`, by --trust.
+
+    \b
+    Examples:
+      batsched-py campaign import artifact.zip theirs
+      batsched-py campaign report theirs -o report.html
+      batsched-py campaign run theirs/plan.toml --logs ~/logs --trust
     """
     from batsched_py.campaign.archive import import_campaign
 
-    campaign = import_campaign(archive, folder)
-    click.echo(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
+    campaign = import_campaign(archive, folder, trust)
+    say(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
 
 
-def _say(remarks: Sequence[str]) -> None:
+def _remark(remarks: Sequence[str]) -> None:
     """Say what a reader of the results must know."""
     for remark in remarks:
-        click.echo(f"batsched-py: {harmless(remark)}", err=True)
+        say(f"batsched-py: {remark}", err=True)
 
 
 def _agrees(log: MissingLog) -> bool:
@@ -383,18 +400,17 @@ def _agrees(log: MissingLog) -> bool:
     return sys.stdin.isatty() and click.confirm(question, err=True)
 
 
-def _default_folder(plan: Plan, simulator: str = BUILT_IN) -> Path:
-    return Path("out") / (plan.name if simulator == BUILT_IN else f"{plan.name}-batsim")
+def _usual_folder(plan_file: Path, simulator: str = BUILT_IN) -> Path:
+    from batsched_py.campaign.plan_text import PlanText
+
+    return usual_folder(plan_file, PlanText.read(plan_file).name, simulator)
 
 
-def _open(place: Path, trust: bool = False) -> Campaign:
-    """The campaign in a folder, or in the usual folder of a plan."""
-    from batsched_py.campaign.plan_file import read_plan
+def _open(place: Path) -> Campaign:
+    """The campaign in a folder, or in the usual folder of a plan; what the plan names is not looked for."""
     from batsched_py.campaign.store import Campaign
 
-    if place.suffix == ".toml" and isfile(place):
-        return Campaign.open(Path("out") / read_plan(place, trust=trust).name)
-    return Campaign.open(place)
+    return Campaign.open(_usual_folder(place) if place.suffix == ".toml" and isfile(place) else place)
 
 
 def _write_results(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-import click
-
 from batsched_py.analysis.runs.tables import ResultTable, markdown
 from batsched_py.api.progress import shown, somebody_looks
+from batsched_py.api.terminal import say
 from batsched_py.campaign.conduct import Executor
 from batsched_py.campaign.run import WORK, Run, RunResult
 from batsched_py.campaign.store import Campaign
@@ -22,7 +21,7 @@ def with_progress(results: Iterable[RunResult], total: int) -> Iterator[RunResul
         for number, result in enumerate(results, start=1):
             if not somebody_looks():
                 told = f"{result.seconds:.1f} s" if result.error is None else "failed"
-                click.echo(f"[{number}/{total}] {result.name}: {told}")
+                say(f"[{number}/{total}] {result.name}: {told}")
             yield result
 
 
@@ -46,13 +45,15 @@ def with_live_view(
 def print_tables(tables: Sequence[ResultTable]) -> None:
     """Print the results, on a terminal to fit its width."""
     if not sys.stdout.isatty():
-        click.echo(markdown(tables), nl=False)
+        say(markdown(tables), nl=False)
         return
     from rich import box
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console()
+    from batsched_py.api.console import TextConsole
+
+    console = TextConsole()
     for table in tables:
         view = Table(title=table.log, caption=table.note, box=box.SIMPLE)
         for axis in table.axes:
@@ -60,5 +61,5 @@ def print_tables(tables: Sequence[ResultTable]) -> None:
         for heading in table.headings:
             view.add_column(heading, justify="right")
         for choices, cells in table.rows:
-            view.add_row(*choices, *(f"[bold]{cell.text}[/]" if cell.best else cell.text for cell in cells))
+            view.add_row(*choices, *(Text(cell.text, "bold" if cell.best else "") for cell in cells))
         console.print(view)

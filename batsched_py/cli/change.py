@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from batsched_py.api.terminal import say
+
 
 @click.command("change")
 @click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
@@ -36,13 +38,13 @@ def command(source: Path, target: Path, words: Sequence[str], parts: str | None)
     steps = parse_changes(words)
     log = change_log(read_log(source), steps)
     for line in log.header.get(HISTORY, "").split("\n"):
-        click.echo(f"  {line}" if line else "  nothing changed")
+        say(f"  {line}" if line else "  nothing changed")
     if parts is None:
         write_log(target, log)
-        click.echo(f"{target}: {len(log):,} jobs")
+        say(f"{target}: {len(log):,} jobs")
         return
     ending = "".join(target.suffixes) if target.name.lower().endswith(".swf.gz") else target.suffix
     for number, part in enumerate(split(log, parts), start=1):
         file = target.with_name(f"{target.name.removesuffix(ending)}-{number}{ending}")
         write_log(file, part)
-        click.echo(f"{file}: {len(part):,} jobs")
+        say(f"{file}: {len(part):,} jobs")

@@ -67,6 +67,7 @@ def command(source: Path, models: Sequence[str], seeds: int) -> None:
 def _table(title: str, original: Traits, found: dict[str, list[Likeness]]) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     from batsched_py.workload.description.likeness import DISTANCES, TOLERANCES, failures
 
@@ -84,7 +85,7 @@ def _table(title: str, original: Traits, found: dict[str, list[Likeness]]) -> Ta
             values = [(copy.quantities | copy.distances)[row] for copy in copies]
             farthest = max(abs(value - log) for value in values)
             mark = "[red]✗[/]" if failed[name][row] else "[green]✓[/]"
-            cells.append(f"{sum(values) / len(values):.3f} ({farthest:.3f}) {mark}")
+            cells.append(Text.from_markup(f"{sum(values) / len(values):.3f} ({farthest:.3f}) {mark}"))
         heads = (f"KS, {row}", "0") if row in DISTANCES else (row, f"{log:.3f}")
         table.add_row(*heads, *cells, f"{tolerance:.2f}")
     return table

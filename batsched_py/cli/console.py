@@ -6,14 +6,14 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from batsched_py.api.console import TextConsole
 
 #: Wider than any table.
 _WIDE = 10_000
 
 
-def console_for_tables() -> Console:
+def console_for_tables() -> TextConsole:
     """The terminal; in a file or a pipe, tables are as wide as they need to be, so that nothing is cut."""
-    from rich.console import Console
+    from batsched_py.api.console import TextConsole
 
-    return Console() if sys.stdout.isatty() else Console(width=_WIDE)
+    return TextConsole() if sys.stdout.isatty() else TextConsole(width=_WIDE)

@@ -9,6 +9,7 @@ import click
 
 from batsched_py.api.progress import waiting
 from batsched_py.api.quantities import duration
+from batsched_py.api.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,14 +47,14 @@ def command(source: Path, as_json: bool, output: Path | None) -> None:
     if as_json:
         import msgspec
 
-        click.echo(msgspec.json.format(msgspec.json.encode(description)))
+        say(msgspec.json.format(msgspec.json.encode(description)))
         return
     for title, rows in _sections(description).items():
-        click.echo(f"\n{title}")
+        say(f"\n{title}")
         for label, value in rows:
-            click.echo(f"  {label:<44}{value:>20}")
+            say(f"  {label:<44}{value:>20}")
     if output is not None:
-        click.echo(f"\n{output}")
+        say(f"\n{output}")
 
 
 def _sections(known: Description) -> dict[str, list[tuple[str, str]]]:

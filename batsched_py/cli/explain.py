@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from batsched_py.api.terminal import say
+
 
 @click.command("explain")
 @click.argument("prefix", metavar="PREFIX")
@@ -53,4 +55,4 @@ def command(prefix: str, jobs: tuple[str, ...], hosts: int | None, events: tuple
     absences = absences_beside(file, schedule, summary, events)
     explainer = Explainer(schedule, hosts or summary.nb_hosts, remarks_beside(file), absences)
     for job in jobs:
-        click.echo(Explained(explainer.explain(job)))
+        say(str(Explained(explainer.explain(job))))

@@ -16,7 +16,7 @@ import click
 
 from batsched_py import __version__
 from batsched_py.errors import BatschedError
-from batsched_py.protocol.shown import harmless
+from batsched_py.protocol.shown import harmless, printable
 
 
 class Failure(click.ClickException):
@@ -95,8 +95,10 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BatschedError as error:
             if ctx.params["verbose"]:
-                traceback.print_exc()
+                click.echo(printable(traceback.format_exc()), err=True, nl=False)
             raise Failure(f"error: {error}") from None
+        except MemoryError:
+            raise Failure("error: there is not enough memory for this") from None
         except SigTerm:
             raise Terminated("stopped by SIGTERM") from None
         except KeyboardInterrupt as stop:

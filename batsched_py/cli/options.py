@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
-from pathlib import Path
+from io import TextIOWrapper
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
@@ -17,6 +17,7 @@ from msgspec import NODEFAULT, Struct
 from batsched_py.cli.pairs import parse_pairs
 from batsched_py.errors import InputError
 from batsched_py.experiment.choice import Choice
+from batsched_py.input_files import open_input
 from batsched_py.settings import Setting, settings_of, struct_from
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -160,6 +161,7 @@ def _choice(
 def text_in(file: str) -> str:
     """The text in a file that an option names."""
     try:
-        return Path(file).read_text(encoding="utf-8")
+        with TextIOWrapper(open_input(file), encoding="utf-8") as stream:
+            return stream.read()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
+from batsched_py.api.terminal import say
 from batsched_py.cli.options import setting_options, struct_options, timeout_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Scenario
@@ -76,9 +77,9 @@ def command(
     else:
         raise InputError("name the decision process that shall answer: give -s NAME or --endpoint ENDPOINT")
     if agreement.difference is not None:
-        click.echo(_report(recording, agreement.equal, agreement.difference))
+        say(_report(recording, agreement.equal, agreement.difference))
         ctx.exit(1)
-    click.echo(f"{recording}: all {agreement.equal} events as recorded")
+    say(f"{recording}: all {agreement.equal} events as recorded")
 
 
 def _simulate_again(conversation: list[Exchange], scenario: Scenario, dialect: Dialect) -> Agreement:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from batsched_py.api.terminal import say
 from batsched_py.cli.options import struct_options
 from batsched_py.experiment import Machine, Workloads
 
@@ -81,7 +82,7 @@ def command(
     found = validate(schedule, size, jobs, policy)
     if found:
         counts = Counter(violation.rule for violation in found)
-        click.echo(f"{schedule_file}: {found[0]}")
-        click.echo(", ".join(f"{rule}: {count}" for rule, count in sorted(counts.items())))
+        say(f"{schedule_file}: {found[0]}")
+        say(", ".join(f"{rule}: {count}" for rule, count in sorted(counts.items())))
         ctx.exit(1)
-    click.echo(f"{schedule_file}: {len(schedule)} jobs, no violation")
+    say(f"{schedule_file}: {len(schedule)} jobs, no violation")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from batsched_py.api.terminal import say
+
 if TYPE_CHECKING:
     from batsched_py.decision.process import DecisionProcess
     from batsched_py.decision.pybatsim import PyBatsimProcess
@@ -74,7 +76,7 @@ def step_through(
         click.echo("step> ", nl=False, err=True)
         return sys.stdin.readline() or "continue"
 
-    watch(Stepper(ask, partial(click.echo, err=True), first), batsim, process)
+    watch(Stepper(ask, partial(say, err=True), first), batsim, process)
 
 
 def show_live(

@@ -26,6 +26,7 @@ from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4
+from batsched_py.trust import check_code
 
 _log = logging.getLogger(__name__)
 
@@ -154,6 +155,8 @@ def load_scheduler(name: str, options: Mapping[str, Any]) -> Any:
     place = name.removeprefix(PYBATSIM)
     if place.endswith(".py") and not isfile(place):
         raise InputError(f"scheduler {name!r}: there is no file {place}")
+    if not place.isidentifier():
+        check_code(place)
     complaint = io.StringIO()
     try:
         with quietly(), contextlib.redirect_stdout(complaint):

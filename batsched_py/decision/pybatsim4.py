@@ -7,7 +7,7 @@ messages in the form of Batsim 5's wire. PyBatsim 4 is an optional peer, like Py
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import inspect
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from typing import Any
 
 from batsched_py.decision.pybatsim import PyBatsimProcess, quietly
 from batsched_py.errors import InputError
-from batsched_py.plugins import PYBATSIM
+from batsched_py.plugins import PYBATSIM, execute_file
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialects import BATSIM5
 
@@ -97,10 +97,7 @@ def _load(name: str) -> Any:
         return known[place]
     if not isfile(place):
         raise InputError(f"scheduler {name!r}: there is no file {place}")
-    spec = importlib.util.spec_from_file_location(f"pybatsim_component_{Path(place).stem}", place)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = execute_file(Path(place))
     classes = [
         value
         for value in vars(module).values()

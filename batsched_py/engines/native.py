@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.native_cluster import NativeCluster
 from batsched_py.engines.simulation import Simulation
-from batsched_py.errors import Deadlock, InputError, PolicyError, RuleBroken
+from batsched_py.errors import Deadlock, PolicyError, RuleBroken
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, JobState
@@ -99,19 +99,14 @@ class NativeSimulation(Simulation):
             self._process.begin(cluster)
             yield cluster
         except RuleBroken as broken:
-            self._give_up()
+            self.outputs.abandon()
             self._process.at(self._engine.now)
             raise self._process.blame(broken) from None
         except BaseException:
-            self._give_up()
+            self.outputs.abandon()
             raise
         finally:
             self._engine.close()
-
-    def _give_up(self) -> None:
-        with suppress(InputError):  # a full disk is no news by now
-            self._engine.flush()
-        self.outputs.abandon()
 
     def _new_cluster(self) -> NativeCluster:
         setup, scheduler = self._setup, self._process.scheduler

@@ -51,13 +51,13 @@ def build(
     """What is simulated, the decision process, and the files, ``PREFIX_jobs.csv`` and so on."""
     platform = read_machine(experiment.scenario.machine, workloads)
     process = new_process(experiment.actors, workloads, given)
+    if experiment.remarks and not isinstance(process, DecisionProcess):
+        raise InputError("a scheduler of PyBatsim cannot leave remarks; leave out --remarks")
     static = workloads if experiment.actors.users is None else ()
     scenario = _with_needs(experiment.simulated, process.needs)
     setup = new_setup(scenario, platform, static)
     outputs = Outputs(prefix, scenario.traces_machine_states, new_file)
-    if experiment.remarks:
-        if not isinstance(process, DecisionProcess):
-            raise InputError("a scheduler of PyBatsim cannot leave remarks; leave out --remarks")
+    if experiment.remarks and isinstance(process, DecisionProcess):
         process.heed(taking_down(outputs.open("remarks", HEADER)))
     return setup, process, outputs
 

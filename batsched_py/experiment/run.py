@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from batsched_py.engines import Simulation, new_simulation
 from batsched_py.experiment.build import NOTHING_GIVEN, Given, build
 from batsched_py.experiment.value import Experiment
-from batsched_py.simulator.outputs import NewFile, OutputFile
+from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.workload.model import Workload
 
 if TYPE_CHECKING:
@@ -41,19 +41,30 @@ def run_experiment(
     gets the simulation, and is entered while it runs.
     """
     setup, process, outputs = build(experiment, workloads, prefix, new_file, given)
-    if watched is None:
-        simulation = new_simulation(setup, process, outputs)
-        with _rare_garbage_collection(), meanwhile(simulation):
-            simulation.run()
-        return simulation
-    from batsched_py.engines.python import PythonSimulation
-    from batsched_py.simulator.engine import Batsim
+    with _complete_or_removed(outputs):
+        if watched is None:
+            simulation = new_simulation(setup, process, outputs)
+            with _rare_garbage_collection(), meanwhile(simulation):
+                simulation.run()
+            return simulation
+        from batsched_py.engines.python import PythonSimulation
+        from batsched_py.simulator.engine import Batsim
 
-    batsim = Batsim(setup, outputs)
-    simulation = PythonSimulation(batsim, process)
-    with _rare_garbage_collection(), meanwhile(simulation):
-        watched(batsim, process, sum(len(workload.jobs) for workload in workloads))
-    return simulation
+        batsim = Batsim(setup, outputs)
+        simulation = PythonSimulation(batsim, process)
+        with _rare_garbage_collection(), meanwhile(simulation):
+            watched(batsim, process, sum(len(workload.jobs) for workload in workloads))
+        return simulation
+
+
+@contextmanager
+def _complete_or_removed(outputs: Outputs) -> Iterator[None]:
+    """Remove the files if the simulation fails, or cannot even begin."""
+    try:
+        yield
+    except BaseException:
+        outputs.abandon()
+        raise
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 _LONGEST = 60
@@ -29,13 +30,25 @@ def shown_name(name: str) -> str:
     return name if name.isprintable() and len(name) <= _LONGEST else shown(name)
 
 
+def _as_python_writes(letter: str) -> str:
+    return ascii(letter)[1:-1]
+
+
+def printable(text: str, written: Callable[[str], str] = _as_python_writes) -> str:
+    """A text in its lines, with other control characters written out.
+
+    >>> printable("two\\nlines, \\x1b[2J")
+    'two\\nlines, \\\\x1b[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter == "\n" or letter.isprintable() else written(letter) for letter in text)
+
+
 def harmless(text: str) -> str:
     """A text in one line, without control characters.
 
     >>> harmless("two\\nlines, \\x1b[2J")
     'two lines, \\\\x1b[2J'
     """
-    words = " ".join(text.split())
-    if words.isprintable():
-        return words
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
+    return printable(" ".join(text.split()))

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError
+from batsched_py.input_files import read_input
 from batsched_py.protocol.events import Event, ExternalEvent, HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.simulator.agenda import Agenda
@@ -53,7 +54,7 @@ def _text(event: Event) -> str:
 def _each_line(path: str | Path, read: Callable[[str, int], Event]) -> list[Event]:
     """What is read from each line that is not empty, by its text and by how many are before it."""
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = read_input(path).decode("utf-8").splitlines()
     except OSError as error:
         raise InputError(f"{path}: cannot read this event file ({error.strerror})") from None
     except UnicodeDecodeError:

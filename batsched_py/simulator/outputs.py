@@ -105,9 +105,10 @@ class OutputFile:
             raise self._blame(error) from None
 
     def abandon(self) -> None:
-        """Leave what was written in the ``.part`` file."""
+        """Remove what was written: half a schedule is easily taken for a whole one."""
         with suppress(OSError):
             self._file.close()
+            self._part.unlink()
 
     def _blame(self, error: OSError) -> InputError:
         return InputError(f"cannot write {self.path}: {error.strerror}")
@@ -312,9 +313,7 @@ class Outputs:
         write(",".join(row.values()) + "\n")
 
     def abandon(self) -> None:
-        """The simulation did not end well: what was written stays in ``.part`` files."""
-        with suppress(InputError):  # a full disk is no news by now
-            self._flush()
+        """The simulation did not end well: nothing of what was written stays."""
         for file in self._files:
             file.abandon()
 

@@ -14,8 +14,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from batsched_py.errors import InputError
+from batsched_py.input_files import read_input
+from batsched_py.protocol.shown import shown
+from batsched_py.simulator.platform import MOST_HOSTS
 
 _PREFIXES = {"": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6, "Z": 7, "Y": 8}
 _LONG_PREFIXES = {"kilo": 1, "mega": 2, "giga": 3, "tera": 4, "peta": 5, "exa": 6, "zeta": 7, "yotta": 8}
@@ -26,7 +30,10 @@ _UNITS = (
 )
 _SPEED = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
 _GROUP = re.compile(r"([0-9]+)(?:-([0-9]+))?")
-_LARGEST_GROUP = 10_000_000
+
+#: How deep zones may be nested; platforms of real machines need five.
+DEEPEST = 100
+
 _PROFILES = ("speed_file", "availability_file", "state_file")
 _PROFILE_KINDS = ("HOST_AVAIL", "SPEED")
 
@@ -53,6 +60,8 @@ def declared_hosts(path: str | Path) -> list[DeclaredHost]:
         for host in _inside(platform, {}):
             if host.name in hosts:
                 raise ValueError(f"host {host.name!r} is declared twice")
+            if len(hosts) == MOST_HOSTS:
+                raise ValueError(f"it declares more than {MOST_HOSTS} hosts, which are the most")
             hosts[host.name] = host
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
@@ -88,8 +97,10 @@ def parse_radical(text: str) -> list[int]:
             raise ValueError(f"radical {text!r} is not a list of numbers and intervals like '0-3,7'")
         first = int(match[1])
         last = int(match[2] or first)
-        if not 0 <= last - first < _LARGEST_GROUP:
-            raise ValueError(f"interval {group.strip()!r} of radical {text!r} is reversed or too long")
+        if last < first:
+            raise ValueError(f"interval {group.strip()!r} of radical {text!r} is reversed")
+        if len(numbers) + last - first >= MOST_HOSTS:
+            raise ValueError(f"radical {shown(text)} has more than {MOST_HOSTS} numbers, which are the most")
         numbers.extend(range(first, last + 1))
     return numbers
 
@@ -97,7 +108,7 @@ def parse_radical(text: str) -> list[int]:
 def _root(path: str | Path) -> ElementTree.Element:
     try:
         # SimGrid tolerates blank lines in front of the XML declaration; XML itself does not.
-        text = Path(path).read_bytes().lstrip()
+        text = read_input(path).lstrip()
     except OSError as error:
         raise InputError(f"{path}: cannot read this platform file ({error.strerror})") from None
     try:
@@ -115,13 +126,15 @@ def _root(path: str | Path) -> ElementTree.Element:
     return root
 
 
-def _inside(zone: ElementTree.Element, outer: dict[str, str]) -> Iterator[DeclaredHost]:
+def _inside(zone: ElementTree.Element, outer: dict[str, str], depth: int = 0) -> Iterator[DeclaredHost]:
     """The hosts of ``zone`` and of the zones in it; ``outer`` are the properties of the zones around it."""
+    if depth > DEEPEST:
+        raise ValueError(f"zones are nested more than {DEEPEST} deep")
     zone_properties = outer | _properties(zone)
     for element in zone:
         match element.tag:
             case "zone" | "AS":
-                yield from _inside(element, zone_properties)
+                yield from _inside(element, zone_properties, depth + 1)
             case "host" | "peer":
                 yield _host(element, _required(element, "id"), _properties(element), zone_properties)
             case "cluster":
@@ -146,8 +159,9 @@ def _hosts_in_bulk(
         numbers = parse_radical(_required(element, "radical"))
     except ValueError as error:
         raise ValueError(f"{element.tag} {element.get('id')!r}: {error}") from None
+    first = _host(element, f"{prefix}{numbers[0]}{suffix}", properties, zone_properties)
     for number in numbers:
-        yield _host(element, f"{prefix}{number}{suffix}", properties, zone_properties)
+        yield replace(first, name=f"{prefix}{number}{suffix}")
 
 
 def _host(

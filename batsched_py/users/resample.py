@@ -36,7 +36,9 @@ class Resample(NamedUsers, Wrapper):
     outermost: ClassVar[bool] = True
 
     weeks: Annotated[int, Meta(ge=0, description="How long users submit; 0 for as long as the log.")] = 0
-    load: Annotated[float, Meta(gt=0, description="How many times the users of the log there are.")] = 1.0
+    load: Annotated[
+        float, Meta(gt=0, le=1e6, description="How many times the users of the log there are.")
+    ] = 1.0
     long_term: Annotated[
         int, Meta(ge=1, description="From how many weeks of activity on a user is a long-term user.")
     ] = 12

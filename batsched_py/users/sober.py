@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
-from pathlib import Path
 from typing import Annotated
 from zlib import crc32
 
@@ -20,6 +19,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
+from batsched_py.input_files import read_input
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Homogeneous, HomogeneousTotal, Profile
 from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
@@ -113,7 +113,7 @@ def _read_signal(file: str, high: float) -> list[Window]:
     if not file:
         return []
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        lines = read_input(file).decode("utf-8").splitlines()
         steps = [(float(time), float(value)) for time, value in (line.split(",") for line in lines if line)]
     except (OSError, ValueError) as error:
         raise InputError(f"{file}: no signal of lines TIME,VALUE: {error}") from None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.live import Live
 
+from batsched_py.api.console import TextConsole
 from batsched_py.errors import InputError
 from batsched_py.watch.keyboard import Keyboard
 
@@ -13,7 +14,7 @@ class Screen:
     """The whole terminal, as long as it is used; afterwards it is as it was, whatever happened."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True)
+        self._console = TextConsole(stderr=True)
         self._live = Live(console=self._console, screen=True, auto_refresh=False)
         self._keyboard = Keyboard()
 

@@ -7,12 +7,14 @@ kept as lone surrogates, so that reading gives exactly what was sent.
 from __future__ import annotations
 
 import json
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
 from batsched_py.errors import InputError
+from batsched_py.input_files import open_input
 
 Side = Literal["batsim", "scheduler"]
 
@@ -55,7 +57,7 @@ class ConversationFile:
 def read_conversation(path: Path) -> list[Exchange]:
     """The exchanges of a conversation, in order."""
     try:
-        with path.open(encoding="utf-8") as file:
+        with TextIOWrapper(open_input(path), encoding="utf-8") as file:
             messages = [_read_line(path, number, line) for number, line in enumerate(file, 1)]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None

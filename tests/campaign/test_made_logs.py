@@ -54,9 +54,9 @@ def test_a_campaign_makes_them_once_and_simulates_them(plan_file: Path, tmp_path
     arguments += ["--only", "short_m64_easy", "--only", "model_m64_easy"]
     result = CliRunner().invoke(batsched_py, arguments)
     assert result.exit_code == 0, result.output
-    plan = read_plan(plan_file)
+    plan = read_plan(plan_file, folder=tmp_path / "out")
     assert not plan.unmade
-    made = {path.name.split("-")[0]: path for path in (tmp_path / "made").iterdir()}
+    made = {path.name.split("-")[0]: path for path in (tmp_path / "out" / "made").iterdir()}
     assert {name: len(read_swf(path)) for name, path in made.items()} == {
         "short": 200,
         "heavy": 200,
@@ -159,7 +159,7 @@ def test_a_part_is_cut_before_its_load_is_changed(tmp_path: Path) -> None:
     wanted = read_swf(SAMPLE)
     files = {
         run.axes["load"]: run.experiment.scenario.workloads.files[0]
-        for run in read_plan(tmp_path / "plan.toml").runs
+        for run in read_plan(tmp_path / "plan.toml", folder=tmp_path / "out").runs
         if run.axes["part"] == "2"
     }
     slow, fast = read_swf(files["0.8"]), read_swf(files["1.25"])
@@ -179,7 +179,8 @@ def test_parts_of_a_log_that_is_yet_to_be_made_come_later(tmp_path: Path) -> Non
     arguments = ["campaign", "run", str(tmp_path / "plan.toml"), "-d", str(tmp_path / "out"), "-j", "1"]
     result = CliRunner().invoke(batsched_py, arguments)
     assert result.exit_code == 0, result.output
-    parts = [run.axes["part"] for run in read_plan(tmp_path / "plan.toml").runs]
+    plan = read_plan(tmp_path / "plan.toml", folder=tmp_path / "out")
+    parts = [run.axes["part"] for run in plan.runs]
     assert len(parts) >= 2
     assert "2" not in parts
 
@@ -197,3 +198,27 @@ def test_a_part_may_be_excluded_by_its_number_and_a_load_by_its_factor(tmp_path:
     (tmp_path / "plan.toml").write_text(AXES + "[[exclude]]\nload = 3.0\n")
     with pytest.raises(InputError, match="no run has the load '3'"):
         read_plan(tmp_path / "plan.toml")
+
+
+def test_after_a_run_with_logs_from_elsewhere_the_plan_is_all_that_other_commands_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing is written to the folder with the logs, which may be everybody's."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "sample.swf").write_bytes(SAMPLE.read_bytes())
+    (tmp_path / "study.toml").write_text(AXES.replace(str(SAMPLE), "sample.swf"))
+    monkeypatch.chdir(tmp_path)
+    name = "sample_part1_load0.8_recorded_easy"
+
+    def campaign(command: str, *more: str) -> str:
+        result = CliRunner().invoke(batsched_py, ["campaign", command, "study.toml", *more])
+        assert result.exit_code == 0, result.stderr
+        return result.stdout
+
+    campaign("run", "--logs", "logs", "-j", "1", "--only", name)
+    assert [path.name for path in (tmp_path / "logs").iterdir()] == ["sample.swf"]
+    assert len(list((tmp_path / "out" / "study" / "made").iterdir())) == 6
+    assert "easy" in campaign("table")
+    assert "easy" in campaign("report")
+    assert name in campaign("show", name)
+    assert "1 runs" in campaign("export", "x.zip")

@@ -24,11 +24,14 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+MANIFEST = ("manifest.json", "manifest.sha256")
+
+
 def test_a_run_leaves_its_results_and_a_manifest(folder: Path, first_run: FirstRun) -> None:
     run = first_run()
     assert execute(run).error is None
     place = folder / "results" / "runs" / run.name
-    assert files(place) == ["manifest.json", "metrics.json", "out_jobs.csv", "out_schedule.csv"]
+    assert files(place) == [*MANIFEST, "metrics.json", "out_jobs.csv", "out_schedule.csv"]
     assert files(folder / "results" / "work") == []
     metrics = json.loads((place / "metrics.json").read_text())
     assert (metrics["nb_jobs"], metrics["nb_jobs_finished"]) == (60, 60)
@@ -111,7 +114,7 @@ def test_a_run_of_a_plan_can_be_whatever_run_can(
     run = first_run()
     assert execute(run).error is None
     place = folder / "results" / "runs" / run.name
-    assert files(place) == ["manifest.json", "metrics.json", *(f"out_{name}.csv" for name in special)]
+    assert files(place) == [*MANIFEST, "metrics.json", *(f"out_{name}.csv" for name in special)]
     metrics = json.loads((place / "metrics.json").read_text())
     assert metrics["nb_jobs"] == 120
     assert ("consumed_joules" in metrics) == run.experiment.scenario.energy

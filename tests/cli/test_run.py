@@ -231,7 +231,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     command = [*COMMAND, "run", "-w", ROOT / "workloads" / "sample.swf", "-s", "fcfs", "-e", tmp_path / "out"]
     process = subprocess.run(
         ["bash", "-c", f"ulimit -f 8; exec {shlex.join(map(str, command))}"],
-        env=environment(),
+        env=environment(PYTHONDONTWRITEBYTECODE="1"),
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -259,3 +259,42 @@ def test_names_with_commas_and_quotes_are_read_back(tmp_path: Path) -> None:
     assert sorted(table["job_id"]) == sorted([*names, "too,large"])
     assert set(table["profile"]) == set(profiles)
     assert set(table["workload_name"]) == {"w0"}
+
+
+FAILING = """from batsched_py.schedulers import Scheduler
+
+
+class Late(Scheduler):
+    name = "late"
+
+    def schedule(self, cluster):
+        if cluster.now > 1000:
+            raise RuntimeError("too late")
+        for job in list(cluster.queue):
+            if cluster.fits(job):
+                cluster.start(job)
+
+
+class Idle(Scheduler):
+    name = "idle"
+
+    def schedule(self, cluster):
+        pass
+"""
+
+
+@pytest.mark.parametrize("name", ["Late", "Idle"])
+@pytest.mark.parametrize("option", ["", "--enable-machine-state-tracing"], ids=["native", "python"])
+def test_a_run_that_fails_leaves_no_files(name: str, option: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.py").write_text(FAILING)
+    policy = f"{tmp_path / 'policy.py'}:{name}"
+    result = invoke("-w", SAMPLE, "-s", policy, "-e", tmp_path / "r" / "o", *option.split())
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert list((tmp_path / "r").iterdir()) == []
+
+
+def test_what_cannot_be_done_is_found_before_files_are_opened(tmp_path: Path) -> None:
+    pytest.importorskip("batsim")
+    result = invoke("-w", SAMPLE, "-s", "pybatsim:easyBackfill", "--remarks", "-e", tmp_path / "o")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert list(tmp_path.iterdir()) == []

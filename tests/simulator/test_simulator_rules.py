@@ -328,7 +328,7 @@ def test_energy_needs_hosts_that_say_what_they_draw() -> None:
         Batsim(Setup(Platform.homogeneous(2), [workload({"id": "a"})], energy=True))
 
 
-def test_what_was_written_before_a_breach_stays(tmp_path: Path) -> None:
+def test_nothing_of_what_was_written_before_a_breach_stays(tmp_path: Path) -> None:
     class Breaker:
         """Runs the first job, and the second after it on a host that does not exist."""
 
@@ -345,13 +345,7 @@ def test_what_was_written_before_a_breach_stays(tmp_path: Path) -> None:
     batsim = Batsim(Setup(platform(1), [workload({"id": "a"}, {"id": "b"})], energy=True), outputs)
     with pytest.raises(RuleBroken):
         simulate(batsim, Breaker())
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "out_consumed_energy.csv.part",
-        "out_jobs.csv.part",
-        "out_machine_states.csv.part",
-        "out_pstate_changes.csv.part",
-    ]
-    assert "\na,w0,sleep,0.000000" in (tmp_path / "out_jobs.csv.part").read_text()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_job_that_ends_while_one_thinks_can_still_be_named() -> None:

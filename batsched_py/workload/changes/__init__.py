@@ -5,8 +5,9 @@ Changes are written one after another, each as its name and its options: ``first
 
 from __future__ import annotations
 
+import shlex
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
@@ -30,7 +31,9 @@ __all__ = [
     "count_parts",
     "outside_of_parts",
     "parse_changes",
+    "rename_changes",
     "split",
+    "words_of",
 ]
 
 
@@ -64,9 +67,30 @@ def _create(name: str, options: dict[str, str]) -> Change:
     return CHANGES.create(name, lists)  # type: ignore[arg-type]
 
 
+def rename_changes(words: Iterable[str], rename: Callable[[str], str]) -> str:
+    """The text of some changes with other names for them.
+
+    >>> rename_changes(["first", "jobs=9", "own.py:Own"], lambda name: name.replace("own.py", "my own.py"))
+    "first jobs=9 'my own.py:Own'"
+    """
+    return shlex.join(word if "=" in word else rename(word) for word in words)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of changes; one with spaces stands between quotes, as in a shell.
+
+    >>> words_of("first jobs=9 'my own.py:Own'")
+    ['first', 'jobs=9', 'my own.py:Own']
+    """
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"changes {text!r}: {error}") from None
+
+
 def change_log(log: SwfLog, changes: Sequence[str | Change]) -> SwfLog:
     """Do some changes one after another, each of them written as text or made in Python."""
     for change in changes:
-        for step in parse_changes(change.split()) if isinstance(change, str) else [change]:
+        for step in parse_changes(words_of(change)) if isinstance(change, str) else [change]:
             log = step.apply(log)
     return log

@@ -11,6 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from batsched_py.errors import InputError
+from batsched_py.input_files import read_input
+from batsched_py.trust import distrusting
 from batsched_py.workload.models import MODELS, LearningModel
 
 FORMAT: Final = "batsched-py model"
@@ -46,7 +48,7 @@ def save_model(path: str | Path, model: LearningModel) -> None:
 def load_model(path: str | Path, options: dict[str, str] | None = None) -> LearningModel:
     """Read a fitted model, and try it; ``options`` replace those that it was saved with."""
     try:
-        content = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+        content = msgspec.json.decode(read_input(path), type=_File)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -55,7 +57,8 @@ def load_model(path: str | Path, options: dict[str, str] | None = None) -> Learn
         raise InputError(
             f"{path}: {content.format!r}, version {content.version}, is not {FORMAT!r}, version {VERSION}"
         )
-    model = MODELS.create(content.model, content.options | (options or {}))
+    with distrusting(f"{path} is a fitted model, and the model that it names must be an installed one"):
+        model = MODELS.create(content.model, content.options | (options or {}))
     if not isinstance(model, LearningModel):
         raise InputError(f"{path}: the model {content.model} learns nothing")
     kind = typing.get_type_hints(type(model))["parameters"]

@@ -63,6 +63,9 @@ def _by_ending(path: str | Path) -> str | None:
 def _by_beginning(path: Path) -> str | None:
     if not isfile(path):
         return None
-    with path.open("rb") as file:
-        beginning = file.read(4096)
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(4096)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     return next((kind for kind, cls in SOURCES.all().items() if cls().recognises(beginning)), None)

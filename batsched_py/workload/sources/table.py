@@ -14,6 +14,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
+from batsched_py.workload.parquet import read_parquet
 from batsched_py.workload.sources.accounting import NAMED, Account, numbered, unix_times, zone_named
 from batsched_py.workload.sources.base import Source, read_text
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 _TIMES: Final = ("submit", "start", "end")
 _HEADER: Final = b"batsched-py header"
 _PIECE: Final = 50_000
+
+#: No date has more characters; it takes minutes to find out what a million of them mean.
+_LONGEST_DATE: Final = 100
 
 #: No number of a log is larger.
 _LARGEST: Final = 2.0**53
@@ -143,6 +147,8 @@ class Table(Source):
         column = table[name]
         if not _is_dated(column):
             return _numbers(column)
+        if not pd.api.types.is_datetime64_any_dtype(column):
+            column = column.where(column.astype(str).str.len() <= _LONGEST_DATE)
         moments = pd.DatetimeIndex(pd.to_datetime(column, errors="coerce", format="mixed"))
         if moments.tz is None:
             moments = moments.tz_localize(
@@ -161,12 +167,14 @@ class Parquet(Table):
     endings = (".parquet",)
 
     def _load(self, path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
-        arrow = _pyarrow()
+        _pyarrow()
         try:
-            table = arrow.read_table(path)
+            table = read_parquet(path)
             kept = (table.schema.metadata or {}).get(_HEADER)
             header = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
             frame = table.to_pandas()
+        except InputError:
+            raise
         except Exception as error:  # pyarrow and pandas may raise anything
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise InputError(f"{path}: not a table in Parquet: {reason[:200]}") from None
