@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.errors import InputError
+from batsched_py.settings import pairs_in
 
 if TYPE_CHECKING:
     from batsched_py.workload.swf.log import SwfLog
@@ -23,7 +24,8 @@ def make(path: Path, recipe: Mapping[str, Any]) -> None:
 
     if "file" in recipe:
         file = Path(recipe["file"])
-        recipe = {**recipe, "file": _log(file, recipe.get("kind"), digest_of_file(file))}
+        options = tuple(recipe.get("input_options", ()))
+        recipe = {**recipe, "file": _log(file, recipe.get("kind"), digest_of_file(file), options)}
     log = log_from_recipe(recipe)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,16 +38,16 @@ def make(path: Path, recipe: Mapping[str, Any]) -> None:
 
 
 @lru_cache(maxsize=256)
-def nb_parts(file: Path, digest: str, every: str) -> int:
+def nb_parts(file: Path, digest: str, every: str, options: tuple[str, ...] = ()) -> int:
     """How many parts a log has, each a week, a month or a span like 28d."""
     from batsched_py.workload.changes import count_parts
 
-    return count_parts(_log(file, None, digest), every)
+    return count_parts(_log(file, None, digest, options), every)
 
 
 @lru_cache(maxsize=2)
-def _log(file: Path, kind: str | None, digest: str) -> SwfLog:
+def _log(file: Path, kind: str | None, digest: str, options: tuple[str, ...]) -> SwfLog:
     """A log of which several others are made."""
     from batsched_py.workload.sources import read_log
 
-    return read_log(file, kind)
+    return read_log(file, kind, pairs_in(options, "input_options:"))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from batsched_py.cli.pairs import pairs_option
+from batsched_py.errors import InputError
+
+_CANCELLED = "job that was cancelled while it waited"
 
 
 @click.command("convert")
@@ -15,6 +19,14 @@ from batsched_py.cli.pairs import pairs_option
 @click.option("--from", "source_kind", metavar="KIND", help="What IN is, if its name does not tell.")
 @click.option("--to", "target_kind", metavar="KIND", help="What OUT shall be, if its name does not tell.")
 @pairs_option("-i", "--input-option", "input_options", "An option of the kind of IN, like zone=Europe/Paris.")
+@click.option(
+    "--cancelled",
+    type=click.Choice(["keep", "leave-out"]),
+    default="keep",
+    show_default=True,
+    help="What becomes of jobs that were cancelled while they waited. A workload of Batsim has no place for "
+    "them, so there they are left out in any case.",
+)
 @click.option(
     "--anonymise",
     "seed",
@@ -28,9 +40,13 @@ def command(
     source_kind: str | None,
     target_kind: str | None,
     input_options: dict[str, str],
+    cancelled: str,
     seed: int | None,
 ) -> None:
     """Convert the log IN to OUT. What was left out, guessed or lost is counted by kind.
+
+    Jobs that were cancelled while they waited are kept and counted; a simulation leaves them out, or lets
+    them leave the queue when they were cancelled (`batsched-py run --cancelled withdraw`).
 
     \b
     Kinds of logs, and how their names end:
@@ -68,9 +84,18 @@ def command(
         click.echo(f"{target}: {jobs:,} jobs")
         return
     log = read_log(source, source_kind, input_options)
+    never_started = log.never_started
+    kept = {_CANCELLED: int(never_started.sum())}
+    if cancelled == "leave-out" or isinstance(kinds[1], Batsim):
+        if never_started.all():
+            raise InputError(f"{source}: every job was cancelled while it waited")
+        log = replace(log.select(~never_started), left_out=log.left_out | kept)
+        kept = {}
     changed = log if seed is None else Anonymise(seed).apply(log)
     lost = write_log(target, changed, target_kind)
     click.echo(f"{target}: {len(changed):,} jobs")
-    for verb, counts in (("left out", log.left_out), ("guessed", log.guessed), ("lost", lost)):
+    told = {"left out": log.left_out, "kept": kept, "guessed": log.guessed, "lost": lost}
+    for verb, counts in told.items():
         for kind, count in counts.items():
-            click.echo(f"  {verb}: {count:,} x {kind}")
+            if count:
+                click.echo(f"  {verb}: {count:,} x {kind}")

@@ -164,3 +164,18 @@ def test_a_part_may_be_excluded_by_its_number_and_a_load_by_its_factor(tmp_path:
     (tmp_path / "plan.toml").write_text(AXES + "[[exclude]]\nload = 3.0\n")
     with pytest.raises(InputError, match="no run has the load '3'"):
         read_plan(tmp_path / "plan.toml")
+
+
+def test_a_table_with_names_of_its_own_is_read_as_it_is_and_changed(tmp_path: Path) -> None:
+    rows = "".join(f"{60 * number},30,1\n" for number in range(50))
+    (tmp_path / "jobs.csv").write_text(f"Queued,run_time,requested_processors\n{rows}")
+    log = 'file = "jobs.csv", input_options = ["columns=submit:Queued"]'
+    (tmp_path / "plan.toml").write_text(
+        f'[logs]\nall = {{{log}}}\nfew = {{{log}, changes = ["first jobs=20"]}}\n'
+        "[platforms]\nm4 = {hosts = 4}\n[schedulers]\nfcfs = {}\n"
+    )
+    arguments = ["campaign", "run", str(tmp_path / "plan.toml"), "-d", str(tmp_path / "out"), "-j", "1"]
+    result = CliRunner().invoke(batsched_py, arguments)
+    assert result.exit_code == 0, result.output
+    jobs = {path.parent.name: path for path in (tmp_path / "out").glob("**/*jobs.csv")}
+    assert sorted(len(path.read_text().splitlines()) - 1 for path in jobs.values()) == [20, 50]

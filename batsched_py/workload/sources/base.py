@@ -39,7 +39,9 @@ def count_lost(log: SwfLog, columns: Sequence[str] = (), kept: Sequence[str] = (
     """How many values are known in some columns, and in those beyond the format that are not kept."""
     known = {name.replace("_", " ").replace("cpu", "processor"): getattr(log, name) >= 0 for name in columns}
     counts = {name: int(values.sum()) for name, values in known.items() if values.any()}
-    return counts | {f"column {name}": len(log) for name in log.more if name not in kept}
+    return counts | {
+        f"column {name}": int((column != "").sum()) for name, column in log.more.items() if name not in kept
+    }
 
 
 def read_text(path: Path) -> str:
