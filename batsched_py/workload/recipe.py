@@ -28,8 +28,8 @@ def log_from_recipe(
     """The log that a recipe describes; its files are relative to ``folder``.
 
     A recipe has either a ``file``, which may need a ``kind`` and ``input_options``, or a ``model`` with its
-    options, ``jobs``, a ``seed`` (0 by default), and ``like`` or ``fitted`` if it learns; ``file`` and ``like``
-    may be logs that are read already. ``changes`` are applied last.
+    options, ``jobs``, a ``seed`` (0 by default), and ``like`` or ``fitted`` if it learns; ``file`` and
+    ``like`` may be logs that are read already. ``changes`` are applied last.
     """
     rest = dict(recipe)
     changes = rest.pop("changes", [])

@@ -9,8 +9,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from batsched_py.analysis.classes import CLASSES, NARROW, SHORT
 from batsched_py.analysis.pages.figure import Axis
-from batsched_py.analysis.plots.kinds.ecdf import CLASSES, NARROW, SHORT, Measure
+from batsched_py.analysis.plots.kinds.ecdf import Measure
 from batsched_py.analysis.report import series
 from batsched_py.analysis.report.series import Curve, Floats, Subject
 

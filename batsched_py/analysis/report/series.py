@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batsched_py.analysis.classes import CLASSES
 from batsched_py.analysis.outcome import queue_length
 from batsched_py.analysis.plots.kinds.arrivals import user_arrivals
 from batsched_py.analysis.plots.kinds.cumulative import cumulative_jobs
-from batsched_py.analysis.plots.kinds.ecdf import CLASSES, Measure, job_classes, measured
+from batsched_py.analysis.plots.kinds.ecdf import Measure, job_classes, measured
 from batsched_py.analysis.plots.kinds.lateness import user_lateness
 from batsched_py.analysis.plots.kinds.scalability import additional_lateness_by_size
 from batsched_py.analysis.plots.kinds.submissions import submissions_per_period

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
-import numpy as np
 import pandas as pd
 from msgspec import Meta
 
+from batsched_py.analysis.classes import CLASSES, class_numbers
 from batsched_py.analysis.metrics import TAU
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import SHOWN_TOO, TELLS_USERS, RunsKind
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 
 Measure = Literal["wait", "turnaround", "slowdown"]
 
-#: Up to how many hosts a job is narrow, and up to how many seconds it is short.
-NARROW: Final = 8
-SHORT: Final = 3600.0
-#: The classes that this makes; in their numbers, a short job counts 2 and a wide one 1.
-CLASSES: Final = ("long, narrow", "long, wide", "short, narrow", "short, wide")
 #: How many users have a line of their own.
 USERS: Final = 4
 
@@ -51,9 +46,7 @@ def measured(run: Run, measure: Measure) -> pd.Series:
 def job_classes(run: Run) -> pd.Series:
     """The class of each executed job: short or long by its run time, narrow or wide by its hosts."""
     jobs = run.executed
-    is_short = jobs["finish_time"] - jobs["starting_time"] <= SHORT
-    is_wide = jobs["held"] > NARROW
-    codes = 2 * is_short.to_numpy(np.int8) + is_wide.to_numpy(np.int8)
+    codes = class_numbers(jobs["finish_time"] - jobs["starting_time"], jobs["held"])
     return pd.Series(pd.Categorical.from_codes(codes, CLASSES), index=jobs.index)
 
 
