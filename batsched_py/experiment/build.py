@@ -108,6 +108,12 @@ def _has_cancelled(workloads: Sequence[Workload]) -> bool:
     return any(workload.has_cancelled for workload in workloads)
 
 
+def check_withdrawals(workloads: Sequence[Workload]) -> None:
+    """Refuse workloads with jobs that are to be withdrawn, for a simulator that submits them itself."""
+    if _has_cancelled(workloads):
+        raise InputError("--cancelled withdraw needs users who withdraw jobs; `batsched-py run` has them")
+
+
 def _new_pybatsim(scheduler: Choice) -> PyBatsimProcess:
     """A scheduler of the PyBatsim that is installed: version 4 is a package called ``pybatsim``."""
     if find_spec("pybatsim") is not None:
@@ -152,8 +158,7 @@ def new_batsim(
     """The built-in Batsim for a decision process elsewhere; without a prefix it writes no files."""
     from batsched_py.simulator.engine import Batsim
 
-    if _has_cancelled(workloads):
-        raise InputError("--cancelled withdraw needs users who withdraw jobs; `batsched-py run` has them")
+    check_withdrawals(workloads)
 
     return Batsim(new_setup(scenario, platform, workloads), outputs(prefix, scenario.traces_machine_states))
 
