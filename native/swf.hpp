@@ -73,8 +73,10 @@ public:
 private:
     static constexpr int kFields = 18;
     static constexpr double kLargest = 9007199254740992.0;  // 2 ** 53
-    enum Field { kNumber, kSubmit, kWait, kRunTime, kAllocated, kCpu, kMemory, kRequested, kRequestedTime, kStatus = 10, kUser };
-    static constexpr double kCancelled = 5;         // the status of a job that was cancelled
+    enum Field {
+        kNumber, kSubmit, kWait, kRunTime, kAllocated, kCpu, kMemory, kRequested, kRequestedTime, kStatus = 10, kUser
+    };
+    static constexpr double kCancelled = 5;       // the status of a job that was cancelled
     static constexpr int64_t kNeverStarted = -1;  // in the place of the size of one that was waiting then
     static constexpr std::array<bool, kFields> kWhole = {true,  false, false, false, true, false, false, true, false,
                                                          false, true,  true,  true,  true, true,  true,  true, false};
@@ -132,14 +134,14 @@ private:
     void add(const std::array<double, kFields>& line) {
         Log::Extra extra;
         std::copy_n(line.begin() + kUser, extra.size(), extra.begin());
-        auto processors = static_cast<int64_t>(std::max({line[kAllocated] > 0 ? line[kAllocated] : line[kRequested], 0.0}));
+        double processors = line[kAllocated] > 0 ? line[kAllocated] : line[kRequested];
+        auto size = static_cast<int64_t>(std::max(processors, 0.0));
         bool never_started = line[kStatus] == kCancelled && line[kRunTime] == 0 && line[kAllocated] <= 0;
-        if (never_started && processors > 0) processors = kNeverStarted;
+        if (never_started && size > 0) size = kNeverStarted;
         double walltime = std::max({line[kRequestedTime], factor_ * line[kRunTime], 0.0});
         if (walltime == 0) walltime = INFINITY;
         log_.records.push_back({line[kSubmit], walltime, std::max(line[kWait], 0.0), line[kRunTime],
-                                static_cast<int64_t>(line[kNumber]), processors,
-                                number_of(extra), 0});
+                                static_cast<int64_t>(line[kNumber]), size, number_of(extra), 0});
     }
 
     bool has_twins() const {

@@ -24,8 +24,8 @@ _CANCELLED = "job that was cancelled while it waited"
     type=click.Choice(["keep", "leave-out"]),
     default="keep",
     show_default=True,
-    help="What becomes of jobs that were cancelled while they waited. A workload of Batsim has no place for "
-    "them, so there they are left out in any case.",
+    help="What becomes of jobs that were cancelled while they waited. Workloads of Batsim and logs of PBS "
+    "have no place for them, so there they are left out in any case.",
 )
 @click.option(
     "--anonymise",
@@ -86,7 +86,7 @@ def command(
     log = read_log(source, source_kind, input_options)
     never_started = log.never_started
     kept = {_CANCELLED: int(never_started.sum())}
-    if cancelled == "leave-out" or isinstance(kinds[1], Batsim):
+    if cancelled == "leave-out" or not kinds[1].keeps_cancelled:
         if never_started.all():
             raise InputError(f"{source}: every job was cancelled while it waited")
         log = replace(log.select(~never_started), left_out=log.left_out | kept)

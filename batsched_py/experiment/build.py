@@ -159,7 +159,6 @@ def new_batsim(
     from batsched_py.simulator.engine import Batsim
 
     check_withdrawals(workloads)
-
     return Batsim(new_setup(scenario, platform, workloads), outputs(prefix, scenario.traces_machine_states))
 
 

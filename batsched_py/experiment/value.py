@@ -27,7 +27,8 @@ class Workloads(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Option(
             "-w, --workload FILE",
-            "An SWF log (.swf, .swf.gz) or a Batsim workload (.json); several are played together.",
+            "An SWF log (.swf, .swf.gz), a Batsim workload (.json) or another log that `batsched-py convert` "
+            "knows; several are played together.",
             "logs.file",
         ),
     ] = ()

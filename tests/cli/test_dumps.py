@@ -72,7 +72,7 @@ def test_a_conversion_tells_of_cancelled_jobs_and_of_what_is_lost(sacct: Path, t
         assert f"  lost: {NB_JOBS} x column {column}\n" in told
 
 
-@pytest.mark.parametrize("arguments", [["few.swf", "--cancelled", "leave-out"], ["few.json"]])
+@pytest.mark.parametrize("arguments", [["few.swf", "--cancelled", "leave-out"], ["few.json"], ["few.pbs"]])
 def test_a_conversion_may_leave_them_out(sacct: Path, tmp_path: Path, arguments: list[str]) -> None:
     target, *options = arguments
     _, told, _ = call_here(["convert", sacct, tmp_path / target, *options])

@@ -17,6 +17,8 @@ class Source(ABC):
     name: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
     """How the names of such files end, in small letters."""
+    keeps_cancelled: ClassVar[bool] = True
+    """Whether such files can tell of jobs that were cancelled while they waited."""
 
     @abstractmethod
     def read(self, path: Path) -> SwfLog:

@@ -35,6 +35,7 @@ class Batsim(Source):
 
     name = "batsim"
     endings = (".json",)
+    keeps_cancelled = False
     dialect: ClassVar[Dialect] = BATSIM4
     """What is written."""
 

@@ -49,6 +49,7 @@ class Pbs(Source):
 
     name = "pbs"
     endings = (".pbs", ".acct")
+    keeps_cancelled = False
 
     zone: Annotated[str, Meta(description="Time zone of the machine.")] = "UTC"
 
@@ -77,7 +78,8 @@ class Pbs(Source):
         return account.log(columns | named, header, more=more)
 
     def write(self, path: Path, log: SwfLog) -> None:
-        """Write an ``E`` record for each job."""
+        """Write an ``E`` record for each job that was executed."""
+        log = log.select(~log.never_started)
         names = {column: names_of(log, column) for column in ("user", "group", "executable", "queue")}
         with path.open("w", encoding="utf-8", newline="\n") as file:
             for first in range(0, len(log), _PIECE):
