@@ -13,6 +13,7 @@ from batsched_py.api.quantities import duration
 from batsched_py.cli.options import setting_options, struct_options
 from batsched_py.cli.pairs import pairs_option
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
+from batsched_py.protocol.shown import harmless
 
 if TYPE_CHECKING:
     from batsched_py.analysis.calibration import Calibration
@@ -85,7 +86,7 @@ def command(
 
 
 def _lines(found: Calibration) -> Iterator[str]:
-    yield f"{found.log} under {found.scheduler} on {found.hosts:,} hosts"
+    yield f"{harmless(found.log)} under {found.scheduler} on {found.hosts:,} hosts"
     if found.waits is not None:
         yield ""
         yield _row("", "jobs", "mean wait", "", "median wait", "", "rank", "near")
@@ -119,7 +120,9 @@ def _lines(found: Calibration) -> Iterator[str]:
 def _waits(name: str, waits: Waits) -> str:
     times = (waits.mean_recorded, waits.mean_simulated, waits.median_recorded, waits.median_simulated)
     correlation = "-" if waits.rank_correlation is None else f"{waits.rank_correlation:.2f}"
-    return _row(f"  {name}", f"{waits.jobs:,}", *map(duration, times), correlation, f"{waits.near:.0%}")
+    return _row(
+        f"  {harmless(name)}", f"{waits.jobs:,}", *map(duration, times), correlation, f"{waits.near:.0%}"
+    )
 
 
 def _row(name: str, jobs: str, *cells: str) -> str:

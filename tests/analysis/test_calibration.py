@@ -193,8 +193,8 @@ def test_what_may_explain_differences_is_counted() -> None:
         "started when more processors were in use than the machine has": 4,
         "cancelled while they waited": 1,
         "without a recorded wait": 1,
-        "without a requested time: the scheduler is told the run time": 1,
-        "ran for longer than requested: the scheduler is told the run time": 1,
+        "without a requested time": 1,
+        "ran for longer than they had requested": 1,
         "name a preceding job, for which a simulation does not wait": 1,
         "in one of several partitions, which are simulated as one machine": 5,
     }
@@ -243,6 +243,15 @@ def test_the_command_prints_tables_and_the_verdict(played: Path, tmp_path: Path)
     assert "Verdict: good. The simulation is close to what happened." in out
     assert max(map(len, lines)) <= 110
     assert page.read_text().startswith("<!doctype html>")
+
+
+def test_names_of_a_log_cannot_command_the_terminal(tmp_path: Path) -> None:
+    record = "{n} {n} 0 60 1 -1 -1 1 60 -1 1 {n} -1 -1 -1 {n} -1 -1\n"
+    names = "; Partition: 1 \x1b[31mred\n; Partition: 2 plain\n"
+    (tmp_path / "log.swf").write_text(names + record.format(n=1) + record.format(n=2))
+    _, out, _ = call_here(["calibrate", tmp_path / "log.swf", "--hosts", "4"])
+    assert "red" in out and "plain" in out
+    assert "\x1b" not in out
 
 
 def test_the_command_prints_json_and_takes_the_options_of_run(played: Path) -> None:

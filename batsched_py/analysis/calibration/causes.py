@@ -18,10 +18,8 @@ def causes(log: SwfLog, hosts: int) -> dict[str, int]:
         "started when more processors were in use than the machine has": executed & _above(log, hosts),
         "cancelled while they waited": log.never_started,
         "without a recorded wait": executed & (log.wait < 0),
-        "without a requested time: the scheduler is told the run time": executed & ~estimated,
-        "ran for longer than requested: the scheduler is told the run time": executed
-        & estimated
-        & (log.run_time > log.requested_time),
+        "without a requested time": executed & ~estimated,
+        "ran for longer than they had requested": executed & estimated & (log.run_time > log.requested_time),
         "name a preceding job, for which a simulation does not wait": executed & (log.preceding_job > 0),
         "in one of several partitions, which are simulated as one machine": executed
         & _in_several(log.partition),
