@@ -15,6 +15,7 @@ between them point one way.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from batsched_py.api.calibrate import calibrate
     from batsched_py.api.log import Log, generate, read_log
     from batsched_py.api.plan import Campaign, Plan
     from batsched_py.api.result import Result
@@ -36,6 +37,7 @@ __all__ = [
     "Scheduler",
     "User",
     "__version__",
+    "calibrate",
     "generate",
     "read_log",
     "simulate",
@@ -52,6 +54,7 @@ _HOMES = {
     "Result": "api.result",
     "Scheduler": "schedulers",
     "User": "users",
+    "calibrate": "api.calibrate",
     "generate": "api.log",
     "read_log": "api.log",
     "simulate": "api.simulate",

@@ -10,13 +10,15 @@ is unique in the whole. :mod:`batsched_py.experiment.value` declares the setting
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from types import NoneType
 from typing import Any, TypeVar, get_args
 
 from msgspec import Meta, Struct
 from msgspec.structs import FieldInfo, fields
+
+from batsched_py.errors import InputError
 
 Whole = TypeVar("Whole", bound=Struct)
 
@@ -160,6 +162,23 @@ def struct_from(kind: type[Whole], values: Mapping[str, Any]) -> Whole:
 @cache
 def _parts(kind: type[Struct]) -> dict[str, Setting | type[Struct]]:
     return {field.name: _part(field) for field in fields(kind)}
+
+
+def pairs_in(texts: Iterable[str], flag: str) -> dict[str, str]:
+    """What texts like ``KEY=VALUE`` say, each given behind a flag.
+
+    >>> pairs_in(["zone=Europe/Paris", "columns=submit:Queued"], "-i")
+    {'zone': 'Europe/Paris', 'columns': 'submit:Queued'}
+    """
+    pairs: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InputError(f"{flag} {text!r} is not of the form KEY=VALUE")
+        if key in pairs:
+            raise InputError(f"{flag} {key}=... is given twice")
+        pairs[key] = value
+    return pairs
 
 
 def _part(field: FieldInfo) -> Setting | type[Struct]:

@@ -528,8 +528,8 @@ nb::object start(nb::handle self, nb::object job, nb::object hosts) {
 
 // --- logs ------------------------------------------------------------------------------------------------------
 
-// The log in pieces of whole lines, its comments, how many jobs have no processors and how many there are in all;
-// nothing if a line is unusual or if the log is large.
+// The log in pieces of whole lines, its comments, how many jobs have no processors, how many were cancelled while they
+// waited and how many there are in all; nothing if a line is unusual or if the log is large.
 nb::object read_swf(nb::iterable pieces, size_t largest, std::string workload, double factor, double speed) {
     SwfReader reader(std::move(workload), speed, factor);
     size_t size = 0;
@@ -542,7 +542,7 @@ nb::object read_swf(nb::iterable pieces, size_t largest, std::string workload, d
     if (!log) return nb::none();
     nb::list comments;
     for (const std::string& comment : reader.comments) comments.append(nb::bytes(comment.data(), comment.size()));
-    return nb::make_tuple(log, comments, reader.nb_unsized, reader.nb_records);
+    return nb::make_tuple(log, comments, reader.nb_unsized, reader.nb_cancelled, reader.nb_records);
 }
 
 // A log of jobs that Python has, in the order of their submission.
@@ -657,6 +657,11 @@ void bind_logs(nb::module_& module) {
         .def("job", &log_job)
         .def("id", [](const Log& log, size_t place) { return from_utf8(log.id(place)); })
         .def("submissions", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.submission; }); })
+        .def("nb_larger_than",
+             [](const Log& log, int64_t hosts) {
+                 return std::count_if(log.records.begin(), log.records.end(),
+                                      [hosts](const Log::Record& record) { return record.size > hosts; });
+             })
         .def("finishes", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.finish; }); })
         .def("run_times", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.run_time; }); })
         .def("in_submission_order", &Log::in_submission_order)

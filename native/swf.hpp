@@ -12,7 +12,8 @@ namespace batsched {
 class SwfReader {
 public:
     std::vector<std::string> comments;
-    size_t nb_records = 0, nb_unsized = 0;  // all of them, and those without processors, which are left out
+    // All records; and those that are left out, without processors or cancelled while they waited.
+    size_t nb_records = 0, nb_unsized = 0, nb_cancelled = 0;
 
     // A walltime is what a job requested, but never less than so many times its run time.
     SwfReader(std::string workload, double speed, double factor) : factor_(factor) {
@@ -52,9 +53,12 @@ public:
             std::stable_sort(log_.records.begin(), log_.records.end(), earlier);
         }
         nb_records = log_.records.size();
-        nb_unsized = std::erase_if(log_.records, [](const Log::Record& record) { return record.size <= 0; });
+        nb_unsized = std::erase_if(log_.records, [](const Log::Record& record) { return record.size == 0; });
         if (log_.records.empty()) return nullptr;
         double first = log_.records[0].submission;
+        nb_cancelled =
+            std::erase_if(log_.records, [](const Log::Record& record) { return record.size == kNeverStarted; });
+        if (log_.records.empty()) return nullptr;
         for (Log::Record& record : log_.records) {
             record.submission -= first;
             record.finish += record.submission;
@@ -69,7 +73,11 @@ public:
 private:
     static constexpr int kFields = 18;
     static constexpr double kLargest = 9007199254740992.0;  // 2 ** 53
-    enum Field { kNumber, kSubmit, kWait, kRunTime, kAllocated, kCpu, kMemory, kRequested, kRequestedTime, kUser = 11 };
+    enum Field {
+        kNumber, kSubmit, kWait, kRunTime, kAllocated, kCpu, kMemory, kRequested, kRequestedTime, kStatus = 10, kUser
+    };
+    static constexpr double kCancelled = 5;       // the status of a job that was cancelled
+    static constexpr int64_t kNeverStarted = -1;  // in the place of the size of one that was waiting then
     static constexpr std::array<bool, kFields> kWhole = {true,  false, false, false, true, false, false, true, false,
                                                          false, true,  true,  true,  true, true,  true,  true, false};
 
@@ -127,11 +135,13 @@ private:
         Log::Extra extra;
         std::copy_n(line.begin() + kUser, extra.size(), extra.begin());
         double processors = line[kAllocated] > 0 ? line[kAllocated] : line[kRequested];
+        auto size = static_cast<int64_t>(std::max(processors, 0.0));
+        bool never_started = line[kStatus] == kCancelled && line[kRunTime] == 0 && line[kAllocated] <= 0;
+        if (never_started && size > 0) size = kNeverStarted;
         double walltime = std::max({line[kRequestedTime], factor_ * line[kRunTime], 0.0});
         if (walltime == 0) walltime = INFINITY;
         log_.records.push_back({line[kSubmit], walltime, std::max(line[kWait], 0.0), line[kRunTime],
-                                static_cast<int64_t>(line[kNumber]), static_cast<int64_t>(processors),
-                                number_of(extra), 0});
+                                static_cast<int64_t>(line[kNumber]), size, number_of(extra), 0});
     }
 
     bool has_twins() const {

@@ -7,32 +7,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
+from batsched_py.analysis.classes import CLASSES, class_numbers
 from batsched_py.analysis.runs.measured import Grouping
 from batsched_py.analysis.schedule import INSTANT
 from batsched_py.errors import InputError
 from batsched_py.workload.sources.accounting import names_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.workload.swf.log import SwfLog
 
-#: Up to how many hosts a job is narrow, and up to how many seconds it is short.
-NARROW: Final = 8
-SHORT: Final = 3600.0
-#: The classes that this makes; in their numbers, a short job counts 2 and a wide one 1.
-CLASSES: Final = ("long, narrow", "long, wide", "short, narrow", "short, wide")
-
 #: The columns of a log that tell the group of a job.
 _COLUMNS: Final = {"partition": "partition", "account": "group"}
-
-
-def classes_of(run_times: NDArray[np.float64], hosts: NDArray[np.int64]) -> pd.Categorical:
-    """The class of each job: short or long by its run time, narrow or wide by its hosts."""
-    return pd.Categorical.from_codes(
-        2 * (run_times <= SHORT).astype(np.int8) + (hosts > NARROW).astype(np.int8), CLASSES
-    )
 
 
 def groups_of(outcome: Outcome, by: Grouping, log: SwfLog | None = None) -> dict[str, Outcome]:
@@ -46,8 +32,9 @@ def groups_of(outcome: Outcome, by: Grouping, log: SwfLog | None = None) -> dict
         case "class":
             jobs = outcome.executed
             ran = jobs["execution_time"].to_numpy()
-            classes = classes_of(np.where(ran > INSTANT, ran, 0.0), outcome.nb_held)
-            labels = pd.Series(classes.astype(object), index=jobs.index).reindex(outcome.schedule.index)
+            numbers = class_numbers(np.where(ran > INSTANT, ran, 0.0), outcome.nb_held)
+            labels = pd.Series(np.array(CLASSES, object)[numbers], index=jobs.index)
+            labels = labels.reindex(outcome.schedule.index)
             parts = outcome.parts(labels)
             return {name: parts[name] for name in CLASSES if name in parts}
         case "user":

@@ -27,10 +27,11 @@ TAU: Final = 10.0
 
 SYMBOLS: Final = (
     "For each job, a is its submission, s its start, f its finish and r = f - s its run time. n is the "
-    "number of all jobs, rejected ones among them; sums and maxima go over the jobs that were executed."
+    "number of all jobs, rejected ones among them, and m the number of those that were executed. Sums and "
+    "maxima go over the jobs that were executed."
 )
 
-_AS_BATSIM: Final = "Rejected jobs count as 0, killed jobs with the times they had."
+_EXECUTED: Final = "Rejected jobs do not count, killed jobs with the times they had."
 
 
 #: The parts of an outcome that it may lack. Of these only the recorded submissions are known for each user.
@@ -48,7 +49,7 @@ class Metric:
     formula: str
     """For readers, in the symbols of :data:`SYMBOLS`."""
     compute: Callable[[Outcome], float]
-    counting: str = _AS_BATSIM
+    counting: str = _EXECUTED
     """How rejected and killed jobs count."""
     per_user: bool = True
     """Whether it makes sense for the jobs of one user."""
@@ -95,15 +96,15 @@ def _mean_and_max(
     unit: str,
     term: str,
     column: Callable[[pd.DataFrame], pd.Series[float]],
-    counting: str = _AS_BATSIM,
+    counting: str = _EXECUTED,
     remark: str = "",
 ) -> Iterator[Metric]:
-    """The sum of something over executed jobs, divided by the number of all jobs; and its maximum."""
+    """The mean of something over executed jobs, and its maximum."""
     yield Metric(
         f"mean_{name}",
         unit,
-        f"sum {term} / n{remark}",
-        lambda outcome: _ratio(column(outcome.executed).sum(), len(outcome.schedule)),
+        f"sum {term} / m{remark}",
+        lambda outcome: _ratio(column(outcome.executed).sum(), len(outcome.executed)),
         counting,
     )
     yield Metric(
@@ -188,14 +189,14 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     *_mean_and_max("waiting_time", "s", "(s - a)", itemgetter("waiting_time")),
     *_mean_and_max("turnaround_time", "s", "(f - a)", itemgetter("turnaround_time")),
-    *_mean_and_max("slowdown", "", "((f - a) / r)", _slowdown, _AS_BATSIM + _SHORT),
+    *_mean_and_max("slowdown", "", "((f - a) / r)", _slowdown, _EXECUTED + _SHORT),
     *_mean_and_max("bounded_slowdown", "", f"max(1, (f - a) / max(r, {TAU:g} s))", _bounded_slowdown),
     *_mean_and_max(
         "stretch",
         "",
         "(column stretch)",
         itemgetter("stretch"),
-        _AS_BATSIM + _SHORT,
+        _EXECUTED + _SHORT,
         remark=", which is the slowdown as Batsim printed it",
     ),
     *_percentiles("waiting_time", "s", "(s - a)", itemgetter("waiting_time")),
@@ -245,7 +246,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         "mean_lateness",
         "s",
-        "sum (a - recorded a) / n",
+        "sum over all jobs of (a - recorded a) / n",
         lambda outcome: lateness.mean_lateness(outcome.lateness),
         _SUBMITTED,
         needs="recorded",

@@ -99,11 +99,15 @@ class Log:
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """The jobs, one row each, in the order of their submissions; -1 stands for unknown."""
+        """The jobs, one row each, in the order of their submissions; -1 stands for unknown.
+
+        They are found by their numbers as texts, which the results of a simulation call ``job_id``.
+        """
         import pandas as pd
 
-        table = {name: getattr(self.columns, name) for name in COLUMNS} | self.columns.more
-        return pd.DataFrame(table).set_index("job_number")
+        table = {name: getattr(self.columns, name) for name in COLUMNS if name != "job_number"}
+        ids = pd.Index(self.columns.job_number.astype(str), dtype="str", name="job_id")
+        return pd.DataFrame(table | self.columns.more, index=ids)
 
     def describe(self) -> Description:
         """The log as `batsched-py describe` sees it: load, users, cycles, distributions, burstiness, ..."""
@@ -185,6 +189,10 @@ class Log:
     def part(self, number: int, every: str = "week") -> Log:
         """Cut the log into equal parts and keep one of them."""
         return self._do("part", number=number, every=every)
+
+    def partitions(self, keep: Sequence[int] = (), drop: Sequence[int] = ()) -> Log:
+        """Keep the jobs of some partitions, or leave them out."""
+        return self._do("partitions", keep=keep, drop=drop)
 
     def period(self, start: str = "", end: str = "") -> Log:
         """Keep the jobs that are submitted in a period, from a date or a span like 28d to another."""

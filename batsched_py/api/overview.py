@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Overview(Struct, frozen=True):
-    """What came out of a simulation; times in seconds, means as in ``schedule.csv``."""
+    """What came out of a simulation; times in seconds, means over the jobs that ran."""
 
     scheduler: str
     users: str | None
@@ -54,16 +54,21 @@ class Overview(Struct, frozen=True):
             rejected=results.nb_rejected,
             killed=results.nb_finished - results.nb_success,
             makespan=results.makespan,
-            mean_waiting_time=results.mean(results.sum_waiting),
+            mean_waiting_time=results.mean_of_finished(results.sum_waiting),
             max_waiting_time=results.max_waiting,
-            mean_slowdown=results.mean(results.sum_slowdown),
-            mean_bounded_slowdown=results.mean(results.sum_bounded_slowdown),
+            mean_slowdown=results.mean_of_finished(results.sum_slowdown),
+            mean_bounded_slowdown=results.mean_of_finished(results.sum_bounded_slowdown),
             walltime=experiment.scenario.workloads.walltime_rule,
             utilization=_share(machines.seconds()[HostState.COMPUTING], machines.count * results.makespan),
             consumed_joules=results.consumed_joules if experiment.scenario.energy else None,
             files=files,
             wall_seconds=round(wall_seconds, 3),
         )
+
+    def _rejected(self) -> str:
+        if not self.rejected:
+            return "0"
+        return f"{self.rejected:,} ({self.rejected / self.jobs:.1%}), in no mean"
 
     def rows(self) -> list[tuple[str, str]]:
         """What people read."""
@@ -73,10 +78,10 @@ class Overview(Struct, frozen=True):
             ("users", self.users or "-"),
             ("hosts", f"{self.hosts:,}"),
             ("jobs", f"{self.jobs:,}"),
-            ("  rejected", f"{self.rejected:,}"),
+            ("  rejected", self._rejected()),
             ("  killed or failed", f"{self.killed:,}"),
             ("makespan", duration(self.makespan)),
-            ("mean wait", duration(self.mean_waiting_time)),
+            ("mean wait", duration(self.mean_waiting_time) if self.jobs > self.rejected else "-"),
             ("max wait", duration(self.max_waiting_time)),
             ("mean bounded slowdown (10 s)", f"{self.mean_bounded_slowdown:.2f}"),
             ("walltime", self.walltime),

@@ -28,7 +28,7 @@ import batsched_py
 from batsched_py.campaign.batsim5 import fill_in_notes, options_of_batsim5, with_generic_events
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.experiment import Experiment, Machine, Scenario, Workloads
-from batsched_py.experiment.build import read_machine
+from batsched_py.experiment.build import check_sizes, check_withdrawals, read_machine
 from batsched_py.experiment.command_line import options_of, serve_options
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
@@ -126,6 +126,7 @@ def _for_batsim(
     if scenario.ignore_communication:
         raise InputError("a Batsim simulates communication; leave out ignore_communication for it")
     static = workloads if scenario.workloads.files else ()
+    check_withdrawals(static)
     for workload in static:
         write_batsim_json(folder / f"{workload.name}.json", workload, dialect)
     return replace(
@@ -138,6 +139,8 @@ def _for_batsim(
 
 def _machine_for_batsim(machine: Machine, workloads: Sequence[Workload], folder: Path) -> Machine:
     hosts = read_machine(machine, workloads).hosts
+    check_sizes(workloads, len(hosts), machine.reject_larger)
+    machine = replace(machine, reject_larger=False)
     if machine.file is not None:
         return replace(machine, mmax=len(hosts), mmax_workload=False) if machine.mmax_workload else machine
     file = folder / "platform.xml"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.errors import InputError
+from batsched_py.settings import pairs_in
 
 if TYPE_CHECKING:
     from batsched_py.workload.swf.log import SwfLog
@@ -23,7 +24,8 @@ def make(path: Path, recipe: Mapping[str, Any]) -> None:
 
     if "file" in recipe:
         file = Path(recipe["file"])
-        recipe = {**recipe, "file": _log(file, recipe.get("kind"), digest_of_file(file))}
+        options = tuple(recipe.get("input_options", ()))
+        recipe = {**recipe, "file": _log(file, recipe.get("kind"), digest_of_file(file), options)}
     log = log_from_recipe(recipe)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,17 +38,17 @@ def make(path: Path, recipe: Mapping[str, Any]) -> None:
 
 
 @lru_cache(maxsize=256)
-def parts_of(file: Path, digest: str, every: str) -> tuple[int, str]:
+def parts_of(file: Path, digest: str, every: str, options: tuple[str, ...] = ()) -> tuple[int, str]:
     """How many parts a log has, each a week, a month or a span like 28d; and which jobs are in none."""
     from batsched_py.workload.changes import count_parts, outside_of_parts
 
-    log = _log(file, None, digest)
+    log = _log(file, None, digest, options)
     return count_parts(log, every), outside_of_parts(log, every)
 
 
 @lru_cache(maxsize=2)
-def _log(file: Path, kind: str | None, digest: str) -> SwfLog:
+def _log(file: Path, kind: str | None, digest: str, options: tuple[str, ...]) -> SwfLog:
     """A log of which several others are made."""
     from batsched_py.workload.sources import read_log
 
-    return read_log(file, kind)
+    return read_log(file, kind, pairs_in(options, "input_options:"))

@@ -132,8 +132,11 @@ class Entries:
                 recipe[key] = str(source)
                 made_of.append(digest_of_file(source))
         made_of += self._locate_code(path, recipe)
+        rules = settings_in(entry, "logs")
+        if rules["input_options"]:
+            recipe["input_options"] = list(rules["input_options"])
         made = self._to_be_made(str(path[-1]), recipe, made_of)
-        return struct_from(Workloads, settings_in(entry, "logs") | {"files": (made,)})
+        return struct_from(Workloads, rules | {"files": (made,), "input_options": ()})
 
     def _source(self, path: KeyPath, key: str, name: str, entry: LogSource) -> Path:
         """What a log is made of: another log, or a fitted model, which is an input as code is."""
@@ -195,7 +198,8 @@ class Entries:
             return []
         variants = []
         factors: Sequence[float | None] = loads or [None]
-        for part, load in product(self._parts(name, source, every), factors):
+        options = whole.input_options
+        for part, load in product(self._parts(name, source, every, options), factors):
             axes: dict[str, str] = {}
             changes: list[str] = []
             if part is not None:
@@ -205,17 +209,24 @@ class Entries:
                 axes["load"] = f"{load:g}"
                 changes += [] if load == 1 else [f"load factor={load!r}"]
             label = "-".join([name, *(axis + place for axis, place in axes.items())])
-            recipe = {"file": str(source), "changes": changes}
-            file = self._to_be_made(label, recipe, [digest_of_file(source)]) if changes else str(source)
-            variants.append((axes, replace(whole, files=(file,))))
+            if not changes:
+                variants.append((axes, whole))
+                continue
+            recipe: dict[str, Any] = {"file": str(source), "changes": changes}
+            if options:
+                recipe["input_options"] = list(options)
+            file = self._to_be_made(label, recipe, [digest_of_file(source)])
+            variants.append((axes, replace(whole, files=(file,), input_options=())))
         return variants
 
-    def _parts(self, name: str, source: Path, every: str | None) -> Sequence[int | None]:
+    def _parts(
+        self, name: str, source: Path, every: str | None, options: tuple[str, ...]
+    ) -> Sequence[int | None]:
         """The numbers of the parts of a log, or one that stands for all of it."""
         if every is None:
             return [None]
         with self._plan.blaming("parts"):
-            count, left_out = parts_of(source, digest_of_file(source), every)
+            count, left_out = parts_of(source, digest_of_file(source), every, options)
         if count and left_out:
             self.remarks.append(f"{name} is cut into {count} parts of {every}; {left_out}, are left out.")
         if not 0 < count <= MOST_RUNS:

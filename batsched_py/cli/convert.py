@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from batsched_py.api.terminal import say
 from batsched_py.cli.pairs import pairs_option
+from batsched_py.errors import InputError
+
+_CANCELLED = "job that was cancelled while it waited"
 
 
 @click.command("convert")
@@ -16,6 +20,14 @@ from batsched_py.cli.pairs import pairs_option
 @click.option("--from", "source_kind", metavar="KIND", help="What IN is, if its name does not tell.")
 @click.option("--to", "target_kind", metavar="KIND", help="What OUT shall be, if its name does not tell.")
 @pairs_option("-i", "--input-option", "input_options", "An option of the kind of IN, like zone=Europe/Paris.")
+@click.option(
+    "--cancelled",
+    type=click.Choice(["keep", "leave-out"]),
+    default="keep",
+    show_default=True,
+    help="What becomes of jobs that were cancelled while they waited. Workloads of Batsim and logs of PBS "
+    "have no place for them, so there they are left out in any case.",
+)
 @click.option(
     "--anonymise",
     "seed",
@@ -29,9 +41,13 @@ def command(
     source_kind: str | None,
     target_kind: str | None,
     input_options: dict[str, str],
+    cancelled: str,
     seed: int | None,
 ) -> None:
     """Convert the log IN to OUT. What was left out, guessed or lost is counted by kind.
+
+    Jobs that were cancelled while they waited are kept and counted; a simulation leaves them out, or lets
+    them leave the queue when they were cancelled (`batsched-py run --cancelled withdraw`).
 
     \b
     Kinds of logs, and how their names end:
@@ -69,9 +85,18 @@ def command(
         say(f"{target}: {jobs:,} jobs")
         return
     log = read_log(source, source_kind, input_options)
+    never_started = log.never_started
+    kept = {_CANCELLED: int(never_started.sum())}
+    if cancelled == "leave-out" or not kinds[1].keeps_cancelled:
+        if never_started.all():
+            raise InputError(f"{source}: every job was cancelled while it waited")
+        log = replace(log.select(~never_started), left_out=log.left_out | kept)
+        kept = {}
     changed = log if seed is None else Anonymise(seed).apply(log)
     lost = write_log(target, changed, target_kind)
     say(f"{target}: {len(changed):,} jobs")
-    for verb, counts in (("left out", log.left_out), ("guessed", log.guessed), ("lost", lost)):
+    told = {"left out": log.left_out, "kept": kept, "guessed": log.guessed, "lost": lost}
+    for verb, counts in told.items():
         for kind, count in counts.items():
-            say(f"  {verb}: {count:,} x {kind}")
+            if count:
+                say(f"  {verb}: {count:,} x {kind}")

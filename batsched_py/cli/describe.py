@@ -10,6 +10,7 @@ import click
 from batsched_py.api.progress import waiting
 from batsched_py.api.quantities import duration
 from batsched_py.api.terminal import say
+from batsched_py.cli.pairs import pairs_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
 
 @click.command("describe")
 @click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
+@click.option("--from", "kind", metavar="KIND", help="What LOG is, if its name does not tell.")
+@pairs_option("-i", "--input-option", "options", "An option of the kind of LOG, like zone=Europe/Paris.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @click.option(
     "-o", "--output", metavar="PAGE.html", type=click.Path(path_type=Path), help="Write a page with figures."
 )
-def command(source: Path, as_json: bool, output: Path | None) -> None:
+def command(
+    source: Path, kind: str | None, options: dict[str, str], as_json: bool, output: Path | None
+) -> None:
     """Describe a LOG of any kind: its load, users, cycles, distributions, bags of tasks, burstiness, memory.
 
     Bad and suspicious records are counted by kind. docs/workloads.md has the definition of every figure.
@@ -33,13 +38,14 @@ def command(source: Path, as_json: bool, output: Path | None) -> None:
     Examples:
       batsched-py describe HPC2N.swf.gz
       batsched-py describe HPC2N.swf.gz -o hpc2n.html
+      batsched-py describe jobs.csv -i columns=submit:SubmittedAt,run_time:Seconds
       batsched-py describe HPC2N.swf.gz --json | jq .burstiness
     """
     from batsched_py.workload.description import describe
     from batsched_py.workload.sources import read_log
 
     with waiting(f"Describing {source.name}"):
-        description = describe(read_log(source))
+        description = describe(read_log(source, kind, options))
         if output is not None:
             from batsched_py.analysis.log_page import write_log_page
 

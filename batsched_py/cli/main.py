@@ -46,6 +46,7 @@ class SigTerm(KeyboardInterrupt):
 #: Every command, with what it is good for. Each is called ``command`` in a module of its name.
 COMMANDS = {
     "batsim": "The built-in Batsim, with Batsim's options.",
+    "calibrate": "Tell how far a simulation may be trusted for a log.",
     "campaign": "Run a whole plan of simulations.",
     "change": "Cut, scale, filter, clean or shake a log.",
     "changes": "List or describe the changes of a log.",

@@ -83,8 +83,8 @@ def command(
 ) -> None:
     """Measure the jobs.csv of a simulation, by this or any other Batsim.
 
-    Times are in seconds. Rejected jobs count with a waiting time of 0, as they do in Batsim's own means;
-    `batsched-py metrics --explain` has the formulas.
+    Times are in seconds. Means are over the jobs that were executed; Batsim's own, in schedule.csv, count
+    rejected jobs with 0. `batsched-py metrics --explain` has the formulas.
 
     \b
     Examples:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -16,11 +17,14 @@ from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol.events import Event, Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.remarks import HEADER, taking_down
+from batsched_py.settings import pairs_in
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.simulator.platform import Platform, parse_roles, read_platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS, Behaviour
 from batsched_py.users.base import UsersOf
+from batsched_py.users.cancelling import Cancelling
+from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
 
@@ -37,6 +41,14 @@ class Given(Struct, frozen=True):
     behaviour: Behaviour | None = None
 
 
+#: The largest share of jobs that may be larger than the machine without anybody saying so.
+MOST_LARGER = 0.1
+
+#: So few of them are no reason to refuse a workload, such as one that was written by hand.
+FEW_LARGER = 10
+
+_log = logging.getLogger(__name__)
+
 #: Scheduler and users are found by their names.
 NOTHING_GIVEN = Given()
 
@@ -50,6 +62,9 @@ def build(
 ) -> tuple[Setup, DecisionProcess | PyBatsimProcess, Outputs]:
     """What is simulated, the decision process, and the files, ``PREFIX_jobs.csv`` and so on."""
     platform = read_machine(experiment.scenario.machine, workloads)
+    check_sizes(workloads, len(platform.hosts), experiment.scenario.machine.reject_larger)
+    if experiment.actors.users is None and _has_cancelled(workloads):
+        experiment = replace(experiment, actors=replace(experiment.actors, users=Choice("rigid")))
     process = new_process(experiment.actors, workloads, given)
     if experiment.remarks and not isinstance(process, DecisionProcess):
         raise InputError("a scheduler of PyBatsim cannot leave remarks; leave out --remarks")
@@ -86,8 +101,23 @@ def new_process(
     users: UsersOf | tuple[()] = ()
     if actors.users is not None:
         behaviour = given.behaviour or USERS.create(actors.users.name, actors.users.options)
+        if _has_cancelled(workloads):
+            around = Cancelling()
+            around.inner = behaviour  # type: ignore[misc]
+            behaviour = around
         users = UsersOf(behaviour, workloads)
     return DecisionProcess(policy, users, actors.scheduling_delay, once_per_instant)
+
+
+def _has_cancelled(workloads: Sequence[Workload]) -> bool:
+    """Whether users have to withdraw jobs that were cancelled while they waited."""
+    return any(workload.has_cancelled for workload in workloads)
+
+
+def check_withdrawals(workloads: Sequence[Workload]) -> None:
+    """Refuse workloads with jobs that are to be withdrawn, for a simulator that submits them itself."""
+    if _has_cancelled(workloads):
+        raise InputError("--cancelled withdraw needs users who withdraw jobs; `batsched-py run` has them")
 
 
 def _new_pybatsim(scheduler: Choice) -> PyBatsimProcess:
@@ -142,6 +172,7 @@ def new_batsim(
     """The built-in Batsim for a decision process elsewhere; without a prefix it writes no files."""
     from batsched_py.simulator.engine import Batsim
 
+    check_withdrawals(workloads)
     setup = new_setup(scenario, platform, workloads, generic_events)
     return Batsim(setup, outputs(prefix, scenario.traces_machine_states))
 
@@ -153,7 +184,8 @@ def read_workloads(workloads: Workloads, logs: Mapping[int, SwfLog] | None = Non
     """
     if workloads.walltime != "max" and workloads.walltime_factor != Workloads().walltime_factor:
         raise InputError("--walltime-factor is for --walltime max; give both, or none of them")
-    rule = workloads.walltime_factor, workloads.walltime
+    rule = workloads.walltime_factor, workloads.walltime, workloads.cancelled
+    options = pairs_in(workloads.input_options, "-i")
     read = []
     for number, file in enumerate(workloads.files):
         if logs and number in logs:
@@ -161,7 +193,7 @@ def read_workloads(workloads: Workloads, logs: Mapping[int, SwfLog] | None = Non
 
             read.append(swf_to_workload(logs[number], f"w{number}", *rule))
         else:
-            read.append(read_workload(file, f"w{number}", *rule))
+            read.append(read_workload(file, f"w{number}", *rule, options))
     return read
 
 
@@ -178,6 +210,27 @@ def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:
     hosts = _recorded_size(workloads) if machine.hosts is None else machine.hosts
     speed = 1.0 if machine.speed is None else machine.speed
     return Platform.homogeneous(min(hosts, limit or hosts), speed)
+
+
+def check_sizes(workloads: Sequence[Workload], nb_hosts: int, reject_larger: bool) -> None:
+    """Refuse workloads of which many jobs can never run, as when processors are taken for hosts; warn of few.
+
+    ``reject_larger`` says that they are to be rejected, and that everybody knows.
+    """
+    nb_jobs = sum(len(workload.jobs) for workload in workloads)
+    larger = sum(as_jobs(workload.jobs).nb_larger_than(nb_hosts) for workload in workloads)
+    if not larger:
+        return
+    what = (
+        f"{larger:,} of {nb_jobs:,} jobs ({larger / nb_jobs:.1%}) ask for more than the {nb_hosts:,} hosts "
+        "of the machine and can never run"
+    )
+    if larger > max(FEW_LARGER, MOST_LARGER * nb_jobs) and not reject_larger:
+        raise InputError(
+            f"{what}. Are sizes in cores, and hosts whole nodes? Give a machine that is large enough "
+            "(--hosts N), or --reject-larger to have them rejected"
+        )
+    _log.warning("%s; they are rejected", what)
 
 
 def _recorded_size(workloads: Sequence[Workload]) -> int:

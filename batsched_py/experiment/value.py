@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from batsched_py.experiment.choice import Choice, files_in
 from batsched_py.protocol.events import Settings
 from batsched_py.settings import Option, Rename, settings_of, struct_from, values_of
-from batsched_py.workload.model import WalltimeRule
+from batsched_py.workload.model import CancelledRule, WalltimeRule
 
 
 class Workloads(Struct, frozen=True, kw_only=True):
@@ -27,8 +27,18 @@ class Workloads(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Option(
             "-w, --workload FILE",
-            "An SWF log (.swf, .swf.gz) or a Batsim workload (.json); several are played together.",
+            "An SWF log (.swf, .swf.gz), a Batsim workload (.json) or another log that `batsched-py convert` "
+            "knows; several are played together.",
             "logs.file",
+        ),
+    ] = ()
+    input_options: Annotated[
+        tuple[str, ...],
+        Option(
+            "-i, --input-option KEY=VALUE",
+            "An option of the kind of log, where that has any, like columns=submit:SubmitTime for a table; "
+            "`batsched-py convert --help` lists them. May be given several times.",
+            "logs",
         ),
     ] = ()
     walltime: Annotated[
@@ -44,6 +54,15 @@ class Workloads(Struct, frozen=True, kw_only=True):
     walltime_factor: Annotated[
         float, Option("--walltime-factor F", "The multiple of the run time in --walltime max.", "logs")
     ] = 2.0
+    cancelled: Annotated[
+        CancelledRule,
+        Option(
+            "--cancelled",
+            "What becomes of the jobs of a log that were cancelled while they waited: they are left out, or "
+            "they are submitted and withdrawn after the time for which they had waited.",
+            "logs",
+        ),
+    ] = "leave-out"
 
     @property
     def walltime_rule(self) -> str:
@@ -90,6 +109,15 @@ class Machine(Struct, frozen=True, kw_only=True):
             "platforms",
         ),
     ] = ()
+    reject_larger: Annotated[
+        bool,
+        Option(
+            "--reject-larger",
+            "Go on although many jobs are larger than the machine; they are rejected. Otherwise a workload "
+            "is refused of which more than ten jobs, and more than a tenth of all, can never run.",
+            "platforms",
+        ),
+    ] = False
     mmax: Annotated[int, Meta(ge=0), Option("--mmax N", "Keep the first N hosts only.", "platforms")] = 0
     mmax_workload: Annotated[
         bool,

@@ -220,6 +220,10 @@ class Results:
         """Batsim's mean: over all jobs, the rejected ones adding 0."""
         return total / self.nb_jobs if self.nb_jobs else float("nan")
 
+    def mean_of_finished(self, total: float) -> float:
+        """The mean over the jobs that ran."""
+        return total / self.nb_finished if self.nb_finished else float("nan")
+
 
 class Outputs:
     """Writes one simulation's files, or only counts when there is no prefix.

@@ -66,6 +66,10 @@ class Jobs(Sequence[Job]):
         return {name: places for name, places in zip(names, groups, strict=True) if len(places)}
 
     @abstractmethod
+    def nb_larger_than(self, hosts: int) -> int:
+        """How many jobs ask for more hosts than these."""
+
+    @abstractmethod
     def find(self, job_id: str) -> Job | None:
         """The job with this identifier, if it is one of these."""
 
@@ -166,6 +170,10 @@ class ListedJobs(Jobs):
         for place in sorted(range(len(jobs)), key=lambda place: jobs[place].submission_time):
             users.setdefault(jobs[place].user, array("i")).append(place)
         return dict(users)
+
+    def nb_larger_than(self, hosts: int) -> int:
+        """How many jobs ask for more hosts than these."""
+        return sum(job.size > hosts for job in self._jobs)
 
     def in_submission_order(self) -> Iterator[Job]:
         """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""

@@ -10,6 +10,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterator, Mapping
+from os.path import isdir, isfile
 from pathlib import Path
 
 from batsched_py.errors import InputError
@@ -30,6 +31,16 @@ HARMLESS = 1 << 26
 
 #: How many bad lines of a file a message names.
 SHOWN_BAD_LINES = 3
+
+
+def check_is_file(path: str | Path) -> Path:
+    """The path, if there is a file."""
+    path = Path(path)
+    if isdir(path):
+        raise InputError(f"{path}: is a folder; give the log in it")
+    if not isfile(path):
+        raise InputError(f"{path}: there is no such file")
+    return path
 
 
 def read_lines(path: Path, size: int = PIECE) -> Iterator[bytes]:

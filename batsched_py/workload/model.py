@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 #: of the requested time and a multiple of the run time; or as requested alone.
 WalltimeRule = Literal["at-least-run-time", "max", "requested"]
 
+#: What becomes of the jobs of a log that were cancelled while they waited: they are left out, or they are
+#: submitted and withdrawn after the time for which they had waited.
+CancelledRule = Literal["leave-out", "withdraw"]
+
+#: Under this name the ``extra`` of such a job says for how many seconds it had waited.
+CANCELLED_AFTER = "cancelled_after"
+
 
 class Workload(Struct):
     """Jobs and what they do, under one name."""
@@ -32,3 +39,5 @@ class Workload(Struct):
     """The file it was read from."""
     finishes: Sequence[float] | NDArray[Any] | None = None
     """When each job had finished on the machine it was recorded on, where that is known."""
+    has_cancelled: bool = False
+    """Whether the ``extra`` of some jobs says that they were cancelled while they waited."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from os.path import isfile
+from collections.abc import Mapping
 from pathlib import Path
 
-from batsched_py.errors import InputError
-from batsched_py.workload.model import WalltimeRule, Workload
+from batsched_py.workload.lines import check_is_file
+from batsched_py.workload.model import CancelledRule, WalltimeRule, Workload
 
 
 def read_workload(
@@ -14,29 +14,32 @@ def read_workload(
     name: str,
     walltime_factor: float = 2.0,
     walltime: WalltimeRule = "at-least-run-time",
+    cancelled: CancelledRule = "leave-out",
+    options: Mapping[str, str] | None = None,
 ) -> Workload:
     """Read an SWF log (``.swf``, ``.swf.gz``), a Batsim workload (``.json``) or a log of another known kind.
 
-    The walltime rules are those of :func:`~batsched_py.workload.swf.workload.swf_to_workload`; a Batsim
-    workload says its jobs' walltimes itself.
+    The rules for walltimes and for jobs that were cancelled while they waited are those of
+    :func:`~batsched_py.workload.swf.workload.swf_to_workload`; a Batsim workload says its jobs' walltimes
+    itself, and knows nothing of cancelled ones. ``options`` are those of the kind of the file, if it has any.
     """
-    path = Path(path)
-    if not isfile(path):
-        raise InputError(f"{path}: there is no such file")
+    path = check_is_file(path)
     ending = path.name.lower()
-    if ending.endswith((".swf", ".swf.gz")):
+    if ending.endswith((".swf", ".swf.gz")) and not options:
         from batsched_py.workload.swf.quick_reader import read_quickly
 
-        if (workload := read_quickly(path, name, walltime_factor, walltime)) is not None:
-            return workload
+        if cancelled == "leave-out":
+            workload = read_quickly(path, name, walltime_factor, walltime)
+            if workload is not None:
+                return workload
         from batsched_py.workload.swf.workload import read_swf_workload  # which needs numpy
 
-        return read_swf_workload(path, name, walltime_factor, walltime)
-    if ending.endswith(".json"):
+        return read_swf_workload(path, name, walltime_factor, walltime, cancelled)
+    if ending.endswith(".json") and not options:
         from batsched_py.workload.batsim_json import read_batsim_json
 
         return read_batsim_json(path, name)
     from batsched_py.workload.sources import read_log
     from batsched_py.workload.swf.workload import swf_to_workload
 
-    return swf_to_workload(read_log(path), name, walltime_factor, walltime)
+    return swf_to_workload(read_log(path, options=options), name, walltime_factor, walltime, cancelled)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from batsched_py.errors import InputError
+from batsched_py.settings import pairs_in
 from batsched_py.workload.changes import change_log
 from batsched_py.workload.models import MODELS, LearningModel, Model
 from batsched_py.workload.models.base import Progress
@@ -26,9 +27,9 @@ def log_from_recipe(
 ) -> SwfLog:
     """The log that a recipe describes; its files are relative to ``folder``.
 
-    A recipe has either a ``file``, which may need a ``kind``, or a ``model`` with its options, ``jobs``, a
-    ``seed`` (0 by default), and ``like`` or ``fitted`` if it learns; ``file`` and ``like`` may be logs that
-    are read already. ``changes`` are applied last.
+    A recipe has either a ``file``, which may need a ``kind`` and ``input_options``, or a ``model`` with its
+    options, ``jobs``, a ``seed`` (0 by default), and ``like`` or ``fitted`` if it learns; ``file`` and
+    ``like`` may be logs that are read already. ``changes`` are applied last.
     """
     rest = dict(recipe)
     changes = rest.pop("changes", [])
@@ -42,11 +43,14 @@ def log_from_recipe(
 
 def _read(recipe: dict[str, Any], folder: Path) -> SwfLog:
     file, kind = recipe.pop("file"), recipe.pop("kind", None)
+    options = pairs_in(recipe.pop("input_options", ()), "input_options:")
     if isinstance(file, SwfLog):
         return file
     if recipe:
-        raise InputError(f"{file}: a file has no option {next(iter(recipe))!r}; it knows kind and changes")
-    return read_log(folder / file, kind)
+        raise InputError(
+            f"{file}: a file has no option {next(iter(recipe))!r}; it knows kind, input_options and changes"
+        )
+    return read_log(folder / file, kind, options)
 
 
 def _generated(recipe: dict[str, Any], folder: Path, progress: Progress | None) -> SwfLog:

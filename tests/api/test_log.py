@@ -30,6 +30,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "part": {"number": 2},
     "period": {"start": "7d", "end": "21d"},
     "queues": {"keep": (1,)},
+    "partitions": {"keep": (-1,)},
     "shake": {"seed": 3},
     "sizes": {"least": 2, "most": 16},
     "users": {"drop": (3, 7)},
@@ -100,7 +101,13 @@ def test_it_says_what_it_is(log: bp.Log) -> None:
     assert repr(log) == "<Log sample.swf: 3,000 jobs, 50 users, 64 processors, 57.33 d>"
     assert "<td>3,000 jobs</td>" in log._repr_html_()
     assert log.describe().load.jobs == len(log) == len(log.jobs) == 3000
-    assert log.jobs.index.name == "job_number"
+    assert log.jobs.index.name == "job_id"
+
+
+def test_its_jobs_have_the_ids_that_results_have(log: bp.Log) -> None:
+    few = log.first(20)
+    ran = bp.simulate(few, "fcfs").jobs.set_index("job_id")["execution_time"]
+    assert ran.sort_index().equals(few.jobs["run_time"].rename("execution_time").sort_index())
 
 
 def test_it_is_saved_in_any_format(log: bp.Log, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_jobs_know_their_users_and_when_they_were_recorded(
 ) -> None:
     recorded = log.jobs
     for result in (rigid, feedback):
-        jobs = result.jobs.set_index(result.jobs.job_id.astype(int)).loc[recorded.index]
+        jobs = result.jobs.set_index("job_id").loc[recorded.index]
         assert (jobs.user == recorded.user.astype(str)).all()
         assert np.allclose(jobs.recorded, recorded.submit - recorded.submit.min())
         assert np.allclose(jobs.lateness, jobs.submission_time - jobs.recorded)
@@ -81,7 +81,7 @@ def test_what_happened_is_a_log(rigid: bp.Result, log: bp.Log, tmp_path: Path) -
     before, after = log.jobs, happened.jobs.loc[log.jobs.index]
     for column in ("user", "group", "executable", "queue", "partition"):
         assert (after[column] == before[column]).all(), column
-    jobs = rigid.jobs.set_index(rigid.jobs.job_id.astype(int)).loc[before.index]
+    jobs = rigid.jobs.set_index("job_id").loc[before.index]
     ran = jobs.final_state != "REJECTED"
     assert (after.wait[ran] == jobs.waiting_time[ran]).all()
     assert (after.run_time[ran] == before.run_time[ran]).all()

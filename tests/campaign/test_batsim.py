@@ -85,7 +85,11 @@ def test_the_results_are_those_of_the_built_in_batsim(folder: Path, install: Cal
     [
         ("{ hosts = 64 }", '"easy"', 'a60 = { name = "think-time" }'),
         ("{ hosts = 64 }", '"easy"', 'a60 = { name = "patience", options = { tolerated = "nothing" } }'),
-        ('{ file = "power.xml", mmax = 12, energy = true, events = "outage.txt" }', '"sleeper"', ""),
+        (
+            '{ file = "power.xml", mmax = 12, energy = true, events = "outage.txt", reject_larger = true }',
+            '"sleeper"',
+            "",
+        ),
     ],
     ids=["users", "notes", "energy-and-events"],
 )
@@ -111,7 +115,9 @@ def test_a_platform_file_is_handed_on(root: Path, folder: Path, install: Callabl
     install(GOOD)
     plan = folder / "plan.toml"
     (folder / "uneven8.xml").write_bytes((root / "platforms" / "uneven8.xml").read_bytes())
-    plan.write_text(plan.read_text().replace("{ hosts = 64 }", '{ file = "uneven8.xml" }'))
+    plan.write_text(
+        plan.read_text().replace("{ hosts = 64 }", '{ file = "uneven8.xml", reject_larger = true }')
+    )
     run = runs(folder)[0]
     assert execute(run).error is None
     jobs = (run.folder / "out_jobs.csv").read_text()
@@ -126,8 +132,16 @@ OUTAGE = """{"timestamp": 1000, "type": "machine_unavailable", "resources": "0-3
 @pytest.mark.parametrize(
     ("platform", "scheduler", "users"),
     [
-        ('{ file = "power.xml", mmax = 12, energy = true, events = "outage.txt" }', '"sleeper"', False),
-        ('{ file = "power.xml", energy = true, roles = ["node00:storage"] }', '"sleeper"', True),
+        (
+            '{ file = "power.xml", mmax = 12, energy = true, events = "outage.txt", reject_larger = true }',
+            '"sleeper"',
+            False,
+        ),
+        (
+            '{ file = "power.xml", energy = true, roles = ["node00:storage"], reject_larger = true }',
+            '"sleeper"',
+            True,
+        ),
         ("{ hosts = 64, compute_sharing = true, mmax_workload = true }", '"filler", delay = 3', False),
         ("{ hosts = 64 }", '"pybatsim:easyBackfill", config = "text"', False),
     ],

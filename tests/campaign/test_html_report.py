@@ -648,7 +648,7 @@ def test_without_the_log_the_page_says_what_it_lacks(log: list[str], tmp_path: P
 
 def test_a_run_without_an_executed_job_has_a_row_and_no_curves(log: list[str], tmp_path: Path) -> None:
     wide = [line for line in log if line.startswith(";") or int(line.split()[4]) > 1]
-    campaign = conducted(tmp_path, PLAN.replace("hosts = 32", "hosts = 1"), wide)
+    campaign = conducted(tmp_path, PLAN.replace("hosts = 32", "hosts = 1, reject_larger = true"), wide)
     write_html(tmp_path / "report.html", campaign)
     assert [bool(row["curves"]) for row in content(tmp_path / "report.html")["rows"]] == [
         True,

@@ -222,3 +222,18 @@ def test_after_a_run_with_logs_from_elsewhere_the_plan_is_all_that_other_command
     assert "easy" in campaign("report")
     assert name in campaign("show", name)
     assert "1 runs" in campaign("export", "x.zip")
+
+
+def test_a_table_with_names_of_its_own_is_read_as_it_is_and_changed(tmp_path: Path) -> None:
+    rows = "".join(f"{60 * number},30,1\n" for number in range(50))
+    (tmp_path / "jobs.csv").write_text(f"Queued,run_time,requested_processors\n{rows}")
+    log = 'file = "jobs.csv", input_options = ["columns=submit:Queued"]'
+    (tmp_path / "plan.toml").write_text(
+        f'[logs]\nall = {{{log}}}\nfew = {{{log}, changes = ["first jobs=20"]}}\n'
+        "[platforms]\nm4 = {hosts = 4}\n[schedulers]\nfcfs = {}\n"
+    )
+    arguments = ["campaign", "run", str(tmp_path / "plan.toml"), "-d", str(tmp_path / "out"), "-j", "1"]
+    result = CliRunner().invoke(batsched_py, arguments)
+    assert result.exit_code == 0, result.output
+    jobs = {path.parent.name: path for path in (tmp_path / "out").glob("**/*jobs.csv")}
+    assert sorted(len(path.read_text().splitlines()) - 1 for path in jobs.values()) == [20, 50]

@@ -232,7 +232,8 @@ MISTAKES = {
     ),
     "an unknown key of a log": (
         '[logs]\nsmall = { file = "small.swf", factor = 2 }\n[schedulers]\neasy = {}\n',
-        ":2: logs.small.factor: there is no such key; known are file, url, sha256, walltime, walltime_factor",
+        ":2: logs.small.factor: there is no such key; known are file, url, sha256, input_options, "
+        "walltime, walltime_factor, cancelled",
     ),
     "a wrong type": (
         HEAD + '[platforms.big]\nspeed = 2\nhosts = "many"\n[schedulers]\neasy = {}\n',

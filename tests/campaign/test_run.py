@@ -81,7 +81,7 @@ RUNS = {
         ["jobs", "machine_states", "schedule"],
     ),
     "a slow scheduler on the first hosts": (
-        '{ file = "power.xml", mmax = 8 }',
+        '{ file = "power.xml", mmax = 8, reject_larger = true }',
         "{ name = 'fcfs', delay = 12.5 }",
         ["jobs", "schedule"],
     ),

@@ -140,7 +140,7 @@ def test_the_behaviour_in_the_documentation_does_what_it_says(log: Path, tmp_pat
     [
         (["--sessions", "arrival:60"], "sessions: options for users, but no --users was given"),
         (["-u", "edges=all"], "edges: options for users, but no --users was given"),
-        (["--users", "lazy"], "there is no user behaviour 'lazy'; known are adjusted, distribution, "),
+        (["--users", "lazy"], "there is no user behaviour 'lazy'; known are adjusted, cancelling, "),
         (["--users", "rigid", "--sessions", "max:20"], "user behaviour 'rigid' has no option 'sessions'"),
         (["--users", "think-time", "--sessions", "often"], "session delimiter 'often'"),
         (["--users", "think-time", "-u", "edges=some"], "Invalid enum value 'some' - at `$.edges`"),

@@ -20,6 +20,7 @@ machines = st.builds(
     speed=st.none() | numbers,
     master_host=texts,
     roles=several,
+    reject_larger=st.booleans(),
     mmax=st.integers(min_value=0),
     mmax_workload=st.booleans(),
 )
@@ -35,6 +36,8 @@ scenarios = st.builds(
         files=st.lists(names, min_size=1, max_size=3).map(tuple),
         walltime=st.sampled_from(["max", "requested"]),
         walltime_factor=numbers,
+        cancelled=st.sampled_from(["leave-out", "withdraw"]),
+        input_options=several,
     ),
     machine=machines,
     settings=settings,

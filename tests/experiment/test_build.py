@@ -8,9 +8,16 @@ import pytest
 
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
-from batsched_py.experiment.build import new_batsim, new_process, read_machine, read_workloads
+from batsched_py.experiment.build import (
+    check_sizes,
+    new_batsim,
+    new_process,
+    read_machine,
+    read_workloads,
+)
 from batsched_py.experiment.run import run_experiment
 from batsched_py.protocol.events import Settings
+from batsched_py.protocol.jobs import Job
 from batsched_py.workload.model import Workload
 
 ROOT = Path(__file__).parents[2]
@@ -88,3 +95,19 @@ def test_rigid_users_make_the_schedule_of_the_simulator(tmp_path: Path) -> None:
         results = run_experiment(experiment, workloads, str(tmp_path / "out")).outputs.results
         waits.append((results.nb_jobs, results.sum_waiting, results.makespan))
     assert waits[0] == waits[1]
+
+
+@pytest.mark.parametrize(
+    ("larger", "jobs", "refused"), [(10, 20, False), (11, 20, True), (11, 110, False), (12, 110, True)]
+)
+def test_a_workload_is_refused_of_which_many_jobs_can_never_run(
+    larger: int, jobs: int, refused: bool
+) -> None:
+    sizes = [9] * larger + [8] * (jobs - larger)
+    workload = Workload("w0", [Job(f"w0!{n}", 0.0, size, 1.0, "p") for n, size in enumerate(sizes)], {})
+    if refused:
+        with pytest.raises(InputError, match=f"^{larger} of {jobs} jobs"):
+            check_sizes([workload], 8, reject_larger=False)
+    else:
+        check_sizes([workload], 8, reject_larger=False)
+    check_sizes([workload], 8, reject_larger=True)

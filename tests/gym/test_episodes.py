@@ -18,8 +18,7 @@ from tests.gym.agents import head, play
 def test_a_window_has_jobs_that_follow_each_other(log: bp.Log) -> None:
     windows = Windows(log, 100)
     assert len(windows) == len(log) - 99
-    numbers = [int(job.name) for job in windows[7].jobs]
-    assert numbers == log.jobs.index[7:107].tolist()
+    assert [job.name for job in windows[7].jobs] == log.jobs.index[7:107].tolist()
 
 
 def test_a_window_has_the_profiles_of_its_jobs_and_no_others(workload: Workload) -> None:

@@ -170,6 +170,7 @@ def test_a_user_that_wants_to_submit_must_submit() -> None:
 def test_behaviours_are_found_by_name() -> None:
     assert list(USERS.all()) == [
         "adjusted",
+        "cancelling",
         "distribution",
         "fluid",
         "patience",

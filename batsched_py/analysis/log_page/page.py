@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 
 from batsched_py.analysis.log_page.figures import all_figures
 from batsched_py.analysis.pages import write_page
+from batsched_py.analysis.pages.parts import figure, section, table, tiles
 from batsched_py.workload.description import Description
 
 
@@ -21,7 +21,9 @@ def write_log_page(path: str | Path, known: Description) -> None:
     header = f"""<h1>{html.escape(title)}</h1>
 <p class="note">{_subtitle(known)}</p>
 <div id="tiles">{_tiles(known)}</div>
-<p class="note">Drag across a figure to zoom in, double-click to see all of it again, hover for values.</p>"""
+<p class="note">The first thing to do before simulating it: <code>batsched-py calibrate</code> replays the log
+as it was, and tells how far such a simulation may be trusted. Drag across a figure to zoom in, double-click
+to see all of it again, hover for values.</p>"""
     parts = (_weeks, _cycles, _distributions, _bags, _bursts, _shapes, _users, _records, _header)
     sections = "\n".join(part(known) for part in parts)
     body = f"<header>\n{header}\n</header>\n<main>\n{sections}\n</main>"
@@ -43,7 +45,7 @@ def _subtitle(known: Description) -> str:
 
 def _tiles(known: Description) -> str:
     load, bags = known.load, known.bags
-    tiles = [
+    shown = [
         ("jobs", f"{load.jobs:,}", f"{known.characterised:,} completed"),
         ("users", f"{load.users:,}", f"{known.users.half_of_jobs} submit half of the jobs"),
         (
@@ -69,20 +71,17 @@ def _tiles(known: Description) -> str:
         ),
         ("spatial entropy", f"{known.burstiness.spatial:.3f}", "1 would be an even spread"),
     ]
-    return "".join(
-        f'<div class="tile"><b>{value}</b><span>{label}</span><small>{note}</small></div>'
-        for label, value, note in tiles
-    )
+    return tiles(shown)
 
 
 def _weeks(known: Description) -> str:
-    return _section(
+    return section(
         "Week by week",
         "Jobs submitted in each week from the first submission on; users that stand out or are the busiest "
         "are apart. Below, what was submitted as a share of what the machine can do in a week, and what was "
         "running.",
-        _figure("Submissions", "weekly_jobs"),
-        _figure("Load", "weekly_load"),
+        figure("Submissions", "weekly_jobs"),
+        figure("Load", "weekly_load"),
         layout="wide",
     )
 
@@ -91,40 +90,40 @@ def _cycles(known: Description) -> str:
     clock = "On the wall clock where the machine stood."
     if not known.cycles.known:
         clock = "The log does not say when it began; it is taken to begin on a Monday at midnight."
-    return _section(
+    return section(
         "Cycles",
         f"{clock} {known.cycles.working_hours:.0%} of the jobs are submitted from Monday to Friday between "
         f"8:00 and 18:00, which is 30 % of a week, and {known.cycles.weekend:.0%} at weekends.",
-        _figure("By the hour of the week", "cycle"),
-        _figure("By the hour of the day", "hours"),
+        figure("By the hour of the week", "cycle"),
+        figure("By the hour of the day", "hours"),
     )
 
 
 def _distributions(known: Description) -> str:
     spread = known.distributions
     shares = f"{spread.serial:.0%} serial; of the others {spread.powers_of_two:.0%} on powers of two"
-    return _section(
+    return section(
         "Distributions",
         f"Of the {known.characterised:,} jobs that completed, ran for some time and asked for processors, "
         "as are all figures below.",
-        _figure("Run time", "run_time"),
-        _figure(f"Size ({shares})", "size"),
-        _figure("Time between submissions", "interarrival"),
-        _figure("Accuracy of estimates", "accuracy"),
+        figure("Run time", "run_time"),
+        figure(f"Size ({shares})", "size"),
+        figure("Time between submissions", "interarrival"),
+        figure("Accuracy of estimates", "accuracy"),
     )
 
 
 def _bags(known: Description) -> str:
     bags = known.bags.contiguous
-    return _section(
+    return section(
         "Bags of tasks",
         "Jobs of the same user, group, queue, executable, requested time and size, each within "
         f"{known.bags.delta:g} s of the one before: {bags.share_of_jobs:.1%} of all jobs are in bags of two "
         f"or more where nobody else's job may come in between, {known.bags.per_key.share_of_jobs:.1%} where "
         f"it may. The sizes of bags fit a Zipf distribution of exponent {bags.zipf_exponent:.2f}.",
-        _figure("Sizes", "bag_sizes"),
-        _figure("From the first to the last submission", "bag_durations"),
-        _table(
+        figure("Sizes", "bag_sizes"),
+        figure("From the first to the last submission", "bag_durations"),
+        table(
             "How much run times vary within a bag",
             ("mean run time of the bag", "bags", "mean deviation"),
             [
@@ -141,25 +140,25 @@ def _bags(known: Description) -> str:
 
 
 def _bursts(known: Description) -> str:
-    return _section(
+    return section(
         "Burstiness and memory",
         "Normalised entropy of arrivals over intervals: the lower, the burstier. The Hurst parameter of the "
         "arrivals in quarters of an hour, without the weekly cycle: above 0.5, the effect of a busy "
         "time lasts long.",
-        _figure("Temporal burstiness", "entropies"),
-        _figure("Long-range dependence", "memory"),
+        figure("Temporal burstiness", "entropies"),
+        figure("Long-range dependence", "memory"),
     )
 
 
 def _shapes(known: Description) -> str:
     locality = known.locality
     compared = {"run time": locality.run_time, "size": locality.size, "user": locality.user}
-    return _section(
+    return section(
         "Run time and size",
         f"Correlation {_number(known.correlation.pearson)}, of ranks {_number(known.correlation.spearman)}; "
         f"normalised entropy of run time over sizes {known.burstiness.spatial:.3f}.",
-        _figure("Run time of jobs by their size", "run_times_by_size"),
-        _table(
+        figure("Run time of jobs by their size", "run_times_by_size"),
+        table(
             "Locality: how far a week's distribution is from the whole log's",
             ("of", "distance (0 to 1)", "by chance"),
             [(name, f"{each.distance:.2f}", f"{each.by_chance:.2f}") for name, each in compared.items()],
@@ -180,21 +179,21 @@ def _users(known: Description) -> str:
     outstanding += [
         (f"{each.user}", "all", f"{each.jobs:,}", _bar(each.share_of_jobs)) for each in found.dominating
     ]
-    return _section(
+    return section(
         "Users",
         f"{known.users.sessions:,} sessions, where an hour of silence lies between two, of "
         f"{known.users.jobs_per_session.mean:.1f} jobs on average. {_share(known.locality.repetition)} of "
         "the jobs agree with the same user's previous one in all attributes of a bag. A flurry is a week in "
         "which a user submits half of the jobs and three times those of the median week; a dominating user "
         "submits a quarter of all.",
-        _table("Busiest users", ("user", "jobs", "share of jobs", "share of work"), busiest),
-        _table("Flurries and dominating users", ("user", "weeks", "jobs", "share of jobs then"), outstanding),
+        table("Busiest users", ("user", "jobs", "share of jobs", "share of work"), busiest),
+        table("Flurries and dominating users", ("user", "weeks", "jobs", "share of jobs then"), outstanding),
     )
 
 
 def _records(known: Description) -> str:
     quality = known.quality
-    return _section(
+    return section(
         "Records",
         "What a reader should not trust. A record may be in several kinds.",
         _counts("Left out or filled in", {**quality.left_out, **quality.guessed}),
@@ -206,32 +205,14 @@ def _records(known: Description) -> str:
 
 def _header(known: Description) -> str:
     lines = [f"{key}: {line}" for key, value in known.header.items() for line in value.split("\n")]
-    return _section("Header of the log", "", f"<pre>{html.escape(chr(10).join(lines))}</pre>", layout="wide")
-
-
-def _section(title: str, note: str, *content: str, layout: str = "two") -> str:
-    text = f'<p class="note">{html.escape(note)}</p>'
-    return f'<section><h2>{title}</h2>{text}<div class="{layout}">{"".join(content)}</div></section>'
-
-
-def _figure(title: str, name: str) -> str:
-    """The place where the page's script draws the figure of this name."""
-    return f'<figure data-figure="{name}"><figcaption>{html.escape(title)}</figcaption></figure>'
-
-
-def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{html.escape(text)}</th>" for text in heads)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    empty = '<p class="none">None.</p>'
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else empty
-    return f"<figure><figcaption>{html.escape(title)}</figcaption>{table}</figure>"
+    return section("Header of the log", "", f"<pre>{html.escape(chr(10).join(lines))}</pre>", layout="wide")
 
 
 def _counts(title: str, counts: dict[str, int]) -> str:
     rows = [
         (html.escape(kind), f"{count:,}") for kind, count in sorted(counts.items(), key=lambda item: -item[1])
     ]
-    return _table(title, ("kind", "records"), rows)
+    return table(title, ("kind", "records"), rows)
 
 
 def _bar(share: float) -> str:

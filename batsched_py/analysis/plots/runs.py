@@ -136,7 +136,8 @@ def energy_by_time(table: pd.DataFrame) -> pd.Series:
 def recorded_run(log: SwfLog, label: str = "recorded") -> Run:
     """A log as if it were a run: what happened on the recorded machine, but not on which of its hosts.
 
-    Times are those of a simulation of the log, whose time 0 is the first submission.
+    Times are those of a simulation of the log, whose time 0 is the first submission. Jobs that were cancelled
+    while they waited count as rejected.
     """
     known = recorded_submissions(log).reset_index()
     whole, log = log, log.select(log.processors > 0)
@@ -147,6 +148,6 @@ def recorded_run(log: SwfLog, label: str = "recorded") -> Run:
         starting_time=start,
         finish_time=start + log.run_time,
         held=log.processors,
-        final_state=JobState.SUCCESS.value,
+        final_state=np.where(log.never_started, JobState.REJECTED.value, JobState.SUCCESS.value),
     )
     return Run(label, jobs, log.machine_size or int(log.processors.max()), whole)

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from batsched_py.analysis.job_groups import CLASSES, NARROW, SHORT
+from batsched_py.analysis.classes import CLASSES, NARROW, SHORT
 from batsched_py.analysis.pages.figure import Axis
 from batsched_py.analysis.plots.kinds.ecdf import Measure
 from batsched_py.analysis.report import series

@@ -20,16 +20,24 @@ def span(text: str) -> float:
     >>> span("90min"), span("4w")
     (5400.0, 2419200.0)
     """
+    length = _seconds(text)
+    if not length:
+        raise InputError(
+            f"{text!r} is no span of time; write a number above 0 with s, min, h, d or w, like 28d"
+        )
+    return length
+
+
+def _seconds(text: str) -> float | None:
+    """A number of seconds, which may be 0; none if the text is no span."""
     parts = _SPAN.fullmatch(text)
-    if parts is None or float(parts[1]) == 0:
-        raise InputError(f"{text!r} is no span of time; write a number with s, min, h, d or w, like 28d")
-    return float(parts[1]) * _UNITS[parts[2]]
+    return None if parts is None else float(parts[1]) * _UNITS[parts[2]]
 
 
 def moment(text: str, log: SwfLog) -> float:
     """A moment in the time of a log: a date on its wall clock, or a span since its first submission."""
-    if _SPAN.fullmatch(text):
-        return float(log.submit.min()) + span(text)
+    if (length := _seconds(text)) is not None:
+        return float(log.submit.min()) + length
     try:
         date = datetime.fromisoformat(text)
     except ValueError:

@@ -39,7 +39,7 @@ def correlation(log: SwfLog) -> Correlation:
     classes = np.floor(np.log2(sizes)).astype(np.int64)
     return Correlation(
         pearson=pearson(log.run_time, sizes),
-        spearman=pearson(_ranks(log.run_time), _ranks(sizes)),
+        spearman=spearman(log.run_time, sizes),
         by_size=[
             SizeClass(
                 size_from=2**size_class,
@@ -58,6 +58,11 @@ def pearson(first: NDArray[Any], second: NDArray[Any]) -> float | None:
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
     return float(np.corrcoef(first, second)[0, 1])
+
+
+def spearman(first: NDArray[Any], second: NDArray[Any]) -> float | None:
+    """Spearman's coefficient, which is Pearson's of the ranks, unless one of the two does not vary."""
+    return pearson(_ranks(first), _ranks(second))
 
 
 def _ranks(values: NDArray[Any]) -> Floats:

@@ -41,6 +41,9 @@ def quality(log: SwfLog) -> Quality:
         "used more processor time than there was": log.average_cpu_time > log.run_time + _GRACE,
         "cancelled or failed, yet ran": np.isin(log.status, (0, 5)) & (log.run_time > 0),
         "completed, yet never ran": (log.status == 1) & (log.run_time == 0),
+        "cancelled while it waited": log.never_started,
+        "names a preceding job, for which no simulation waits": log.preceding_job > 0,
+        "has a think time, which no simulation uses": log.think_time >= 0,
     }
     unknown = {
         "size": requested(log) <= 0,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
+from batsched_py.workload.lines import check_is_file
 from batsched_py.workload.sources.base import Source
 from batsched_py.workload.swf.log import SwfLog
 
@@ -34,9 +35,7 @@ def source_of(path: str | Path, kind: str | None = None, options: Mapping[str, s
 
 def read_log(path: str | Path, kind: str | None = None, options: Mapping[str, str] | None = None) -> SwfLog:
     """Read a log from a file of any known kind."""
-    path = Path(path)
-    if not isfile(path):
-        raise InputError(f"{path}: there is no such file")
+    path = check_is_file(path)
     return source_of(path, kind, options).read(path)
 
 

@@ -17,6 +17,8 @@ class Source(ABC):
     name: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
     """How the names of such files end, in small letters."""
+    keeps_cancelled: ClassVar[bool] = True
+    """Whether such files can tell of jobs that were cancelled while they waited."""
 
     @abstractmethod
     def read(self, path: Path) -> SwfLog:
@@ -39,7 +41,9 @@ def count_lost(log: SwfLog, columns: Sequence[str] = (), kept: Sequence[str] = (
     """How many values are known in some columns, and in those beyond the format that are not kept."""
     known = {name.replace("_", " ").replace("cpu", "processor"): getattr(log, name) >= 0 for name in columns}
     counts = {name: int(values.sum()) for name, values in known.items() if values.any()}
-    return counts | {f"column {name}": len(log) for name in log.more if name not in kept}
+    return counts | {
+        f"column {name}": int((column != "").sum()) for name, column in log.more.items() if name not in kept
+    }
 
 
 def read_text(path: Path) -> str:

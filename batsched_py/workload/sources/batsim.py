@@ -20,6 +20,9 @@ from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.swf.workload import swf_to_workload
 
 _NAMES = ("user", "group", "executable", "queue", "partition")
+_RECORDED = (
+    "wait", "status", "average_cpu_time", "used_memory", "requested_memory", "preceding_job", "think_time",
+)  # fmt: skip
 
 
 class Batsim(Source):
@@ -32,6 +35,7 @@ class Batsim(Source):
 
     name = "batsim"
     endings = (".json",)
+    keeps_cancelled = False
     dialect: ClassVar[Dialect] = BATSIM4
     """What is written."""
 
@@ -64,7 +68,7 @@ class Batsim(Source):
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """What was recorded of the jobs is no part of a workload."""
-        return count_lost(log, ("wait", "status", "average_cpu_time", "used_memory", "requested_memory"))
+        return count_lost(log, _RECORDED)
 
     def recognises(self, beginning: bytes) -> bool:
         """Curly."""

@@ -30,6 +30,8 @@ CANCELLED: Final = 5
 #: How a shell tells of a program that was ended by SIGTERM or SIGKILL; PBS adds 256 instead of 128.
 _TERMINATED: Final = (256 + 15, 256 + 9, 128 + 15, 128 + 9)
 _LINE: Final = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);([A-Za-z]);([^;]*);(.*)")
+#: Columns beside the log, and the fields that say them.
+_KEPT: Final = {"account": "account", "priority": "Resource_List.priority", "reservation": "resvname"}
 _PIECE: Final = 10_000
 _LARGEST: Final = 2.0**53
 _NEVER_STARTED: Final = "job was deleted before it started, which says nothing of its size"
@@ -41,11 +43,13 @@ class Pbs(Source):
 
     A job that was run again has an ``E`` record for each time, and the later one names the earlier one as its
     preceding job. Of jobs that were deleted before they started, the logs say too little. Beyond the format
-    the log has the columns ``id``, ``exit_status``, ``gpus`` and ``nodes``.
+    the log has the columns ``id``, ``exit_status``, ``gpus`` and ``nodes``, and ``account``, ``priority`` and
+    ``reservation`` where the file says them.
     """
 
     name = "pbs"
     endings = (".pbs", ".acct")
+    keeps_cancelled = False
 
     zone: Annotated[str, Meta(description="Time zone of the machine.")] = "UTC"
 
@@ -64,7 +68,8 @@ class Pbs(Source):
         named, names = named_columns(
             {column: columns.pop(column) for column in ("user", "group", "executable", "queue")}
         )
-        more = {name: columns.pop(name) for name in ("id", "exit_status", "gpus", "nodes")}
+        more = {name: columns.pop(name) for name in ("id", "exit_status", "gpus", "nodes", *_KEPT)}
+        more = {name: column for name, column in more.items() if name not in _KEPT or column.any()}
         starts = columns["submit"] + columns["wait"]
         sizes = columns["allocated_processors"]
         machine = max(most_in_use(starts, starts + columns["run_time"], sizes), int(sizes.max()))
@@ -73,7 +78,8 @@ class Pbs(Source):
         return account.log(columns | named, header, more=more)
 
     def write(self, path: Path, log: SwfLog) -> None:
-        """Write an ``E`` record for each job."""
+        """Write an ``E`` record for each job that was executed."""
+        log = log.select(~log.never_started)
         names = {column: names_of(log, column) for column in ("user", "group", "executable", "queue")}
         with path.open("w", encoding="utf-8", newline="\n") as file:
             for first in range(0, len(log), _PIECE):
@@ -120,7 +126,7 @@ class Pbs(Source):
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """What else was known."""
-        columns = ("average_cpu_time", "used_memory", "partition")
+        columns = ("average_cpu_time", "used_memory", "partition", "think_time")
         return count_lost(log, columns, kept=("id", "exit_status", "gpus"))
 
     def recognises(self, beginning: bytes) -> bool:
@@ -184,6 +190,7 @@ def _job(name: str, fields: dict[str, str], account: Account) -> dict[str, Any]:
         "gpus": _known(fields.get("Resource_List.ngpus"))
         or _in_chunks(fields.get("Resource_List.select", ""), "ngpus"),
         "nodes": _known(fields.get("Resource_List.nodect")),
+        **{name: fields.get(key, "").strip('"') for name, key in _KEPT.items()},
     }
 
 

@@ -52,6 +52,8 @@ _WRITTEN: Final = (
 )  # fmt: skip
 #: Columns of the log that are names, and the fields that say them.
 _NAMED: Final = {"user": "User", "group": "Group", "executable": "JobName", "partition": "Partition"}
+#: Columns beside the log, and the fields that say them.
+_KEPT: Final = {"account": "Account", "qos": "QOS", "priority": "Priority", "reservation": "Reservation"}
 _PEAK: Final = "MaxRSS of steps"
 _PIECE: Final = 10_000
 
@@ -64,7 +66,8 @@ class Sacct(Source):
     ReqMem, MaxRSS, TotalCPU, AllocTRES and NodeList, too. Each task of an array and each attempt of a job
     that was requeued is a job of its own; an attempt names the one before it as its preceding job. Steps only
     tell how much memory was used. A job that was cancelled before it started has a run time of 0 and waited
-    until then. Beyond the format the log has the columns ``id``, ``state``, ``gpus``, ``nodes``, ``hosts``.
+    until then. Beyond the format the log has the columns ``id``, ``state``, ``gpus``, ``nodes``, ``hosts``,
+    and ``account``, ``qos``, ``priority`` and ``reservation`` where the file says them.
     """
 
     name = "sacct"
@@ -94,6 +97,7 @@ class Sacct(Source):
             "gpus": records.gpus(),
             "nodes": records.nodes().astype(np.int64),
             "hosts": records.hosts(),
+            **{name: text for name, field in _KEPT.items() if (text := records.known_text(field)).any()},
         }
         return account.log(columns | named, header, more=more)
 
@@ -121,7 +125,7 @@ class Sacct(Source):
             "requested_processors": requested,
             "requested_time": records.limit(),
             "requested_memory": records.memory_each(requested),
-            "status": np.array([STATES[state] for state in states.tolist()]),
+            "status": np.where(never_ran, CANCELLED, [STATES[state] for state in states.tolist()]),
             "preceding_job": preceding_jobs(records.text("JobID"), submit),
         }
 
@@ -171,7 +175,8 @@ class Sacct(Source):
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """Waits are kept as starts; names of hosts and what else was known are not."""
-        return count_lost(log, ("average_cpu_time", "used_memory", "queue"), kept=("id", "state", "gpus"))
+        columns = ("average_cpu_time", "used_memory", "queue", "think_time")
+        return count_lost(log, columns, kept=("id", "state", "gpus"))
 
     def recognises(self, beginning: bytes) -> bool:
         """The first line names columns."""

@@ -44,6 +44,7 @@ STATES: Final = {
 }
 UNFINISHED: Final = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED")
 _UNKNOWN_TIMES: Final = ("", "Unknown", "None", "N/A", "NONE")
+_NOTHING: Final = ("", "Unknown", "None", "(null)")
 _NO_HOSTS: Final = ("None assigned", "(null)")
 _TWICE: Final = "time in the hour that comes twice when summer time ends"
 #: Numbers are not longer.
@@ -68,6 +69,11 @@ class Records:
         if name in self.table:
             return self.table[name].to_numpy(dtype=object)
         return np.full(len(self.table), "", dtype=object)
+
+    def known_text(self, name: str) -> Texts:
+        """What a field says; nothing where it says that it is unknown."""
+        text = self.text(name)
+        return np.where(np.isin(text, _NOTHING), "", text)
 
     def number(self, name: str) -> Numbers:
         """A whole number."""

@@ -17,6 +17,7 @@ from batsched_py.errors import InputError
 from batsched_py.workload.parquet import read_parquet
 from batsched_py.workload.sources.accounting import NAMED, Account, numbered, unix_times, zone_named
 from batsched_py.workload.sources.base import Source, read_text
+from batsched_py.workload.swf.conventions import CANCELLED
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class Table(Source):
     Needed are submit, run_time or start and end, and requested_processors or allocated_processors. Others are
     wait, requested_time, user, group, executable, queue, partition, status and so on; columns of other names
     are kept beside the log. Times are numbers of seconds, or dates. Users, groups, executables, queues and
-    partitions may be names.
+    partitions may be names. A job of status 5 without a run time, or without a start, was cancelled while it
+    waited.
     """
 
     name = "csv"
@@ -112,6 +114,10 @@ class Table(Source):
             if name in table and name not in (*NAMED, "submit")
         }  # fmt: skip
         run_time = numbers["run_time"] if "run_time" in numbers else times["end"] - times["start"]
+        never_started = np.zeros(len(table), dtype=bool)
+        if "status" in numbers:
+            never_started = (numbers["status"] == CANCELLED) & ~(run_time >= 0)
+            numbers, run_time = _settled(numbers, run_time, never_started)
         good = np.ones(len(table), dtype=bool)
         for name, column in {"submit": times["submit"], "run_time": run_time, **numbers}.items():
             _reject(account, table, good, ~np.isfinite(column), f"{name} is no number or time")
@@ -124,7 +130,8 @@ class Table(Source):
             "run_time": run_time,
         }
         if "start" in times and "wait" not in columns:
-            columns["wait"] = times["start"] - times["submit"]
+            begun = np.where(never_started, times.get("end", np.nan), times["start"])
+            columns["wait"] = np.nan_to_num(begun - times["submit"], nan=-1.0)
         header = ({"UnixStartTime": f"{origin:.0f}", "TimeZoneString": self.zone} if dated else {}) | header
         for name in NAMED:
             if name in table:
@@ -221,6 +228,24 @@ def _check_columns(table: pd.DataFrame, path: Path) -> None:
     raise InputError(
         f"{path}: there is no column {missing}; say what it is called with columns=submit:SubmitTime,..."
     )
+
+
+def _settled(
+    numbers: dict[str, NDArray[np.float64]], run_time: NDArray[np.float64], never_started: NDArray[np.bool_]
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
+    """The numbers and the run times in which jobs that were cancelled while they waited ran for 0 s on 0
+    processors."""
+    run_time = np.where(never_started, 0.0, run_time)
+    unknown = np.full(len(run_time), -1.0)
+    allocated = numbers.get("allocated_processors", unknown)
+    requested = numbers.get("requested_processors", unknown)
+    settled = {
+        "allocated_processors": np.where(never_started, 0.0, allocated),
+        "requested_processors": np.where(never_started & ~(requested > 0), allocated, requested),
+    }
+    if "run_time" in numbers:
+        settled["run_time"] = run_time
+    return numbers | settled, run_time
 
 
 def _known(log: SwfLog) -> dict[str, NDArray[Any]]:

@@ -17,8 +17,26 @@ LOG_SPEED = 1e9
 #: The fields of a record that a job's ``extra`` repeats; -1 means unknown.
 EXTRA = ("user", "group", "executable", "queue", "partition")
 
+#: The status of a job that was cancelled.
+CANCELLED = 5
+
+#: The warning about such jobs that are left out of a simulation: the file, how many there are, of how many.
+CANCELLED_LEFT_OUT = (
+    "%s: left out because they were cancelled while they waited: %d of %d jobs (--cancelled withdraw keeps "
+    "them in the queue until then)"
+)
+
 #: No number of a log may be larger, so that a float holds each exactly.
 LARGEST = 2**53
+
+
+def never_started(status: Any, run_time: Any, allocated: Any) -> Any:
+    """Whether a job was cancelled while it waited, of numbers or of columns of them.
+
+    >>> never_started(5, 0, 0), never_started(5, -1, 8), never_started(5, 0, 8), never_started(1, 0, 0)
+    (True, True, False, False)
+    """
+    return (status == CANCELLED) & ((run_time == -1) | ((run_time == 0) & (allocated <= 0)))
 
 
 def extra_fields(values: Iterable[int]) -> dict[str, Any]:

@@ -97,6 +97,10 @@ class LoggedJobs(Jobs):
             )
         ]
 
+    def nb_larger_than(self, hosts: int) -> int:
+        """How many jobs ask for more hosts than these."""
+        return int(np.count_nonzero(self._sizes > hosts))
+
     def find(self, job_id: str) -> Job | None:
         """The job with this identifier, if it is one of these."""
         workload, _, name = job_id.partition("!")

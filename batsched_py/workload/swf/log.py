@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.workload.swf.conventions import number_text
+from batsched_py.workload.swf.conventions import never_started, number_text
 from batsched_py.workload.swf.header import header_lines, machine_size
 
 Floats = NDArray[np.float64]
@@ -67,6 +67,12 @@ class SwfLog:
     def machine_size(self) -> int | None:
         """Processors of the recorded machine, as far as the header says."""
         return machine_size(self.header)
+
+    @property
+    def never_started(self) -> NDArray[np.bool_]:
+        """Which jobs were cancelled while they waited; such a job waited until it was cancelled."""
+        found: NDArray[np.bool_] = never_started(self.status, self.run_time, self.allocated_processors)
+        return found
 
     def select(self, records: NDArray[Any]) -> SwfLog:
         """The log with these records only, given as numpy indexes an array: a mask or positions."""

@@ -71,6 +71,10 @@ class NativeJobs(Jobs):
         """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
         return map(self.log.job, self.log.in_submission_order())
 
+    def nb_larger_than(self, hosts: int) -> int:
+        """How many jobs ask for more hosts than these."""
+        return int(self.log.nb_larger_than(hosts))
+
     def find(self, job_id: str) -> Job | None:
         """The job with this identifier, if it is one of these."""
         place = self._places.get(job_id)

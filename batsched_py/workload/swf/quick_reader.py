@@ -24,9 +24,11 @@ from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.workload.lines import read_lines
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.swf.conventions import (
+    CANCELLED_LEFT_OUT,
     LARGEST,
     LOG_SPEED,
     extra_fields,
+    never_started,
     profile_name,
     run_time_factor,
 )
@@ -41,8 +43,9 @@ PIECE = 1 << 16
 
 _log = logging.getLogger(__name__)
 
-#: Jobs, profiles, recorded finishes, comments, how many jobs have no processors, and how many there are.
-JobsRead = tuple[Sequence[Job], Mapping[str, Profile], Sequence[float], list[bytes], int, int]
+#: Jobs, profiles, recorded finishes, comments, how many jobs have no processors, how many were cancelled
+#: while they waited, and how many there are.
+JobsRead = tuple[Sequence[Job], Mapping[str, Profile], Sequence[float], list[bytes], int, int, int]
 
 #: The characters of numbers and of the space between them.
 _CHARACTERS = b"0123456789+-.eE \t\r\n"
@@ -83,9 +86,11 @@ def read_quickly(path: Path, name: str, walltime_factor: float, walltime: Wallti
     found = _read_jobs(path, name, run_time_factor(walltime, walltime_factor))
     if found is None:
         return None
-    jobs, profiles, finishes, lines, nb_unsized, nb_all = found
+    jobs, profiles, finishes, lines, nb_unsized, nb_cancelled, nb_all = found
     if nb_unsized:
         _log.warning("%s: left out for want of processors: %d of %d jobs", path, nb_unsized, nb_all)
+    if nb_cancelled:
+        _log.warning(CANCELLED_LEFT_OUT, path, nb_cancelled, nb_all - nb_unsized)
     comments = Comments()
     comments.add(lines)
     return Workload(
@@ -122,7 +127,7 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
     comments: list[bytes] = []
     names, extra = _ProfileNames(), cache(extra_fields)
     number, submit, first = -LARGEST - 1, 0.0, None
-    nb_unsized = 0
+    nb_unsized, nb_cancelled = 0, 0
     for text in _limited(pieces, largest):
         if (records := _records(text, comments)) is None:
             return None
@@ -135,6 +140,9 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
                 continue
             if first is None:
                 first = submit
+            if never_started(record.status, record.run_time, record.allocated_processors):
+                nb_cancelled += 1
+                continue
             submission, run_time = submit - first, record.run_time
             walltime, least = record.requested_time, factor * run_time
             jobs.append(
@@ -153,7 +161,8 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
     profiles: dict[str, Profile] = {
         names[run_time]: Homogeneous(run_time * LOG_SPEED) for run_time in sorted(names)
     }
-    return jobs, profiles, finishes, comments, nb_unsized, len(jobs) + nb_unsized
+    nb_all = len(jobs) + nb_unsized + nb_cancelled
+    return jobs, profiles, finishes, comments, nb_unsized, nb_cancelled, nb_all
 
 
 def _limited(pieces: Iterable[bytes], largest: int) -> list[bytes]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.workload.columns import Numbers, gather, select
 from batsched_py.workload.lines import SHOWN_BAD_LINES, bad_lines_text, read_lines
-from batsched_py.workload.swf.conventions import LARGEST
+from batsched_py.workload.swf.conventions import LARGEST, never_started
 from batsched_py.workload.swf.header import Comments
 from batsched_py.workload.swf.log import COLUMNS, WHOLE, Floats, SwfLog
 from batsched_py.workload.swf.number_table import read_table
@@ -34,7 +34,8 @@ def read_swf(path: str | Path) -> SwfLog:
 
     Records that cannot be used are left out, and one warning says how many and why: bad lines (another
     number of fields than 18, a field that is no finite number, a job number that came before, a negative
-    submission or run time), and jobs whose run time is unknown (-1), as no simulation can run them.
+    submission or run time), and jobs whose run time is unknown (-1), as no simulation can run them. A job
+    that was cancelled while it waited (status 5) has a run time of 0 on 0 processors.
     Records are sorted by submission time; those of equal time keep their order.
     """
     reader = SwfReader(path)
@@ -87,6 +88,7 @@ class SwfReader:
                 good[list(faults)] = False
                 values, lines = {name: column[good] for name, column in values.items()}, lines[good]
             self._comments.add(re.findall(rb";.*", text))
+            _settle_cancelled(values)
             values["skipped"] = lines + (nb_lines - nb_records - 1.0) - np.arange(len(lines))
             nb_records += len(lines)
             nb_lines += text.count(b"\n")
@@ -140,6 +142,17 @@ class SwfReader:
         return InputError(
             f"{self._path}: no usable record of an SWF log: {', '.join(reasons) or 'it has none'}"
         )
+
+
+def _settle_cancelled(values: dict[str, Floats]) -> None:
+    """Jobs that were cancelled while they waited ran for 0 s on 0 processors, however the log writes it."""
+    allocated = values["allocated_processors"]
+    cancelled = never_started(values["status"], values["run_time"], allocated)
+    if cancelled.any():
+        requested = values["requested_processors"]
+        requested[cancelled & (requested <= 0)] = allocated[cancelled & (requested <= 0)]
+        allocated[cancelled] = 0
+        values["run_time"][cancelled] = 0
 
 
 def keep(columns: dict[str, Numbers], kept: NDArray[np.bool_]) -> None:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.profiles import Homogeneous, Profile
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Delay, Homogeneous, Profile
 from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather, narrow
-from batsched_py.workload.model import WalltimeRule, Workload
-from batsched_py.workload.swf.conventions import EXTRA, LOG_SPEED, profile_name, run_time_factor
+from batsched_py.workload.model import CANCELLED_AFTER, CancelledRule, WalltimeRule, Workload
+from batsched_py.workload.swf.conventions import (
+    CANCELLED_LEFT_OUT,
+    EXTRA,
+    LOG_SPEED,
+    never_started,
+    number_text,
+    profile_name,
+    run_time_factor,
+)
 from batsched_py.workload.swf.header import machine_size
 from batsched_py.workload.swf.jobs import LoggedJobs, RecordedFinishes
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
@@ -26,6 +36,7 @@ def swf_to_workload(
     name: str = "w0",
     walltime_factor: float = 2.0,
     walltime: WalltimeRule = "at-least-run-time",
+    cancelled: CancelledRule = "leave-out",
 ) -> Workload:
     """The jobs of a log, ready to be simulated.
 
@@ -36,12 +47,15 @@ def swf_to_workload(
     alone; a job for which this gives nothing has no walltime. A wait that was not recorded counts as 0 in
     the recorded finishes. Users and what else the log says about a job are in its ``extra``, which jobs
     with the same values share.
+
+    Jobs that were cancelled while they waited are left out. With the rule ``"withdraw"`` their ``extra`` says
+    how long they had waited, for users who withdraw them then, and they run for longer than that.
     """
     pieces = (
         {column: getattr(log, column)[start : start + BLOCK] for column in COLUMNS}
         for start in range(0, len(log), BLOCK)
     )
-    jobs = _JobColumns(run_time_factor(walltime, walltime_factor))
+    jobs = _JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
     return jobs.workload(gather(jobs.derive(pieces)), name, log.header, log.path)
 
 
@@ -50,13 +64,14 @@ def read_swf_workload(
     name: str = "w0",
     walltime_factor: float = 2.0,
     walltime: WalltimeRule = "at-least-run-time",
+    cancelled: CancelledRule = "leave-out",
 ) -> Workload:
     """Read a log's jobs: the same as :func:`swf_to_workload` with :func:`~.reader.read_swf`.
 
     Only what the jobs need is ever in memory, some thirty bytes a job.
     """
     reader = SwfReader(path)
-    jobs = _JobColumns(run_time_factor(walltime, walltime_factor))
+    jobs = _JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
     columns = reader.usable(gather(jobs.derive(reader.pieces())))
     return jobs.workload(columns, name, reader.header, str(path))
 
@@ -64,8 +79,9 @@ def read_swf_workload(
 class _JobColumns:
     """Derives what a simulation needs from the records of a log, piece by piece."""
 
-    def __init__(self, factor: float) -> None:
+    def __init__(self, factor: float, cancelled: CancelledRule) -> None:
         self._factor = factor
+        self._withdrawn = cancelled == "withdraw"
         self._extras: dict[tuple[int, ...], int] = {}
         """The row of each combination of values that jobs have in their ``extra``."""
 
@@ -75,8 +91,11 @@ class _JobColumns:
             columns = {
                 name: piece[name] for name in ("job_number", "submit", "run_time", "skipped") if name in piece
             }
-            columns["wait"] = np.maximum(piece["wait"], 0)
             allocated = piece["allocated_processors"]
+            cancelled = never_started(piece["status"], piece["run_time"], allocated)
+            columns["left_out"] = cancelled & ~(self._withdrawn & (piece["wait"] >= 0))
+            columns["withdrawn"] = cancelled & ~columns["left_out"]
+            columns["wait"] = np.maximum(piece["wait"], 0)
             columns["size"] = np.where(allocated > 0, allocated, piece["requested_processors"])
             requested = np.maximum(piece["requested_time"], 0)
             columns["walltime"] = np.maximum(requested, self._factor * piece["run_time"])
@@ -101,20 +120,48 @@ class _JobColumns:
         if not sized.any():
             raise InputError(f"{path}: no job has a positive number of processors")
         columns["submit"] = _from_zero(columns["submit"])
+        left_out = columns.pop("left_out").astype(bool)
+        if left_out.any():
+            _log.warning(CANCELLED_LEFT_OUT, path, left_out.sum(), len(left_out))
+            keep(columns, ~left_out)
+        if left_out.all():
+            raise InputError(f"{path}: every job was cancelled while it waited")
+        withdrawn = np.flatnonzero(columns.pop("withdrawn"))
+        waits = columns["wait"][withdrawn].tolist()
         finishes = RecordedFinishes(columns["submit"], columns.pop("wait"), columns["run_time"])
         names = {run_time: profile_name(run_time) for run_time in distinct(columns["run_time"]).tolist()}
         profiles: dict[str, Profile] = {
             profile: Homogeneous(run_time * LOG_SPEED) for run_time, profile in names.items()
         }
         extras = narrow(np.array(list(self._extras), dtype=np.int64))
+        jobs: Sequence[Job] = LoggedJobs(name, columns, extras, names)
+        if waits:
+            jobs = _with_withdrawals(jobs, dict(zip(withdrawn.tolist(), waits, strict=True)), profiles)
         return Workload(
             name=name,
-            jobs=LoggedJobs(name, columns, extras, names),
+            jobs=jobs,
             profiles=profiles,
             nb_hosts=machine_size(header),
             path=path,
             finishes=finishes,
+            has_cancelled=bool(waits),
         )
+
+
+def _with_withdrawals(
+    jobs: Sequence[Job], waits: Mapping[int, float], profiles: dict[str, Profile]
+) -> list[Job]:
+    """The jobs, of which those in some places were cancelled after so long a wait.
+
+    How long such a job would have run is unknown. It is given a profile that lasts longer than it waited, so
+    that it does not complete before it is withdrawn.
+    """
+    made = list(jobs)
+    for place, wait in waits.items():
+        job, profile = made[place], f"cancelled_after_{number_text(wait)}"
+        profiles[profile] = Delay(wait + 1.0)
+        made[place] = replace(job, profile=profile, extra=job.extra | {CANCELLED_AFTER: wait})
+    return made
 
 
 def _from_zero(times: Numbers) -> Numbers:

@@ -55,8 +55,8 @@ def test_a_mistake_is_told_in_one_line(text: str, message: str) -> None:
 
 def test_every_change_is_known_by_name() -> None:
     assert set(CHANGES.all()) == {
-        "anonymise", "dominating", "estimates", "first", "flurries", "load", "merge", "part", "period",
-        "queues", "shake", "sizes", "users",
+        "anonymise", "dominating", "estimates", "first", "flurries", "load", "merge", "part",
+        "partitions", "period", "queues", "shake", "sizes", "users",
     }  # fmt: skip
 
 
@@ -87,6 +87,7 @@ def test_first_keeps_the_first_jobs() -> None:
         ("period start=2024-01-02 end=2024-01-04", [2, 3]),
         ("period start=2024-01-03T00:00", [3, 4]),
         ("period end=24h", [1]),
+        ("period start=0d end=24h", [1]),
     ],
 )
 def test_a_period_is_given_by_dates_or_spans(text: str, kept: list[int]) -> None:
@@ -191,13 +192,19 @@ def test_sizes_are_limited_to_the_machine() -> None:
         ("users drop=1", [2, 3]),
         ("queues keep=8", [2, 4]),
         ("queues drop=8", [1, 3]),
+        ("partitions keep=8", [3, 4]),
+        ("partitions drop=8", [1, 2]),
         ("sizes least=2 most=4", [2, 3]),
         ("sizes least=4", [3, 4]),
     ],
 )
-def test_jobs_are_chosen_by_user_queue_or_size(text: str, kept: list[int]) -> None:
+def test_jobs_are_chosen_by_user_queue_partition_or_size(text: str, kept: list[int]) -> None:
     log = log_of(
-        submit=[0, 1, 2, 3], user=[1, 2, 3, 1], queue=[7, 8, 7, 8], allocated_processors=[1, 2, 4, 8]
+        submit=[0, 1, 2, 3],
+        user=[1, 2, 3, 1],
+        queue=[7, 8, 7, 8],
+        partition=[7, 7, 8, 8],
+        allocated_processors=[1, 2, 4, 8],
     )
     assert numbers(change_log(log, [text])) == kept
 

@@ -159,7 +159,7 @@ def test_a_log_written_as_sacct_is_read_back(log: SwfLog, tmp_path: Path) -> Non
         assert np.array_equal(getattr(again, name), getattr(log, name)), name
     for name in ("id", "state", "gpus"):
         assert np.array_equal(again.more[name], log.more[name]), name
-    assert lost == {"average processor time": 3, "used memory": 1, "column nodes": 11, "column hosts": 11}
+    assert lost == {"average processor time": 3, "used memory": 1, "column nodes": 11, "column hosts": 8}
 
 
 def test_it_is_known_by_its_first_line(tmp_path: Path) -> None:
@@ -177,3 +177,24 @@ def test_an_array_of_a_billion_tasks_is_refused_before_it_takes_memory(read) -> 
 def test_a_time_that_is_too_short_for_its_zone_is_none(read) -> None:
     records = "7|2023-05-01T08:00:00|COMPLETED\n8|2023-5-1T0:0Z|COMPLETED\n"
     assert len(read(records, "JobID|Submit|State")) == 1
+
+
+def test_what_a_log_has_no_column_for_is_kept_beside_it_and_its_loss_is_counted(read, tmp_path: Path) -> None:
+    record = "{}|2023-05-01T08:00:00|COMPLETED|00:01:00|2|physics|{}|4294|{}\n"
+    records = record.format(7, "high", "") + record.format(8, "normal", "maintenance")
+    log = read(records, fields="JobID|Submit|State|Elapsed|ReqCPUS|Account|QOS|Priority|Reservation")
+    assert log.more["account"].tolist() == ["physics", "physics"]
+    assert log.more["reservation"].tolist() == ["", "maintenance"]
+    lost = write_log(tmp_path / "log.swf", log)
+    wanted = {"column account": 2, "column qos": 2, "column priority": 2, "column reservation": 1}
+    assert lost.items() >= wanted.items()
+    assert write_log(tmp_path / "log.csv", log) == {}
+    assert read_log(tmp_path / "log.csv").more["qos"].tolist() == ["high", "normal"]
+
+
+def test_a_job_that_never_started_was_cancelled_whatever_its_state_is(read) -> None:
+    record = "7|2023-05-01T08:00:00|None|2023-05-01T08:05:00|{}|0|2|0\n"
+    fields = "JobID|Submit|Start|End|State|ElapsedRaw|ReqCPUS|AllocCPUS"
+    log = read("".join(map(record.format, ("CANCELLED by 7", "DEADLINE"))), fields=fields)
+    assert log.never_started.all()
+    assert log.wait.tolist() == [300, 300]

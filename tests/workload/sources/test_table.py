@@ -122,3 +122,20 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_text("nonsense")
     with pytest.raises(InputError, match=r"x.parquet: not a table in Parquet"):
         read_log(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "submit,start,end,requested_processors,status\n0,5,9,4,1\n10,,40,4,5\n",
+        "submit,wait,run_time,requested_processors,status\n0,5,4,4,1\n10,30,-1,4,5\n",
+        "submit,wait,run_time,allocated_processors,status\n0,5,4,4,1\n10,30,-1,4,5\n",
+    ],
+)
+def test_a_job_that_was_cancelled_while_it_waited_is_known(table, text: str) -> None:
+    log = read_log(table(text))
+    assert log.never_started.tolist() == [False, True]
+    assert log.wait.tolist() == [5, 30]
+    assert log.run_time.tolist() == [4, 0]
+    assert log.processors.tolist() == [4, 4]
+    assert log.left_out == {}

@@ -31,6 +31,7 @@ RECORD = "1 0 0 60 4 -1 -1 4 120 -1 1 7 -1 -1 -1 -1 -1 -1"
 COUNTS = st.integers(-1, 3)
 SECONDS = st.integers(0, 5) | st.floats(0, 5) | st.integers(0, 2**53)
 FIELDS = {name: COUNTS if name in WHOLE else COUNTS | SECONDS for name in COLUMNS}
+FIELDS["status"] = st.sampled_from([0, 1, 5])
 
 #: Records in the order of their submissions; their numbers do not count.
 RECORDS = st.lists(
@@ -134,6 +135,32 @@ def test_any_text_tells_the_same(path: Path, text: str, walltime: WalltimeRule, 
     assert told(by_either, path, walltime) == told(by_columns, path, walltime)
 
 
+CANCELLED = "2 5 90 {run_time} {allocated} -1 -1 4 120 -1 5 7 -1 -1 -1 -1 -1 -1"
+
+
+@pytest.mark.usefixtures("either_engine")
+@pytest.mark.parametrize(("run_time", "allocated"), [("0", "0"), ("0", "-1"), ("-1", "-1"), ("-1", "4")])
+def test_a_job_that_was_cancelled_while_it_waited_is_left_out(
+    path: Path, caplog: pytest.LogCaptureFixture, run_time: str, allocated: str
+) -> None:
+    path.write_text(f"{RECORD}\n{CANCELLED.format(run_time=run_time, allocated=allocated)}\n")
+    assert [job.id for job in read_workload(path, "w0").jobs] == ["w0!1"]
+    (message,) = caplog.messages
+    assert "left out because they were cancelled while they waited: 1 of 2 jobs" in message
+
+
+@pytest.mark.usefixtures("either_engine")
+def test_a_job_that_was_cancelled_while_it_ran_is_kept(path: Path) -> None:
+    path.write_text(f"{RECORD}\n{CANCELLED.format(run_time='0', allocated='4')}\n")
+    assert [job.id for job in read_workload(path, "w0").jobs] == ["w0!1", "w0!2"]
+
+
+def test_a_log_of_cancelled_jobs_only_is_refused(path: Path) -> None:
+    path.write_text(f"{CANCELLED.format(run_time='-1', allocated='4')}\n")
+    with pytest.raises(InputError, match="every job was cancelled while it waited"):
+        read_workload(path, "w0")
+
+
 def test_a_log_of_the_archive_tells_the_same(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "library", None)
     path = shared / "logs" / "KTH-SP2-1996-2.1-cln.swf.gz"
@@ -150,13 +177,15 @@ def test_records_in_order_are_usual(lines: list[list[str]]) -> None:
     text = "\n".join(["; MaxProcs: 4", *map(" ".join, lines), ""])
     found = read_text(text)
     sized = [words for words in lines if max(int(words[4]), int(words[7])) > 0]
-    if not sized:
+    kept = [words for words in sized if (words[10], float(words[3]) or int(words[4]) > 0) != ("5", False)]
+    if not kept:
         assert found is None
         return
     assert found is not None
-    jobs, _, _, comments, nb_unsized, nb_all = found
-    assert [job.id for job in jobs] == [f"w0!{number}" for number, *_ in sized]
-    assert (nb_unsized, nb_all) == (len(lines) - len(sized), len(lines))
+    jobs, _, _, comments, nb_unsized, nb_cancelled, nb_all = found
+    assert [job.id for job in jobs] == [f"w0!{number}" for number, *_ in kept]
+    assert (nb_unsized, nb_cancelled) == (len(lines) - len(sized), len(sized) - len(kept))
+    assert nb_all == len(lines)
     assert comments == [b"; MaxProcs: 4"]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 import pandas as pd
 from msgspec import Meta
 
-from batsched_py.analysis.job_groups import classes_of
+from batsched_py.analysis.classes import CLASSES, class_numbers
 from batsched_py.analysis.metrics import TAU
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import SHOWN_TOO, TELLS_USERS, RunsKind
@@ -46,8 +46,8 @@ def measured(run: Run, measure: Measure) -> pd.Series:
 def job_classes(run: Run) -> pd.Series:
     """The class of each executed job: short or long by its run time, narrow or wide by its hosts."""
     jobs = run.executed
-    run_times = (jobs["finish_time"] - jobs["starting_time"]).to_numpy()
-    return pd.Series(classes_of(run_times, jobs["held"].to_numpy()), index=jobs.index)
+    codes = class_numbers(jobs["finish_time"] - jobs["starting_time"], jobs["held"])
+    return pd.Series(pd.Categorical.from_codes(codes, CLASSES), index=jobs.index)
 
 
 def job_owners(run: Run) -> pd.Series:
