@@ -158,6 +158,10 @@ def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:
         raise InputError("--speed is for the hosts of --hosts; those of a platform file have their own")
     roles = parse_roles(machine.roles)
     limit = _limit(machine.mmax, workloads if machine.mmax_workload else ())
+    if machine.file is not None and machine.file.endswith(".toml"):
+        from batsched_py.simulator.machine_files.toml import read_toml_machine
+
+        return read_toml_machine(machine.file)
     if machine.file is not None:
         return read_platform(machine.file, machine.master_host, roles, limit)
     hosts = _recorded_size(workloads) if machine.hosts is None else machine.hosts
