@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-
 #: The properties of hosts that make them cores of nodes, or say more of these.
 NODE_PROPERTIES = ("node", "resources", "features", "switch", "partitions")
 

@@ -1,7 +1,7 @@
 """What a job asks for beside a number of hosts: cores, memory and other resources of nodes.
 
-Batsim knows hosts only. It passes all further fields of a job on, so a request stands in the field ``request``
-of a job in a workload file, and a real Batsim carries it to the decision process unread.
+Batsim knows hosts only. It passes all further fields of a job on, so a request stands in the field
+``request`` of a job in a workload file, and a real Batsim carries it to the decision process unread.
 """
 
 from __future__ import annotations
@@ -90,6 +90,8 @@ def read_request(size: int, fields: Mapping[str, Any] | None) -> Request:
     """
     if not fields:
         return Request(size)
+    if size < 1:
+        raise ValueError("request: a job without hosts cannot have one")
     try:
         given = msgspec.convert(fields, _Fields)
     except msgspec.ValidationError as error:

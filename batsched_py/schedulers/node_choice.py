@@ -1,4 +1,4 @@
-"""Which nodes a job gets, on a machine of nodes; :mod:`~batsched_py.schedulers.selection` says which hosts of them."""
+"""Which nodes a job gets; which of their hosts it gets is a matter of the selection."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from batsched_py.ledger.nodes.account import NodeAccount
 from batsched_py.ledger.nodes.machine import PLACES, Integers, NodeMachine
 from batsched_py.ledger.nodes.placement import NodeChoice, Offer
+from batsched_py.ledger.queue import Floats
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host
 from batsched_py.schedulers.selection import NodeChoiceName, Selection
@@ -64,12 +65,13 @@ def fewest_switches(offer: Offer) -> tuple[Integers, bool]:
     return np.lexsort((offer.switches, np.where(enough, holds, -holds), ~enough)), False
 
 
-def _free_share(offer: Offer) -> Integers:
+def _free_share(offer: Offer) -> Floats:
     """How much of each node is free, over all its resources."""
-    counted = [column for column in range(offer.has.shape[1]) if column != PLACES]
-    shares = offer.free[:, counted] / np.maximum(offer.has[:, counted], 1)
-    total: Integers = shares.sum(axis=1)
-    return total
+    share = np.zeros(len(offer.nodes))
+    for column in range(offer.has.shape[1]):
+        if column != PLACES:
+            share += offer.free[:, column] / np.maximum(offer.has[:, column], 1)
+    return share
 
 
 _CHOICES: dict[str, NodeChoice] = {

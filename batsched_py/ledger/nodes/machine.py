@@ -1,7 +1,7 @@
 """The nodes of a machine, as the properties of its hosts tell them.
 
-A host is what Batsim executes on: a core, or a whole node. Hosts with the same property ``node`` are the cores
-of one node; a host without it is a node of its own. Further properties of each host of a node:
+A host is what Batsim executes on: a core, or a whole node. Hosts with the same property ``node`` are the
+cores of one node; a host without it is a node of its own. Further properties of each host of a node:
 
 * ``resources``: what else the node has, like ``memory=256GB gpu=4``;
 * ``features``: what it is called for, like ``a100 fast``;
