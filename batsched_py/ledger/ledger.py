@@ -197,8 +197,10 @@ class Ledger:
             placement = nodes.find(job, estimate, reservation)
             if placement is not None and (condition is None or condition(job.size, estimate)):
                 nodes.choose(job, placement)
-                yield job
-                nodes.choose(job, None)
+                try:
+                    yield job
+                finally:
+                    nodes.choose(job, None)
 
     def begin_asleep(self, hosts: HostSet) -> None:
         """These hosts sleep from the beginning."""
@@ -317,12 +319,10 @@ class Ledger:
     def _run(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
         job, hosts = self._waiting(decision.job_id), decision.hosts
         self._check_allocation(decision, job)
-        placement = None if self.nodes is None else self.nodes.check(job, hosts)
-        if hosts in self.free:
-            self.free.take(hosts)
-        else:
+        if hosts not in self.free:
             self._check_sharing(hosts)
-            self.free.take(self.free.overlap(hosts))
+        placement = None if self.nodes is None else self.nodes.check(job, hosts)
+        self.free.take(hosts if hosts in self.free else self.free.overlap(hosts))
         if self.nodes is not None and placement is not None:
             self.nodes.started(job, placement)
         return self.running._add(job, hosts, now, self._stop_waiting(job), len(hosts))

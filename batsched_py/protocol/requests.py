@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 from math import gcd
 from typing import Annotated, Any
 
@@ -88,12 +89,16 @@ def read_request(size: int, fields: Mapping[str, Any] | None) -> Request:
     >>> read_request(8, {"cores": 2, "per_core": {"memory": "1 GB"}, "nodes": 2}).per_task
     (('memory', 2097152),)
     """
-    if not fields:
-        return Request(size)
+    return _read(size, msgspec.json.encode(fields)) if fields else Request(size)
+
+
+@lru_cache(maxsize=1 << 16)
+def _read(size: int, text: bytes) -> Request:
+    """The request in a text; most jobs ask for what others have asked for."""
     if size < 1:
         raise ValueError("request: a job without hosts cannot have one")
     try:
-        given = msgspec.convert(fields, _Fields)
+        given = msgspec.json.decode(text, type=_Fields)
     except msgspec.ValidationError as error:
         raise ValueError(f"request: {error}") from None
     tasks = given.tasks or size // given.cores

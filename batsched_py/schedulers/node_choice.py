@@ -17,7 +17,7 @@ from batsched_py.schedulers.selection import NodeChoiceName, Selection
 
 def account_of(hosts: Sequence[Host], name: NodeChoiceName, hosts_of: Selection | None) -> NodeAccount:
     """The account of the nodes that hosts make up, with the choice of nodes of this name."""
-    return NodeAccount(NodeMachine.of(hosts), HostSet.range(len(hosts)), _CHOICES[name], hosts_of)
+    return NodeAccount(NodeMachine.of(hosts), HostSet.range(len(hosts)), CHOICES[name], hosts_of)
 
 
 def first_fit(offer: Offer) -> tuple[Integers, bool]:
@@ -74,7 +74,8 @@ def _free_share(offer: Offer) -> Floats:
     return share
 
 
-_CHOICES: dict[str, NodeChoice] = {
+#: All choices by name, in the order in which the native engine numbers them.
+CHOICES: dict[NodeChoiceName, NodeChoice] = {
     "first-fit": first_fit,
     "best-fit": best_fit,
     "worst-fit": worst_fit,

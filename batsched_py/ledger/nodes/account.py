@@ -38,7 +38,7 @@ class NodeAccount:
         self._choice = choice
         self._selection = selection or HostSet.lowest
         self._demands: dict[Request, Demand] = {}
-        self._placements: dict[str, Placement] = {}
+        self.placements: dict[str, Placement] = {}
         """Of the jobs that run."""
         self._blocked: dict[str, HostSet] = {}
         """Hosts that nobody may use while a job runs that is exclusive."""
@@ -150,7 +150,7 @@ class NodeAccount:
     def started(self, job: Job, placement: Placement) -> None:
         """A job has taken its hosts; now it takes the rest."""
         self._chosen.pop(job.id, None)
-        self._placements[job.id] = placement
+        self.placements[job.id] = placement
         self.free.take_amounts(placement)
         demand = self.demand(job)
         for name, count in demand.request.licences:
@@ -164,7 +164,7 @@ class NodeAccount:
 
     def ended(self, job: Job) -> HostSet:
         """A job has left its hosts and all else; these hosts may be used again, too."""
-        self.free.give_amounts(self._placements.pop(job.id))
+        self.free.give_amounts(self.placements.pop(job.id))
         for name, count in self.demand(job).request.licences:
             self.licences[name] += count
         return self._blocked.pop(job.id, NOWHERE)
@@ -176,15 +176,11 @@ class NodeAccount:
             mask |= hosts.mask
         return HostSet(mask)
 
-    def placement(self, job: Job) -> Placement:
-        """Where a running job is."""
-        return self._placements[job.id]
-
     # --- what will be free -----------------------------------------------------------------------
 
     def given_back(self, running: RunningJob, unavailable: HostSet) -> tuple[Integers, Integers]:
         """What will be free on which nodes when a job ends."""
-        placement = self._placements[running.job.id]
+        placement = self.placements[running.job.id]
         if not unavailable:
             return placement.nodes, placement.taken
         taken = placement.taken.copy()

@@ -59,7 +59,11 @@ class Demand(Struct, frozen=True, eq=False):
 def demand_of(request: Request, machine: NodeMachine) -> Demand:
     """What a request means on a machine; one that names what the machine does not have fits nowhere."""
     per_task, per_node = _row(request.per_task, machine), _row(request.per_node, machine)
-    if per_task is None or per_node is None:
+    if (
+        per_task is None
+        or per_node is None
+        or any(name not in machine.licences for name, _ in request.licences)
+    ):
         return Demand(request, *2 * (np.ones(len(machine.resources), np.int64),), ())
     per_task[CORES] = request.cores
     per_node[PLACES] = ALL_PLACES if request.exclusive else 1

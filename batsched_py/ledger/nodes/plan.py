@@ -94,7 +94,7 @@ class NodePlan:
         job = running.job
         if job in self._reserved:
             self._give_up(job)
-        placement, demand = self._account.placement(job), self._account.demand(job)
+        placement, demand = self._account.placements[job.id], self._account.demand(job)
         slot = _Slot(running.start, running.expected_end, demand, placement.nodes, placement.taken)
         self._profile.take(slot.start, slot.end, demand, slot.nodes, slot.taken)
         self._held[job.id] = slot

@@ -53,8 +53,8 @@ class NodeReservation(Reservation, eq=False):
     def admit(self, running: RunningJob) -> None:
         """A job was started beside it: one that does not end by the shadow time has taken something."""
         super().admit(running)
-        if running.expected_end > self.shadow_time:
-            placement = self.account.placement(running.job)
+        placement = self.account.placements.get(running.job.id)
+        if running.expected_end > self.shadow_time and placement is not None:
             self.future[placement.nodes] -= placement.taken
             self.licences = _less(self.licences, self.account.demand(running.job))
 
