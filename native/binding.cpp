@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <variant>
+
 #include "replay.hpp"
 #include "simulation.hpp"
 #include "swf.hpp"
@@ -235,7 +237,7 @@ struct Engine {
     nb::object start_otherwise;       // starts a job where more is to be checked or chosen
     nb::object rank;                  // puts waiting jobs into an order
     bool is_ordered = false;          // whether the queue has one of its own
-    nb::object write, estimate;
+    nb::object write, estimate, demand_of;
     std::vector<nb::object> listeners;
     nb::dict users;                   // whose jobs have waited, numbered
     JobPtr last;                      // the job that was last looked at, and the object it is known by
@@ -260,6 +262,22 @@ struct Engine {
     JobPtr find_waiting(nb::handle object) {
         JobPtr job = find(object);
         return job && job->state == State::kWaiting && simulation.could_grant(job->request) ? job : nullptr;
+    }
+
+    // A job that neither waits nor runs, as far as Python describes it.
+    Job described(nb::handle object) {
+        Job job;
+        job.request = {nb::cast<int64_t>(object.attr("size"))};
+        if (simulation.nodes) job.request.demand = nb::cast<int32_t>(demand_of(object));
+        return job;
+    }
+
+    void set_nodes(size_t columns, FreeAmounts has, std::vector<int64_t> firsts, std::vector<size_t> switches,
+                   int choice, nb::object function) {
+        simulation.set_nodes(std::make_shared<Nodes>(columns, std::move(has), std::move(firsts), std::move(switches),
+                                                     static_cast<Nodes::Choice>(choice)));
+        demand_of = std::move(function);
+        simulation.demand_of = [this](Job& job) { return nb::cast<int32_t>(demand_of(view_of(job))); };
     }
 
     void tell_time() { cluster.attr("now") = simulation.now(); }
@@ -292,7 +310,9 @@ struct Engine {
         start_otherwise.reset();
         rank.reset();
         estimate.reset();
+        demand_of.reset();
         simulation.estimate = nullptr;
+        simulation.demand_of = nullptr;
         simulation.on_end.clear();
         listeners.clear();
         for (const Running::Place& place : simulation.running.by_end()) place.job->running_view = Handle();
@@ -337,18 +357,42 @@ struct Waiting : View {
     }
 };
 
+// The place that a search has found for a job, which is forgotten when the search goes on.
+class ChosenPlace {
+public:
+    ChosenPlace() = default;
+    explicit ChosenPlace(JobPtr job) : job_(std::move(job)) {}
+    ChosenPlace(ChosenPlace&&) = default;
+    ChosenPlace& operator=(ChosenPlace&& other) {
+        forget();
+        job_ = std::move(other.job_);
+        return *this;
+    }
+    ~ChosenPlace() { forget(); }
+
+private:
+    JobPtr job_;
+
+    void forget() {
+        if (job_) Nodes::forget(*job_);
+    }
+};
+
 // Goes through the waiting jobs that fit, each of which is looked at when its turn has come.
 struct Search : View {
     nb::object condition;
     std::shared_ptr<Reservation> beside;
     bool fits_only = true;
     bool is_ordered = false;
-    std::vector<int64_t> order;  // of arrivals, where they are not gone through in the order of the queue
+    std::vector<int64_t> order = {};  // of arrivals, where they are not gone through in the order of the queue
     size_t next = 0;
     int64_t behind = 0, last = 0, nb_changes = 0;
+    ChosenPlace chosen = {};
 
     JobPtr find() {
         Simulation& simulation = engine->simulation;
+        chosen = {};
+        if (simulation.nodes && fits_only) return find_on_nodes();
         auto allowed = [&](Request request, double estimate) {
             return !fits_only || (request.fits(simulation.free.available()) &&
                                   (!beside || beside->allows(request, simulation.now() + estimate)));
@@ -364,10 +408,36 @@ struct Search : View {
                 if (!job) break;
                 behind = job->arrival;
             }
-            if (condition.is_none() || nb::cast<bool>(nb::bool_(condition(job->request.hosts, job->estimate)))) return job;
+            if (meets(*job)) return job;
         }
         if (beside && condition.is_none()) simulation.note_tried(*beside, nb_changes, last);
         return nullptr;
+    }
+
+    JobPtr find_on_nodes() {
+        Simulation& simulation = engine->simulation;
+        auto allowed = [&](Request request, double) { return request.fits(simulation.free.available()); };
+        while (true) {
+            JobPtr job;
+            if (is_ordered) {
+                if (next == order.size()) break;
+                job = simulation.queue.at(order[next++]);
+                if (!job || !allowed(job->request, job->estimate)) continue;
+            } else {
+                job = simulation.queue.find(behind, last, allowed);
+                if (!job) break;
+                behind = job->arrival;
+            }
+            if (!simulation.finds_place(*job, beside.get())) continue;
+            chosen = ChosenPlace(job);
+            if (meets(*job)) return job;
+        }
+        if (beside && condition.is_none()) simulation.note_tried(*beside, nb_changes, last);
+        return nullptr;
+    }
+
+    bool meets(const Job& job) const {
+        return condition.is_none() || nb::cast<bool>(nb::bool_(condition(job.request.hosts, job.estimate)));
     }
 };
 
@@ -382,7 +452,12 @@ struct RunningView : View {
 };
 
 struct PlanView : View {
-    Plan plan;
+    std::variant<Plan, NodePlan> plan;
+
+    template <class Function>
+    auto visit(Function function) {
+        return std::visit(std::move(function), plan);
+    }
 };
 
 Engine& engine_of(nb::handle self) { return *nb::inst_ptr<Engine>(self); }
@@ -613,7 +688,8 @@ int visit_engine(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
     Engine& engine = inst<Engine>(self);
-    for (nb::object* each : {&engine.cluster, &engine.start_otherwise, &engine.rank, &engine.write, &engine.estimate}) {
+    for (nb::object* each : {&engine.cluster, &engine.start_otherwise, &engine.rank, &engine.write, &engine.estimate,
+                             &engine.demand_of}) {
         Py_VISIT(each->ptr());
     }
     for (nb::object& listener : engine.listeners) Py_VISIT(listener.ptr());
@@ -751,18 +827,25 @@ void bind_views(nb::module_& module) {
         });
     nb::class_<PlanView>(module, "Plan", "Reservations of the waiting jobs.")
         .def("advance", [](PlanView& self) {
-            self.plan.advance(self.engine->simulation.now(), self.engine->simulation.queue);
+            const Simulation& simulation = self.engine->simulation;
+            self.visit([&](auto& plan) { plan.advance(simulation.now(), simulation.queue); });
         })
-        .def("move_forward", [](PlanView& self) { self.plan.move_forward(); })
-        .def("reserve_new", [](PlanView& self) { self.plan.reserve_new(self.engine->simulation.queue); })
-        .def("due", [](PlanView& self) { return as_list(*self.engine, self.plan.due()); })
-        .def("job_started", [](PlanView& self, const RunningJob& one) { self.plan.job_started(*one.job); })
+        .def("move_forward", [](PlanView& self) { self.visit([](auto& plan) { plan.move_forward(); }); })
+        .def("reserve_new", [](PlanView& self) {
+            self.visit([&](auto& plan) { plan.reserve_new(self.engine->simulation.queue); });
+        })
+        .def("due", [](PlanView& self) { return as_list(*self.engine, self.visit([](auto& plan) { return plan.due(); })); })
+        .def("job_started", [](PlanView& self, const RunningJob& one) {
+            self.visit([&](auto& plan) { plan.job_started(*one.job); });
+        })
         .def("job_ended", [](PlanView& self, const RunningJob& one) {
-            self.plan.job_ended(*one.job, self.engine->simulation.now());
+            self.visit([&](auto& plan) { plan.job_ended(*one.job, self.engine->simulation.now()); });
         })
         .def("reservations", [](PlanView& self) {
             nb::list made;
-            for (const auto& one : self.plan.reservations()) made.append(nb::make_tuple(self.engine->view(one.job), one.start));
+            self.visit([&](auto& plan) {
+                for (const auto& one : plan.reservations()) made.append(nb::make_tuple(self.engine->view(one.job), one.start));
+            });
             return made;
         });
 }
@@ -802,6 +885,18 @@ void bind_engine(nb::module_& module) {
         })
         .def("set_write", &Engine::set_write)
         .def("set_estimate", &Engine::set_estimate)
+        .def("set_nodes", [](Engine& self, size_t columns, Amounts has, Amounts licences, std::vector<int64_t> firsts,
+                             std::vector<size_t> switches, int choice, nb::object demand_of) {
+            self.set_nodes(columns, {std::move(has), std::move(licences)}, std::move(firsts), std::move(switches), choice,
+                           std::move(demand_of));
+        })
+        .def("add_demand", [](Engine& self, int64_t tasks, int64_t cores, int64_t least, int64_t most, int64_t per_node,
+                              bool exclusive, Amounts by_task, Amounts by_node,
+                              std::vector<std::vector<size_t>> alternatives,
+                              std::vector<std::pair<size_t, int64_t>> licences) {
+            return self.simulation.nodes->add({tasks, cores, least, most, per_node, exclusive, std::move(by_task),
+                                               std::move(by_node), std::move(alternatives), std::move(licences)});
+        })
         .def("only_starts_jobs", [](Engine& self) { self.simulation.only_starts_jobs = true; })
         // while it goes on
         .def("advance", [](Engine& self) -> nb::object {
@@ -822,22 +917,22 @@ void bind_engine(nb::module_& module) {
         .def("running", [](nb::handle self) { return RunningView{{nb::borrow(self), &engine_of(self)}}; })
         .def("fits", [](Engine& self, nb::handle object) {
             JobPtr job = self.find(object);
-            Request request = job ? job->request : Request{nb::cast<int64_t>(object.attr("size"))};
-            return request.fits(self.simulation.free.available());
+            return job ? self.simulation.fits(*job) : self.simulation.fits(self.described(object));
         })
         .def("start", &start, nb::arg("job"), nb::arg("hosts") = nb::none())
         .def("fitting", &search, nb::arg("condition") = nb::none(), nb::arg("order") = nb::none(),
              nb::arg("only_new") = false, nb::arg("beside") = nb::none())
         .def("reservation", [](Engine& self, nb::handle object) {
             JobPtr job = self.find(object);
-            if (job) return std::make_shared<Reservation>(self.simulation.reservation(*job));
-            Job other;
-            other.request = {nb::cast<int64_t>(object.attr("size"))};
-            return std::make_shared<Reservation>(self.simulation.reservation(other));
+            Simulation& simulation = self.simulation;
+            return std::make_shared<Reservation>(job ? simulation.reservation(*job) : simulation.reservation(self.described(object)));
         })
         .def("profile", [](const Engine& self) { return self.simulation.profile(); })
         .def("plan", [](nb::handle self) {
-            return PlanView{{nb::borrow(self), &engine_of(self)}, Plan(engine_of(self).simulation.profile())};
+            Simulation& simulation = engine_of(self).simulation;
+            View view{nb::borrow(self), &engine_of(self)};
+            if (simulation.nodes) return PlanView{std::move(view), simulation.node_plan()};
+            return PlanView{std::move(view), Plan(simulation.profile())};
         })
         .def("on_end", &Engine::add_listener)
         .def("order_queue", [](Engine& self, bool ordered) {

@@ -35,9 +35,10 @@ inline void append_hosts(std::string& text, const Runs& hosts) {
     }
 }
 
-// What a job asks for, or what there is of it: so many whole hosts. Further resources are added here.
+// What a job asks for, or what there is of it: so many hosts. What it asks of nodes is a demand, known by its number.
 struct Request {
     int64_t hosts = 0;
+    int32_t demand = -1;
 
     bool fits(Request free) const { return hosts <= free.hosts; }
     Request operator+(Request other) const { return {hosts + other.hosts}; }

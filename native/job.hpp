@@ -62,6 +62,7 @@ constexpr const char* name_of(State state) {
 class Log;
 struct Client;
 struct Job;
+struct Placement;
 
 // Owns a job together with others, in one thread.
 class JobPtr {
@@ -105,6 +106,8 @@ struct Job {
     int64_t arrival = 0;   // how many were submitted until then
     int64_t user = -1;     // the number of its user, once somebody asked for it
     double estimate = 0;   // how long it is expected to run
+
+    std::shared_ptr<const Placement> placement;  // on nodes: of a running job, or found for one that waits
 
     // Of a running job.
     double start = 0, expected_end = 0;  // as told

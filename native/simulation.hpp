@@ -13,6 +13,7 @@
 #include "availability.hpp"
 #include "log.hpp"
 #include "machines.hpp"
+#include "node_plan.hpp"
 #include "queue.hpp"
 #include "registry.hpp"
 #include "rows.hpp"
@@ -27,12 +28,19 @@ struct Reservation {
     double shadow_time;  // infinite where the job can never start
     Request extra;
 
+    // On a machine of nodes: what the job asks for, and what will be free at the shadow time, before it starts.
+    std::shared_ptr<const Nodes> nodes = nullptr;
+    const Demand* demand = nullptr;
+    FreeAmounts future = {};
+
     // Whether a job that starts now would not delay it.
     bool allows(Request request, double end) const { return end <= shadow_time || request.fits(extra); }
 
     // A job was started beside it.
     void admit(const Job& job) {
-        if (job.expected_end > shadow_time) extra = extra - job.request;
+        if (!(job.expected_end > shadow_time)) return;
+        extra = extra - job.request;
+        if (nodes && job.placement) nodes->take(future, *job.placement, nodes->demand(job.request));
     }
 };
 
@@ -74,6 +82,8 @@ public:
     Rows rows;
     Registry registry;
     Users users;
+    std::shared_ptr<Nodes> nodes;  // if hosts are the cores of nodes
+    std::function<int32_t(Job&)> demand_of;  // the number of what a job asks of nodes
     bool only_starts_jobs = false;  // the policy: it need not be asked when no job fits
     std::function<double(Job&)> estimate;  // how long a job is expected to run, if not for its walltime
     std::vector<std::function<void(const JobPtr&)>> on_end;  // hear of each job that ends
@@ -81,6 +91,11 @@ public:
     Simulation(int64_t hosts, double speed) : free(hosts), machines(hosts), speed_(speed) {}
 
     void add_source(std::unique_ptr<JobSource> source) { sources_.push_back({std::move(source), nullptr}); }
+
+    void set_nodes(std::shared_ptr<Nodes> given) {
+        nodes = std::move(given);
+        shadow_ = {kNobody, nodes->free};
+    }
 
     void accept_users() {
         has_users_ = registry.dynamic = registry.accepts = users_are_expected_ = true;
@@ -121,10 +136,13 @@ public:
         return found == live_.end() ? nullptr : found->second;
     }
 
-    bool could_grant(Request request) const { return request.hosts > 0 && request.fits({machines.count}); }
-    bool fits(const Job& job) const { return job.request.fits(free.available()); }
+    bool could_grant(Request request) const {
+        return request.hosts > 0 && request.fits({machines.count}) && (!nodes || nodes->could_grant(request));
+    }
+    bool fits(const Job& job) const { return job.request.fits(free.available()) && (!nodes || nodes->fits(job)); }
 
-    Reservation reservation(const Job& job) const {
+    Reservation reservation(const Job& job) {
+        if (nodes) return node_reservation(job);
         if (fits(job)) return {job.arrival, now(), free.available() - job.request};
         Request available = free.available();
         for (const Running::Place& place : running.by_end()) {
@@ -134,6 +152,27 @@ public:
             }
         }
         return {job.arrival, INFINITY, {}};
+    }
+
+    NodePlan node_plan() { return {*nodes, running, now(), kTick}; }
+
+    // Whether there is a place for a job that does not delay a reservation; if it is started now, it goes there.
+    bool finds_place(Job& job, Reservation* beside) {
+        if (!nodes->fits(job.request)) return false;
+        bool may_delay = beside && now() + job.estimate > beside->shadow_time;
+        if (may_delay && was_refused(job, *beside)) return false;
+        const Demand& demand = nodes->demand(job.request);
+        Placement placement = *nodes->place(demand, nodes->free);
+        if (may_delay && !leaves_place(*beside, placement, demand)) {
+            std::optional<Placement> other = place_beside(*beside, demand);
+            if (!other || !leaves_place(*beside, *other, demand)) {
+                refused_[job.request.demand] = state_beside(*beside);
+                return false;
+            }
+            placement = std::move(*other);
+        }
+        nodes->choose(job, std::move(placement));
+        return true;
     }
 
     AvailabilityProfile profile() const {
@@ -162,12 +201,19 @@ public:
 
     // Runs a waiting job that fits on the free hosts with the lowest numbers.
     void start(const JobPtr& job) {
-        job->hosts = free.take_lowest(job->request);
+        if (nodes) {
+            job->hosts = nodes->start(*job, free);
+            free.take(job->hosts);
+        } else {
+            job->hosts = free.take_lowest(job->request);
+        }
         put_on_hosts(job);
     }
 
     // Runs a waiting job on these hosts, all of which are free.
     void start_on(const JobPtr& job, Runs hosts) {
+        std::string fault = nodes ? nodes->start_on(*job, hosts) : "";
+        if (!fault.empty()) throw RuleBroken(fault);
         free.take(hosts);
         job->hosts = std::move(hosts);
         put_on_hosts(job);
@@ -177,6 +223,7 @@ public:
         ++nb_changes_;
         if (job->state == State::kWaiting) queue.remove(*job);
         std::erase(unfit_, job);
+        if (nodes) nodes->forget(*job);
         job->state = State::kRejected;
         effects_.push_back({Effect::Kind::kReject, now(), job});
         live_.erase(job->id);
@@ -199,6 +246,7 @@ public:
             queue.expect(job, run_time);
         } else {
             running.expect(job, run_time);
+            if (nodes) shadow_ = {kNobody, nodes->free};
         }
     }
 
@@ -232,6 +280,22 @@ private:
 
     struct Tried {
         int64_t arrival = -1, nb_changes = -1, nb_started = -1, last = 0;
+        bool operator==(const Tried&) const = default;
+    };
+
+    // The reservation that was last made on nodes, which holds until something changes.
+    struct Reserved {
+        int64_t nb_changes = -1, nb_started = -1;
+        double end = 0;
+        Reservation made{-1, 0, {}};
+    };
+
+    static inline const Running::Place kNobody{-INFINITY, -1, nullptr};
+
+    // What is free when the running jobs up to this one will have ended; kept from one reservation to the next.
+    struct Shadow {
+        Running::Place last = kNobody;
+        FreeAmounts free;
     };
 
     double speed_;
@@ -249,10 +313,117 @@ private:
     int64_t nb_changes_ = 0;        // other than submissions
     int64_t nb_settled_changes_ = -1;
     Tried tried_;
+    Reserved reserved_;
+    Shadow shadow_;
+    std::unordered_map<int32_t, Tried> refused_;  // for each demand: when it would have delayed a reservation
     std::string broken_rule_;
     bool begun_ = false, is_first_turn_ = false, in_turn_ = false;
     bool news_ = false, ready_ = true;
     bool has_users_ = false, users_are_expected_ = false;
+
+    // --- nodes -------------------------------------------------------------------------------------------
+
+    Reservation node_reservation(const Job& job) {
+        if (reserved_.made.arrival != job.arrival || reserved_.nb_changes != nb_changes_ ||
+            reserved_.nb_started != running.nb_started() || job.state != State::kWaiting) {
+            make_node_reservation(job);
+        }
+        Reservation made = reserved_.made;
+        made.shadow_time = std::max(reserved_.end, now());
+        return made;
+    }
+
+    // The more jobs have ended, the more fits. So the number of jobs after whose ends the job fits is looked for around
+    // that of the reservation before, in growing steps and then by halves.
+    void make_node_reservation(const Job& job) {
+        const Demand& demand = nodes->demand(job.request);
+        const auto& by_end = running.by_end();
+        size_t most = by_end.size();
+        size_t ended = static_cast<size_t>(std::upper_bound(by_end.begin(), by_end.end(), shadow_.last) - by_end.begin());
+        auto after = [&](size_t count) {
+            for (; ended < count; ++ended) change_by(shadow_.free, *by_end[ended].job, true);
+            for (; ended > count; --ended) change_by(shadow_.free, *by_end[ended - 1].job, false);
+            return nodes->fits(demand, shadow_.free);
+        };
+        size_t low = 0, high = most + 1;  // not after fewer than `low`; after `high`, unless that is more than all
+        if (after(ended)) {
+            high = ended;
+            for (size_t step = 1; high; step *= 2) {
+                size_t count = high - std::min(step, high);
+                if (!after(count)) {
+                    low = count + 1;
+                    break;
+                }
+                high = count;
+            }
+        } else {
+            low = ended + 1;
+            for (size_t step = 1; low <= most; step *= 2) {
+                size_t count = std::min(low + step - 1, most);
+                if (after(count)) {
+                    high = count;
+                    break;
+                }
+                low = count + 1;
+            }
+        }
+        while (low < high && low <= most) {
+            size_t middle = low + (high - low) / 2;
+            if (after(middle)) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        bool never = low > most;
+        after(never ? most : low);
+        shadow_.last = ended ? Running::Place{by_end[ended - 1].expected_end, by_end[ended - 1].number, nullptr} : kNobody;
+        int64_t extra = never ? 0 : nodes->nb_cores(shadow_.free) - job.request.hosts;
+        reserved_ = {nb_changes_, running.nb_started(), never ? INFINITY : ended ? shadow_.last.expected_end : -INFINITY,
+                     {job.arrival, 0, {extra}, nodes, &demand, shadow_.free}};
+    }
+
+    // A job beyond the last one that has ended at the shadow time takes its place now, or leaves it.
+    void keep_shadow(const Job& job, bool ends) {
+        if (shadow_.last < Running::Place{job.expected_end, job.number, nullptr}) change_by(shadow_.free, job, ends);
+    }
+
+    void change_by(FreeAmounts& amounts, const Job& job, bool ends) const {
+        const Placement& placement = *job.placement;
+        if (ends) {
+            nodes->give(amounts, placement, nodes->demand(job.request));
+        } else {
+            nodes->take(amounts, placement, nodes->demand(job.request));
+        }
+    }
+
+    Tried state_beside(const Reservation& beside) const { return {beside.arrival, nb_changes_, running.nb_started()}; }
+
+    // Whether a job of the same demand would have delayed a reservation, and nothing has changed since.
+    bool was_refused(const Job& job, const Reservation& beside) const {
+        auto refused = refused_.find(job.request.demand);
+        return refused != refused_.end() && refused->second == state_beside(beside);
+    }
+
+    // Whether the job with a reservation has a place at the shadow time although another one has this.
+    bool leaves_place(Reservation& beside, const Placement& placement, const Demand& demand) const {
+        FreeAmounts& future = beside.future;
+        nodes->take(future, placement, demand);
+        bool leaves = nodes->fits(*beside.demand, future);
+        nodes->give(future, placement, demand);
+        return leaves;
+    }
+
+    // A place that is free now and stays free when the job with a reservation starts where it would now go.
+    std::optional<Placement> place_beside(const Reservation& beside, const Demand& demand) const {
+        std::optional<Placement> place = nodes->place(*beside.demand, beside.future);
+        if (!place) return std::nullopt;
+        FreeAmounts left = beside.future;
+        nodes->take(left, *place, *beside.demand);
+        for (size_t each = 0; each < left.nodes.size(); ++each) left.nodes[each] = std::min(left.nodes[each], nodes->free.nodes[each]);
+        left.licences = nodes->free.licences;
+        return nodes->place(demand, left);
+    }
 
     // --- turns -------------------------------------------------------------------------------------------
 
@@ -411,6 +582,7 @@ private:
 
     void submit(const JobPtr& job) {
         live_.emplace(job->id, job);
+        if (nodes) job->request.demand = demand_of(*job);
         if (could_grant(job->request)) {
             queue.append(job, estimate ? estimate(*job) : job->told_walltime);
         } else {
@@ -425,9 +597,11 @@ private:
 
     void put_on_hosts(const JobPtr& job) {
         job->nb_hosts = count_hosts(job->hosts);
+        if (nodes) free.take(nodes->block(*job, free));
         JobPtr kept = job;  // the queue may have held the last reference
         if (job->state == State::kWaiting && could_grant(job->request)) queue.remove(*kept);
         running.add(kept, now());
+        if (nodes) keep_shadow(*kept, false);
         effects_.push_back({Effect::Kind::kStart, now(), std::move(kept)});
     }
 
@@ -442,10 +616,12 @@ private:
     void end(Job& job, State state, int64_t return_code) {
         machines.vacate(job.hosts, job.nb_hosts, agenda.clock);
         JobPtr ended = running.remove(job);
+        if (nodes) keep_shadow(job, true);
         job.state = state;
         rows.finished(job, agenda.clock);
         ++nb_changes_;
         free.give(job.hosts);
+        if (nodes) free.give(nodes->end(job));
         live_.erase(job.id);
         job.running_view = Handle();
         tell({Told::Kind::kEnded, now(), ended, return_code});

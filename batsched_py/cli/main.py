@@ -58,6 +58,7 @@ COMMANDS = {
     "generate": "Generate a log from a model.",
     "metrics": "Measure a schedule.",
     "models": "List or describe the models that generate logs.",
+    "platform": "Show the nodes of a machine.",
     "plot": "Draw figures of schedules, logs and sessions.",
     "record": "Write down a conversation.",
     "replay": "Hold a recorded conversation again.",

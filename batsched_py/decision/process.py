@@ -95,13 +95,12 @@ class DecisionProcess:
         scheduler = self.scheduler
         self._ledger = ledger
         self._acknowledges = begins.settings.acknowledge_dynamic_jobs
-        cluster = Cluster(
-            ledger,
-            begins.hosts,
-            begins.settings,
-            selection(scheduler.selection, begins, scheduler.selection_seed),
-            self._events,
-        )
+        hosts_of = selection(scheduler.selection, begins, scheduler.selection_seed)
+        if begins.has_nodes:
+            from batsched_py.schedulers.node_choice import account_of
+
+            ledger.have_nodes(account_of(begins.hosts, scheduler.nodes, hosts_of))
+        cluster = Cluster(ledger, begins.hosts, begins.settings, hosts_of, self._events)
         if type(scheduler).estimate is not Scheduler.estimate:
             ledger.estimate = self.estimate
         if self.users or begins.settings.dynamic_jobs:

@@ -46,6 +46,7 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "events from files": bool(setup.events),
         "hosts that jobs share": settings.compute_sharing,
         "storage hosts": bool(platform.storages),
+        "a selection of hosts in nodes": platform.has_nodes and process.scheduler.selection != "lowest",
         "hosts of different speeds": platform.even_speed is None,
         "jobs of workload files beside those of users": bool(setup.workloads and process.users),
         "jobs that the scheduler registers": settings.dynamic_jobs and not process.users,

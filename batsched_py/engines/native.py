@@ -116,6 +116,11 @@ class NativeSimulation(Simulation):
             speeds = [host.speed for host in setup.platform.hosts]
             begins = SimulationBegins(hosts, speeds=speeds)
             choose = selection(scheduler.selection, begins, scheduler.selection_seed)
+        if setup.platform.has_nodes:
+            from batsched_py.engines.native_nodes import NativeNodes
+            from batsched_py.ledger.nodes.machine import NodeMachine
+
+            NativeNodes(self._engine, NodeMachine.of(setup.platform.as_protocol()[0]), scheduler.nodes)
         cluster = NativeCluster(self._engine, setup, choose, self._is_to_come, self._process.failed)
         if type(scheduler).estimate is not Scheduler.estimate:
             self._engine.set_estimate(self._process.estimate)

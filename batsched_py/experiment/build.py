@@ -18,6 +18,7 @@ from batsched_py.protocol.events import Event, Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.remarks import HEADER, taking_down
 from batsched_py.settings import pairs_in
+from batsched_py.simulator.machine_files.read import reader_of
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.simulator.platform import Platform, parse_roles, read_platform
 from batsched_py.simulator.setup import Setup
@@ -206,6 +207,11 @@ def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:
     roles = parse_roles(machine.roles)
     limit = _limit(machine.mmax, workloads if machine.mmax_workload else ())
     if machine.file is not None:
+        reader = reader_of(machine.file)
+        if reader is not None:
+            if roles or limit:
+                raise InputError(f"{machine.file}: roles and --mmax are for platforms of SimGrid only")
+            return reader(machine.file)
         return read_platform(machine.file, machine.master_host, roles, limit)
     hosts = _recorded_size(workloads) if machine.hosts is None else machine.hosts
     speed = 1.0 if machine.speed is None else machine.speed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import inf
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
@@ -24,8 +24,12 @@ from batsched_py.ledger.reservation import Reservation
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job, Request
+from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
+
+if TYPE_CHECKING:
+    from batsched_py.ledger.nodes.account import NodeAccount
+    from batsched_py.ledger.nodes.reservation import NodeReservation
 
 NOWHERE = HostSet()
 
@@ -86,6 +90,8 @@ class Ledger:
         self._nb_settled_changes = -1
         self._tried: tuple[Job | None, int, int, int] = (None, 0, 0, 0)
         """Whose reservation all jobs were last tried beside: after how many changes, starts and arrivals."""
+        self.nodes: NodeAccount | None = None
+        """What jobs have of nodes, if the machine has any."""
         self.registry = Registry(begins.profiles, begins.settings) if registry is None else registry
         self.estimate: Callable[[Job], float] = attrgetter("walltime")
         """How long a job is expected to run that is submitted."""
@@ -108,13 +114,17 @@ class Ledger:
         """All hosts, those for storage included."""
         return len(self._machines)
 
-    def could_grant(self, request: Request) -> bool:
+    def have_nodes(self, nodes: NodeAccount) -> None:
+        """The hosts are cores of nodes; this is said before anything happens."""
+        self.nodes, self.free = nodes, nodes.free
+
+    def could_grant(self, job: Job) -> bool:
         """Whether the machine could ever give a job what it asks for."""
-        return 0 < request.hosts <= self.nb_hosts
+        return 0 < job.size <= self.nb_hosts and (self.nodes is None or self.nodes.could_grant(job))
 
     def fits(self, job: Job) -> bool:
         """Whether what a job asks for is free now."""
-        return job.size <= self.free.count
+        return job.size <= self.free.count and (self.nodes is None or self.nodes.fits(job))
 
     @property
     def quiet(self) -> bool:
@@ -127,6 +137,8 @@ class Ledger:
 
     def reservation(self, job: Job, now: float) -> Reservation:
         """When a job can start at the latest, if the running ones end as expected."""
+        if self.nodes is not None:
+            return self.nodes.reservation(job, now, self.running, self.unavailable)
         extra = self.free.count - job.size
         if extra >= 0:
             return Reservation(job, now, now, extra)
@@ -150,6 +162,10 @@ class Ledger:
         """
         queue, nb_changes = self.queue, self._nb_changes
         behind = queue._nb_settled if only_new else 0
+        if self.nodes is not None:
+            return self._placing(
+                self.nodes, queue._search(self.free, behind, None, score, None), condition, beside
+            )
         if beside is None:
             return queue._search(self.free, behind, condition, score, beside) or iter(())
         tried = (beside.job, nb_changes, self.running._count)
@@ -167,6 +183,25 @@ class Ledger:
         yield from found
         self._tried = (job, nb_changes, self.running._count, nb_arrived)
 
+    def _placing(
+        self,
+        nodes: NodeAccount,
+        found: Iterator[Job] | None,
+        condition: Condition | None,
+        beside: Reservation | None,
+    ) -> Iterator[Job]:
+        """Those of the jobs for which there is a place; each goes there if it is started at once."""
+        reservation = cast("NodeReservation | None", beside)
+        for job in found or ():
+            estimate = self.queue.estimate(job)
+            placement = nodes.find(job, estimate, reservation)
+            if placement is not None and (condition is None or condition(job.size, estimate)):
+                nodes.choose(job, placement)
+                try:
+                    yield job
+                finally:
+                    nodes.choose(job, None)
+
     def begin_asleep(self, hosts: HostSet) -> None:
         """These hosts sleep from the beginning."""
         self.asleep = hosts
@@ -176,7 +211,7 @@ class Ledger:
 
     def submit(self, job: Job) -> None:
         """A job waits. One that no state of the machine could ever run is in no policy's way."""
-        if self.could_grant(job.request):
+        if self.could_grant(job):
             self.queue._append(job, self.estimate(job))
         else:
             self.unfit[job.id] = job
@@ -190,6 +225,8 @@ class Ledger:
             return None
         self._nb_changes += 1
         hosts = running.hosts
+        if self.nodes is not None:
+            hosts = hosts | self.nodes.ended(running.job)
         if not (self._exclusive and self.all_available):
             hosts = self._without_jobs(hosts - self.unavailable)
         self.free.give(hosts)
@@ -237,8 +274,8 @@ class Ledger:
                 self._ended = True
 
     def busy(self) -> HostSet:
-        """The hosts that run jobs."""
-        mask = 0
+        """The hosts that run jobs, or that an exclusive job keeps others from."""
+        mask = 0 if self.nodes is None else self.nodes.blocked().mask
         for running in self.running:
             mask |= running.hosts.mask
         return HostSet(mask)
@@ -261,6 +298,8 @@ class Ledger:
     def start(self, job: Job, hosts: HostSet | None, now: float) -> RunningJob:
         """A waiting job runs, on these hosts or on the free ones with the lowest numbers."""
         size, free = job.size, self.free
+        if hosts is None and self.nodes is not None:
+            hosts = self.nodes.hosts_for(job)
         if hosts is not None or not 0 < size <= free.count or self.registry.for_files_only:
             return self._run(
                 ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
@@ -280,11 +319,12 @@ class Ledger:
     def _run(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
         job, hosts = self._waiting(decision.job_id), decision.hosts
         self._check_allocation(decision, job)
-        if hosts in self.free:
-            self.free.take(hosts)
-        else:
+        if hosts not in self.free:
             self._check_sharing(hosts)
-            self.free.take(self.free.overlap(hosts))
+        placement = None if self.nodes is None else self.nodes.check(job, hosts)
+        self.free.take(hosts if hosts in self.free else self.free.overlap(hosts))
+        if self.nodes is not None and placement is not None:
+            self.nodes.started(job, placement)
         return self.running._add(job, hosts, now, self._stop_waiting(job), len(hosts))
 
     def _check_allocation(self, decision: ev.ExecuteJob, job: Job) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.queue import JobQueue
-from batsched_py.ledger.running import RunningJob
+from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 
@@ -16,7 +16,9 @@ class Planned(Protocol):
     """What a plan is made for."""
 
     now: float
+    hosts: HostSet
     queue: JobQueue
+    running: Running
 
     @property
     def available(self) -> HostSet:

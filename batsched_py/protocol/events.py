@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from msgspec import Struct, field
 
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Host, Job, JobState
+from batsched_py.protocol.jobs import NODE_PROPERTIES, Host, Job, JobState
 from batsched_py.protocol.profiles import Profile
 from batsched_py.settings import Option
 
@@ -97,6 +97,11 @@ class SimulationBegins(Event):
     profiles: Mapping[str, Mapping[str, Profile]] = field(default_factory=dict)
     speeds: list[float] | None = None
     """Of the hosts in flop/s, if the simulator gives them; Batsim 4 does not."""
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether hosts are more than so many equal ones: cores of nodes, or with features or partitions."""
+        return any(name in host.properties for host in self.hosts for name in NODE_PROPERTIES)
 
 
 class SimulationEnds(Event):

@@ -8,6 +8,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
+#: The properties of hosts that make them cores of nodes, or say more of these.
+NODE_PROPERTIES = ("node", "resources", "features", "switch", "partitions")
+
 
 class JobState(StrEnum):
     """The state of a job."""
@@ -33,12 +36,6 @@ class HostState(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-class Request(Struct, frozen=True, gc=False):
-    """What a job asks for: a number of whole hosts."""
-
-    hosts: int
-
-
 class Job(Struct, frozen=True, gc=False, eq=False):
     """A job as its submitter describes it; nobody can change it."""
 
@@ -53,11 +50,6 @@ class Job(Struct, frozen=True, gc=False, eq=False):
     """Name of its profile, in its own workload."""
     extra: dict[str, Any] = field(default_factory=dict)
     """All other fields, such as its user."""
-
-    @property
-    def request(self) -> Request:
-        """What it asks for."""
-        return Request(self.size)
 
     @property
     def workload(self) -> str:

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.selection import SelectionName
+from batsched_py.schedulers.selection import NodeChoiceName, SelectionName
 
 
 @dataclass(kw_only=True)
@@ -28,6 +28,9 @@ class Scheduler(ABC):
     """Whether all that the policy ever does is to start waiting jobs; then it is not asked if none fits."""
 
     selection: Annotated[SelectionName, Meta(description="Which of the free hosts a job gets.")] = "lowest"
+    nodes: Annotated[NodeChoiceName, Meta(description="Which nodes a job gets, on a machine of nodes.")] = (
+        "first-fit"
+    )
     selection_seed: Annotated[int, Meta(description="Where a random selection of hosts begins.")] = 0
 
     def begin(self, cluster: Cluster) -> None:

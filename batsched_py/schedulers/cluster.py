@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import inf, isnan
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -28,6 +29,9 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import Selection
+
+if TYPE_CHECKING:
+    from batsched_py.ledger.nodes.plan import NodePlan
 
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
 Order = Callable[[Waiting, float], Floats]
@@ -158,9 +162,13 @@ class Cluster:
             profile.give(max(running.expected_end, self.now + TICK), inf, self._ledger.usable(running))
         return profile
 
-    def plan(self) -> Plan:
+    def plan(self) -> Plan | NodePlan:
         """A reservation for each waiting job, beginning with what the running jobs leave free."""
-        return Plan(self)
+        if self._ledger.nodes is None:
+            return Plan(self)
+        from batsched_py.ledger.nodes.plan import NodePlan
+
+        return NodePlan(self, self._ledger.nodes)
 
     # --- what a policy says ----------------------------------------------------------------------
 
@@ -199,7 +207,7 @@ class Cluster:
 
     def start(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
         """Run a waiting job now, on the given hosts or on free ones that the selection chooses."""
-        if hosts is None and self._selection is not None and self.fits(job):
+        if hosts is None and self._selection is not None and self._ledger.nodes is None and self.fits(job):
             hosts = self._selection(self.free, job.size)
         try:
             running = self._ledger.start(job, hosts, self.now)

@@ -6,6 +6,7 @@ Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001.
 
 from __future__ import annotations
 
+from batsched_py.ledger.nodes.plan import NodePlan
 from batsched_py.ledger.plan import Plan
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
@@ -48,7 +49,7 @@ class Conservative(Scheduler):
             if cluster.fits(job):
                 plan.job_started(cluster.start(job))
 
-    def _remark_on(self, cluster: Cluster, plan: Plan) -> None:
+    def _remark_on(self, cluster: Cluster, plan: Plan | NodePlan) -> None:
         """Say which reservations are new."""
         reservations = dict(plan.reservations())
         for job, start in reservations.items():

@@ -17,6 +17,12 @@ Selection = Callable[[HostSet, int], HostSet]
 SelectionName = Literal["lowest", "contiguous", "best-fit", "spread", "random", "fastest"]
 
 
+#: How the nodes are chosen whose hosts are selected; see :mod:`~batsched_py.schedulers.node_choice`.
+NodeChoiceName = Literal[
+    "first-fit", "best-fit", "worst-fit", "consolidate", "spread", "dominant-resource", "fewest-switches"
+]
+
+
 def selection(name: SelectionName, machine: SimulationBegins, seed: int) -> Selection | None:
     """The selection of this name, for a machine as the simulator presents it.
 

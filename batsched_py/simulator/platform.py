@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, overload
 from msgspec import Struct, field
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.jobs import Host
+from batsched_py.protocol.jobs import NODE_PROPERTIES, Host
 from batsched_py.workload.swf.conventions import LOG_SPEED
 
 if TYPE_CHECKING:
@@ -152,6 +152,13 @@ class Platform(Struct):
             return self.hosts.speed
         speeds = {host.speed for host in self.hosts}
         return speeds.pop() if len(speeds) == 1 else None
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether hosts are more than hosts: cores of nodes, or with features or partitions."""
+        return not isinstance(self.hosts, EqualHosts) and any(
+            name in host.properties for host in self.hosts for name in NODE_PROPERTIES
+        )
 
     def as_protocol(self) -> tuple[list[Host], list[Host]]:
         """The computing and the storage hosts, as a decision process is shown them."""

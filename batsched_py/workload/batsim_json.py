@@ -17,6 +17,7 @@ from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5, DIALECTS
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile, Unintelligible
+from batsched_py.protocol.requests import read_request
 from batsched_py.protocol.shown import shown
 from batsched_py.workload.model import Workload
 
@@ -84,8 +85,11 @@ def _dialect(content: _File) -> Dialect:
 
 def _read_job(path: str | Path, index: int, fields: dict[str, Any], workload: str, dialect: Dialect) -> Job:
     try:
-        return dialect.read_job(fields, workload)
-    except ProtocolError as error:
+        job = dialect.read_job(fields, workload)
+        if "request" in job.extra:
+            read_request(job.size, job.extra["request"])
+        return job
+    except (ProtocolError, ValueError) as error:
         label = f" ({fields['id']})" if "id" in fields else ""
         raise InputError(f"{path}: job {index}{label}: {error}") from None
 

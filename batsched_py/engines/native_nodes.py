@@ -1,0 +1,63 @@
+"""The nodes of a machine, as the native engine gets them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batsched_py.errors import InputError
+from batsched_py.ledger.nodes.demand import demand_of
+from batsched_py.ledger.nodes.machine import NodeMachine
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.requests import Request, read_request
+from batsched_py.schedulers.node_choice import CHOICES
+from batsched_py.schedulers.selection import NodeChoiceName
+
+
+class NativeNodes:
+    """Tells the library which nodes there are, and what jobs ask of them, each kind of request once."""
+
+    def __init__(self, engine: Any, machine: NodeMachine, choice: NodeChoiceName) -> None:
+        self._engine = engine
+        self._machine = machine
+        self._numbers: dict[Request, int] = {}
+        self._licences = {name: number for number, name in enumerate(machine.licences)}
+        switch_of = [0] * len(machine.nodes)
+        for number, nodes in enumerate(machine.switches):
+            for node in nodes.tolist():
+                switch_of[node] = number
+        engine.set_nodes(
+            len(machine.resources),
+            machine.has.T.ravel().tolist(),
+            list(machine.licences.values()),
+            machine.firsts.tolist(),
+            switch_of,
+            list(CHOICES).index(choice),
+            self._number,
+        )
+
+    def _number(self, job: Job) -> int:
+        """The number by which the library knows what a job asks for."""
+        try:
+            request = read_request(job.size, job.extra.get("request"))
+            number = self._numbers.get(request)
+            if number is None:
+                self._numbers[request] = number = self._add(request)
+        except ValueError as error:
+            raise InputError(f"job {job.id}: {error}") from None
+        return number
+
+    def _add(self, request: Request) -> int:
+        demand = demand_of(request, self._machine)
+        number: int = self._engine.add_demand(
+            request.tasks,
+            request.cores,
+            request.least_nodes,
+            request.most_nodes,
+            request.tasks_per_node,
+            request.exclusive,
+            demand.per_task.tolist(),
+            demand.per_node.tolist(),
+            [nodes.tolist() for nodes in demand.alternatives],
+            [(self._licences[name], count) for name, count in request.licences if demand.alternatives],
+        )
+        return number

@@ -1,0 +1,238 @@
+"""The account of the nodes: which job has what on which of them, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf
+
+import numpy as np
+
+from batsched_py.errors import InputError, RuleBroken
+from batsched_py.ledger.nodes.demand import Demand, demand_of
+from batsched_py.ledger.nodes.free import FreeNodes
+from batsched_py.ledger.nodes.machine import CORES, Integers, NodeMachine
+from batsched_py.ledger.nodes.placement import NodeChoice, Offer, Placement, place
+from batsched_py.ledger.nodes.reservation import NodeReservation
+from batsched_py.ledger.running import Running, RunningJob
+from batsched_py.protocol.hosts import HostSet, Run
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.requests import Request, read_request
+
+NOWHERE = HostSet()
+
+#: Given the free hosts and how many are needed, which of them to take.
+HostChoice = Callable[[HostSet, int], HostSet]
+
+
+class NodeAccount:
+    """What the jobs of a machine of nodes have, and where a job goes.
+
+    Beside the cores of nodes, which are hosts, jobs take other resources, and licences of the whole machine.
+    """
+
+    def __init__(
+        self, machine: NodeMachine, hosts: HostSet, choice: NodeChoice, selection: HostChoice | None = None
+    ) -> None:
+        self.machine = machine
+        self.free = FreeNodes(machine, hosts)
+        self._choice = choice
+        self._selection = selection or HostSet.lowest
+        self._demands: dict[Request, Demand] = {}
+        self.placements: dict[str, Placement] = {}
+        """Of the jobs that run."""
+        self._blocked: dict[str, HostSet] = {}
+        """Hosts that nobody may use while a job runs that is exclusive."""
+        self.licences = dict(machine.licences)
+        """Those that are free."""
+        self._chosen: dict[str, Placement] = {}
+        """Where jobs go that a plan or a search has found a place for."""
+        self._switch_of = np.empty(len(machine.nodes), np.int64)
+        for number, nodes in enumerate(machine.switches):
+            self._switch_of[nodes] = number
+
+    # --- requests --------------------------------------------------------------------------------
+
+    def demand(self, job: Job) -> Demand:
+        """What a job asks of this machine."""
+        try:
+            request = read_request(job.size, job.extra.get("request"))
+            demand = self._demands.get(request)
+            if demand is None:
+                self._demands[request] = demand = demand_of(request, self.machine)
+        except ValueError as error:
+            raise InputError(f"job {job.id}: {error}") from None
+        return demand
+
+    def could_grant(self, job: Job) -> bool:
+        """Whether a job would fit if nothing else ran."""
+        demand = self.demand(job)
+        return demand.nodes(self.machine.has) is not None and self.has_licences(demand, self.machine.licences)
+
+    def fits(self, job: Job) -> bool:
+        """Whether all that a job asks for is free now."""
+        demand, chosen = self.demand(job), self._chosen.get(job.id)
+        if not self.has_licences(demand, self.licences):
+            return False
+        if chosen is not None:
+            return bool((self.free.amounts[chosen.nodes] >= chosen.taken).all())
+        return demand.nodes(self.free.amounts) is not None
+
+    def has_licences(self, demand: Demand, free: Mapping[str, int]) -> bool:
+        """Whether the licences that a job asks for are among these."""
+        return all(free.get(name, 0) >= count for name, count in demand.request.licences)
+
+    # --- places ----------------------------------------------------------------------------------
+
+    def place(self, demand: Demand, free: Integers) -> Placement | None:
+        """Where a job goes if so much of each node is free."""
+        found = demand.nodes(free)
+        if found is None:
+            return None
+        nodes, capacities = found
+        offer = Offer(demand, nodes, capacities, free[nodes], self.machine.has[nodes], self._switch_of[nodes])
+        return place(offer, *self._choice(offer))
+
+    def choose(self, job: Job, placement: Placement | None) -> None:
+        """If a job is started now, let it go to this place; or again to where the choice of nodes says."""
+        if placement is None:
+            self._chosen.pop(job.id, None)
+        else:
+            self._chosen[job.id] = placement
+
+    def hosts_for(self, job: Job) -> HostSet | None:
+        """The hosts that a job gets, if it fits."""
+        demand = self.demand(job)
+        placement = self._chosen.get(job.id) or self.place(demand, self.free.amounts)
+        if placement is None:
+            return None
+        runs: list[Run] = []
+        for node, tasks in zip(placement.nodes.tolist(), placement.tasks.tolist(), strict=True):
+            runs += self._selection(self._free_cores(node), tasks * demand.request.cores).runs()
+        return HostSet.of_runs(_joined(runs))
+
+    def _free_cores(self, node: int) -> HostSet:
+        first, cores = self.machine.nodes[node].first, self.machine.nodes[node].cores
+        return self.free.overlap(HostSet.of_runs(((first, first + cores - 1),)))
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def check(self, job: Job, hosts: HostSet) -> Placement:
+        """A job is to run on free hosts: the place that this means, if it suits what the job asks for."""
+        demand = self.demand(job)
+        request = demand.request
+        nodes, cores = self._cores_of(hosts)
+        if (cores % request.cores).any():
+            raise RuleBroken(f"tasks of {request.cores} cores do not fill their hosts {hosts}, node by node")
+        tasks = cores // request.cores
+        if not any(np.isin(nodes, alternative).all() for alternative in demand.alternatives):
+            raise RuleBroken(f"hosts {hosts} are not all on nodes that the job may run on")
+        if not request.least_nodes <= len(nodes) <= request.most_nodes:
+            raise RuleBroken(f"hosts {hosts} are on {len(nodes)} nodes, which the job does not ask for")
+        if (tasks > demand.capacities(self.free.amounts)[nodes]).any():
+            raise RuleBroken(f"the nodes of hosts {hosts} do not have free what the job asks for")
+        if not self.has_licences(demand, self.licences):
+            raise RuleBroken("the licences that the job asks for are not free")
+        taken = tasks[:, None] * demand.per_task + demand.per_node
+        if request.exclusive:
+            taken[:, CORES] = self.free.amounts[nodes, CORES]
+        return Placement(nodes, tasks, taken)
+
+    def _cores_of(self, hosts: HostSet) -> tuple[Integers, Integers]:
+        """The nodes that hosts belong to, and how many belong to each."""
+        count: dict[int, int] = {}
+        for first, last in hosts.runs():
+            for node in self.machine.nodes_of(first, last):
+                low = self.machine.nodes[node].first
+                high = low + self.machine.nodes[node].cores - 1
+                count[node] = count.get(node, 0) + min(high, last) - max(low, first) + 1
+        return np.array(list(count), np.int64), np.array(list(count.values()), np.int64)
+
+    def started(self, job: Job, placement: Placement) -> None:
+        """A job has taken its hosts; now it takes the rest."""
+        self._chosen.pop(job.id, None)
+        self.placements[job.id] = placement
+        self.free.take_amounts(placement)
+        demand = self.demand(job)
+        for name, count in demand.request.licences:
+            self.licences[name] -= count
+        if demand.request.exclusive:
+            mask = 0
+            for node in placement.nodes.tolist():
+                mask |= self._free_cores(node).mask
+            self._blocked[job.id] = blocked = HostSet(mask)
+            self.free.take(blocked)
+
+    def ended(self, job: Job) -> HostSet:
+        """A job has left its hosts and all else; these hosts may be used again, too."""
+        self.free.give_amounts(self.placements.pop(job.id))
+        for name, count in self.demand(job).request.licences:
+            self.licences[name] += count
+        return self._blocked.pop(job.id, NOWHERE)
+
+    def blocked(self) -> HostSet:
+        """The hosts without jobs that nobody may use, because a job is exclusive."""
+        mask = 0
+        for hosts in self._blocked.values():
+            mask |= hosts.mask
+        return HostSet(mask)
+
+    # --- what will be free -----------------------------------------------------------------------
+
+    def given_back(self, running: RunningJob, unavailable: HostSet) -> tuple[Integers, Integers]:
+        """What will be free on which nodes when a job ends."""
+        placement = self.placements[running.job.id]
+        if not unavailable:
+            return placement.nodes, placement.taken
+        taken = placement.taken.copy()
+        taken[:, CORES] = 0
+        hosts = (running.hosts | self._blocked.get(running.job.id, NOWHERE)) - unavailable
+        nodes, cores = self._cores_of(hosts)
+        taken[np.searchsorted(placement.nodes, nodes), CORES] = cores
+        return placement.nodes, taken
+
+    def reservation(self, job: Job, now: float, running: Running, unavailable: HostSet) -> NodeReservation:
+        """When a job can start at the latest, if the running ones end as expected."""
+        demand = self.demand(job)
+        future, licences = self.free.amounts.copy(), dict(self.licences)
+        nb_free, time = self.free.count, now
+        ends = iter(running)
+        while nb_free < job.size or demand.nodes(future) is None or not self.has_licences(demand, licences):
+            ending = next(ends, None)
+            if ending is None:
+                return NodeReservation(job, now, inf, 0, self, demand, future, licences)
+            nodes, taken = self.given_back(ending, unavailable)
+            future[nodes] += taken
+            nb_free += int(taken[:, CORES].sum())
+            for name, count in self.demand(ending.job).request.licences:
+                licences[name] += count
+            time = max(ending.expected_end, now)
+        return NodeReservation(job, now, time, nb_free - job.size, self, demand, future, licences)
+
+    def find(self, job: Job, estimate: float, beside: NodeReservation | None) -> Placement | None:
+        """A place for a job that is free now and does not delay a reservation.
+
+        That is where the choice of nodes says, or else where it says if the job with the reservation is
+        already there.
+        """
+        demand = self.demand(job)
+        if not self.has_licences(demand, self.licences):
+            return None
+        placement = self.place(demand, self.free.amounts)
+        if placement is None or beside is None or beside.allows_at(demand, placement, estimate):
+            return placement
+        left = beside.left(self.free.amounts)
+        placement = None if left is None else self.place(demand, left)
+        if placement is not None and beside.allows_at(demand, placement, estimate):
+            return placement
+        return None
+
+
+def _joined(runs: list[Run]) -> tuple[Run, ...]:
+    """Intervals in order, without those that touch."""
+    joined: list[Run] = []
+    for first, last in runs:
+        if joined and joined[-1][1] == first - 1:
+            joined[-1] = joined[-1][0], last
+        else:
+            joined.append((first, last))
+    return tuple(joined)

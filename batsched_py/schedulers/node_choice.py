@@ -1,0 +1,86 @@
+"""Which nodes a job gets; which of their hosts it gets is a matter of the selection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from batsched_py.ledger.nodes.account import NodeAccount
+from batsched_py.ledger.nodes.machine import PLACES, Integers, NodeMachine
+from batsched_py.ledger.nodes.placement import NodeChoice, Offer
+from batsched_py.ledger.queue import Floats
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Host
+from batsched_py.schedulers.selection import NodeChoiceName, Selection
+
+
+def account_of(hosts: Sequence[Host], name: NodeChoiceName, hosts_of: Selection | None) -> NodeAccount:
+    """The account of the nodes that hosts make up, with the choice of nodes of this name."""
+    return NodeAccount(NodeMachine.of(hosts), HostSet.range(len(hosts)), CHOICES[name], hosts_of)
+
+
+def first_fit(offer: Offer) -> tuple[Integers, bool]:
+    """In the order of the machine."""
+    return np.arange(len(offer.nodes)), False
+
+
+def best_fit(offer: Offer) -> tuple[Integers, bool]:
+    """The nodes of which the least is free."""
+    return np.argsort(_free_share(offer), kind="stable"), False
+
+
+def worst_fit(offer: Offer) -> tuple[Integers, bool]:
+    """The nodes of which the most is free."""
+    return np.argsort(-_free_share(offer), kind="stable"), False
+
+
+def consolidate(offer: Offer) -> tuple[Integers, bool]:
+    """As few nodes as possible: those that take the most tasks; of equal ones the fullest."""
+    tasks = np.minimum(offer.capacities, offer.demand.request.tasks)
+    return np.lexsort((_free_share(offer), -tasks)), False
+
+
+def spread(offer: Offer) -> tuple[Integers, bool]:
+    """As many nodes as possible, one task after another, the emptiest first."""
+    return np.argsort(-_free_share(offer), kind="stable"), True
+
+
+def dominant_resource(offer: Offer) -> tuple[Integers, bool]:
+    """The nodes that have least of what the job needs most of, by its share of a node."""
+    needed = offer.demand.per_task
+    shares = needed / np.maximum(offer.has, 1)
+    shares[:, PLACES] = 0
+    dominant = shares.argmax(axis=1)
+    rows = np.arange(len(offer.nodes))
+    free = offer.free[rows, dominant] / np.maximum(offer.has[rows, dominant], 1)
+    return np.argsort(free, kind="stable"), False
+
+
+def fewest_switches(offer: Offer) -> tuple[Integers, bool]:
+    """From the switch that just holds the job; where none does, from those that hold most of it."""
+    tasks = offer.demand.request.tasks
+    holds = np.bincount(offer.switches, np.minimum(offer.capacities, tasks))[offer.switches]
+    enough = holds >= tasks
+    return np.lexsort((offer.switches, np.where(enough, holds, -holds), ~enough)), False
+
+
+def _free_share(offer: Offer) -> Floats:
+    """How much of each node is free, over all its resources."""
+    share = np.zeros(len(offer.nodes))
+    for column in range(offer.has.shape[1]):
+        if column != PLACES:
+            share += offer.free[:, column] / np.maximum(offer.has[:, column], 1)
+    return share
+
+
+#: All choices by name, in the order in which the native engine numbers them.
+CHOICES: dict[NodeChoiceName, NodeChoice] = {
+    "first-fit": first_fit,
+    "best-fit": best_fit,
+    "worst-fit": worst_fit,
+    "consolidate": consolidate,
+    "spread": spread,
+    "dominant-resource": dominant_resource,
+    "fewest-switches": fewest_switches,
+}

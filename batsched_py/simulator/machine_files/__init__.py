@@ -1,0 +1,1 @@
+"""Files that describe the nodes of a machine, each format in a file of its own."""

@@ -1,0 +1,51 @@
+"""Lists of nodes as Slurm writes them: ``n[001-120,130],login``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+
+from batsched_py.protocol.shown import shown
+
+_PART = re.compile(r"([^,\[\]]|\[[^\[\]]*\])+")
+_RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+
+#: So many nodes at most are meant by one list.
+MOST_NODES = 1 << 20
+
+
+def expand(text: str) -> list[str]:
+    """All nodes of a list.
+
+    >>> expand("n[08-10],login,r[1-2]n[1,3]")
+    ['n08', 'n09', 'n10', 'login', 'r1n1', 'r1n3', 'r2n1', 'r2n3']
+    """
+    names: list[str] = []
+    place = 0
+    while place < len(text):
+        match = _PART.match(text, place)
+        if match is None or (match.end() < len(text) and text[match.end()] != ","):
+            raise ValueError(f"{shown(text)} is not a list of nodes like 'n[1-4],login'")
+        pieces = [list(_piece(piece)) for piece in re.split(r"(\[[^\]]*\])", match[0]) if piece]
+        for parts in product(*pieces):
+            names.append("".join(parts))
+            if len(names) > MOST_NODES:
+                raise ValueError(f"{shown(text)} means more than {MOST_NODES} nodes")
+        place = match.end() + 1
+    return names
+
+
+def _piece(text: str) -> Iterator[str]:
+    if not text.startswith("["):
+        yield text
+        return
+    for part in text[1:-1].split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            raise ValueError(f"{shown(text)} is not a range of nodes like '[01-12,15]'")
+        first, last = match[1], match[2] or match[1]
+        if not 0 <= int(last) - int(first) < MOST_NODES:
+            raise ValueError(f"the range {shown(part)} goes backwards or is too long")
+        for number in range(int(first), int(last) + 1):
+            yield f"{number:0{len(first)}}"

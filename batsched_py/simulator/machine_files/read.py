@@ -1,0 +1,29 @@
+"""Which reader a machine file is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from batsched_py.simulator.platform import Platform
+
+#: The reader of each kind of file but SimGrid's, by the end of its name: module and function.
+READERS = {
+    ".toml": ("toml", "read_toml_machine"),
+    ".conf": ("slurm", "read_slurm_machine"),
+    ".config": ("accasim", "read_accasim_machine"),
+    ".json": ("accasim", "read_accasim_machine"),
+}
+
+
+def reader_of(path: str) -> Callable[[str], Platform] | None:
+    """The function that reads a file of this name, if it describes nodes."""
+    found = READERS.get(Path(path).suffix.lower())
+    if found is None:
+        return None
+    module, function = found
+    reader: Callable[[str], Platform] = getattr(
+        import_module(f"batsched_py.simulator.machine_files.{module}"), function
+    )
+    return reader

@@ -1,0 +1,106 @@
+"""Machines in TOML.
+
+::
+
+    [[nodes]]
+    count = 100
+    name = "cpu"
+    cores = 64
+    memory = "256 GB"
+    partitions = ["long", "short"]
+    nodes_per_switch = 20
+
+    [[nodes]]
+    count = 20
+    name = "gpu"
+    cores = 64
+    memory = "512 GB"
+    gpu = 4
+    features = ["a100"]
+    partitions = ["gpu"]
+
+    [licences]
+    matlab = 10
+
+Any further key with a number is a resource that can be counted.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from batsched_py.errors import InputError
+from batsched_py.protocol.requests import amount
+from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.platform import Platform
+
+_Names = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:+-]+$")]
+_Count = Annotated[int, Meta(ge=1, le=1 << 20)]
+_Number = Annotated[float, Meta(gt=0)]
+
+
+class _Nodes(Struct):
+    """A table of nodes that are alike."""
+
+    count: _Count
+    name: _Names = "node"
+    cores: _Count = 1
+    features: list[_Names] = []
+    partitions: list[_Names] = []
+    nodes_per_switch: _Count | None = None
+    speed: _Number = 1.0
+    idle_watts: Annotated[float, Meta(ge=0)] | None = None
+    full_watts: Annotated[float, Meta(ge=0)] | None = None
+
+
+class _File(Struct, forbid_unknown_fields=True):
+    nodes: list[dict[str, Any]]
+    licences: dict[_Names, _Count] = {}
+
+
+def read_toml_machine(path: str | Path) -> Platform:
+    """The machine that a TOML file describes."""
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        file = msgspec.convert(content, _File)
+        kinds = []
+        for place, table in enumerate(file.nodes):
+            try:
+                kinds.append(_kind(table))
+            except ValueError as error:
+                raise ValueError(f"nodes {place + 1}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot read this machine ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, ValueError) as error:
+        raise InputError(f"{path}: {error}") from None
+    return platform_of(kinds, file.licences, str(path))
+
+
+def _kind(table: dict[str, Any]) -> NodeKind:
+    """The nodes of a table."""
+    nodes = msgspec.convert(table, _Nodes)
+    rest = {key: value for key, value in table.items() if key not in _Nodes.__struct_fields__}
+    for key, value in rest.items():
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError(f"{key!r} is not known; a resource has a number, memory a size like '256 GB'")
+    if (nodes.idle_watts is None) != (nodes.full_watts is None):
+        raise ValueError("idle_watts and full_watts go together; give both")
+    width = len(str(nodes.count - 1))
+    per_switch = nodes.nodes_per_switch
+    return NodeKind(
+        [f"{nodes.name}{number:0{width}}" for number in range(nodes.count)],
+        nodes.cores,
+        {key: amount(key, value) for key, value in rest.items()},
+        nodes.features,
+        [f"{nodes.name}-switch{place // per_switch}" for place in range(nodes.count)] if per_switch else (),
+        nodes.partitions,
+        nodes.speed,
+        None
+        if nodes.idle_watts is None or nodes.full_watts is None
+        else (nodes.idle_watts / nodes.cores, nodes.full_watts / nodes.cores),
+    )

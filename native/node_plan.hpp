@@ -1,0 +1,185 @@
+// A plan on a machine of nodes: for each waiting job a reservation, with its place (specification:
+// batsched_py/ledger/nodes/profile.py and plan.py).
+#pragma once
+#include "nodes.hpp"
+#include "queue.hpp"
+#include "running.hpp"
+
+namespace batsched {
+
+// What will be free on each node, and when: a step function of time from now on.
+class NodeProfile {
+public:
+    NodeProfile(const Nodes& nodes, double now) : nodes_(nodes), times_{now}, free_{nodes.free} {}
+
+    // The earliest time from which there is a place for so long, and that place.
+    std::optional<std::pair<double, Placement>> earliest(const Demand& demand, double duration) const {
+        for (size_t step = 0; step < times_.size(); ++step) {
+            if (!nodes_.fits(demand, free_[step])) continue;
+            FreeAmounts least = free_[step];
+            bool fits = true;
+            for (size_t later = step + 1; fits && later < times_.size() && times_[later] < times_[step] + duration; ++later) {
+                lower(least.nodes, free_[later].nodes);
+                lower(least.licences, free_[later].licences);
+                fits = nodes_.fits(demand, least);
+            }
+            if (fits) return std::pair(times_[step], *nodes_.place(demand, least));
+        }
+        return std::nullopt;
+    }
+
+    void take(double start, double end, const Placement& placement, const Demand& demand) {
+        change(start, end, [&](FreeAmounts& free) { nodes_.take(free, placement, demand); });
+    }
+    void give(double start, double end, const Placement& placement, const Demand& demand) {
+        change(start, end, [&](FreeAmounts& free) { nodes_.give(free, placement, demand); });
+    }
+
+    // Forgets what was before now.
+    void advance(double now) {
+        auto past = std::upper_bound(times_.begin(), times_.end(), now) - times_.begin() - 1;
+        times_.erase(times_.begin(), times_.begin() + past);
+        free_.erase(free_.begin(), free_.begin() + past);
+        times_[0] = now;
+    }
+
+private:
+    const Nodes& nodes_;
+    std::vector<double> times_;
+    std::vector<FreeAmounts> free_;
+
+    static void lower(Amounts& amounts, const Amounts& others) {
+        for (size_t place = 0; place < amounts.size(); ++place) amounts[place] = std::min(amounts[place], others[place]);
+    }
+
+    template <class Function>
+    void change(double start, double end, Function function) {
+        start = std::max(start, times_[0]);
+        if (!(start < end)) return;
+        size_t first = step(start), last = end < INFINITY ? step(end) : times_.size();
+        for (size_t place = first; place < last; ++place) function(free_[place]);
+    }
+
+    // The step that begins at a time, made if there is none.
+    size_t step(double time) {
+        auto place = std::lower_bound(times_.begin(), times_.end(), time);
+        auto step = place - times_.begin();
+        if (place == times_.end() || *place != time) {
+            times_.insert(place, time);
+            free_.insert(free_.begin() + step, FreeAmounts(free_[static_cast<size_t>(step - 1)]));
+        }
+        return static_cast<size_t>(step);
+    }
+};
+
+class NodePlan {
+public:
+    struct Reservation {
+        JobPtr job;
+        double start;
+        Placement placement;
+        double end() const { return start + job->told_walltime; }
+    };
+
+    NodePlan(Nodes& nodes, const Running& running, double now, double tick) : nodes_(nodes), profile_(nodes, now), now_(now) {
+        for (const Running::Place& place : running.by_end()) {
+            double end = std::max(place.expected_end, now + tick);
+            profile_.give(end, INFINITY, *place.job->placement, demand(*place.job));
+            held_.emplace(place.job.get(), Held{end, place.job->placement});
+        }
+    }
+
+    const std::vector<Reservation>& reservations() const { return reserved_; }
+
+    // A job has ended: what it leaves of its time is free.
+    void job_ended(const Job& job, double now) {
+        auto held = held_.extract(&job);
+        profile_.give(now, held.mapped().end, *held.mapped().placement, demand(job));
+        some_ended_ = true;
+    }
+
+    // Time has passed, and jobs may have left the queue.
+    void advance(double now, const Queue&) {
+        profile_.advance(now);
+        now_ = now;
+        std::erase_if(reserved_, [this](const Reservation& one) {
+            if (one.job->state == State::kWaiting) return false;
+            give_up(one);
+            return true;
+        });
+    }
+
+    // Lets each job in turn have the earliest reservation that all others leave, if jobs have ended.
+    void move_forward() {
+        if (!std::exchange(some_ended_, false)) return;
+        for (Reservation& one : reserved_) {
+            give_up(one);
+            auto found = profile_.earliest(demand(*one.job), one.job->told_walltime);
+            if (found && found->first < one.start) {
+                one.start = found->first;
+                one.placement = std::move(found->second);
+            }
+            take(one);
+        }
+    }
+
+    // Gives the jobs that have none a reservation.
+    void reserve_new(const Queue& queue) {
+        while (JobPtr job = queue.find(last_, INT64_MAX, [](Request, double) { return true; })) {
+            last_ = job->arrival;
+            auto found = profile_.earliest(demand(*job), job->told_walltime);
+            reserved_.push_back({job, found ? found->first : INFINITY, found ? std::move(found->second) : Placement()});
+            take(reserved_.back());
+        }
+    }
+
+    // The jobs whose time has come; each goes to the place that is reserved for it.
+    std::vector<JobPtr> due() {
+        std::vector<JobPtr> jobs;
+        for (const Reservation& one : reserved_) {
+            if (one.start > now_) continue;
+            nodes_.choose(*one.job, one.placement);
+            jobs.push_back(one.job);
+        }
+        return jobs;
+    }
+
+    // A job was started: it has its nodes in place of a reservation.
+    void job_started(const Job& job) {
+        auto place = std::find_if(reserved_.begin(), reserved_.end(),
+                                  [&](const Reservation& one) { return one.job.get() == &job; });
+        if (place != reserved_.end()) {
+            give_up(*place);
+            reserved_.erase(place);
+        }
+        profile_.take(job.start, job.expected_end, *job.placement, demand(job));
+        held_.emplace(&job, Held{job.expected_end, job.placement});
+    }
+
+private:
+    struct Held {
+        double end;
+        std::shared_ptr<const Placement> placement;
+    };
+
+    Nodes& nodes_;
+    NodeProfile profile_;
+    std::vector<Reservation> reserved_;
+    std::unordered_map<const Job*, Held> held_;
+    double now_;
+    bool some_ended_ = false;
+    int64_t last_ = 0;  // the arrival of the last job with a reservation
+
+    const Demand& demand(const Job& job) const { return nodes_.demand(job.request); }
+
+    void take(const Reservation& one) {
+        if (one.start < INFINITY) profile_.take(one.start, one.end(), one.placement, demand(*one.job));
+    }
+
+    void give_up(const Reservation& one) {
+        nodes_.forget(*one.job);
+        if (one.start < INFINITY) profile_.give(one.start, one.end(), one.placement, demand(*one.job));
+    }
+};
+
+}  // namespace batsched

@@ -1,0 +1,410 @@
+// Machines of nodes: what is free on each, and where jobs go (specification: batsched_py/ledger/nodes).
+#pragma once
+#include <deque>
+#include <numeric>
+#include <optional>
+#include <unordered_map>
+
+#include "job.hpp"
+
+namespace batsched {
+
+// Amounts of resources in columns: the free cores, how many more jobs a node could have, then all others.
+using Amounts = std::vector<int64_t>;
+constexpr size_t kCores = 0, kPlaces = 1;
+
+// What a job asks of a machine.
+struct Demand {
+    int64_t tasks = 0, cores = 1, least_nodes = 1, most_nodes = INT64_MAX, tasks_per_node = INT64_MAX;
+    bool exclusive = false;
+    Amounts per_task, per_node;
+    std::vector<std::vector<size_t>> alternatives;  // of nodes, the preferred one first
+    std::vector<std::pair<size_t, int64_t>> licences;
+};
+
+// The nodes of a job in order, how many tasks each has, and what it takes of each node, a row a node.
+struct Placement {
+    std::vector<size_t> nodes;
+    Amounts tasks, taken;
+};
+
+// What is free: for each resource of each node in turn, and the licences of the machine.
+struct FreeAmounts {
+    Amounts nodes, licences;
+};
+
+class Nodes {
+public:
+    enum class Choice { kFirstFit, kBestFit, kWorstFit, kConsolidate, kSpread, kDominantResource, kFewestSwitches };
+
+    FreeAmounts free;
+
+    Nodes(size_t columns, FreeAmounts has, std::vector<int64_t> firsts, std::vector<size_t> switches, Choice choice)
+        : free(has), columns_(columns), count_(firsts.size()), has_(std::move(has)), firsts_(std::move(firsts)),
+          switches_(std::move(switches)), choice_(choice) {}
+
+    int32_t add(Demand demand) {
+        demands_.push_back(std::move(demand));
+        unfit_since_.push_back(-1);
+        return static_cast<int32_t>(demands_.size() - 1);
+    }
+
+    const Demand& demand(const Request& request) const { return demands_[static_cast<size_t>(request.demand)]; }
+
+    bool could_grant(const Request& request) const { return fits(demand(request), has_); }
+
+    // Whether all that a job asks for is free now; what did not fit fits no sooner than something has become free.
+    bool fits(const Request& request) {
+        int64_t& unfit_since = unfit_since_[static_cast<size_t>(request.demand)];
+        if (unfit_since == nb_given_) return false;
+        if (fits(demand(request), free)) return true;
+        unfit_since = nb_given_;
+        return false;
+    }
+
+    bool fits(const Demand& demand, const FreeAmounts& amounts) const {
+        if (!has_licences(demand, amounts)) return false;
+        for (const auto& nodes : demand.alternatives) {
+            if (holds(demand, nodes, amounts)) return true;
+        }
+        return false;
+    }
+
+    static bool has_licences(const Demand& demand, const FreeAmounts& amounts) {
+        return std::all_of(demand.licences.begin(), demand.licences.end(),
+                           [&](const auto& one) { return amounts.licences[one.first] >= one.second; });
+    }
+
+    // Where a job goes if so much is free.
+    std::optional<Placement> place(const Demand& demand, const FreeAmounts& amounts) const {
+        if (!has_licences(demand, amounts)) return std::nullopt;
+        for (const auto& nodes : demand.alternatives) {
+            if (!holds(demand, nodes, amounts)) continue;
+            return placed(demand, nodes, amounts);
+        }
+        return std::nullopt;
+    }
+
+    // --- jobs that take and leave their places -------------------------------------------------------------------
+
+    // If a job is started now, it goes to this place.
+    static void choose(Job& job, Placement placement) { job.placement = std::make_shared<Placement>(std::move(placement)); }
+    static void forget(Job& job) {
+        if (job.state == State::kWaiting) job.placement = nullptr;
+    }
+
+    bool fits(const Job& job) {
+        if (!job.placement) return fits(job.request);
+        if (!has_licences(demand(job.request), free)) return false;
+        const Placement& placement = *job.placement;
+        for (size_t row = 0; row < placement.nodes.size(); ++row) {
+            for (size_t column = 0; column < columns_; ++column) {
+                if (at(free.nodes, placement.nodes[row], column) < placement.taken[row * columns_ + column]) return false;
+            }
+        }
+        return true;
+    }
+
+    // The hosts of a job that fits, the ones with the lowest numbers in each node; it takes its place now.
+    Runs start(Job& job, const FreeHosts& hosts) {
+        const Demand& asked = demand(job.request);
+        if (!job.placement) choose(job, *place(asked, free));
+        const Placement& placement = *job.placement;
+        Runs runs;
+        for (size_t row = 0; row < placement.nodes.size(); ++row) {
+            int64_t wanted = placement.tasks[row] * asked.cores;
+            for (const Run& run : hosts.overlap({hosts_of(placement.nodes[row])})) {
+                int64_t last = std::min(run.last, run.first + wanted - 1);
+                if (!runs.empty() && runs.back().last == run.first - 1) {
+                    runs.back().last = last;
+                } else {
+                    runs.push_back({run.first, last});
+                }
+                wanted -= last + 1 - run.first;
+                if (!wanted) break;
+            }
+        }
+        take(free, placement, asked);
+        return runs;
+    }
+
+    // A job takes its place on hosts that its caller has chosen; why it cannot, if there is a reason.
+    std::string start_on(Job& job, const Runs& hosts) {
+        const Demand& asked = demand(job.request);
+        std::string text;
+        append_hosts(text, hosts);
+        Placement placement;
+        for (const Run& run : hosts) {
+            for (int64_t host = run.first; host <= run.last;) {
+                size_t node = node_of(host);
+                int64_t last = std::min(run.last, hosts_of(node).last);
+                if (placement.nodes.empty() || placement.nodes.back() != node) {
+                    placement.nodes.push_back(node);
+                    placement.tasks.push_back(0);
+                }
+                placement.tasks.back() += last + 1 - host;
+                host = last + 1;
+            }
+        }
+        for (int64_t& tasks : placement.tasks) {
+            if (tasks % asked.cores) {
+                return "tasks of " + std::to_string(asked.cores) + " cores do not fill their hosts " + text + ", node by node";
+            }
+            tasks /= asked.cores;
+        }
+        if (std::none_of(asked.alternatives.begin(), asked.alternatives.end(), [&](const auto& nodes) {
+                return std::includes(nodes.begin(), nodes.end(), placement.nodes.begin(), placement.nodes.end());
+            })) {
+            return "hosts " + text + " are not all on nodes that the job may run on";
+        }
+        auto count = static_cast<int64_t>(placement.nodes.size());
+        if (count < asked.least_nodes || count > asked.most_nodes) {
+            return "hosts " + text + " are on " + std::to_string(count) + " nodes, which the job does not ask for";
+        }
+        for (size_t row = 0; row < placement.nodes.size(); ++row) {
+            if (placement.tasks[row] > capacity(asked, placement.nodes[row], free)) {
+                return "the nodes of hosts " + text + " do not have free what the job asks for";
+            }
+        }
+        if (!has_licences(asked, free)) return "the licences that the job asks for are not free";
+        fill_rows(asked, placement, free);
+        take(free, placement, asked);
+        choose(job, std::move(placement));
+        return "";
+    }
+
+    // The hosts that nobody may use while an exclusive job runs that has just taken its own.
+    Runs block(const Job& job, const FreeHosts& hosts) {
+        Runs blocked;
+        if (demand(job.request).exclusive) {
+            for (size_t node : job.placement->nodes) {
+                for (const Run& run : hosts.overlap({hosts_of(node)})) blocked.push_back(run);
+            }
+            blocked_[&job] = blocked;
+        }
+        return blocked;
+    }
+
+    // A job has left its place; these hosts may be used again, too.
+    Runs end(Job& job) {
+        give(free, *std::exchange(job.placement, nullptr), demand(job.request));
+        ++nb_given_;
+        auto blocked = blocked_.extract(&job);
+        return blocked ? std::move(blocked.mapped()) : Runs();
+    }
+
+    int64_t nb_cores(const FreeAmounts& amounts) const {
+        return std::accumulate(amounts.nodes.begin(), amounts.nodes.begin() + static_cast<ptrdiff_t>(count_), int64_t{0});
+    }
+
+    void give(FreeAmounts& amounts, const Placement& placement, const Demand& demand) const { change(amounts, placement, demand, 1); }
+    void take(FreeAmounts& amounts, const Placement& placement, const Demand& demand) const { change(amounts, placement, demand, -1); }
+
+private:
+    size_t columns_, count_;
+    const FreeAmounts has_;
+    std::vector<int64_t> firsts_;   // the first host of each node
+    std::vector<size_t> switches_;  // the number of the switch of each node
+    Choice choice_;
+    std::deque<Demand> demands_;
+    std::vector<int64_t> unfit_since_;  // for each demand: how often something had become free when it last did not fit
+    int64_t nb_given_ = 0;
+    std::unordered_map<const Job*, Runs> blocked_;  // the hosts that running jobs keep others from
+
+    int64_t at(const Amounts& amounts, size_t node, size_t column) const { return amounts[column * count_ + node]; }
+
+    Run hosts_of(size_t node) const { return {firsts_[node], firsts_[node] + at(has_.nodes, node, kCores) - 1}; }
+
+    size_t node_of(int64_t host) const {
+        return static_cast<size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), host) - firsts_.begin()) - 1;
+    }
+
+    void change(FreeAmounts& amounts, const Placement& placement, const Demand& demand, int64_t sign) const {
+        for (size_t row = 0; row < placement.nodes.size(); ++row) {
+            for (size_t column = 0; column < columns_; ++column) {
+                amounts.nodes[column * count_ + placement.nodes[row]] += sign * placement.taken[row * columns_ + column];
+            }
+        }
+        for (const auto& [licence, count] : demand.licences) amounts.licences[licence] += sign * count;
+    }
+
+    // How many tasks a node could take.
+    int64_t capacity(const Demand& demand, size_t node, const FreeAmounts& amounts) const {
+        int64_t cores = amounts.nodes[node];
+        if (cores < demand.cores) return 0;
+        int64_t most = std::min({cores / demand.cores, demand.tasks_per_node, demand.tasks});
+        for (size_t column = kPlaces; column < columns_ && most; ++column) {
+            int64_t left = at(amounts.nodes, node, column) - demand.per_node[column], each = demand.per_task[column];
+            if (left < 0) return 0;
+            if (most * each > left) most = left / each;
+        }
+        return most;
+    }
+
+    bool holds(const Demand& demand, const std::vector<size_t>& nodes, const FreeAmounts& amounts) const {
+        int64_t used = 0, tasks = 0;
+        if (demand.most_nodes >= static_cast<int64_t>(nodes.size())) {
+            for (size_t node : nodes) {
+                int64_t capacity = this->capacity(demand, node, amounts);
+                used += capacity > 0;
+                tasks += capacity;
+                if (tasks >= demand.tasks && used >= demand.least_nodes) return true;
+            }
+            return false;
+        }
+        Amounts capacities;
+        for (size_t node : nodes) {
+            if (int64_t capacity = this->capacity(demand, node, amounts)) capacities.push_back(capacity);
+        }
+        if (static_cast<int64_t>(capacities.size()) < demand.least_nodes) return false;
+        return largest(capacities.begin(), capacities.end(), demand.most_nodes) >= demand.tasks;
+    }
+
+    // The sum of so many of the largest numbers, which are reordered.
+    static int64_t largest(Amounts::iterator begin, Amounts::iterator end, int64_t count) {
+        if (count <= 0) return 0;
+        if (count < end - begin) {
+            std::nth_element(begin, begin + count, end, std::greater<>());
+            end = begin + count;
+        }
+        return std::accumulate(begin, end, int64_t{0});
+    }
+
+    Placement placed(const Demand& demand, const std::vector<size_t>& nodes, const FreeAmounts& amounts) const {
+        std::vector<size_t> order = ranked(demand, nodes, amounts);
+        Amounts capacities;
+        for (size_t node : order) capacities.push_back(capacity(demand, node, amounts));
+        Amounts tasks = choice_ == Choice::kSpread ? in_turn(demand, capacities) : fill(demand, capacities);
+        std::vector<size_t> used;
+        for (size_t place = 0; place < order.size(); ++place) {
+            if (tasks[place]) used.push_back(place);
+        }
+        std::sort(used.begin(), used.end(), [&](size_t one, size_t other) { return order[one] < order[other]; });
+        Placement made;
+        for (size_t place : used) {
+            made.nodes.push_back(order[place]);
+            made.tasks.push_back(tasks[place]);
+        }
+        fill_rows(demand, made, amounts);
+        return made;
+    }
+
+    void fill_rows(const Demand& demand, Placement& placement, const FreeAmounts& amounts) const {
+        for (size_t row = 0; row < placement.nodes.size(); ++row) {
+            for (size_t column = 0; column < columns_; ++column) {
+                placement.taken.push_back(placement.tasks[row] * demand.per_task[column] + demand.per_node[column]);
+            }
+            if (demand.exclusive) {
+                placement.taken[row * columns_ + kCores] = at(amounts.nodes, placement.nodes[row], kCores);
+            }
+        }
+    }
+
+    // How many tasks each node gets if each takes as many as it can.
+    static Amounts fill(const Demand& demand, const Amounts& capacities) {
+        Amounts tasks(capacities.size(), 0);
+        int64_t left = demand.tasks, used = 0;
+        for (size_t place = 0; place < capacities.size() && left; ++place) {
+            int64_t capacity = capacities[place], more = demand.most_nodes - used - 1;
+            if (!capacity) continue;
+            if (more < static_cast<int64_t>(capacities.size())) {
+                Amounts rest(capacities.begin() + static_cast<ptrdiff_t>(place) + 1, capacities.end());
+                if (capacity + largest(rest.begin(), rest.end(), more) < left) continue;
+            }
+            tasks[place] = std::min(capacity, left - std::max<int64_t>(demand.least_nodes - used - 1, 0));
+            left -= tasks[place];
+            ++used;
+        }
+        return tasks;
+    }
+
+    // How many tasks each node gets if they are dealt out one by one.
+    static Amounts in_turn(const Demand& demand, Amounts capacities) {
+        if (demand.most_nodes < std::min<int64_t>(static_cast<int64_t>(capacities.size()), demand.tasks)) {
+            Amounts kept(capacities.size(), 0);
+            int64_t used = 0, sum = 0;
+            for (size_t place = 0; place < capacities.size() && used < demand.most_nodes; ++place) {
+                kept[place] = capacities[place];
+                used += capacities[place] > 0;
+                sum += capacities[place];
+            }
+            if (sum < demand.tasks) {
+                kept = fill(demand, capacities);
+                for (size_t place = 0; place < kept.size(); ++place) {
+                    if (kept[place]) kept[place] = capacities[place];
+                }
+            }
+            capacities = kept;
+        }
+        Amounts tasks(capacities.size(), 0);
+        int64_t left = demand.tasks;
+        while (left) {
+            for (size_t place = 0; place < capacities.size() && left; ++place) {
+                if (capacities[place] > tasks[place]) {
+                    ++tasks[place];
+                    --left;
+                }
+            }
+        }
+        return tasks;
+    }
+
+    // --- the choice of nodes (specification: batsched_py/schedulers/node_choice.py) -------------------------------
+
+    std::vector<size_t> ranked(const Demand& demand, const std::vector<size_t>& nodes, const FreeAmounts& amounts) const {
+        auto by = [&](auto score) {
+            std::vector<std::pair<decltype(score(size_t{})), size_t>> scored;
+            for (size_t node : nodes) scored.push_back({score(node), node});
+            std::stable_sort(scored.begin(), scored.end(), [](const auto& one, const auto& other) { return one.first < other.first; });
+            std::vector<size_t> order;
+            for (const auto& one : scored) order.push_back(one.second);
+            return order;
+        };
+        switch (choice_) {
+            case Choice::kFirstFit: return nodes;
+            case Choice::kBestFit: return by([&](size_t node) { return free_share(node, amounts); });
+            case Choice::kWorstFit:
+            case Choice::kSpread: return by([&](size_t node) { return -free_share(node, amounts); });
+            case Choice::kConsolidate:
+                return by([&](size_t node) { return std::pair(-capacity(demand, node, amounts), free_share(node, amounts)); });
+            case Choice::kDominantResource: return by([&](size_t node) { return dominant_share(demand, node, amounts); });
+            case Choice::kFewestSwitches: {
+                std::unordered_map<size_t, int64_t> holds;
+                for (size_t node : nodes) holds[switches_[node]] += capacity(demand, node, amounts);
+                return by([&](size_t node) {
+                    int64_t held = holds[switches_[node]];
+                    bool enough = held >= demand.tasks;
+                    return std::tuple(!enough, enough ? held : -held, switches_[node]);
+                });
+            }
+        }
+        return nodes;
+    }
+
+    double free_share(size_t node, const FreeAmounts& amounts) const {
+        double share = 0;
+        for (size_t column = 0; column < columns_; ++column) {
+            if (column != kPlaces) share += share_of(at(amounts.nodes, node, column), node, column);
+        }
+        return share;
+    }
+
+    double dominant_share(const Demand& demand, size_t node, const FreeAmounts& amounts) const {
+        size_t dominant = 0;
+        double largest = -1;
+        for (size_t column = 0; column < columns_; ++column) {
+            double share = column == kPlaces ? 0.0 : share_of(demand.per_task[column], node, column);
+            if (share > largest) {
+                largest = share;
+                dominant = column;
+            }
+        }
+        return share_of(at(amounts.nodes, node, dominant), node, dominant);
+    }
+
+    double share_of(int64_t amount, size_t node, size_t column) const {
+        return static_cast<double>(amount) / static_cast<double>(std::max<int64_t>(at(has_.nodes, node, column), 1));
+    }
+};
+
+}  // namespace batsched
