@@ -6,6 +6,7 @@
 #pragma once
 #include <deque>
 #include <functional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -23,16 +24,19 @@ namespace batsched {
 
 // By when the head of a queue will start, and what it will leave free then.
 struct Reservation {
-    int64_t arrival;     // of the job it is for
+    int64_t arrival;     // of the job it is for; 0 if that does not wait
+    double now;          // when it was asked for
     double shadow_time;  // infinite where the job can never start
     Request extra;
 
-    // Whether a job that starts now would not delay it.
-    bool allows(Request request, double end) const { return end <= shadow_time || request.fits(extra); }
+    // Whether a job that starts now and runs for so long would not delay it.
+    bool allows(Request request, double estimate) const {
+        return now + estimate <= shadow_time || request.fits(extra);
+    }
 
     // A job was started beside it.
     void admit(const Job& job) {
-        if (job.expected_end > shadow_time) extra = extra - job.request;
+        if (job.expected_end > shadow_time) extra = extra - Request{job.nb_hosts};
     }
 };
 
@@ -62,6 +66,7 @@ struct Effect {
     double time;  // when it was decided, or of a call when it is to come
     JobPtr job;
     std::vector<std::string> texts = {};  // the identifiers of jobs, or one and a note
+    Handle decision = {};                 // what the policy said, where it is none of these
 };
 
 class Simulation {
@@ -76,7 +81,7 @@ public:
     Users users;
     bool only_starts_jobs = false;  // the policy: it need not be asked when no job fits
     std::function<double(Job&)> estimate;  // how long a job is expected to run, if not for its walltime
-    std::vector<std::function<void(const JobPtr&)>> on_end;  // hear of each job that ends
+    std::deque<std::function<void(const JobPtr&)>> on_end;  // hear of each job that ends
 
     Simulation(int64_t hosts, double speed) : free(hosts), machines(hosts), speed_(speed) {}
 
@@ -113,7 +118,10 @@ public:
     double now() const { return agenda.now; }
     bool quiet() const { return nb_changes_ == nb_settled_changes_; }
     const std::vector<Told>& told() const { return told_; }
-    const std::vector<Effect>& decided() const { return effects_; }
+    std::span<const Effect> decided() const {  // since the policy was last asked; not what users do
+        return std::span(effects_).subspan(has_users_ ? std::min(nb_effects_before_, effects_.size()) : 0);
+    }
+    int64_t epoch() const { return epoch_; }
     const JobPtr& last_submitted() const { return last_submitted_; }
 
     JobPtr find(std::string_view id) const {
@@ -124,16 +132,18 @@ public:
     bool could_grant(Request request) const { return request.hosts > 0 && request.fits({machines.count}); }
     bool fits(const Job& job) const { return job.request.fits(free.available()); }
 
-    Reservation reservation(const Job& job) const {
-        if (fits(job)) return {job.arrival, now(), free.available() - job.request};
+    // Of a job that asks for this; `arrival` tells which job, if it waits.
+    Reservation reservation(Request request, int64_t arrival) const {
         Request available = free.available();
+        if (!could_grant(request)) return {arrival, now(), INFINITY, {}};
+        if (request.fits(available)) return {arrival, now(), now(), available - request};
         for (const Running::Place& place : running.by_end()) {
             available = available + Request{place.job->nb_hosts};
-            if (job.request.fits(available)) {
-                return {job.arrival, std::max(place.expected_end, now()), available - job.request};
+            if (request.fits(available)) {
+                return {arrival, now(), std::max(place.expected_end, now()), available - request};
             }
         }
-        return {job.arrival, INFINITY, {}};
+        return {arrival, now(), INFINITY, {}};
     }
 
     AvailabilityProfile profile() const {
@@ -147,7 +157,7 @@ public:
     // Behind which arrival jobs have to be looked at that may start beside a reservation. If nothing has happened but
     // submissions since all were tried, those that would have delayed it still would.
     int64_t tried(const Reservation& reservation) const {
-        bool same = tried_.arrival == reservation.arrival && tried_.nb_changes == nb_changes_ &&
+        bool same = reservation.arrival && tried_.arrival == reservation.arrival && tried_.nb_changes == nb_changes_ &&
                     tried_.nb_started == running.nb_started();
         return same ? tried_.last : 0;
     }
@@ -182,16 +192,22 @@ public:
         live_.erase(job->id);
     }
 
-    void kill(std::vector<std::string> ids) { effects_.push_back({Effect::Kind::kKill, now(), nullptr, std::move(ids)}); }
-    void call_at(double time) { effects_.push_back({Effect::Kind::kCall, time, nullptr}); }
-
-    // Leaves a note on a job that may still be to come.
-    void note(const std::string& id, std::string text) {
-        check_note(text);
-        effects_.push_back({Effect::Kind::kNote, now(), find(id), {id, std::move(text)}});
+    void kill(std::vector<std::string> ids, Handle decision = {}) {
+        effects_.push_back({Effect::Kind::kKill, now(), nullptr, std::move(ids), std::move(decision)});
+    }
+    void call_at(double time, Handle decision = {}) {
+        effects_.push_back({Effect::Kind::kCall, time, nullptr, {}, std::move(decision)});
     }
 
-    void do_nothing() { effects_.push_back({Effect::Kind::kNothing, now(), nullptr}); }
+    // Leaves a note on a job that may still be to come.
+    void note(const std::string& id, std::string text, Handle decision = {}) {
+        check_note(text);
+        effects_.push_back({Effect::Kind::kNote, now(), find(id), {id, std::move(text)}, std::move(decision)});
+    }
+
+    void do_nothing(Handle decision = {}) {
+        effects_.push_back({Effect::Kind::kNothing, now(), nullptr, {}, std::move(decision)});
+    }
 
     void expect(Job& job, double run_time) {
         ++nb_changes_;
@@ -248,6 +264,7 @@ private:
     size_t nb_effects_before_ = 0;  // the policy was asked
     int64_t nb_changes_ = 0;        // other than submissions
     int64_t nb_settled_changes_ = -1;
+    int64_t epoch_ = 0;  // how often hosts may have become free, or turns of the policy were over
     Tried tried_;
     std::string broken_rule_;
     bool begun_ = false, is_first_turn_ = false, in_turn_ = false;
@@ -277,7 +294,8 @@ private:
     // The policy has decided: whether it is to be asked again, because that made users act at once.
     bool go_on_after_decisions() {
         in_turn_ = false;
-        if (!broken_rule_.empty()) throw RuleBroken(broken_rule_);
+        check_unbroken();
+        ++epoch_;
         nb_settled_changes_ = nb_changes_;
         queue.settle();
         told_.clear();
@@ -290,6 +308,10 @@ private:
         }
         close_turn();
         return false;
+    }
+
+    void check_unbroken() const {
+        if (!broken_rule_.empty()) throw RuleBroken(broken_rule_);
     }
 
     void close_turn() {
@@ -445,11 +467,12 @@ private:
         job.state = state;
         rows.finished(job, agenda.clock);
         ++nb_changes_;
+        ++epoch_;
         free.give(job.hosts);
         live_.erase(job.id);
-        job.running_view = Handle();
         tell({Told::Kind::kEnded, now(), ended, return_code});
-        for (size_t place = 0; place < on_end.size(); ++place) on_end[place](ended);
+        for (size_t place = 0, count = on_end.size(); place < count; ++place) on_end[place](ended);
+        check_unbroken();
         users.job_ended(job, now());
     }
 
@@ -505,12 +528,16 @@ private:
     void take_submission(const JobPtr& job) {
         job->submission = now();
         if (!(job->walltime > 0)) {
-            throw RuleBroken("RegisterJob " + job->id + ": a walltime of " + spelled(job->walltime) + " s makes no sense");
+            throw RuleBroken("RegisterJob " + job->id + ": a walltime of " + general(job->walltime) + " s makes no sense");
         }
         job->walltime = to_tick(job->walltime);
         std::string workload(workload_in(job->id));
         if (users_profiles_[workload].insert(job->profile.name).second) {
-            broken_by("RegisterProfile", [&] { registry.add_profile(workload, job->profile); });
+            broken_by("RegisterProfile", [&] {
+                registry.add_profile(workload, job->profile);
+                const auto& [name, fault] = std::tie(job->profile.name, job->profile.fault);
+                if (!fault.empty()) throw RuleBroken("workload '" + workload + "': profile '" + name + "' " + fault);
+            });
         }
         broken_by("RegisterJob " + job->id, [&] { register_job(job); });
         broken_by("SetJobMetadata " + job->id, [&] { check_note(job->note); });

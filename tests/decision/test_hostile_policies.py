@@ -38,11 +38,11 @@ FAULTS: dict[str, tuple[str, str]] = {
     ),
     "calls at nan": (
         "    def begin(self, cluster):\n        cluster.call_at(float('nan'))\n",
-        "scheduler 'policy' broke a rule at time 0: CallMeLater: a call at nan will never come",
+        "scheduler 'policy' broke a rule at time 0: CallMeLater: a call at nan will never come (FILE:10)",
     ),
     "calls at infinity": (
         "    def begin(self, cluster):\n        cluster.decide(ev.CallMeLater(float('inf')))\n",
-        "scheduler 'policy' broke a rule at time 0: CallMeLater: a call at inf will never come",
+        "scheduler 'policy' broke a rule at time 0: CallMeLater: a call at inf will never come (FILE:10)",
     ),
     "calls at a text": (
         "    def begin(self, cluster):\n        cluster.call_at('soon')\n",
@@ -62,7 +62,7 @@ FAULTS: dict[str, tuple[str, str]] = {
         "    def begin(self, cluster):\n        cluster.on_end(lambda job: cluster.expect(job.job, 1))\n"
         "    def schedule(self, cluster):\n"
         "        for job in cluster.queue:\n            cluster.expect(job, float('nan'))\n",
-        "scheduler 'policy' broke a rule at time 0: expect w0!1: nan is no run time",
+        "scheduler 'policy' broke a rule at time 0: expect w0!1: nan is no run time (FILE:13)",
     ),
     "listens with a mistake": (
         "    def begin(self, cluster):\n        cluster.on_end(lambda job: 1 / 0)\n",
