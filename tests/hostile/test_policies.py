@@ -62,6 +62,7 @@ HARMLESS = {
     "an_execution_is_changed_afterwards",
     "columns_are_changed",
     "every_running_job_is_given_more_time",
+    "hosts_in_a_list",
     "hosts_whose_text_lies",
     "jobs_are_rejected_while_they_are_gone_through",
     "jobs_are_started_while_running_ones_are_gone_through",
