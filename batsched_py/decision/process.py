@@ -194,6 +194,11 @@ class DecisionProcess:
             raise self.blame(broken) from None
         return self._take()
 
+    @property
+    def first_broken(self) -> RuleBroken | None:
+        """The first rule that the policy has broken, if any."""
+        return self.cluster._broken if self._begun else None
+
     def _check_unnoticed(self, now: float) -> None:
         """A rule that was broken ends the simulation even if the policy takes no notice."""
         if self.cluster._broken is not None:
@@ -286,7 +291,9 @@ class DecisionProcess:
     def blame(self, broken: RuleBroken) -> PolicyError:
         """What to raise when the policy, or a user, has broken a rule."""
         who = self._name + (" or a user" if self.users else "")
-        return PolicyError(f"{who} broke a rule at time {self._now:g}: {harmless(str(broken))}{line_of(broken)}")
+        return PolicyError(
+            f"{who} broke a rule at time {self._now:g}: {harmless(str(broken))}{line_of(broken)}"
+        )
 
     @property
     def _name(self) -> str:

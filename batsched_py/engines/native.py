@@ -142,8 +142,7 @@ class NativeSimulation(Simulation):
         except RuleBroken as broken:
             self._give_up()
             self._process.at(self._engine.now)
-            cluster = getattr(self._process, "cluster", None)
-            raise self._process.blame(getattr(cluster, "_broken", None) or broken) from None
+            raise self._process.blame(self._process.first_broken or broken) from None
         except BaseException:
             self._give_up()
             raise

@@ -34,6 +34,10 @@ class Cluster(cluster.Cluster):
     """
 
     asleep = switching = HostSet()
+    _engine: Any
+    _setup: Setup
+    _is_to_come: Callable[[str], bool]
+    _failed: Callable[[BaseException, object], PolicyError]
 
     def __init__(
         self,

@@ -17,8 +17,8 @@ class ReadOnlyDict(dict[str, Any]):
     def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
         raise TypeError("this dictionary cannot be changed; make a dict of it, and change that")
 
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def __copy__(self) -> ReadOnlyDict:
         return self

@@ -229,4 +229,6 @@ def blame(user: User, error: BaseException, now: float, method: str) -> NoReturn
     """Tell what a method of a user raised, or what was wrong with what it gave back, as the user's fault."""
     if not is_fault(error):
         raise error
-    raise PolicyError(f"{name_of(user)} failed at time {now:g}: {told(error, getattr(type(user), method, None))}") from error
+    raise PolicyError(
+        f"{name_of(user)} failed at time {now:g}: {told(error, getattr(type(user), method, None))}"
+    ) from error

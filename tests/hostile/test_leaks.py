@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +47,9 @@ def fails(policy: Any, cluster: Any) -> None:
 
 KEPT: dict[str, Callable[[Any, Any], object]] = {
     "a condition on itself": lambda policy, cluster: cluster.fitting(lambda size, estimate: policy is None),
-    "an order of itself": lambda policy, cluster: cluster.fitting(order=lambda jobs, now: [id(policy)] * len(jobs)),
+    "an order of itself": lambda policy, cluster: cluster.fitting(
+        order=lambda jobs, now: [id(policy)] * len(jobs)
+    ),
     "an order of the queue": lambda policy, cluster: cluster.order_queue(
         lambda jobs, now: [id(policy)] * len(jobs)
     ),
@@ -89,7 +92,10 @@ def used() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists() or "ASAN_OPTIONS" in os.environ,
+    reason="needs Linux, and memory that is given back at once",
+)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_many_simulations_take_no_more_memory_than_a_few(engine: str) -> None:
     """Each has 100 kB of ballast; objects of all kinds are counted as well."""

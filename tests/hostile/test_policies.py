@@ -43,7 +43,9 @@ def test_there_are_many_hostile_policies() -> None:
 
 @needs_both
 def test_plausible_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
-    found = outcomes({name: lambda act=act: Policy(act, once=True) for name, act in MISTAKES.items()}, tmp_path)
+    found = outcomes(
+        {name: lambda act=act: Policy(act, once=True) for name, act in MISTAKES.items()}, tmp_path
+    )
     assert [outcome for outcome in found.values() if not blames_the_policy(outcome)] == []
     assert {name for name, outcome in found.items() if "\n" in outcome} == HARMLESS
 

@@ -79,7 +79,10 @@ def test_arguments_may_be_named(tmp_path: Path) -> None:
         profile.take(start=0, end=5, count=1)
         return (
             cluster.fits(job=head),
-            [job.id for job in cluster.fitting(condition=None, order=None, only_new=False, beside=reservation)],
+            [
+                job.id
+                for job in cluster.fitting(condition=None, order=None, only_new=False, beside=reservation)
+            ],
             cluster.queue.get(job_id=head.id) is head,
             cluster.queue.estimate(job=head),
             len(cluster.queue.first(count=2)),

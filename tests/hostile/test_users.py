@@ -25,7 +25,8 @@ def test_no_user_does_harm(tmp_path: Path) -> None:
     unblamed = [
         (name, outcome)
         for name, outcome in found.items()
-        if "\n" not in outcome and not outcome.startswith(("user ", "a user of kind ", "scheduler 'fcfs' or a user "))
+        if "\n" not in outcome
+        and not outcome.startswith(("user ", "a user of kind ", "scheduler 'fcfs' or a user "))
     ]
     assert unblamed == []
 

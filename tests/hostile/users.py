@@ -47,7 +47,9 @@ class Hostile(User):
 
     name = "hostile"
 
-    def __init__(self, submits: Callable[[], Any] = lambda: [submission()], at: str = "", raises: Any = None) -> None:
+    def __init__(
+        self, submits: Callable[[], Any] = lambda: [submission()], at: str = "", raises: Any = None
+    ) -> None:
         self._submits = submits
         self._at = at
         self._raises = raises
@@ -122,7 +124,14 @@ RAISED: dict[str, Callable[[], object]] = {
 def raised() -> Iterator[tuple[str, Callable[[], User]]]:
     """Users who raise something at some call of each method."""
     for name, raises in RAISED.items():
-        for moment in ("next_time 1", "next_time 2", "next_time 3", "submit 1", "job_started 1", "job_ended 1"):
+        for moment in (
+            "next_time 1",
+            "next_time 2",
+            "next_time 3",
+            "submit 1",
+            "job_started 1",
+            "job_ended 1",
+        ):
             yield f"{name} in {moment}", lambda at=moment, raises=raises: Hostile(at=at, raises=raises)
 
 
@@ -185,19 +194,24 @@ def others() -> Iterator[tuple[str, Callable[[], User]]]:
     yield "nothing to submit", _Idle
     yield "changes of what was submitted", _Changing
     yield "the same job twice", lambda: Hostile(lambda: [submission(), submission()])
-    yield "a withdrawal twice", lambda: Hostile(
-        lambda: [submission(), Withdrawal("dyn!1"), Withdrawal("dyn!1")]
+    yield (
+        "a withdrawal twice",
+        lambda: Hostile(lambda: [submission(), Withdrawal("dyn!1"), Withdrawal("dyn!1")]),
     )
     yield "a withdrawal of another's job", lambda: Hostile(lambda: [Withdrawal("dyn!7")])
     yield "a remark on another's job", lambda: Hostile(lambda: [Remark("dyn!7", "x")])
     yield "a remark with a quote", lambda: Hostile(lambda: [submission(), Remark("dyn!1", '"')])
     yield "a job and its withdrawal", lambda: Hostile(lambda: [submission(), Withdrawal("dyn!1", "gone")])
-    yield "a job too large and its withdrawal", lambda: Hostile(
-        lambda: [submission(job=a_job(size=99)), Withdrawal("dyn!1", "gone")]
+    yield (
+        "a job too large and its withdrawal",
+        lambda: Hostile(lambda: [submission(job=a_job(size=99)), Withdrawal("dyn!1", "gone")]),
     )
     yield "an identifier without a workload", lambda: Hostile(lambda: [submission(job=a_job(id="1"))])
-    yield "a profile under a taken name", lambda: Hostile(
-        lambda: [submission(), submission(job=a_job(id="dyn!2"), profile=Delay(seconds=3.0))]
+    yield (
+        "a profile under a taken name",
+        lambda: Hostile(
+            lambda: [submission(), submission(job=a_job(id="dyn!2"), profile=Delay(seconds=3.0))]
+        ),
     )
     for kind, value in WRONG.items():
         yield f"work of {kind}", lambda value=value: Hostile(lambda: [submission(profile=Homogeneous(value))])
