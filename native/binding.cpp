@@ -567,7 +567,6 @@ std::vector<int64_t> in_order(Waiting waiting, nb::handle order, bool head_only)
     std::vector<int64_t> ranked;
     if (!rank) throw std::runtime_error("the simulation has ended, and the order of its queue with it");
     for (nb::handle place : rank(order, shown, head_only)) ranked.push_back(arrivals.at(nb::cast<size_t>(place)));
-    nb::inst_ptr<Waiting>(shown)->check_current();
     return ranked;
 }
 
@@ -1068,6 +1067,7 @@ void bind_engine(nb::module_& module) {
         .def("advance", [](Engine& self) -> nb::object {
             return self.simulation.advance() ? nb::float_(self.simulation.now()) : nb::object(nb::none());
         })
+        .def("check_current", [](const Engine&, const Waiting& jobs) { jobs.check_current(); })
         .def("check_not_ended", [](const Engine& self) { self.check_not_ended(); })
         .def_prop_ro("now", [](const Engine& self) { return self.simulation.now(); })
         .def_prop_ro("clock", [](const Engine& self) { return self.simulation.agenda.clock; })

@@ -10,7 +10,7 @@ from typing import Any
 
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
-from batsched_py.ledger.kinds import check_function, check_job, check_scores
+from batsched_py.ledger.kinds import check_function, check_job, lowest, ranking
 from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
@@ -108,10 +108,11 @@ class Cluster(cluster.Cluster):
         """The places of waiting jobs in an order, by default that of the queue; the first only, or all."""
         order = order or self.order
         assert order is not None
-        scores = check_scores(order(waiting, self.now), len(waiting))
+        scores = order(waiting, self.now)
+        self._engine.check_current(waiting)
         if head_only:
-            return [int(scores.argmin())]
-        places: list[int] = scores.argsort(kind="stable").tolist()
+            return [lowest(scores, len(waiting))]
+        places: list[int] = ranking(scores, len(waiting)).tolist()
         return places
 
     # --- what a policy says ----------------------------------------------------------------------

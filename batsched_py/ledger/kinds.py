@@ -68,14 +68,36 @@ def count(value: Any) -> int:
     return whole
 
 
-def check_scores(scores: Any, nb_jobs: int) -> NDArray[np.float64]:
-    """What an order says of some jobs: one number for each."""
-    import numpy as np
+def lowest(scores: Any, nb_jobs: int) -> int:
+    """The place of the lowest score that an order gives so many jobs."""
+    column = _checked_scores(scores, nb_jobs)
+    place = int(column.argmin())
+    _check_score(column[place])
+    return place
 
-    column: NDArray[np.float64] = np.asarray(scores)
-    if column.shape != (nb_jobs,) or column.dtype.kind not in "biuf":
-        found = f"{column.dtype} of shape {column.shape}"
+
+def ranking(scores: Any, nb_jobs: int) -> NDArray[np.int64]:
+    """The places of the scores that an order gives so many jobs, the lowest first; equal ones as they are."""
+    column = _checked_scores(scores, nb_jobs)
+    places: NDArray[np.int64] = column.argsort(kind="stable")
+    if nb_jobs:
+        _check_score(column[places[-1]])
+    return places
+
+
+def _checked_scores(scores: Any, nb_jobs: int) -> NDArray[np.float64]:
+    if getattr(scores, "shape", None) != (nb_jobs,):
+        import numpy as np
+
+        scores = np.asarray(scores)
+    if scores.shape != (nb_jobs,) or scores.dtype.kind not in "biuf":
+        found = f"{scores.dtype} of shape {scores.shape}"
         raise ValueError(f"an order gives one number for each of {nb_jobs} jobs, not {found}")
-    if column.dtype.kind == "f" and np.isnan(column).any():
-        raise ValueError("an order gives each job a number, not nan")
+    column: NDArray[np.float64] = scores
     return column
+
+
+def _check_score(extreme: float) -> None:
+    """If any score is nan, numpy takes it for the lowest, and puts it last in an order."""
+    if extreme != extreme:
+        raise ValueError("an order gives each job a number, not nan")

@@ -6,7 +6,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from batsched_py.ledger import kinds
 from batsched_py.protocol.jobs import Job
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 else:
     Floats = Integers = Any
+
+T = TypeVar("T")
 
 #: A condition on the size and the estimated run time of a job.
 Condition = Callable[[int, float], object]
@@ -141,7 +143,7 @@ class JobQueue(kinds.Live):
         if self._score is not None:
             columns = self._as_columns()
             places = columns.places()
-            place = int(places[self._scores(self._score, columns, places).argmin()])
+            place = int(places[self._ranked(kinds.lowest, self._score, columns, places)])
         job = self._jobs[place]
         assert job is not None
         return job
@@ -162,7 +164,7 @@ class JobQueue(kinds.Live):
         if self._score is not None and jobs:
             columns = self._as_columns()
             places = columns.places()
-            order = self._scores(self._score, columns, places).argsort(kind="stable")
+            order = self._ranked(kinds.ranking, self._score, columns, places)
             jobs = [self._jobs[place] for place in places[order].tolist()]
         return (job for job in jobs if job is not None and job.id in self._place)
 
@@ -191,12 +193,12 @@ class JobQueue(kinds.Live):
         """Another one after each job that joins or leaves."""
         return self._nb_arrived, len(self._place)
 
-    def _scores(self, score: Score, columns: Columns, places: Integers) -> Floats:
-        """The scores of the jobs in these places; whoever gives them only looks at the jobs."""
+    def _ranked(self, rank: Callable[[Any, int], T], score: Score, columns: Columns, places: Integers) -> T:
+        """The jobs in these places by their scores; whoever gives scores only looks at the jobs."""
         waiting = Waiting(self, columns, places)
-        scores = kinds.check_scores(score(waiting), len(waiting))
+        scores = score(waiting)
         waiting._current()
-        return scores
+        return rank(scores, len(places))
 
     def _behind(self, arrival: int) -> list[tuple[int, Job]]:
         """The waiting jobs that have joined after so many, in submission order."""
@@ -231,7 +233,7 @@ class JobQueue(kinds.Live):
         columns = self._as_columns()
         places = columns.not_wider(first, free.count)
         if score is not None:
-            places = places[self._scores(score, columns, places).argsort(kind="stable")]
+            places = places[self._ranked(kinds.ranking, score, columns, places)]
         return self._search_columns(self._epoch, columns, places, jobs, free, condition, beside)
 
     def _check_epoch(self, epoch: int) -> None:

@@ -109,7 +109,7 @@ def test_an_order_that_depends_on_time_changes_with_it() -> None:
 
 def run_for(bench: Workbench, one: Job, seconds: float) -> None:
     bench.start(one)
-    bench.cluster.now += seconds
+    bench.now += seconds
     bench.end(one)
 
 
