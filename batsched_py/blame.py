@@ -10,10 +10,56 @@ from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 
+from batsched_py.protocol.shown import harmless
+
+#: So many letters of what an error says are told.
+_LONGEST = 500
+
 _OURS = Path(__file__).resolve().parent
 
 #: The installed packages that take part, as folders, or as files where they are no more than a module.
 _GUESTS: set[Path] = set()
+
+
+def is_fault(error: BaseException) -> bool:
+    """Whether an error is the fault of who raised it, rather than a wish to stop the simulation."""
+    if isinstance(error, Exception | SystemExit | GeneratorExit):
+        return True
+    return not (isinstance(error, KeyboardInterrupt) or type(error).__module__.startswith("batsched_py."))
+
+
+def told(error: BaseException, function: object = None) -> str:
+    """An error in one line: its kind, what it says, and the line at fault.
+
+    If no line of others led to it, but what their ``function`` gave back, then it is that function's line.
+
+    >>> told(ValueError("two\\nlines"))
+    'ValueError: two lines (before its first line)'
+    """
+    text = harmless(_text_of(error))
+    if function is None or _lines_of_others(error) or _called_wrongly(error):
+        where = culprit(error)
+    elif (code := getattr(function, "__code__", None)) is not None:
+        where = f"{code.co_filename}:{code.co_firstlineno}"
+    else:
+        where = "before its first line"
+    return f"{type(error).__name__}{text and ': '}{text} ({where})"
+
+
+def _text_of(error: BaseException) -> str:
+    """What an error says, whoever made its class."""
+    if isinstance(error, RecursionError):
+        return "maximum recursion depth exceeded"
+    try:
+        return str(error)[:_LONGEST]
+    except Exception:
+        return "what it says cannot be told"
+
+
+def line_of(error: BaseException) -> str:
+    """The line of others that led to an error, in brackets; nothing if there is none."""
+    theirs = _lines_of_others(error)
+    return f" ({theirs[-1].filename}:{theirs[-1].lineno})" if theirs else ""
 
 
 def culprit(error: BaseException) -> str:
@@ -29,9 +75,13 @@ def culprit(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return "before its first line"
-    theirs = [frame for frame in frames if not _is_ours_or_installed(frame.filename)]
-    where = (theirs or frames)[-1]
+    where = (_lines_of_others(error) or frames)[-1]
     return f"{where.filename}:{where.lineno}"
+
+
+def _lines_of_others(error: BaseException) -> list[traceback.FrameSummary]:
+    frames = traceback.extract_tb(error.__traceback__)
+    return [frame for frame in frames if not _is_ours_or_installed(frame.filename)]
 
 
 def take_part(classes: Iterable[type]) -> None:
@@ -69,7 +119,7 @@ def _is_ours_or_installed(file: str) -> bool:
 def _called_wrongly(error: BaseException) -> CodeType | None:
     """The function that others wrote and that cannot be called with the arguments it was given."""
     last = error.__traceback__
-    told = re.match(r"([\w.<>]+)\(\) (?:takes|missing|got) ", str(error))
+    told = re.match(r"([\w.<>]+)\(\) (?:takes|missing|got) ", _text_of(error))
     if not isinstance(error, TypeError) or last is None or told is None:
         return None
     while last.tb_next is not None:

@@ -113,7 +113,6 @@ public:
     // Time has passed, and jobs may have left the queue.
     void advance(double now, const Queue& queue) {
         profile_.advance(now);
-        now_ = now;
         if (nb_waiting_before(queue) == reserved_.size()) return;
         std::erase_if(reserved_, [this](const Reservation& one) {
             if (one.job->state == State::kWaiting) return false;
@@ -155,12 +154,12 @@ public:
     }
 
     // The jobs whose time has come.
-    std::vector<JobPtr> due() {
+    std::vector<JobPtr> due(double now) {
         std::vector<JobPtr> jobs;
-        if (next_start_ > now_) return jobs;
+        if (next_start_ > now) return jobs;
         next_start_ = INFINITY;
         for (const Reservation& one : reserved_) {
-            if (one.start <= now_) jobs.push_back(one.job);
+            if (one.start <= now) jobs.push_back(one.job);
             next_start_ = std::min(next_start_, one.start);
         }
         return jobs;
@@ -180,7 +179,7 @@ public:
 private:
     AvailabilityProfile profile_;
     std::vector<Reservation> reserved_;
-    double now_ = 0, freed_until_ = 0;
+    double freed_until_ = 0;
     double next_start_ = INFINITY;  // no reservation begins before
     bool some_ended_ = false;
     int64_t last_ = 0;  // the arrival of the last job with a reservation

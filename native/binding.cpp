@@ -19,13 +19,73 @@ namespace {
 
 // The Python classes that are needed here, as `prepare` was given them; they live as long as the module.
 struct Types {
-    nb::handle job, host_set, submission, withdrawal, computation, delay, states, rule_broken, policy_error, blame, next_time;
+    nb::handle job, read_only, host_set, submission, withdrawal, computation, delay, states, rule_broken, policy_error;
+    nb::handle running_job, reservation, availability_profile;
+    nb::handle blame, next_time, actions, user_name;
+    nb::handle check_job, check_name, check_function, expected, number, count, misused, refuse_copy;
 } types;
+
+// --- what a policy hands over: anything unusual is checked by Python, so that both engines say the same of it -----
+
+void check_job(nb::handle job) {
+    if (!job.type().is(types.job)) types.check_job(job);
+}
+
+[[noreturn]] void throw_expected(const char* kind, nb::handle given) {
+    nb::object error = types.expected(kind, given);
+    PyErr_SetObject(PyExc_TypeError, error.ptr());
+    throw nb::python_error();
+}
+
+double number_from(nb::handle value) {
+    if (PyFloat_CheckExact(value.ptr()) && !std::isnan(PyFloat_AS_DOUBLE(value.ptr()))) {
+        return PyFloat_AS_DOUBLE(value.ptr());
+    }
+    return nb::cast<double>(types.number(value));
+}
+
+int64_t count_from(nb::handle value) { return nb::cast<int64_t>(types.count(value)); }
+
+bool is_true(nb::handle value) {
+    int truth = PyObject_IsTrue(value.ptr());
+    if (truth < 0) throw nb::python_error();
+    return truth;
+}
+
+// Binds a method whose arguments may be of any kind. If their number or names are wrong, Python says so: `kind` is the
+// class of the Python engine that has the same method.
+template <class Class, class Function, class... Arguments>
+void method(Class& bound, const char* kind, const char* name, Function function, const Arguments&... arguments) {
+    bound.def(name, function, arguments...);
+    bound.def(name, [kind, name](nb::handle, nb::args given, nb::kwargs named) -> nb::object {
+        return types.misused(kind, name, given, named);
+    });
+}
+
+// An argument of this name that may be anything.
+auto any(const char* name) { return nb::arg(name).none(); }
+
+// Calls a class as the Python engine does, and lets its properties know their names, for the sake of messages.
+template <class Class>
+void name_as(Class& bound, const char* kind) {
+    bound.attr("__name__") = kind;
+    for (auto [name, member] : nb::cast<nb::dict>(bound.attr("__dict__").attr("copy")())) {
+        if (PyObject_TypeCheck(member.ptr(), &PyProperty_Type)) member.attr("__set_name__")(bound, name);
+    }
+}
+
+// Binds what shows a simulation that goes on, so that there is no second one of it.
+template <class Class>
+void refuse_copies(Class& bound, const char* kind) {
+    name_as(bound, kind);
+    bound.def("__reduce__", [kind](nb::handle) { return nb::object(types.refuse_copy(kind)); });
+}
 
 // --- text, hosts and jobs ----------------------------------------------------------------------------------
 
 // Half a pair of surrogates may stand in a name; Python writes it as it is.
 std::string to_utf8(nb::handle text) {
+    if (!PyUnicode_Check(text.ptr())) types.check_name(text);
     Py_ssize_t length;
     if (const char* letters = PyUnicode_AsUTF8AndSize(text.ptr(), &length)) return {letters, static_cast<size_t>(length)};
     PyErr_Clear();
@@ -76,7 +136,7 @@ nb::object extra_of(const Log& log, uint32_t extra) {
             double value = log.extras[extra][place];
             if (value != -1) made[names[place]] = static_cast<int64_t>(value);
         }
-        known = handle_of(std::move(made));
+        known = handle_of(types.read_only(made));
     }
     return object_of(known);
 }
@@ -107,13 +167,46 @@ nb::object view_of(Job& job) {
 // A job on its hosts, as Python sees it.
 struct RunningJob {
     JobPtr job;
+
+    explicit RunningJob(JobPtr shown) : job(std::move(shown)) {}
+    RunningJob(RunningJob&&) = default;
+    ~RunningJob() {
+        if (job) job->running_view = nullptr;
+    }
 };
 
-// The object by which a policy knows a job on its hosts; it is one object while the job runs.
+// The object by which a policy knows a job on its hosts; it is one object as long as somebody holds it.
 nb::object running_view_of(const JobPtr& job) {
-    if (job->state != State::kRunning) return nb::cast(RunningJob{job});
-    if (!job->running_view.get()) job->running_view = handle_of(nb::cast(RunningJob{job}));
-    return object_of(job->running_view);
+    if (job->running_view) return nb::borrow(static_cast<PyObject*>(job->running_view));
+    nb::object view = nb::cast(RunningJob(job));
+    job->running_view = view.ptr();
+    return view;
+}
+
+const Job& running_from(nb::handle object) {
+    RunningJob* running;
+    if (!nb::try_cast(object, running) || !running) throw_expected("a RunningJob", object);
+    return *running->job;
+}
+
+nb::object decision_of(const Job& job) { return job.decision.get() ? object_of(job.decision) : nb::none(); }
+
+// The arguments of the Python engine's class.
+nb::tuple fields_of(const RunningJob& one) {
+    const Job& job = *one.job;
+    return nb::make_tuple(view_of(*one.job), host_set(job.hosts), job.start, job.expected_end, job.nb_hosts, job.number,
+                          decision_of(job));
+}
+
+// A reservation with the job that it is for.
+struct HeldReservation {
+    Reservation reservation;
+    nb::object job;
+};
+
+nb::tuple fields_of(const HeldReservation& one) {
+    const Reservation& made = one.reservation;
+    return nb::make_tuple(one.job, made.now, made.shadow_time, made.extra.hosts);
 }
 
 nb::object state_of(const Job& job) { return nb::borrow(types.states[static_cast<size_t>(job.state)]); }
@@ -171,19 +264,18 @@ private:
 
 class PythonUser : public User {
 public:
-    PythonUser(nb::object user, bool hears_starts, const Simulation& simulation)
-        : user_(std::move(user)), hears_starts_(hears_starts), simulation_(simulation) {}
+    PythonUser(nb::object user, bool hears_starts, nb::object refusal, const Simulation& simulation)
+        : user_(std::move(user)), refusal_(std::move(refusal)), hears_starts_(hears_starts), simulation_(simulation) {}
 
-    std::string name() const override { return to_utf8(nb::str(user_.attr("name"))); }
+    std::string name() const override { return to_utf8(types.user_name(user_)); }
     bool hears_starts() const override { return hears_starts_; }
 
     double next_time() override {
-        return blamed([&] { return nb::cast<double>(types.next_time(user_)); });
+        return blamed("next_time", [&] { return nb::cast<double>(types.next_time(user_)); });
     }
 
     void submit(double now, Actions& actions) override {
-        nb::object done = blamed([&] { return user_.attr("submit")(now); });
-        for (nb::handle action : done) {
+        for (nb::handle action : types.actions(user_, now, simulation_.now())) {
             if (nb::isinstance(action, types.submission)) {
                 actions.submissions.push_back(submission_from(action));
             } else {
@@ -194,21 +286,29 @@ public:
     }
 
     void job_started(Job& job, double now) override {
-        blamed([&] { return user_.attr("job_started")(object_of(job.source), now); });
+        blamed("job_started", [&] { return user_.attr("job_started")(object_of(job.source), now); });
     }
 
     void job_ended(Job& job, double now) override {
-        blamed([&] { return user_.attr("job_ended")(object_of(job.source), state_of(job), now); });
+        blamed("job_ended", [&] { return user_.attr("job_ended")(object_of(job.source), state_of(job), now); });
     }
 
 private:
     nb::object user_;
+    nb::object refusal_;  // says why a profile cannot be run, if that is so
     bool hears_starts_;
     const Simulation& simulation_;
 
-    static JobPtr submission_from(nb::handle action) {
+    JobPtr submission_from(nb::handle action) const {
         JobPtr job = job_from(action.attr("job"));
-        job->profile = profile_of(action.attr("profile"), to_utf8(object_of(job->source).attr("profile")), true);
+        std::string name = to_utf8(object_of(job->source).attr("profile"));
+        nb::object profile = action.attr("profile"), fault = refusal_(profile);
+        if (fault.is_none()) {
+            job->profile = profile_of(profile, std::move(name), true);
+        } else {
+            job->profile.name = std::move(name);
+            job->profile.fault = to_utf8(fault);
+        }
         job->note = to_utf8(action.attr("note"));
         job->decided = nb::cast<double>(action.attr("decided"));
         return job;
@@ -216,13 +316,12 @@ private:
 
     // What a user raises is told as its fault.
     template <class Function>
-    auto blamed(Function function) -> decltype(function()) {
+    auto blamed(const char* method, Function function) -> decltype(function()) {
         try {
             return function();
         } catch (nb::python_error& error) {
-            if (!error.matches(PyExc_Exception) && !error.matches(PyExc_SystemExit)) throw;
             if (error.traceback().is_valid()) PyException_SetTraceback(error.value().ptr(), error.traceback().ptr());
-            types.blame(user_, error.value(), simulation_.now());
+            types.blame(user_, error.value(), simulation_.now(), method);
             throw;
         }
     }
@@ -242,6 +341,7 @@ struct Engine {
     nb::dict users;                   // whose jobs have waited, numbered
     JobPtr last;                      // the job that was last looked at, and the object it is known by
     PyObject* last_view = nullptr;
+    bool has_ended = false;
 
     Engine(int64_t hosts, double speed) : simulation(hosts, speed) {}
     Engine(const Engine&) = delete;
@@ -256,6 +356,7 @@ struct Engine {
     // The job that Python means, if it waits or runs.
     JobPtr find(nb::handle object) {
         if (object.ptr() == last_view) return last->is_over() ? nullptr : last;
+        check_job(object);
         return simulation.find(to_utf8(object.attr("id")));
     }
 
@@ -264,12 +365,32 @@ struct Engine {
         return job && job->state == State::kWaiting && simulation.could_grant(job->request) ? job : nullptr;
     }
 
-    // A job that neither waits nor runs, as far as Python describes it.
-    Job described(nb::handle object) {
-        Job job;
-        job.request = {nb::cast<int64_t>(object.attr("size"))};
-        if (simulation.nodes) job.request.demand = nb::cast<int32_t>(demand_of(object));
-        return job;
+    void tell_time() {
+        nb::object name = nb::str("now"), now = nb::float_(simulation.now());
+        if (PyObject_GenericSetAttr(cluster.ptr(), name.ptr(), now.ptr())) throw nb::python_error();
+    }
+
+    Job& job_of(nb::handle id) const {
+        JobPtr job = simulation.find(to_utf8(id));
+        if (!job) throw nb::key_error("no such job waits or runs");
+        return *job;
+    }
+
+    // What a job asks for, which may be none of the simulation's.
+    Request request_of(nb::handle job) const {
+        if (job.ptr() == last_view) return last->request;
+        check_job(job);
+        Request request{nb::cast<int64_t>(job.attr("size"))};
+        if (simulation.nodes && request.hosts > 0) request.demand = nb::cast<int32_t>(demand_of(job));
+        return request;
+    }
+
+    bool fits(nb::handle object) {
+        Request request = request_of(object);
+        if (request.hosts <= 0 || !request.fits(simulation.free.available())) return false;
+        if (!simulation.nodes) return true;
+        JobPtr job = find(object);
+        return job && job->state == State::kWaiting ? simulation.nodes->fits(*job) : simulation.nodes->fits(request);
     }
 
     void set_nodes(size_t columns, FreeAmounts has, std::vector<int64_t> firsts, std::vector<size_t> switches,
@@ -280,7 +401,9 @@ struct Engine {
         simulation.demand_of = [this](Job& job) { return nb::cast<int32_t>(demand_of(view_of(job))); };
     }
 
-    void tell_time() { cluster.attr("now") = simulation.now(); }
+    void check_not_ended(const std::string& decision = "") const {
+        if (has_ended) throw RuleBroken(decision + "the simulation has ended, nothing can be decided any more");
+    }
 
     void set_estimate(nb::object function) {
         estimate = std::move(function);
@@ -306,6 +429,7 @@ struct Engine {
 
     // Lets go of all that Python has given, when the simulation is over.
     void close() {
+        has_ended = true;
         cluster.reset();
         start_otherwise.reset();
         rank.reset();
@@ -315,7 +439,6 @@ struct Engine {
         simulation.demand_of = nullptr;
         simulation.on_end.clear();
         listeners.clear();
-        for (const Running::Place& place : simulation.running.by_end()) place.job->running_view = Handle();
     }
 };
 
@@ -328,9 +451,18 @@ struct View {
 // Some waiting jobs as columns of numbers.
 struct Waiting : View {
     Queue::Selected jobs;
+    int64_t nb_arrived = engine->simulation.queue.nb_arrived();
+    size_t nb_waiting = engine->simulation.queue.size();
+
+    void check_current() const {
+        const Queue& queue = engine->simulation.queue;
+        if (queue.nb_arrived() == nb_arrived && queue.size() == nb_waiting) return;
+        throw std::runtime_error("jobs have joined or left the queue since these columns were asked for");
+    }
 
     template <class Function>
     nb::object column(Function value) const {
+        check_current();
         using Number = decltype(value(engine->simulation.queue, 0));
         auto* numbers = new Number[std::max<size_t>(jobs.arrivals.size(), 1)];
         nb::capsule memory(numbers, [](void* pointer) noexcept { delete[] static_cast<Number*>(pointer); });
@@ -339,6 +471,7 @@ struct Waiting : View {
     }
 
     nb::object users() const {
+        check_current();
         std::vector<Job*> found(jobs.arrivals.size());
         engine->simulation.queue.gather(jobs, found.data(), Queue::JobAt());
         auto* numbers = new int64_t[std::max<size_t>(found.size(), 1)];
@@ -381,21 +514,33 @@ private:
 // Goes through the waiting jobs that fit, each of which is looked at when its turn has come.
 struct Search : View {
     nb::object condition;
-    std::shared_ptr<Reservation> beside;
-    bool fits_only = true;
+    std::shared_ptr<HeldReservation> beside;
+    bool fits_only = true, is_over = false;
+    int64_t epoch = 0;
     bool is_ordered = false;
     std::vector<int64_t> order = {};  // of arrivals, where they are not gone through in the order of the queue
     size_t next = 0;
     int64_t behind = 0, last = 0, nb_changes = 0;
     ChosenPlace chosen = {};
 
+    JobPtr next_job() {
+        if (is_over) return nullptr;
+        is_over = true;
+        JobPtr job = find();
+        is_over = !job;
+        return job;
+    }
+
     JobPtr find() {
         Simulation& simulation = engine->simulation;
         chosen = {};
+        if (fits_only && simulation.epoch() != epoch) {
+            throw std::runtime_error("hosts may have become free since the jobs that fit were asked for; ask again");
+        }
         if (simulation.nodes && fits_only) return find_on_nodes();
         auto allowed = [&](Request request, double estimate) {
             return !fits_only || (request.fits(simulation.free.available()) &&
-                                  (!beside || beside->allows(request, simulation.now() + estimate)));
+                                  (!beside || beside->reservation.allows(request, estimate)));
         };
         while (true) {
             JobPtr job;
@@ -410,7 +555,7 @@ struct Search : View {
             }
             if (meets(*job)) return job;
         }
-        if (beside && condition.is_none()) simulation.note_tried(*beside, nb_changes, last);
+        if (beside && condition.is_none()) simulation.note_tried(beside->reservation, nb_changes, last);
         return nullptr;
     }
 
@@ -428,16 +573,18 @@ struct Search : View {
                 if (!job) break;
                 behind = job->arrival;
             }
-            if (!simulation.finds_place(*job, beside.get())) continue;
+            if (!simulation.finds_place(*job, beside ? &beside->reservation : nullptr)) continue;
             chosen = ChosenPlace(job);
             if (meets(*job)) return job;
         }
-        if (beside && condition.is_none()) simulation.note_tried(*beside, nb_changes, last);
+        if (beside && condition.is_none()) simulation.note_tried(beside->reservation, nb_changes, last);
         return nullptr;
     }
 
+    // The condition is the policy's, which may do anything meanwhile.
     bool meets(const Job& job) const {
-        return condition.is_none() || nb::cast<bool>(nb::bool_(condition(job.request.hosts, job.estimate)));
+        if (condition.is_none()) return true;
+        return is_true(condition(job.request.hosts, job.estimate)) && job.state == State::kWaiting;
     }
 };
 
@@ -446,6 +593,7 @@ struct QueueView : View {};
 struct RunningView : View {
 
     JobPtr find(nb::handle id) const {
+        types.check_name(id);
         JobPtr job = engine->simulation.find(to_utf8(id));
         return job && job->state == State::kRunning ? job : nullptr;
     }
@@ -463,7 +611,10 @@ struct PlanView : View {
 Engine& engine_of(nb::handle self) { return *nb::inst_ptr<Engine>(self); }
 
 template <class View>
-View& inst(PyObject* self) { return *nb::inst_ptr<View>(self); }
+View& inst(PyObject* self) {
+    if (!nb::inst_ready(self)) throw std::runtime_error("this object was never made");
+    return *nb::inst_ptr<View>(self);
+}
 
 // A function of Python's C interface that may throw.
 template <class Result, class Function>
@@ -492,19 +643,27 @@ std::vector<int64_t> in_order(Waiting waiting, nb::handle order, bool head_only)
     nb::object rank = waiting.engine->rank, shown = nb::cast(std::move(waiting));
     const std::vector<int64_t>& arrivals = nb::inst_ptr<Waiting>(shown)->jobs.arrivals;
     std::vector<int64_t> ranked;
+    if (!rank) throw std::runtime_error("the simulation has ended, and the order of its queue with it");
     for (nb::handle place : rank(order, shown, head_only)) ranked.push_back(arrivals.at(nb::cast<size_t>(place)));
     return ranked;
 }
 
-Search search(nb::handle self, nb::object condition, nb::object order, bool only_new,
-              std::shared_ptr<Reservation> beside) {
+Search search(nb::handle self, nb::object condition, nb::object order, nb::handle only_new, nb::handle given) {
     Engine& engine = engine_of(self);
     const Simulation& simulation = engine.simulation;
+    std::shared_ptr<HeldReservation> beside;
+    if (!condition.is_none()) types.check_function(condition);
+    if (!given.is_none() && !nb::try_cast(given, beside)) throw_expected("a Reservation", given);
+    if (beside && beside->reservation.nodes != simulation.nodes) {
+        throw nb::value_error("the reservation is not of this simulation");
+    }
+    if (!order.is_none()) types.check_function(order);
     Search made{{nb::borrow(self), &engine}, std::move(condition), std::move(beside)};
+    made.epoch = simulation.epoch();
     made.last = simulation.queue.nb_arrived();
     made.nb_changes = simulation.nb_changes();
-    if (only_new) made.behind = simulation.queue.newest_settled();
-    if (made.beside) made.behind = std::max(made.behind, simulation.tried(*made.beside));
+    if (is_true(only_new)) made.behind = simulation.queue.newest_settled();
+    if (made.beside) made.behind = std::max(made.behind, simulation.tried(made.beside->reservation));
     made.is_ordered = engine.is_ordered || !order.is_none();
     if (made.is_ordered) made.order = in_order(waiting_jobs(self, made.behind, simulation.free.available()), order, false);
     return made;
@@ -526,19 +685,6 @@ nb::object head(QueueView& view) {
     if (!view.engine->is_ordered) return view.engine->view(queue.head());
     return view.engine->view(queue.at(in_order(waiting_jobs(view.owner, 0, kAnything), nb::none(), true).at(0)));
 }
-
-// Goes through the running jobs in the order of their expected ends, as it is when each one's turn has come.
-struct RunningSearch : View {
-    Running::Place last{-INFINITY, -1, nullptr};
-
-    JobPtr find() {
-        const auto& by_end = engine->simulation.running.by_end();
-        auto place = std::upper_bound(by_end.begin(), by_end.end(), last);
-        if (place == by_end.end()) return nullptr;
-        last = {place->expected_end, place->number, nullptr};
-        return place->job;
-    }
-};
 
 nb::list as_list(Engine& engine, const std::vector<JobPtr>& jobs) {
     nb::list made;
@@ -579,10 +725,8 @@ nb::list decided(Engine& engine) {
         switch (one.kind) {
             case Effect::Kind::kStart: made.append(nb::make_tuple("start", one.time, running_view_of(one.job))); break;
             case Effect::Kind::kReject: made.append(nb::make_tuple("reject", one.time, engine.view(one.job))); break;
-            case Effect::Kind::kKill: made.append(nb::make_tuple("kill", one.time, one.texts)); break;
-            case Effect::Kind::kCall: made.append(nb::make_tuple("call", one.time)); break;
-            case Effect::Kind::kNote: made.append(nb::make_tuple("note", one.time, one.texts[0], one.texts[1])); break;
-            case Effect::Kind::kNothing: break;
+            default:
+                if (one.decision.get()) made.append(nb::make_tuple("other", one.time, object_of(one.decision)));
         }
     }
     return made;
@@ -590,6 +734,8 @@ nb::list decided(Engine& engine) {
 
 nb::object start(nb::handle self, nb::object job, nb::object hosts) {
     Engine& engine = engine_of(self);
+    check_job(job);
+    if (engine.has_ended) engine.check_not_ended("ExecuteJob " + to_utf8(job.attr("id")) + ": ");
     if (hosts.is_none()) {
         JobPtr found = engine.find_waiting(job);
         if (found && engine.simulation.fits(*found)) {
@@ -599,7 +745,6 @@ nb::object start(nb::handle self, nb::object job, nb::object hosts) {
     }
     return engine.start_otherwise(job, hosts);
 }
-
 
 // --- logs ------------------------------------------------------------------------------------------------------
 
@@ -696,6 +841,26 @@ int visit_engine(PyObject* self, visitproc visit, void* arg) {
     return 0;
 }
 
+template <class Kind>
+int visit_view(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    Py_VISIT(inst<Kind>(self).owner.ptr());
+    if constexpr (std::is_same_v<Kind, Search>) Py_VISIT(inst<Search>(self).condition.ptr());
+    return 0;
+}
+
+template <class Kind>
+PyType_Slot visit_slot() { return {Py_tp_traverse, reinterpret_cast<void*>(visit_view<Kind>)}; }
+
+// What Python says about a frozen struct.
+int refuse_to_set(PyObject* self, PyObject*, PyObject*) {
+    PyErr_Format(PyExc_AttributeError, "immutable type: '%s'", Py_TYPE(self)->tp_name);
+    return -1;
+}
+
+PyType_Slot frozen_slots[] = {{Py_tp_setattro, reinterpret_cast<void*>(refuse_to_set)}, {0, nullptr}};
+
 PyType_Slot engine_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_engine)},
                               {Py_tp_clear, reinterpret_cast<void*>(+[](PyObject* self) {
                                    inst<Engine>(self).close();
@@ -704,8 +869,9 @@ PyType_Slot engine_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_eng
                               {0, nullptr}};
 
 PyType_Slot queue_slots[] = {
+    visit_slot<QueueView>(),
     {Py_sq_length, reinterpret_cast<void*>(+[](PyObject* self) {
-         return static_cast<Py_ssize_t>(inst<QueueView>(self).engine->simulation.queue.size());
+         return guarded<Py_ssize_t>(-1, [&] { return inst<QueueView>(self).engine->simulation.queue.size(); });
      })},
     {Py_sq_contains, reinterpret_cast<void*>(+[](PyObject* self, PyObject* job) {
          return guarded(-1, [&] { return static_cast<int>(inst<QueueView>(self).engine->find_waiting(job) != nullptr); });
@@ -716,12 +882,21 @@ PyType_Slot queue_slots[] = {
      })},
     {0, nullptr}};
 
+PyType_Slot running_slots[] = {visit_slot<RunningView>(), {0, nullptr}};
+PyType_Slot waiting_slots[] = {visit_slot<Waiting>(), {0, nullptr}};
+PyType_Slot plan_slots[] = {visit_slot<PlanView>(), {0, nullptr}};
+
 PyType_Slot search_slots[] = {
+    visit_slot<Search>(),
+    {Py_tp_clear, reinterpret_cast<void*>(+[](PyObject* self) {
+         inst<Search>(self).condition = nb::none();
+         return 0;
+     })},
     {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
     {Py_tp_iternext, reinterpret_cast<void*>(+[](PyObject* self) {
          return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
              Search& search = inst<Search>(self);
-             JobPtr job = search.find();
+             JobPtr job = search.next_job();
              return job ? search.engine->view(job).release().ptr() : nullptr;
          });
      })},
@@ -756,98 +931,191 @@ void bind_logs(nb::module_& module) {
     module.def("new_log", &new_log, "A log of jobs in the order of their submission.");
 }
 
-void bind_views(nb::module_& module) {
-    nb::class_<RunningJob>(module, "RunningJob", "A job on its hosts.")
-        .def_prop_ro("job", [](const RunningJob& self) { return view_of(*self.job); })
+void bind_reservations(nb::module_& module) {
+    nb::class_<HeldReservation> reservation(module, "Reservation", nb::type_slots(frozen_slots));
+    reservation.def_ro("job", &HeldReservation::job)
+        .def_prop_ro("now", [](const HeldReservation& self) { return self.reservation.now; })
+        .def_prop_ro("shadow_time", [](const HeldReservation& self) { return self.reservation.shadow_time; })
+        .def_prop_ro("extra", [](const HeldReservation& self) { return self.reservation.extra.hosts; })
+        .def("__iter__", [](const HeldReservation& self) {
+            return nb::iter(nb::make_tuple(self.reservation.shadow_time, self.reservation.extra.hosts));
+        })
+        .def("__repr__", [](const HeldReservation& self) { return nb::repr(types.reservation(*fields_of(self))); })
+        .def("__reduce__", [](const HeldReservation& self) { return nb::make_tuple(types.reservation, fields_of(self)); })
+        .def("__copy__", [](const HeldReservation& self) { return std::make_shared<HeldReservation>(self); })
+        .def("__deepcopy__", [](const HeldReservation& self, nb::handle) {
+            return std::make_shared<HeldReservation>(self);
+        });
+    name_as(reservation, "Reservation");
+    method(reservation, "Reservation", "allows", [](const HeldReservation& self, nb::handle size, nb::handle estimate) {
+        Request request{count_from(size)};
+        return self.reservation.allows(request, number_from(estimate));
+    }, any("size"), any("estimate"));
+    method(reservation, "Reservation", "admit", [](HeldReservation& self, nb::handle running) {
+        self.reservation.admit(running_from(running));
+    }, any("running"));
+}
+
+nb::tuple steps_of(const AvailabilityProfile& profile) {
+    nb::list times, free;
+    for (size_t step = 0; step < profile.nb_steps(); ++step) {
+        times.append(profile.time(step));
+        free.append(profile.free(step).hosts);
+    }
+    return nb::make_tuple(times, free);
+}
+
+void bind_profiles(nb::module_& module) {
+    using Profile = AvailabilityProfile;
+    constexpr const char* kind = "AvailabilityProfile";
+    nb::class_<Profile> profile(module, kind);
+    profile
+        .def("__init__", [](Profile* self, nb::handle now, nb::handle free) {
+            new (self) Profile(number_from(now), {count_from(free)});
+        }, any("now"), any("free"))
+        .def("__repr__", [](const Profile& self) { return nb::repr(types.availability_profile(*steps_of(self))); })
+        .def("__reduce__", [](const Profile& self) { return nb::make_tuple(types.availability_profile, steps_of(self)); })
+        .def("__copy__", [](const Profile& self) { return Profile(self); })
+        .def("__deepcopy__", [](const Profile& self, nb::handle) { return Profile(self); });
+    name_as(profile, kind);
+    method(profile, kind, "free_at", [](const Profile& self, nb::handle time) {
+        return self.free_at(number_from(time)).hosts;
+    }, any("time"));
+    method(profile, kind, "earliest", [](const Profile& self, nb::handle size, nb::handle duration) {
+        Request request{count_from(size)};
+        return self.earliest(request, number_from(duration));
+    }, any("size"), any("duration"));
+    method(profile, kind, "earlier",
+           [](const Profile& self, nb::handle size, nb::handle duration, nb::handle reserved, nb::handle before) {
+               Request request{count_from(size)};
+               double seconds = number_from(duration), time = number_from(reserved);
+               return self.earlier(request, seconds, time, number_from(before));
+           }, any("size"), any("duration"), any("reserved"), any("before"));
+    method(profile, kind, "take", [](Profile& self, nb::handle start, nb::handle end, nb::handle count) {
+        double from = number_from(start), until = number_from(end);
+        self.take(from, until, {count_from(count)});
+    }, any("start"), any("end"), any("count"));
+    method(profile, kind, "give", [](Profile& self, nb::handle start, nb::handle end, nb::handle count) {
+        double from = number_from(start), until = number_from(end);
+        self.give(from, until, {count_from(count)});
+    }, any("start"), any("end"), any("count"));
+    method(profile, kind, "advance", [](Profile& self, nb::handle now) { self.advance(number_from(now)); }, any("now"));
+}
+
+void bind_queue(nb::module_& module) {
+    nb::class_<Waiting> waiting(module, "Waiting", nb::type_slots(waiting_slots),
+                                "Some waiting jobs as columns of numbers, in submission order.");
+    waiting.def("__len__", [](const Waiting& self) { return self.jobs.arrivals.size(); })
+        .def_prop_ro("size", [](const Waiting& self) { return self.column(Queue::SizeAt()); })
+        .def_prop_ro("estimate", [](const Waiting& self) { return self.column(Queue::EstimateAt()); })
+        .def_prop_ro("submission", [](const Waiting& self) { return self.column(Queue::SubmissionAt()); })
+        .def_prop_ro("user", &Waiting::users);
+    refuse_copies(waiting, "Waiting");
+    nb::class_<Search>(module, "Search", nb::type_slots(search_slots));
+    constexpr const char* kind = "JobQueue";
+    nb::class_<QueueView> queue(module, kind, nb::type_slots(queue_slots), "The waiting jobs.");
+    queue.def_prop_ro("head", &head)
+        .def_prop_ro("users", [](const QueueView& self) { return nb::steal(PyDictProxy_New(self.engine->users.ptr())); });
+    refuse_copies(queue, kind);
+    method(queue, kind, "first", [](const QueueView& self, nb::handle count) {
+        return waiting_jobs(self.owner, 0, kAnything, static_cast<size_t>(std::max<int64_t>(count_from(count), 0)));
+    }, any("count"));
+    method(queue, kind, "get", [](const QueueView& self, nb::handle id) -> nb::object {
+        types.check_name(id);
+        JobPtr job = self.engine->simulation.find(to_utf8(id));
+        bool waits = job && job->state == State::kWaiting && self.engine->simulation.could_grant(job->request);
+        return waits ? self.engine->view(job) : nb::none();
+    }, any("job_id"));
+    method(queue, kind, "estimate", [](const QueueView& self, nb::handle object) {
+        JobPtr job = self.engine->find_waiting(object);
+        if (!job) throw nb::key_error(to_utf8(object.attr("id")).c_str());
+        return job->estimate;
+    }, any("job"));
+}
+
+void bind_running(nb::module_& module) {
+    nb::class_<RunningJob> job(module, "RunningJob", nb::type_slots(frozen_slots), "A job on its hosts.");
+    job.def_prop_ro("job", [](const RunningJob& self) { return view_of(*self.job); })
         .def_prop_ro("hosts", [](const RunningJob& self) { return host_set(self.job->hosts); })
         .def_prop_ro("start", [](const RunningJob& self) { return self.job->start; })
         .def_prop_ro("expected_end", [](const RunningJob& self) { return self.job->expected_end; })
         .def_prop_ro("nb_hosts", [](const RunningJob& self) { return self.job->nb_hosts; })
         .def_prop_ro("number", [](const RunningJob& self) { return self.job->number; })
-        .def_prop_ro("decision", [](const RunningJob& self) {
-            return self.job->decision.get() ? object_of(self.job->decision) : nb::object(nb::none());
+        .def_prop_ro("decision", [](const RunningJob& self) { return decision_of(*self.job); })
+        .def("__repr__", [](const RunningJob& self) { return nb::repr(types.running_job(*fields_of(self))); })
+        .def("__reduce__", [](const RunningJob& self) { return nb::make_tuple(types.running_job, fields_of(self)); })
+        .def("__copy__", [](nb::handle self) { return nb::borrow(self); })
+        .def("__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); });
+    name_as(job, "RunningJob");
+    constexpr const char* kind = "Running";
+    nb::class_<RunningView> running(module, kind, nb::type_slots(running_slots), "The running jobs.");
+    running.def("__len__", [](const RunningView& self) { return self.engine->simulation.running.by_end().size(); })
+        .def("__contains__", [](const RunningView& self, nb::handle id) { return bool(self.find(id)); }, any("job_id"))
+        .def("__iter__", [](const RunningView& self) {
+            nb::list jobs;
+            for (const Running::Place& place : self.engine->simulation.running.by_end()) {
+                jobs.append(running_view_of(place.job));
+            }
+            return nb::iter(jobs);
         });
-    nb::class_<Reservation>(module, "Reservation")
-        .def_ro("shadow_time", &Reservation::shadow_time)
-        .def_prop_ro("extra", [](const Reservation& one) { return one.extra.hosts; })
-        .def("admit", [](Reservation& self, const RunningJob& running) { self.admit(*running.job); })
-        .def("__iter__", [](const Reservation& one) { return nb::iter(nb::make_tuple(one.shadow_time, one.extra.hosts)); });
-    nb::class_<AvailabilityProfile>(module, "AvailabilityProfile")
-        .def("__init__", [](AvailabilityProfile* self, double now, int64_t free) {
-            new (self) AvailabilityProfile(now, {free});
-        }, nb::arg("now"), nb::arg("free"))
-        .def("free_at", [](const AvailabilityProfile& self, double time) { return self.free_at(time).hosts; })
-        .def("earliest", [](const AvailabilityProfile& self, int64_t size, double duration) {
-            return self.earliest({size}, duration);
-        }, nb::arg("size"), nb::arg("duration"))
-        .def("earlier", [](const AvailabilityProfile& self, int64_t size, double duration, double reserved, double before) {
-            return self.earlier({size}, duration, reserved, before);
-        }, nb::arg("size"), nb::arg("duration"), nb::arg("reserved"), nb::arg("before"))
-        .def("take", [](AvailabilityProfile& self, double start, double end, int64_t count) {
-            self.take(start, end, {count});
-        }, nb::arg("start"), nb::arg("end"), nb::arg("count"))
-        .def("give", [](AvailabilityProfile& self, double start, double end, int64_t count) {
-            self.give(start, end, {count});
-        }, nb::arg("start"), nb::arg("end"), nb::arg("count"))
-        .def("advance", &AvailabilityProfile::advance);
-    nb::class_<Waiting>(module, "Waiting", "Some waiting jobs as columns of numbers, in submission order.")
-        .def("__len__", [](const Waiting& self) { return self.jobs.arrivals.size(); })
-        .def_prop_ro("size", [](const Waiting& self) { return self.column(Queue::SizeAt()); })
-        .def_prop_ro("estimate", [](const Waiting& self) { return self.column(Queue::EstimateAt()); })
-        .def_prop_ro("submission", [](const Waiting& self) { return self.column(Queue::SubmissionAt()); })
-        .def_prop_ro("user", &Waiting::users);
-    nb::class_<Search>(module, "Search", nb::type_slots(search_slots));
-    nb::class_<RunningSearch>(module, "RunningSearch")
-        .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
-        .def("__next__", [](RunningSearch& self) {
-            JobPtr job = self.find();
-            if (!job) throw nb::stop_iteration();
-            return running_view_of(job);
+    refuse_copies(running, kind);
+    method(running, kind, "get", [](const RunningView& self, nb::handle id) -> nb::object {
+        JobPtr job = self.find(id);
+        return job ? running_view_of(job) : nb::none();
+    }, any("job_id"));
+}
+
+void bind_plan(nb::module_& module) {
+    constexpr const char* kind = "Plan";
+    nb::class_<PlanView> plan(module, kind, nb::type_slots(plan_slots), "Reservations of the waiting jobs.");
+    refuse_copies(plan, kind);
+    method(plan, kind, "advance", [](PlanView& self) {
+        const Simulation& simulation = self.engine->simulation;
+        self.visit([&](auto& plan) { plan.advance(simulation.now(), simulation.queue); });
+    });
+    method(plan, kind, "move_forward", [](PlanView& self) { self.visit([](auto& plan) { plan.move_forward(); }); });
+    method(plan, kind, "reserve_new", [](PlanView& self) {
+        self.visit([&](auto& plan) { plan.reserve_new(self.engine->simulation.queue); });
+    });
+    method(plan, kind, "due", [](PlanView& self) {
+        return as_list(*self.engine, self.visit([&](auto& plan) { return plan.due(self.engine->simulation.now()); }));
+    });
+    method(plan, kind, "job_started", [](PlanView& self, nb::handle running) {
+        self.visit([&](auto& plan) { plan.job_started(running_from(running)); });
+    }, any("running"));
+    method(plan, kind, "job_ended", [](PlanView& self, nb::handle ended) {
+        self.visit([&](auto& plan) { plan.job_ended(running_from(ended), self.engine->simulation.now()); });
+    }, any("ended"));
+    method(plan, kind, "reservations", [](PlanView& self) {
+        nb::list made;
+        self.visit([&](auto& plan) {
+            for (const auto& one : plan.reservations()) made.append(nb::make_tuple(self.engine->view(one.job), one.start));
         });
-    nb::class_<QueueView>(module, "Queue", nb::type_slots(queue_slots), "The waiting jobs.")
-        .def_prop_ro("head", &head)
-        .def_prop_ro("users", [](const QueueView& self) { return self.engine->users; })
-        .def("first", [](const QueueView& self, size_t count) { return waiting_jobs(self.owner, 0, kAnything, count); })
-        .def("get", [](const QueueView& self, nb::handle id) -> nb::object {
-            JobPtr job = self.engine->simulation.find(to_utf8(id));
-            return job && job->state == State::kWaiting ? self.engine->view(job) : nb::none();
-        })
-        .def("estimate", [](const QueueView& self, nb::handle object) {
-            JobPtr job = self.engine->find_waiting(object);
-            if (!job) throw nb::key_error(to_utf8(object.attr("id")).c_str());
-            return job->estimate;
-        });
-    nb::class_<RunningView>(module, "Running", "The running jobs.")
-        .def("__len__", [](const RunningView& self) { return self.engine->simulation.running.by_end().size(); })
-        .def("__contains__", [](const RunningView& self, nb::handle id) { return bool(self.find(id)); })
-        .def("__iter__", [](const RunningView& self) { return RunningSearch{{self.owner, self.engine}}; })
-        .def("get", [](const RunningView& self, nb::handle id) -> nb::object {
-            JobPtr job = self.find(id);
-            return job ? running_view_of(job) : nb::none();
-        });
-    nb::class_<PlanView>(module, "Plan", "Reservations of the waiting jobs.")
-        .def("advance", [](PlanView& self) {
-            const Simulation& simulation = self.engine->simulation;
-            self.visit([&](auto& plan) { plan.advance(simulation.now(), simulation.queue); });
-        })
-        .def("move_forward", [](PlanView& self) { self.visit([](auto& plan) { plan.move_forward(); }); })
-        .def("reserve_new", [](PlanView& self) {
-            self.visit([&](auto& plan) { plan.reserve_new(self.engine->simulation.queue); });
-        })
-        .def("due", [](PlanView& self) { return as_list(*self.engine, self.visit([](auto& plan) { return plan.due(); })); })
-        .def("job_started", [](PlanView& self, const RunningJob& one) {
-            self.visit([&](auto& plan) { plan.job_started(*one.job); });
-        })
-        .def("job_ended", [](PlanView& self, const RunningJob& one) {
-            self.visit([&](auto& plan) { plan.job_ended(*one.job, self.engine->simulation.now()); });
-        })
-        .def("reservations", [](PlanView& self) {
-            nb::list made;
-            self.visit([&](auto& plan) {
-                for (const auto& one : plan.reservations()) made.append(nb::make_tuple(self.engine->view(one.job), one.start));
-            });
-            return made;
-        });
+        return made;
+    });
+}
+
+// What a policy does with its cluster most often.
+template <class Class>
+void bind_cluster(Class& engine) {
+    constexpr const char* kind = "Cluster";
+    method(engine, kind, "fits", [](Engine& self, nb::handle job) { return self.fits(job); }, any("job"));
+    method(engine, kind, "start", &start, any("job"), any("hosts") = nb::none());
+    method(engine, kind, "fitting", &search, any("condition") = nb::none(), any("order") = nb::none(),
+           any("only_new") = false, any("beside") = nb::none());
+    method(engine, kind, "reservation", [](Engine& self, nb::object object) {
+        Request request = self.request_of(object);
+        JobPtr job = self.find(object);
+        int64_t arrival = job && view_of(*job).is(object) ? job->arrival : 0;
+        return std::make_shared<HeldReservation>(self.simulation.reservation(request, arrival), object);
+    }, any("job"));
+    method(engine, kind, "profile", [](const Engine& self) { return self.simulation.profile(); });
+    method(engine, kind, "plan", [](nb::handle self) {
+        Simulation& simulation = engine_of(self).simulation;
+        View view{nb::borrow(self), &engine_of(self)};
+        if (simulation.nodes) return PlanView{std::move(view), simulation.node_plan()};
+        return PlanView{std::move(view), Plan(simulation.profile())};
+    });
 }
 
 void bind_engine(nb::module_& module) {
@@ -863,8 +1131,9 @@ void bind_engine(nb::module_& module) {
         .def_ro("sum_slowdown", &Sums::sum_slowdown)
         .def_ro("max_slowdown", &Sums::max_slowdown)
         .def_ro("sum_bounded_slowdown", &Sums::sum_bounded_slowdown);
-    nb::class_<Engine>(module, "Engine", nb::type_slots(engine_slots), "A simulation of plain jobs on equal hosts.")
-        .def(nb::init<int64_t, double>())
+    nb::class_<Engine> engine(module, "Engine", nb::type_slots(engine_slots), "A simulation of plain jobs on equal hosts.");
+    bind_cluster(engine);
+    engine.def(nb::init<int64_t, double>())
         // before it begins
         .def("add_log", [](Engine& self, std::shared_ptr<Log> log) {
             self.simulation.add_source(std::make_unique<LogSource>(std::move(log)));
@@ -873,8 +1142,9 @@ void bind_engine(nb::module_& module) {
             self.simulation.add_source(std::make_unique<PythonSource>(std::move(jobs), std::move(profiles)));
         })
         .def("accept_users", [](Engine& self) { self.simulation.accept_users(); })
-        .def("add_user", [](Engine& self, nb::object user, bool hears_starts) {
-            self.simulation.users.add(std::make_unique<PythonUser>(std::move(user), hears_starts, self.simulation));
+        .def("add_user", [](Engine& self, nb::object user, bool hears_starts, nb::object refusal) {
+            self.simulation.users.add(
+                std::make_unique<PythonUser>(std::move(user), hears_starts, std::move(refusal), self.simulation));
         })
         .def("add_think_time_users", &add_think_time_users)
         .def("add_rigid_user", &add_rigid_user)
@@ -902,6 +1172,8 @@ void bind_engine(nb::module_& module) {
         .def("advance", [](Engine& self) -> nb::object {
             return self.simulation.advance() ? nb::float_(self.simulation.now()) : nb::object(nb::none());
         })
+        .def("check_current", [](const Engine&, const Waiting& jobs) { jobs.check_current(); })
+        .def("check_not_ended", [](const Engine& self) { self.check_not_ended(); })
         .def_prop_ro("now", [](const Engine& self) { return self.simulation.now(); })
         .def_prop_ro("clock", [](const Engine& self) { return self.simulation.agenda.clock; })
         .def_prop_ro("quiet", [](const Engine& self) { return self.simulation.quiet(); })
@@ -915,25 +1187,6 @@ void bind_engine(nb::module_& module) {
         .def_prop_ro("decided", &decided)
         .def("queue", [](nb::handle self) { return QueueView{{nb::borrow(self), &engine_of(self)}}; })
         .def("running", [](nb::handle self) { return RunningView{{nb::borrow(self), &engine_of(self)}}; })
-        .def("fits", [](Engine& self, nb::handle object) {
-            JobPtr job = self.find(object);
-            return job ? self.simulation.fits(*job) : self.simulation.fits(self.described(object));
-        })
-        .def("start", &start, nb::arg("job"), nb::arg("hosts") = nb::none())
-        .def("fitting", &search, nb::arg("condition") = nb::none(), nb::arg("order") = nb::none(),
-             nb::arg("only_new") = false, nb::arg("beside") = nb::none())
-        .def("reservation", [](Engine& self, nb::handle object) {
-            JobPtr job = self.find(object);
-            Simulation& simulation = self.simulation;
-            return std::make_shared<Reservation>(job ? simulation.reservation(*job) : simulation.reservation(self.described(object)));
-        })
-        .def("profile", [](const Engine& self) { return self.simulation.profile(); })
-        .def("plan", [](nb::handle self) {
-            Simulation& simulation = engine_of(self).simulation;
-            View view{nb::borrow(self), &engine_of(self)};
-            if (simulation.nodes) return PlanView{std::move(view), simulation.node_plan()};
-            return PlanView{std::move(view), Plan(simulation.profile())};
-        })
         .def("on_end", &Engine::add_listener)
         .def("order_queue", [](Engine& self, bool ordered) {
             self.is_ordered = ordered;
@@ -946,11 +1199,11 @@ void bind_engine(nb::module_& module) {
         })
         .def("break_rule", [](Engine& self, nb::handle rule) { self.simulation.break_rule(to_utf8(rule)); })
         .def("work", [](Engine& self, nb::handle id) {
-            const Profile& profile = self.simulation.find(to_utf8(id))->profile;
+            const Profile& profile = self.job_of(id).profile;
             return profile.kind == Profile::Kind::kComputation ? profile.amount : NAN;
         })
         .def("run_on", [](Engine& self, nb::handle id, nb::handle hosts, double seconds, nb::object decision) {
-            JobPtr job = self.simulation.find(to_utf8(id));
+            JobPtr job(&self.job_of(id));
             job->seconds = seconds;
             if (!decision.is_none()) job->decision = handle_of(std::move(decision));
             self.simulation.start_on(job, runs_of(hosts));
@@ -960,17 +1213,23 @@ void bind_engine(nb::module_& module) {
             JobPtr job = self.simulation.find(to_utf8(id));
             return job ? self.view(job) : nb::none();
         })
-        .def("reject", [](Engine& self, nb::handle id) { self.simulation.reject(self.simulation.find(to_utf8(id))); })
-        .def("kill", [](Engine& self, nb::iterable ids) {
+        .def("reject", [](Engine& self, nb::handle id) { self.simulation.reject(JobPtr(&self.job_of(id))); })
+        .def("kill", [](Engine& self, nb::iterable ids, nb::object decision) {
             std::vector<std::string> named;
             for (nb::handle id : ids) named.push_back(to_utf8(id));
-            self.simulation.kill(std::move(named));
+            self.simulation.kill(std::move(named), handle_of(std::move(decision)));
         })
-        .def("call_at", [](Engine& self, double time) { self.simulation.call_at(time); })
-        .def("note", [](Engine& self, nb::handle id, nb::handle text) { self.simulation.note(to_utf8(id), to_utf8(text)); })
-        .def("do_nothing", [](Engine& self) { self.simulation.do_nothing(); })
+        .def("call_at", [](Engine& self, double time, nb::object decision) {
+            self.simulation.call_at(time, handle_of(std::move(decision)));
+        })
+        .def("note", [](Engine& self, nb::handle id, nb::handle text, nb::object decision) {
+            self.simulation.note(to_utf8(id), to_utf8(text), handle_of(std::move(decision)));
+        })
+        .def("do_nothing", [](Engine& self, nb::object decision) {
+            self.simulation.do_nothing(handle_of(std::move(decision)));
+        })
         .def("expect", [](Engine& self, nb::handle id, double run_time) {
-            self.simulation.expect(*self.simulation.find(to_utf8(id)), run_time);
+            self.simulation.expect(self.job_of(id), run_time);
         })
         .def("add_profile", [](Engine& self, const std::string& workload, const std::string& name, nb::handle profile) {
             self.simulation.registry.add_profile(workload, profile_of(profile, name, true));
@@ -1020,12 +1279,23 @@ NB_MODULE(_native, module) {
             {"computation", &types.computation}, {"delay", &types.delay},
             {"states", &types.states},     {"rule_broken", &types.rule_broken},
             {"policy_error", &types.policy_error}, {"blame", &types.blame},
-            {"next_time", &types.next_time}};
+            {"next_time", &types.next_time}, {"actions", &types.actions},
+            {"user_name", &types.user_name}, {"read_only", &types.read_only},
+            {"running_job", &types.running_job}, {"reservation", &types.reservation},
+            {"availability_profile", &types.availability_profile},
+            {"check_job", &types.check_job}, {"check_name", &types.check_name},
+            {"check_function", &types.check_function}, {"expected", &types.expected},
+            {"number", &types.number}, {"count", &types.count},
+            {"misused", &types.misused}, {"refuse_copy", &types.refuse_copy}};
         for (auto& [name, type] : wanted) {
             if (given.contains(name)) *type = nb::handle(given[name]).inc_ref();
         }
     }, "Python classes and functions that the engine makes, takes and calls.");
     bind_logs(module);
-    bind_views(module);
+    bind_reservations(module);
+    bind_profiles(module);
+    bind_queue(module);
+    bind_running(module);
+    bind_plan(module);
     bind_engine(module);
 }

@@ -39,6 +39,7 @@ struct Profile {
     double amount = 0;  // flops or seconds
     int64_t return_code = 0;
     Kind kind = Kind::kComputation;
+    std::string fault = {};  // why it cannot be run, if that is so
 
     double seconds(double speed) const { return kind == Kind::kComputation ? amount / speed : amount; }
 
@@ -124,10 +125,10 @@ struct Job {
     double decided = 0;
     bool withdrawn = false;
 
-    Handle source;        // the object it was made from
-    Handle view;          // the object that stands for it outside
-    Handle running_view;  // the same for the job on its hosts, while it runs
-    Handle decision;      // what was decided, where that says more than which hosts
+    Handle source;    // the object it was made from
+    Handle view;      // the object that stands for it outside
+    Handle decision;  // what was decided, where that says more than which hosts
+    void* running_view = nullptr;  // the object that stands for it on its hosts, if somebody holds one
     int64_t nb_owners = 0;
 
     void tell_in_ticks() {

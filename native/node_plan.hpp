@@ -81,7 +81,7 @@ public:
         double end() const { return start + job->told_walltime; }
     };
 
-    NodePlan(Nodes& nodes, const Running& running, double now, double tick) : nodes_(nodes), profile_(nodes, now), now_(now) {
+    NodePlan(Nodes& nodes, const Running& running, double now, double tick) : nodes_(nodes), profile_(nodes, now) {
         for (const Running::Place& place : running.by_end()) {
             double end = std::max(place.expected_end, now + tick);
             profile_.give(end, INFINITY, *place.job->placement, demand(*place.job));
@@ -94,6 +94,7 @@ public:
     // A job has ended: what it leaves of its time is free.
     void job_ended(const Job& job, double now) {
         auto held = held_.extract(&job);
+        if (!held) return;
         profile_.give(now, held.mapped().end, *held.mapped().placement, demand(job));
         some_ended_ = true;
     }
@@ -101,7 +102,6 @@ public:
     // Time has passed, and jobs may have left the queue.
     void advance(double now, const Queue&) {
         profile_.advance(now);
-        now_ = now;
         std::erase_if(reserved_, [this](const Reservation& one) {
             if (one.job->state == State::kWaiting) return false;
             give_up(one);
@@ -134,10 +134,10 @@ public:
     }
 
     // The jobs whose time has come; each goes to the place that is reserved for it.
-    std::vector<JobPtr> due() {
+    std::vector<JobPtr> due(double now) {
         std::vector<JobPtr> jobs;
         for (const Reservation& one : reserved_) {
-            if (one.start > now_) continue;
+            if (one.start > now) continue;
             nodes_.choose(*one.job, one.placement);
             jobs.push_back(one.job);
         }
@@ -152,6 +152,7 @@ public:
             give_up(*place);
             reserved_.erase(place);
         }
+        if (!nodes_.has_placed(job)) return;
         profile_.take(job.start, job.expected_end, *job.placement, demand(job));
         held_.emplace(&job, Held{job.expected_end, job.placement});
     }
@@ -166,7 +167,6 @@ private:
     NodeProfile profile_;
     std::vector<Reservation> reserved_;
     std::unordered_map<const Job*, Held> held_;
-    double now_;
     bool some_ended_ = false;
     int64_t last_ = 0;  // the arrival of the last job with a reservation
 

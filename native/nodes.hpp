@@ -26,6 +26,7 @@ struct Demand {
 struct Placement {
     std::vector<size_t> nodes;
     Amounts tasks, taken;
+    const void* owner = nullptr;  // the nodes that it is a place on
 };
 
 // What is free: for each resource of each node in turn, and the licences of the machine.
@@ -88,7 +89,10 @@ public:
     // --- jobs that take and leave their places -------------------------------------------------------------------
 
     // If a job is started now, it goes to this place.
-    static void choose(Job& job, Placement placement) { job.placement = std::make_shared<Placement>(std::move(placement)); }
+    void choose(Job& job, Placement placement) const {
+        placement.owner = this;
+        job.placement = std::make_shared<Placement>(std::move(placement));
+    }
     static void forget(Job& job) {
         if (job.state == State::kWaiting) job.placement = nullptr;
     }
@@ -192,6 +196,9 @@ public:
         auto blocked = blocked_.extract(&job);
         return blocked ? std::move(blocked.mapped()) : Runs();
     }
+
+    // Whether a job, which may be of another simulation, has a place here.
+    bool has_placed(const Job& job) const { return job.placement && job.placement->owner == this; }
 
     int64_t nb_cores(const FreeAmounts& amounts) const {
         return std::accumulate(amounts.nodes.begin(), amounts.nodes.begin() + static_cast<ptrdiff_t>(count_), int64_t{0});

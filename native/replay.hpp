@@ -24,7 +24,7 @@ public:
     RigidUser(std::shared_ptr<const Log> log, std::vector<std::string> who_by_extra)
         : log_(std::move(log)), who_(std::move(who_by_extra)), order_(log_->in_submission_order()) {}
 
-    std::string name() const override { return log_->workload; }
+    std::string name() const override { return "user " + log_->workload; }
 
     double next_time() override {
         return next_ == order_.size() ? INFINITY : log_->records[order_[next_]].submission;
@@ -129,7 +129,7 @@ public:
         : log_(std::move(log)), name_(std::move(name)), who_(std::move(who)), places_(std::move(places)),
           delimiter_(delimiter), reduced_(reduced) {}
 
-    std::string name() const override { return name_; }
+    std::string name() const override { return "user " + name_; }
 
     double next_time() override {
         if (!graph_) return log_->records[places_[0]].submission;

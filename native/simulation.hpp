@@ -6,6 +6,7 @@
 #pragma once
 #include <deque>
 #include <functional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -24,7 +25,8 @@ namespace batsched {
 
 // By when the head of a queue will start, and what it will leave free then.
 struct Reservation {
-    int64_t arrival;     // of the job it is for
+    int64_t arrival;     // of the job it is for; 0 if that does not wait
+    double now;          // when it was asked for
     double shadow_time;  // infinite where the job can never start
     Request extra;
 
@@ -33,14 +35,16 @@ struct Reservation {
     const Demand* demand = nullptr;
     FreeAmounts future = {};
 
-    // Whether a job that starts now would not delay it.
-    bool allows(Request request, double end) const { return end <= shadow_time || request.fits(extra); }
+    // Whether a job that starts now and runs for so long would not delay it.
+    bool allows(Request request, double estimate) const {
+        return now + estimate <= shadow_time || request.fits(extra);
+    }
 
     // A job was started beside it.
     void admit(const Job& job) {
         if (!(job.expected_end > shadow_time)) return;
-        extra = extra - job.request;
-        if (nodes && job.placement) nodes->take(future, *job.placement, nodes->demand(job.request));
+        extra = extra - Request{job.nb_hosts};
+        if (nodes && nodes->has_placed(job)) nodes->take(future, *job.placement, nodes->demand(job.request));
     }
 };
 
@@ -70,6 +74,7 @@ struct Effect {
     double time;  // when it was decided, or of a call when it is to come
     JobPtr job;
     std::vector<std::string> texts = {};  // the identifiers of jobs, or one and a note
+    Handle decision = {};                 // what the policy said, where it is none of these
 };
 
 class Simulation {
@@ -86,7 +91,7 @@ public:
     std::function<int32_t(Job&)> demand_of;  // the number of what a job asks of nodes
     bool only_starts_jobs = false;  // the policy: it need not be asked when no job fits
     std::function<double(Job&)> estimate;  // how long a job is expected to run, if not for its walltime
-    std::vector<std::function<void(const JobPtr&)>> on_end;  // hear of each job that ends
+    std::deque<std::function<void(const JobPtr&)>> on_end;  // hear of each job that ends
 
     Simulation(int64_t hosts, double speed) : free(hosts), machines(hosts), speed_(speed) {}
 
@@ -128,7 +133,10 @@ public:
     double now() const { return agenda.now; }
     bool quiet() const { return nb_changes_ == nb_settled_changes_; }
     const std::vector<Told>& told() const { return told_; }
-    const std::vector<Effect>& decided() const { return effects_; }
+    std::span<const Effect> decided() const {  // since the policy was last asked; not what users do
+        return std::span(effects_).subspan(has_users_ ? std::min(nb_effects_before_, effects_.size()) : 0);
+    }
+    int64_t epoch() const { return epoch_; }
     const JobPtr& last_submitted() const { return last_submitted_; }
 
     JobPtr find(std::string_view id) const {
@@ -141,17 +149,19 @@ public:
     }
     bool fits(const Job& job) const { return job.request.fits(free.available()) && (!nodes || nodes->fits(job)); }
 
-    Reservation reservation(const Job& job) {
-        if (nodes) return node_reservation(job);
-        if (fits(job)) return {job.arrival, now(), free.available() - job.request};
+    // Of a job that asks for this; `arrival` tells which job, if it waits.
+    Reservation reservation(Request request, int64_t arrival) {
+        if (nodes) return node_reservation(request, arrival);
         Request available = free.available();
+        if (!could_grant(request)) return {arrival, now(), INFINITY, {}};
+        if (request.fits(available)) return {arrival, now(), now(), available - request};
         for (const Running::Place& place : running.by_end()) {
             available = available + Request{place.job->nb_hosts};
-            if (job.request.fits(available)) {
-                return {job.arrival, std::max(place.expected_end, now()), available - job.request};
+            if (request.fits(available)) {
+                return {arrival, now(), std::max(place.expected_end, now()), available - request};
             }
         }
-        return {job.arrival, INFINITY, {}};
+        return {arrival, now(), INFINITY, {}};
     }
 
     NodePlan node_plan() { return {*nodes, running, now(), kTick}; }
@@ -159,7 +169,7 @@ public:
     // Whether there is a place for a job that does not delay a reservation; if it is started now, it goes there.
     bool finds_place(Job& job, Reservation* beside) {
         if (!nodes->fits(job.request)) return false;
-        bool may_delay = beside && now() + job.estimate > beside->shadow_time;
+        bool may_delay = beside && !(beside->now + job.estimate <= beside->shadow_time);
         if (may_delay && was_refused(job, *beside)) return false;
         const Demand& demand = nodes->demand(job.request);
         Placement placement = *nodes->place(demand, nodes->free);
@@ -186,7 +196,7 @@ public:
     // Behind which arrival jobs have to be looked at that may start beside a reservation. If nothing has happened but
     // submissions since all were tried, those that would have delayed it still would.
     int64_t tried(const Reservation& reservation) const {
-        bool same = tried_.arrival == reservation.arrival && tried_.nb_changes == nb_changes_ &&
+        bool same = reservation.arrival && tried_.arrival == reservation.arrival && tried_.nb_changes == nb_changes_ &&
                     tried_.nb_started == running.nb_started();
         return same ? tried_.last : 0;
     }
@@ -229,16 +239,22 @@ public:
         live_.erase(job->id);
     }
 
-    void kill(std::vector<std::string> ids) { effects_.push_back({Effect::Kind::kKill, now(), nullptr, std::move(ids)}); }
-    void call_at(double time) { effects_.push_back({Effect::Kind::kCall, time, nullptr}); }
-
-    // Leaves a note on a job that may still be to come.
-    void note(const std::string& id, std::string text) {
-        check_note(text);
-        effects_.push_back({Effect::Kind::kNote, now(), find(id), {id, std::move(text)}});
+    void kill(std::vector<std::string> ids, Handle decision = {}) {
+        effects_.push_back({Effect::Kind::kKill, now(), nullptr, std::move(ids), std::move(decision)});
+    }
+    void call_at(double time, Handle decision = {}) {
+        effects_.push_back({Effect::Kind::kCall, time, nullptr, {}, std::move(decision)});
     }
 
-    void do_nothing() { effects_.push_back({Effect::Kind::kNothing, now(), nullptr}); }
+    // Leaves a note on a job that may still be to come.
+    void note(const std::string& id, std::string text, Handle decision = {}) {
+        check_note(text);
+        effects_.push_back({Effect::Kind::kNote, now(), find(id), {id, std::move(text)}, std::move(decision)});
+    }
+
+    void do_nothing(Handle decision = {}) {
+        effects_.push_back({Effect::Kind::kNothing, now(), nullptr, {}, std::move(decision)});
+    }
 
     void expect(Job& job, double run_time) {
         ++nb_changes_;
@@ -287,7 +303,7 @@ private:
     struct Reserved {
         int64_t nb_changes = -1, nb_started = -1;
         double end = 0;
-        Reservation made{-1, 0, {}};
+        Reservation made{-1, 0, 0, {}};
     };
 
     static inline const Running::Place kNobody{-INFINITY, -1, nullptr};
@@ -312,6 +328,7 @@ private:
     size_t nb_effects_before_ = 0;  // the policy was asked
     int64_t nb_changes_ = 0;        // other than submissions
     int64_t nb_settled_changes_ = -1;
+    int64_t epoch_ = 0;  // how often hosts may have become free, or turns of the policy were over
     Tried tried_;
     Reserved reserved_;
     Shadow shadow_;
@@ -323,20 +340,22 @@ private:
 
     // --- nodes -------------------------------------------------------------------------------------------
 
-    Reservation node_reservation(const Job& job) {
-        if (reserved_.made.arrival != job.arrival || reserved_.nb_changes != nb_changes_ ||
-            reserved_.nb_started != running.nb_started() || job.state != State::kWaiting) {
-            make_node_reservation(job);
+    Reservation node_reservation(Request request, int64_t arrival) {
+        if (!could_grant(request)) return {arrival, now(), INFINITY, {}, nodes, &nodes->demand(request), nodes->free};
+        if (!arrival || reserved_.made.arrival != arrival || reserved_.nb_changes != nb_changes_ ||
+            reserved_.nb_started != running.nb_started()) {
+            make_node_reservation(request, arrival);
         }
         Reservation made = reserved_.made;
+        made.now = now();
         made.shadow_time = std::max(reserved_.end, now());
         return made;
     }
 
     // The more jobs have ended, the more fits. So the number of jobs after whose ends the job fits is looked for around
     // that of the reservation before, in growing steps and then by halves.
-    void make_node_reservation(const Job& job) {
-        const Demand& demand = nodes->demand(job.request);
+    void make_node_reservation(Request request, int64_t arrival) {
+        const Demand& demand = nodes->demand(request);
         const auto& by_end = running.by_end();
         size_t most = by_end.size();
         size_t ended = static_cast<size_t>(std::upper_bound(by_end.begin(), by_end.end(), shadow_.last) - by_end.begin());
@@ -378,9 +397,9 @@ private:
         bool never = low > most;
         after(never ? most : low);
         shadow_.last = ended ? Running::Place{by_end[ended - 1].expected_end, by_end[ended - 1].number, nullptr} : kNobody;
-        int64_t extra = never ? 0 : nodes->nb_cores(shadow_.free) - job.request.hosts;
+        int64_t extra = never ? 0 : nodes->nb_cores(shadow_.free) - request.hosts;
         reserved_ = {nb_changes_, running.nb_started(), never ? INFINITY : ended ? shadow_.last.expected_end : -INFINITY,
-                     {job.arrival, 0, {extra}, nodes, &demand, shadow_.free}};
+                     {arrival, 0, 0, {extra}, nodes, &demand, shadow_.free}};
     }
 
     // A job beyond the last one that has ended at the shadow time takes its place now, or leaves it.
@@ -448,7 +467,8 @@ private:
     // The policy has decided: whether it is to be asked again, because that made users act at once.
     bool go_on_after_decisions() {
         in_turn_ = false;
-        if (!broken_rule_.empty()) throw RuleBroken(broken_rule_);
+        check_unbroken();
+        ++epoch_;
         nb_settled_changes_ = nb_changes_;
         queue.settle();
         told_.clear();
@@ -461,6 +481,10 @@ private:
         }
         close_turn();
         return false;
+    }
+
+    void check_unbroken() const {
+        if (!broken_rule_.empty()) throw RuleBroken(broken_rule_);
     }
 
     void close_turn() {
@@ -620,12 +644,13 @@ private:
         job.state = state;
         rows.finished(job, agenda.clock);
         ++nb_changes_;
+        ++epoch_;
         free.give(job.hosts);
         if (nodes) free.give(nodes->end(job));
         live_.erase(job.id);
-        job.running_view = Handle();
         tell({Told::Kind::kEnded, now(), ended, return_code});
-        for (size_t place = 0; place < on_end.size(); ++place) on_end[place](ended);
+        for (size_t place = 0, count = on_end.size(); place < count; ++place) on_end[place](ended);
+        check_unbroken();
         users.job_ended(job, now());
     }
 
@@ -681,12 +706,16 @@ private:
     void take_submission(const JobPtr& job) {
         job->submission = now();
         if (!(job->walltime > 0)) {
-            throw RuleBroken("RegisterJob " + job->id + ": a walltime of " + spelled(job->walltime) + " s makes no sense");
+            throw RuleBroken("RegisterJob " + job->id + ": a walltime of " + general(job->walltime) + " s makes no sense");
         }
         job->walltime = to_tick(job->walltime);
         std::string workload(workload_in(job->id));
         if (users_profiles_[workload].insert(job->profile.name).second) {
-            broken_by("RegisterProfile", [&] { registry.add_profile(workload, job->profile); });
+            broken_by("RegisterProfile", [&] {
+                registry.add_profile(workload, job->profile);
+                const auto& [name, fault] = std::tie(job->profile.name, job->profile.fault);
+                if (!fault.empty()) throw RuleBroken("workload '" + workload + "': profile '" + name + "' " + fault);
+            });
         }
         broken_by("RegisterJob " + job->id, [&] { register_job(job); });
         broken_by("SetJobMetadata " + job->id, [&] { check_note(job->note); });

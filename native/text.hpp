@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,13 @@ inline std::string spelled(double value) {
     if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
     if (std::abs(value) < 1e-4) form = std::chars_format::scientific;
     return {digits, std::to_chars(digits, digits + sizeof digits, value, form).ptr};
+}
+
+// A number as Python's format "g" has it.
+inline std::string general(double value) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
 }
 
 // The workload in a job's identifier "WORKLOAD!NAME".

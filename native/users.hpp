@@ -25,7 +25,7 @@ struct Actions {
 class User {
 public:
     virtual ~User() = default;
-    virtual std::string name() const = 0;
+    virtual std::string name() const = 0;  // as errors have it, such as "user 7"
     virtual bool hears_starts() const { return false; }
     virtual double next_time() = 0;  // when it wants to act; infinite for not at all
     virtual void submit(double now, Actions& actions) = 0;
@@ -84,7 +84,7 @@ public:
             client.wanted = -INFINITY;
             double wanted = ask(client);
             if (actions.empty() && wanted <= now) {
-                throw UserFault("user " + client.user->name() + " wants to submit at time " + general(now) +
+                throw UserFault(client.user->name() + " wants to submit at time " + general(now) +
                                 ", yet submits nothing");
             }
         }
@@ -136,18 +136,11 @@ private:
     double next_time_ = INFINITY;
     bool hears_starts_ = false;
 
-    // As Python's format "g" has it.
-    static std::string general(double value) {
-        char text[64];
-        std::snprintf(text, sizeof text, "%g", value);
-        return text;
-    }
-
     // Asks a user for its next time and puts it down; in ticks. A user who will never act again is forgotten.
     double ask(Client& client) {
         double time = client.user->next_time();
         if (std::isnan(time) || time == -INFINITY) {
-            throw UserFault("user " + client.user->name() + " wants to submit at time " + general(time) +
+            throw UserFault(client.user->name() + " wants to submit at time " + general(time) +
                             ", which never comes");
         }
         client.wish = time;
@@ -172,7 +165,7 @@ private:
 
     void check_own(Client& client, const Change& change, double now) {
         Job* job = outstanding(change.job_id);
-        std::string who = "user " + client.user->name() + " at time " + general(now) + ": ";
+        std::string who = client.user->name() + " at time " + general(now) + ": ";
         if (!job || job->client != &client) {
             throw UserFault(who + (change.withdraws ? "withdrawal" : "remark") + " of job " + change.job_id +
                             ", which is not one of its own that waits or runs");

@@ -139,15 +139,22 @@ class Erratic(Scheduler):
 
 
 def random_workload(random: Random) -> Workload:
-    """Jobs at once, at whole and at odd times, some of which sleep or have no walltime."""
-    grain = random.choice((1.0, 0.1, 1 / 3))
-    profiles: dict[str, Profile] = {f"run_{n}": Homogeneous(n * grain * 1e9) for n in range(20)}
+    """Jobs at once, at whole and at real times, some of which sleep or have no walltime.
+
+    Times are whole, or in tenths, thirds or milliseconds; or they are any double, some within a microsecond.
+    """
+    grain = random.choice((1.0, 0.1, 1 / 3, 0.001, 0.0))
+
+    def real() -> float:
+        return random.choice((random.random() * 1e-6, random.random(), random.expovariate(0.2)))
+
+    profiles: dict[str, Profile] = {f"run_{n}": Homogeneous((n * grain or real()) * 1e9) for n in range(20)}
     profiles |= {"sleep": Delay(5), "fails": Homogeneous(2e9, return_code=3)}
     time = 0.0
     jobs = []
     for number in range(random.randint(1, 60)):
-        time += grain * random.choice((0, 0, 1, 5))
-        walltime = random.choice((float("inf"), 10.0, grain * 12))
+        time += random.choice((0, 0, 1, 5)) * (grain or real())
+        walltime = random.choice((float("inf"), 10.0, grain * 12 or real()))
         size = random.randint(1, HOSTS + 1)
         jobs.append(Job(f"w0!{number}", time, size, walltime, random.choice(list(profiles))))
     return Workload("w0", jobs, profiles)
@@ -217,6 +224,7 @@ class ErraticUser(User):
         self._jobs = jobs
         self._profiles = profiles
         self._mine: list[str] = []
+        self._withdrawn: set[str] = set()
         self._next = self._random.choice((0.0, 1.0, 2.5))
 
     def next_time(self) -> float:
@@ -229,7 +237,9 @@ class ErraticUser(User):
             note = random.choice(("", f"note {now}"))
             actions.append(Submission(job, self._profiles[job.profile], note, random.choice((0.0, now))))
         for job_id in [job_id for job_id in self._mine if random.random() < 0.1]:
-            actions.append(random.choice((Withdrawal(job_id, "gone"), Remark(job_id, "still here"))))
+            remark = job_id in self._withdrawn or random.random() < 0.5
+            actions.append(Remark(job_id, "still here") if remark else Withdrawal(job_id, "gone"))
+            self._withdrawn.update([] if remark else [job_id])
         submitted = [action.job for action in actions if isinstance(action, Submission)]
         self._jobs = self._jobs[len(submitted) :]
         self._mine += [job.id for job in submitted]
@@ -254,7 +264,20 @@ class Listener(ErraticUser):
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**9))
 def test_both_engines_do_whatever_users_do(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
-    folder = tmp_path_factory.mktemp("out")
+    by_python, by_native = on_both(outcome_with_users(seed, tmp_path_factory.mktemp("out")))
+    assert by_native == by_python
+
+
+@native_only
+@pytest.mark.slow
+def test_both_engines_do_whatever_two_thousand_groups_of_users_do(tmp_path: Path) -> None:
+    for seed in range(2000):
+        by_python, by_native = on_both(outcome_with_users(seed, tmp_path))
+        assert by_native == by_python, seed
+
+
+def outcome_with_users(seed: int, folder: Path) -> Callable[[str], Any]:
+    """What users and a policy hear and what is written, when they do whatever they like."""
 
     def outcome(engine: str) -> tuple[list[list[str]], list[bytes]]:
         random = Random(seed)
@@ -269,8 +292,7 @@ def test_both_engines_do_whatever_users_do(tmp_path_factory: pytest.TempPathFact
         heard = [user.heard for user in users] + ([policy.heard] if isinstance(policy, Erratic) else [])
         return heard, files
 
-    by_python, by_native = on_both(outcome)
-    assert by_native == by_python
+    return outcome
 
 
 class Troublemaker(ErraticUser):

@@ -36,7 +36,7 @@ ROOMS_BELOW = {
 WITHOUT_A_ROOM = {
     "__init__": {"api", "campaign", "schedulers", "users"},  # the public names, imported when asked for
     "__main__": {"cli"},
-    "blame": set(),  # rooms that call policies and users name the line that failed by it
+    "blame": {"protocol"},  # rooms that call policies and users name the line that failed by it
     "native": set(),  # the library of the native engine, if it was built
     "errors": set(),  # every room raises them
     "input_files": set(),  # every room that reads files opens them by it

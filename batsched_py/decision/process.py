@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Sequence
+from copy import deepcopy
 from math import isnan
 from typing import NoReturn, cast
 
-from batsched_py.blame import culprit
+from batsched_py.blame import is_fault, line_of, told
 from batsched_py.decision.submissions import Submissions
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
@@ -15,7 +16,7 @@ from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import TICK, to_tick
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.protocol.shown import shown_name
+from batsched_py.protocol.shown import harmless, shown, shown_name
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.remarks import Remark
@@ -116,14 +117,13 @@ class DecisionProcess:
         self._begun = True
         try:
             self.scheduler.begin(cluster)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             self.fail(error, 0.0)
-        if cluster.broken is not None:
-            raise self.blame(cluster.broken)
+        self._check_unnoticed(0.0)
 
     def job_submitted(self, job: Job, now: float) -> None:
         """A job was submitted."""
-        self.cluster.now = now + self.scheduling_delay
+        self.cluster._go_to(now + self.scheduling_delay)
         self._heard.append((job, now))
         self._ledger.submit(job)
         if self._ledger.unfit:
@@ -131,16 +131,17 @@ class DecisionProcess:
 
     def job_ended(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
         """A job has left its hosts."""
-        self.cluster.now = now + self.scheduling_delay
+        self.cluster._go_to(now + self.scheduling_delay)
         ended = self._ledger.release(job_id)
         if ended is None:
             return
         self._heard.append((ended, state, return_code, now))
-        for listener in self.cluster.listeners:
+        for listener in tuple(self.cluster._listeners):
             try:
                 listener(ended)
-            except (Exception, SystemExit) as error:
-                raise self.failed(error) from error
+            except BaseException as error:
+                raise self.failed(error, listener) from error
+        self._check_unnoticed(now)
         if self._submissions is not None:
             self._submissions.job_ended(job_id, state, now)
 
@@ -174,12 +175,12 @@ class DecisionProcess:
                     return cast(list[Effect], over.value)
                 if self._needs_asking():
                     self.ask()
-        self.cluster.now = now + self.scheduling_delay
+        self.cluster._go_to(now + self.scheduling_delay)
         if self._needs_asking():
             try:
                 self.scheduler.schedule(self.cluster)
                 self._settle()
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
                 self.fail(error, now)
         return self._take()
 
@@ -200,7 +201,7 @@ class DecisionProcess:
         at once. What is returned in the end is to be done.
         """
         self._now = now
-        self.cluster.now = now + self.scheduling_delay
+        self.cluster._go_to(now + self.scheduling_delay)
         try:
             if self._submissions is not None:
                 return (yield from self._turns_with_users(self._submissions, now))
@@ -210,6 +211,16 @@ class DecisionProcess:
             raise self.blame(broken) from None
         return self._take()
 
+    @property
+    def first_broken(self) -> RuleBroken | None:
+        """The first rule that the policy has broken, if any."""
+        return self.cluster._broken if self._begun else None
+
+    def _check_unnoticed(self, now: float) -> None:
+        """A rule that was broken ends the simulation even if the policy takes no notice."""
+        if self.cluster._broken is not None:
+            self.fail(self.cluster._broken, now)
+
     def at(self, now: float) -> None:
         """Time has come to this."""
         self._now = now
@@ -218,7 +229,7 @@ class DecisionProcess:
         """It is the policy's turn."""
         try:
             self.scheduler.schedule(self.cluster)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             self.fail(error, self._now)
 
     def fail(self, error: BaseException, now: float) -> NoReturn:
@@ -250,7 +261,7 @@ class DecisionProcess:
             self.acted = acted
             yield self.cluster
             self._settle()
-            if self.cluster.decisions:
+            if self.cluster._decisions:
                 decisions += self._tell_users(submissions)
             if not submissions.is_due(now):
                 decisions += submissions.closing(now)
@@ -268,8 +279,8 @@ class DecisionProcess:
 
     def _settle(self) -> None:
         """The policy's turn is over; what has happened before is no news any more."""
-        if self.cluster.broken is not None:
-            raise self.cluster.broken
+        if self.cluster._broken is not None:
+            raise self.cluster._broken
         if self._asks_at is None:
             self._ledger.settle()
             self._heard.clear()
@@ -278,29 +289,33 @@ class DecisionProcess:
         """How long the scheduler expects a job to run."""
         try:
             estimate = float(self.scheduler.estimate(job))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise self.failed(error) from error
         if isnan(estimate):
-            raise PolicyError(
-                f"scheduler {self.scheduler.name!r} expects job {job.id} to run for nan seconds"
-            )
+            raise PolicyError(f"{self._name} expects job {job.id} to run for nan seconds")
         return estimate
 
-    def failed(self, error: BaseException) -> PolicyError:
-        """What to raise when the policy has raised something."""
-        return PolicyError(
-            f"scheduler {self.scheduler.name!r} failed at time {self.cluster.now:g}: "
-            f"{type(error).__name__}: {error} ({culprit(error)})"
-        )
+    def failed(self, error: BaseException, function: object = None) -> PolicyError:
+        """What to raise when the policy has raised something; what stops a simulation goes on as it is."""
+        if not is_fault(error) or isinstance(error, PolicyError):
+            raise error
+        return PolicyError(f"{self._name} failed at time {self.cluster.now:g}: {told(error, function)}")
 
     def _take(self) -> list[Effect]:
-        decisions, self.cluster.decisions = self.cluster.decisions, []
+        decisions = self.cluster._decisions
+        self.cluster._set(_decisions=[])
         return decisions
 
     def blame(self, broken: RuleBroken) -> PolicyError:
         """What to raise when the policy, or a user, has broken a rule."""
-        culprit = f"scheduler {self.scheduler.name!r}" + (" or a user" if self.users else "")
-        return PolicyError(f"{culprit} broke a rule at time {self._now:g}: {broken}")
+        who = self._name + (" or a user" if self.users else "")
+        return PolicyError(
+            f"{who} broke a rule at time {self._now:g}: {harmless(str(broken))}{line_of(broken)}"
+        )
+
+    @property
+    def _name(self) -> str:
+        return f"scheduler {shown(self.scheduler.name)}"
 
     def _events(self) -> list[ev.Event]:
         """What was heard, as events."""
@@ -318,7 +333,7 @@ class DecisionProcess:
         if now < self._now:
             raise ProtocolError(f"time runs backwards: {now:g} comes after {self._now:g}")
         self._now = now
-        self.cluster.now = now + self.scheduling_delay
+        self.cluster._go_to(now + self.scheduling_delay)
         if self._submissions is not None:
             news = self._submissions.news(events)
             if events and not news:
@@ -395,7 +410,7 @@ def _as_event(heard: Heard) -> ev.Event:
         case (job, time):
             return ev.JobSubmitted(job, time=time)
         case _:
-            return heard
+            return deepcopy(heard)
 
 
 def _as_decisions(effects: list[Effect]) -> list[ev.Event]:

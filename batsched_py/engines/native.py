@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.engines.native_cluster import NativeCluster
+from batsched_py.engines.native_cluster import Cluster as NativeCluster
 from batsched_py.engines.simulation import Simulation
 from batsched_py.errors import Deadlock, PolicyError, RuleBroken
+from batsched_py.ledger.availability import AvailabilityProfile
+from batsched_py.ledger.kinds import (
+    check_function,
+    check_job,
+    check_name,
+    count,
+    expected,
+    number,
+    refuse_copy,
+)
+from batsched_py.ledger.plan import Plan
+from batsched_py.ledger.queue import JobQueue
+from batsched_py.ledger.reservation import Reservation
+from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, JobState
@@ -19,13 +34,26 @@ from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.selection import selection
 from batsched_py.simulator.outputs import Outputs, Results
+from batsched_py.simulator.runnable import refusal
 from batsched_py.simulator.setup import Setup
 from batsched_py.users.base import Behaviour, Submission, User, UsersOf, Withdrawal
-from batsched_py.users.broker import blame, next_time_of
+from batsched_py.users.broker import actions_of, blame, hears_starts, name_of, next_time_of
 from batsched_py.users.note import who
 from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.native_jobs import Log, NativeJobs
+
+#: The classes of the Python engine whose methods the library has, too.
+_REFERENCE = {
+    kind.__name__: kind for kind in (Cluster, JobQueue, Running, Plan, Reservation, AvailabilityProfile)
+}
+
+
+def misused(kind: str, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
+    """A method was called with other arguments than it has: say so as the Python engine does."""
+    getattr(_REFERENCE[kind], name)(None, *given, **named)
+    raise TypeError(f"{kind}.{name}() cannot be called like that")
+
 
 library: Any = native.library
 if library is not None:
@@ -41,6 +69,19 @@ if library is not None:
             "policy_error": PolicyError,
             "blame": blame,
             "next_time": next_time_of,
+            "actions": actions_of,
+            "user_name": name_of,
+            "running_job": RunningJob,
+            "reservation": Reservation,
+            "availability_profile": AvailabilityProfile._of_steps,
+            "misused": misused,
+            "check_job": check_job,
+            "check_name": check_name,
+            "check_function": check_function,
+            "expected": expected,
+            "number": number,
+            "count": count,
+            "refuse_copy": refuse_copy,
         }
     )
 
@@ -70,10 +111,10 @@ class NativeSimulation(Simulation):
             if process.scheduler.only_starts_jobs and not cluster.heeded:
                 self._engine.only_starts_jobs()
             while (now := advance()) is not None:
-                cluster.now = now
+                cluster._go_to(now)
                 try:
                     schedule(cluster)
-                except (Exception, SystemExit) as error:
+                except BaseException as error:
                     process.fail(error, now)
                 if on_turn is not None:
                     on_turn()
@@ -84,7 +125,7 @@ class NativeSimulation(Simulation):
         """Go through the whole simulation, but leave each turn of the policy to the caller."""
         with self._begun() as cluster:
             while (now := self._advance()) is not None:
-                cluster.now = now
+                cluster._go_to(now)
                 self._process.at(now)
                 yield cluster
             self._finish()
@@ -101,7 +142,7 @@ class NativeSimulation(Simulation):
         except RuleBroken as broken:
             self.outputs.abandon()
             self._process.at(self._engine.now)
-            raise self._process.blame(broken) from None
+            raise self._process.blame(self._process.first_broken or broken) from None
         except BaseException:
             self.outputs.abandon()
             raise
@@ -178,8 +219,9 @@ class NativeSimulation(Simulation):
             self._engine.add_rigid_user(log, who)
 
     def _add_python_users(self, users: Iterable[User]) -> None:
+        why_not = partial(refusal, ignore_communication=self._setup.ignore_communication)
         for user in users:
-            self._engine.add_user(user, type(user).job_started is not User.job_started)
+            self._engine.add_user(user, hears_starts(user), why_not)
 
     def _as_log(self, workload: Workload) -> Log | None:
         """The jobs as columns, if their finishes are known."""

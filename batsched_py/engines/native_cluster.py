@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import cached_property
 from math import isnan, nan
 from typing import Any
 
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
-from batsched_py.ledger.ledger import Effect, RejectedJob, describe
+from batsched_py.ledger.kinds import check_function, check_job, lowest, ranking
+from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.hosts import HostSet, checked
 from batsched_py.protocol.jobs import Host, Job
-from batsched_py.schedulers.cluster import Cluster, Order, make_floats
+from batsched_py.schedulers import cluster
+from batsched_py.schedulers.cluster import Order
+from batsched_py.schedulers.decisions import own_copy
 from batsched_py.schedulers.selection import Selection
 from batsched_py.simulator.runnable import check_io_job, refusal
 from batsched_py.simulator.setup import Setup
@@ -22,14 +26,18 @@ from batsched_py.simulator.setup import Setup
 _WAITING, _RUNNING = "SUBMITTED", "RUNNING"
 
 
-class NativeCluster(Cluster):
-    """Looks at the queue and the machine of the library; documented in :class:`Cluster`.
+class Cluster(cluster.Cluster):
+    """Looks at the queue and the machine of the library; documented in the class of the same name.
 
     What a policy asks for most often are methods of the library itself. Decisions that may break a rule are
     checked here.
     """
 
     asleep = switching = HostSet()
+    _engine: Any
+    _setup: Setup
+    _is_to_come: Callable[[str], bool]
+    _failed: Callable[[BaseException, object], PolicyError]
 
     def __init__(
         self,
@@ -37,45 +45,47 @@ class NativeCluster(Cluster):
         setup: Setup,
         selection: Selection | None,
         is_to_come: Callable[[str], bool],
-        failed: Callable[[BaseException], PolicyError],
+        failed: Callable[[BaseException, object], PolicyError],
     ) -> None:
         """A job ``is_to_come`` if it is known and not submitted; ``failed`` tells what the policy raised."""
-        self.now = 0.0
-        self.settings = setup.settings
-        self.nb_hosts = len(setup.platform.hosts)
-        self.hosts = HostSet.range(self.nb_hosts)
-        self.queue = engine.queue()
-        self.running = engine.running()
-        self.order = None
-        self.heeded = False
-        self.broken = None
-        self.fits = engine.fits  # type: ignore[method-assign]
-        self.fitting = engine.fitting  # type: ignore[method-assign]
-        self.reservation = engine.reservation  # type: ignore[method-assign]
-        self.profile = engine.profile  # type: ignore[method-assign]
-        self.plan = engine.plan  # type: ignore[method-assign]
-        self.start = engine.start if selection is None else self._start_otherwise  # type: ignore[method-assign]
-        self._engine = engine
-        self._setup = setup
-        self._selection = selection
-        self._is_to_come = is_to_come
-        self._failed = failed
-        self._heed = None
+        self._set(
+            now=0.0,
+            settings=setup.settings,
+            nb_hosts=len(setup.platform.hosts),
+            hosts=HostSet.range(len(setup.platform.hosts)),
+            queue=engine.queue(),
+            running=engine.running(),
+            order=None,
+            heeded=False,
+            fits=engine.fits,
+            fitting=engine.fitting,
+            reservation=engine.reservation,
+            profile=engine.profile,
+            plan=engine.plan,
+            start=engine.start if selection is None else self._start_otherwise,
+            _broken=None,
+            _engine=engine,
+            _setup=setup,
+            _selection=selection,
+            _is_to_come=is_to_come,
+            _failed=failed,
+            _heed=None,
+        )
         engine.set_cluster(self, self._start_otherwise, self._rank)
 
     # --- what a policy sees ----------------------------------------------------------------------
 
     @cached_property
-    def machines(self) -> Sequence[Host]:  # type: ignore[override]
-        return self._setup.platform.as_protocol()[0]
+    def machines(self) -> Sequence[Host]:
+        return deepcopy(tuple(self._setup.platform.as_protocol()[0]))
 
     @property
     def events(self) -> Sequence[ev.Event]:
-        return [_as_event(*told) for told in self._engine.told]
+        return tuple(_as_event(*told) for told in self._engine.told)
 
     @property
     def decided(self) -> Sequence[Effect]:
-        return [_as_effect(*decided) for decided in self._engine.decided]
+        return tuple(_as_effect(*decided) for decided in self._engine.decided)
 
     @property
     def quiet(self) -> bool:
@@ -99,38 +109,46 @@ class NativeCluster(Cluster):
         order = order or self.order
         assert order is not None
         scores = order(waiting, self.now)
+        self._engine.check_current(waiting)
         if head_only:
-            return [int(scores.argmin())]
-        places: list[int] = scores.argsort(kind="stable").tolist()
+            return [lowest(scores, len(waiting))]
+        places: list[int] = ranking(scores, len(waiting)).tolist()
         return places
 
     # --- what a policy says ----------------------------------------------------------------------
 
     def order_queue(self, order: Order | None) -> None:
-        self.order = order
+        if order is not None:
+            check_function(order)
+        self._set(order=order)
         self._engine.order_queue(order is not None)
 
     def on_end(self, listener: Callable[[RunningJob], None]) -> None:
+        check_function(listener)
+
         def call(ended: RunningJob) -> None:
             try:
                 listener(ended)
-            except (Exception, SystemExit) as error:
-                raise self._failed(error) from error
+            except BaseException as error:
+                raise self._failed(error, listener) from error
 
         self._engine.on_end(call)
 
     def expect(self, job: Job, run_time: float) -> None:
-        run_time = float(run_time)
-        if isnan(run_time):
-            raise self._broke(f"expect {job.id}", RuleBroken("nan is no run time"))
+        run_time = self._check_expected(job, run_time)
         if not self._engine.state(job.id):
-            raise KeyError(job.id)
+            raise self._unexpected(job)
         self._engine.expect(job.id, run_time)
 
     def _start_otherwise(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
         """Start a job on hosts that are given or chosen, or say which rule this breaks."""
-        if hosts is None and self._selection is not None and self.fits(job):
-            hosts = self._selection(self.free, job.size)
+        check_job(job)
+        if hosts is not None:
+            hosts = checked(hosts)
+        else:
+            job = self.queue.get(job.id) or job
+            if self._selection is not None and self.fits(job):
+                hosts = self._selection(self.free, job.size)
         try:
             self._check_waiting(job.id)
             return self._execute(
@@ -140,8 +158,7 @@ class NativeCluster(Cluster):
             raise self._broke(f"ExecuteJob {job.id}", broken) from None
 
     def decide(self, decision: ev.Event) -> None:
-        decision.time = self.now
-        make_floats(decision)
+        decision = own_copy(decision, self.now)
         try:
             self._take(decision)
         except RuleBroken as broken:
@@ -149,12 +166,15 @@ class NativeCluster(Cluster):
 
     def _broke(self, decision: str, rule: RuleBroken) -> RuleBroken:
         broken = super()._broke(decision, rule)
-        self._engine.break_rule(str(self.broken))
+        self._engine.break_rule(str(self._broken))
         return broken
 
     def _take(self, decision: ev.Event) -> None:
         """Check a decision and give it to the library."""
         engine = self._engine
+        engine.check_not_ended()
+        if type(decision) not in DECISIONS:
+            rules.refuse_without_energy(decision)
         match decision:
             case ev.ExecuteJob(job_id=job_id):
                 self._check_waiting(job_id)
@@ -164,34 +184,34 @@ class NativeCluster(Cluster):
                 engine.reject(job_id)
             case ev.KillJobs(job_ids=job_ids):
                 rules.check_kill(job_ids, self._is_running, self._is_waiting)
-                engine.kill(job_ids)
+                engine.kill(job_ids, decision)
             case ev.CallMeLater(at=at):
                 rules.check_call(at, self.now)
-                engine.call_at(at)
+                engine.call_at(at, decision)
             case ev.SetJobMetadata(job_id=job_id, metadata=metadata):
                 rules.check_note(metadata)
                 self._check_known(job_id)
-                engine.note(job_id, metadata)
+                engine.note(job_id, metadata, decision)
             case ev.TellJob(job_id=job_id):
                 self._check_known(job_id)
-                engine.do_nothing()
+                engine.do_nothing(decision)
             case ev.RegisterProfile(workload=workload, name=name, profile=profile):
                 fault = refusal(profile, self._setup.ignore_communication)
                 if fault is not None:
                     raise RuleBroken(f"workload {workload!r}: profile {name!r} {fault}")
                 engine.add_profile(workload, name, profile)
-                engine.do_nothing()
+                engine.do_nothing(decision)
             case ev.RegisterJob(job=job):
                 engine.register_job(job)
-                engine.do_nothing()
+                engine.do_nothing(decision)
             case ev.RegistrationFinished():
                 engine.finish_registration()
-                engine.do_nothing()
+                engine.do_nothing(decision)
             case ev.ContinueRegistration():
                 engine.reopen_registration()
-                engine.do_nothing()
+                engine.do_nothing(decision)
             case ev.WaitingTimeAnswer():
-                engine.do_nothing()
+                engine.do_nothing(decision)
             case _:
                 rules.refuse_without_energy(decision)
 
@@ -257,9 +277,6 @@ def _as_effect(kind: str, time: float, *facts: Any) -> Effect:
             return running  # type: ignore[no-any-return]
         case "reject", (job,):
             return RejectedJob(job, time)
-        case "kill", (job_ids,):
-            return ev.KillJobs(job_ids, time=time)
-        case "note", (job_id, text):
-            return ev.SetJobMetadata(job_id, text, time=time)
-        case _:
-            return ev.CallMeLater(time)
+        case _, (decision,):
+            return deepcopy(decision)  # type: ignore[no-any-return]
+    raise AssertionError(kind)

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger import rules
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
 NOWHERE = HostSet()
 
 
-class RejectedJob(Struct, gc=False, eq=False):
+class RejectedJob(Struct, frozen=True, gc=False, eq=False):
     """A job that was refused for good."""
 
     job: Job
     time: float
 
 
-class RegisteredJob(Struct, gc=False, eq=False):
+class RegisteredJob(Struct, frozen=True, gc=False, eq=False):
     """A job that was made known while the simulation runs, and waits."""
 
     job: Job
@@ -124,7 +125,7 @@ class Ledger:
 
     def fits(self, job: Job) -> bool:
         """Whether what a job asks for is free now."""
-        return job.size <= self.free.count and (self.nodes is None or self.nodes.fits(job))
+        return 0 < job.size <= self.free.count and (self.nodes is None or self.nodes.fits(job))
 
     @property
     def quiet(self) -> bool:
@@ -140,6 +141,8 @@ class Ledger:
         if self.nodes is not None:
             return self.nodes.reservation(job, now, self.running, self.unavailable)
         extra = self.free.count - job.size
+        if job.size <= 0:
+            return Reservation(job, now, inf, 0)
         if extra >= 0:
             return Reservation(job, now, now, extra)
         for end, _, running in self.running._by_end:
@@ -167,16 +170,12 @@ class Ledger:
                 self.nodes, queue._search(self.free, behind, None, score, None), condition, beside
             )
         if beside is None:
-            return queue._search(self.free, behind, condition, score, beside) or iter(())
+            return queue._search(self.free, behind, condition, score, beside)
         tried = (beside.job, nb_changes, self.running._count)
         if self._tried[:3] == tried:
             behind = max(behind, self._tried[3])
-        nb_arrived = queue.nb_arrived
+        nb_arrived = queue._nb_arrived
         found = queue._search(self.free, behind, condition, score, beside)
-        if found is None:
-            if condition is None:
-                self._tried = (*tried, nb_arrived)
-            return iter(())
         return self._noting(found, beside.job, nb_changes, nb_arrived) if condition is None else found
 
     def _noting(self, found: Iterator[Job], job: Job, nb_changes: int, nb_arrived: int) -> Iterator[Job]:
@@ -192,6 +191,8 @@ class Ledger:
     ) -> Iterator[Job]:
         """Those of the jobs for which there is a place; each goes there if it is started at once."""
         reservation = cast("NodeReservation | None", beside)
+        if reservation is not None and getattr(reservation, "account", None) is not nodes:
+            raise ValueError("the reservation is not of this simulation")
         for job in found or ():
             estimate = self.queue.estimate(job)
             placement = nodes.find(job, estimate, reservation)
@@ -224,6 +225,7 @@ class Ledger:
         if running is None:
             return None
         self._nb_changes += 1
+        self.queue._epoch += 1
         hosts = running.hosts
         if self.nodes is not None:
             hosts = hosts | self.nodes.ended(running.job)
@@ -287,6 +289,7 @@ class Ledger:
 
     def _free_idle(self, hosts: HostSet) -> None:
         idle = self._without_jobs(hosts)
+        self.queue._epoch += 1
         self.free.give(idle - self.free.overlap(idle))
 
     def _without_jobs(self, hosts: HostSet) -> HostSet:
@@ -297,23 +300,21 @@ class Ledger:
 
     def start(self, job: Job, hosts: HostSet | None, now: float) -> RunningJob:
         """A waiting job runs, on these hosts or on the free ones with the lowest numbers."""
-        size, free = job.size, self.free
+        self._check_not_ended()
+        job, free = self._waiting(job.id), self.free
+        size = job.size
         if hosts is None and self.nodes is not None:
             hosts = self.nodes.hosts_for(job)
         if hosts is not None or not 0 < size <= free.count or self.registry.for_files_only:
             return self._run(
                 ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
             )
-        try:
-            run_time = self.queue._discard(job.id)
-        except KeyError:
-            raise RuleBroken(self._why_not_waiting(job.id)) from None
-        return self.running._add(job, free.take_lowest(size), now, run_time, size)
+        return self.running._add(job, free.take_lowest(size), now, self.queue._discard(job.id), size)
 
     def execute(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
         """A waiting job runs as the decision says."""
         running = self._run(decision, now)
-        running.decision = decision
+        force_setattr(running, "decision", decision)
         return running
 
     def _run(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
@@ -446,14 +447,17 @@ class Ledger:
 
     def decide(self, decision: ev.Event, now: float) -> Effect:
         """Take any decision down; what is then to be carried out."""
-        if self._ended:
-            raise RuleBroken("the simulation has ended, nothing can be decided any more")
-        take_down = _DECISIONS.get(type(decision))
+        self._check_not_ended()
+        take_down = DECISIONS.get(type(decision))
         if take_down is None:
             rules.refuse_without_energy(decision)
         assert take_down is not None
         effect = take_down(self, decision, now)
         return decision if effect is None else effect
+
+    def _check_not_ended(self) -> None:
+        if self._ended:
+            rules.refuse_after_the_end()
 
     def follow(self, reply: ev.Message, now: float) -> None:
         """Take all decisions of a reply down, which was asked for at ``now``."""
@@ -488,7 +492,7 @@ def describe(decision: ev.Event) -> str:
 
 
 #: How each kind of decision is taken down. Nothing can be wrong with those that give nothing.
-_DECISIONS: dict[type[ev.Event], Callable[[Ledger, Any, float], Effect | None]] = {
+DECISIONS: dict[type[ev.Event], Callable[[Ledger, Any, float], Effect | None]] = {
     ev.ExecuteJob: lambda ledger, e, now: ledger.execute(e, now),
     ev.RejectJob: lambda ledger, e, now: ledger.reject(e.job_id, now),
     ev.KillJobs: lambda ledger, e, now: ledger.kill(e.job_ids),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from math import inf
 from typing import Protocol
 
 from batsched_py.ledger.availability import AvailabilityProfile
+from batsched_py.ledger.kinds import Live, expected
 from batsched_py.ledger.queue import JobQueue
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol.hosts import HostSet
@@ -15,10 +16,21 @@ from batsched_py.protocol.jobs import Job
 class Planned(Protocol):
     """What a plan is made for."""
 
-    now: float
-    hosts: HostSet
-    queue: JobQueue
-    running: Running
+    @property
+    def now(self) -> float:
+        """What time it is."""
+
+    @property
+    def hosts(self) -> HostSet:
+        """Those that compute."""
+
+    @property
+    def queue(self) -> JobQueue:
+        """The waiting jobs."""
+
+    @property
+    def running(self) -> Running:
+        """The running jobs."""
 
     @property
     def available(self) -> HostSet:
@@ -28,7 +40,7 @@ class Planned(Protocol):
         """How many hosts will be free, and when."""
 
 
-class Plan:
+class Plan(Live):
     """Reservations in an availability profile, in the order in which the jobs were submitted.
 
     A job gets the earliest reservation that those of all jobs before it leave when it is submitted. When jobs
@@ -36,13 +48,15 @@ class Plan:
     so that it can only move forward.
     """
 
+    __slots__ = ("_available", "_cluster", "_freed_until", "_last", "_profile", "_reserved", "_some_ended")
+
     def __init__(self, cluster: Planned) -> None:
         self._cluster = cluster
         self._profile = cluster.profile()
         self._available = cluster.available
         self._reserved: dict[Job, float] = {}
-        self._nb_arrived = 0
-        """How many jobs had joined the queue when all of them had reservations."""
+        self._last = 0
+        """The arrival of the last job that got a reservation."""
         self._some_ended = False
         self._freed_until = 0.0
 
@@ -50,15 +64,15 @@ class Plan:
         """Time has passed, and jobs may have left the queue; their reservations are free again."""
         self._profile.advance(self._cluster.now)
         queue = self._cluster.queue
-        nb_new = queue.nb_arrived - self._nb_arrived
-        if len(queue) != len(self._reserved) + nb_new:
+        if len(queue) != len(self._reserved) + len(queue._behind(self._last)):
             for job in [job for job in self._reserved if job not in queue]:
                 self._give_up(job)
 
     def job_ended(self, ended: RunningJob) -> None:
         """A job has ended: what it leaves of its time is free."""
+        check_running(ended)
         now, end = self._cluster.now, ended.expected_end
-        self._profile.give(now, end, len(ended.hosts & self._available))
+        self._profile._change(now, end, len(ended.hosts & self._available))
         self._freed_until = max(self._freed_until, end)
         self._some_ended = True
 
@@ -71,24 +85,23 @@ class Plan:
         if not self._some_ended:
             return
         freed_until, self._freed_until, self._some_ended = self._freed_until, 0.0, False
-        most = self._profile.most_before(freed_until)
+        most = self._profile._most_before(freed_until)
         for job, start in self._reserved.items():
             if job.size > most:
                 continue
-            earlier = self._profile.earlier(job.size, job.walltime, start, before=freed_until)
+            earlier = self._profile._earlier(job.size, job.walltime, start, freed_until)
             if earlier < start:
-                self._profile.give(start, start + job.walltime, job.size)
+                self._profile._change(start, start + job.walltime, job.size)
                 self._reserve(job, earlier)
                 self._freed_until = max(self._freed_until, start + job.walltime)
                 freed_until = max(freed_until, self._freed_until)
-                most = self._profile.most_before(freed_until)
+                most = self._profile._most_before(freed_until)
 
     def reserve_new(self) -> None:
         """Give the jobs that have none a reservation."""
-        queue = self._cluster.queue
-        for job in islice(queue, len(self._reserved), None):
-            self._reserve(job, self._profile.earliest(job.size, job.walltime))
-        self._nb_arrived = queue.nb_arrived
+        for arrival, job in self._cluster.queue._behind(self._last):
+            self._reserve(job, self._profile._earlier(job.size, job.walltime, inf, inf))
+            self._last = arrival
 
     def due(self) -> list[Job]:
         """The jobs whose time has come."""
@@ -97,18 +110,25 @@ class Plan:
 
     def job_started(self, running: RunningJob) -> None:
         """A job was started: it has its hosts in place of a reservation."""
+        check_running(running)
         if running.job in self._reserved:
             self._give_up(running.job)
-        self._profile.take(running.start, running.expected_end, running.nb_hosts)
+        self._profile._change(running.start, running.expected_end, -running.nb_hosts)
 
     def reservations(self) -> list[tuple[Job, float]]:
         """When each job is to start."""
         return list(self._reserved.items())
 
     def _reserve(self, job: Job, start: float) -> None:
-        self._profile.take(start, start + job.walltime, job.size)
+        self._profile._change(start, start + job.walltime, -job.size)
         self._reserved[job] = start
 
     def _give_up(self, job: Job) -> None:
         start = self._reserved.pop(job)
-        self._profile.give(start, start + job.walltime, job.size)
+        self._profile._change(start, start + job.walltime, job.size)
+
+
+def check_running(running: object) -> None:
+    """A running job is handed over."""
+    if not isinstance(running, RunningJob):
+        raise expected("a RunningJob", running)

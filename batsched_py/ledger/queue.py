@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from batsched_py.ledger import kinds
 from batsched_py.protocol.jobs import Job
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 else:
     Floats = Integers = Any
 
+T = TypeVar("T")
+
 #: A condition on the size and the estimated run time of a job.
 Condition = Callable[[int, float], object]
 
@@ -35,42 +39,51 @@ GAPS = 32
 _GONE = sys.maxsize
 
 
-class Waiting:
-    """Some waiting jobs as columns of numbers, in submission order."""
+class Waiting(kinds.Live):
+    """Some waiting jobs as columns of numbers, in submission order, until jobs join or leave the queue."""
 
-    def __init__(self, columns: Columns, places: Integers) -> None:
+    __slots__ = ("_columns", "_places", "_queue", "_state")
+
+    def __init__(self, queue: JobQueue, columns: Columns, places: Integers) -> None:
+        self._queue = queue
         self._columns = columns
         self._places = places
+        self._state = queue._state
 
     def __len__(self) -> int:
         return len(self._places)
 
+    def _current(self) -> Columns:
+        if self._queue._state != self._state:
+            raise RuntimeError("jobs have joined or left the queue since these columns were asked for")
+        return self._columns
+
     @property
     def size(self) -> Integers:
         """How many hosts each job asks for."""
-        return self._columns.sizes[self._places]
+        return self._current().sizes[self._places]
 
     @property
     def estimate(self) -> Floats:
         """How long each job is expected to run: its walltime, unless the policy knows better."""
-        return self._columns.estimates[self._places]
+        return self._current().estimates[self._places]
 
     @property
     def submission(self) -> Floats:
         """When each job was submitted."""
-        return self._columns.submissions[self._places]
+        return self._current().submissions[self._places]
 
     @property
     def user(self) -> Integers:
         """Who submitted each job, by number in :attr:`JobQueue.users`."""
-        return self._columns.users[self._places]
+        return self._current().users[self._places]
 
 
 #: Gives each of some waiting jobs a score; the lowest goes first, equal ones go in submission order.
 Score = Callable[[Waiting], Floats]
 
 
-class JobQueue:
+class JobQueue(kinds.Live):
     """Waiting jobs, in submission order or in the one that the policy has chosen.
 
     Methods with an underscore are the ledger's. A job that leaves in the middle leaves a gap; gaps are closed
@@ -79,10 +92,27 @@ class JobQueue:
     microseconds instead of one by one.
     """
 
+    __slots__ = (
+        "_arrivals",
+        "_columns",
+        "_epoch",
+        "_estimates",
+        "_first",
+        "_jobs",
+        "_most",
+        "_nb_arrived",
+        "_nb_settled",
+        "_place",
+        "_score",
+        "_sizes",
+        "_users",
+    )
+
     def __init__(self) -> None:
-        self.users: dict[str | None, int] = {}
-        """Whose jobs have waited here, numbered; known from when :attr:`Waiting.user` is first asked for."""
-        self.nb_arrived = 0
+        self._users: dict[str | None, int] = {}
+        self._epoch = 0
+        """How often hosts may have become free, or turns of the policy were over."""
+        self._nb_arrived = 0
         """How many jobs have joined so far."""
         self._nb_settled = 0
         """How many of them are not new any more."""
@@ -100,13 +130,20 @@ class JobQueue:
         self._columns: Columns | None = None
 
     @property
+    def users(self) -> Mapping[str | None, int]:
+        """Whose jobs have waited here, numbered; known from when :attr:`Waiting.user` is first asked for."""
+        return MappingProxyType(self._users)
+
+    @property
     def head(self) -> Job:
         """The job that is first in line."""
+        if not self._place:
+            raise IndexError("no job waits")
         place = self._first
         if self._score is not None:
             columns = self._as_columns()
             places = columns.places()
-            place = int(places[self._score(Waiting(columns, places)).argmin()])
+            place = int(places[self._ranked(kinds.lowest, self._score, columns, places)])
         job = self._jobs[place]
         assert job is not None
         return job
@@ -114,10 +151,11 @@ class JobQueue:
     def first(self, count: int) -> Waiting:
         """Those that wait longest, so many or all if they are fewer, as columns of numbers."""
         columns = self._as_columns()
-        return Waiting(columns, columns.places()[:count])
+        return Waiting(self, columns, columns.places()[: max(kinds.count(count), 0)])
 
     def estimate(self, job: Job) -> float:
         """How long a waiting job is expected to run."""
+        kinds.check_job(job)
         return self._estimates[self._place[job.id]]
 
     def __iter__(self) -> Iterator[Job]:
@@ -126,20 +164,20 @@ class JobQueue:
         if self._score is not None and jobs:
             columns = self._as_columns()
             places = columns.places()
-            order = self._score(Waiting(columns, places)).argsort(kind="stable")
+            order = self._ranked(kinds.ranking, self._score, columns, places)
             jobs = [self._jobs[place] for place in places[order].tolist()]
-        for job in jobs:
-            if job is not None and job.id in self._place:
-                yield job
+        return (job for job in jobs if job is not None and job.id in self._place)
 
     def __len__(self) -> int:
         return len(self._place)
 
     def __contains__(self, job: Job) -> bool:
+        kinds.check_job(job)
         return job.id in self._place
 
     def get(self, job_id: str) -> Job | None:
         """The waiting job of this name, if there is one."""
+        kinds.check_name(job_id)
         place = self._place.get(job_id)
         return None if place is None else self._jobs[place]
 
@@ -147,8 +185,26 @@ class JobQueue:
         if self._columns is None:
             from batsched_py.ledger.columns import Columns
 
-            self._columns = Columns(self._jobs, self._estimates, self.users)
+            self._columns = Columns(self._jobs, self._estimates, self._users)
         return self._columns
+
+    @property
+    def _state(self) -> tuple[int, int]:
+        """Another one after each job that joins or leaves."""
+        return self._nb_arrived, len(self._place)
+
+    def _ranked(self, rank: Callable[[Any, int], T], score: Score, columns: Columns, places: Integers) -> T:
+        """The jobs in these places by their scores; whoever gives scores only looks at the jobs."""
+        waiting = Waiting(self, columns, places)
+        scores = score(waiting)
+        waiting._current()
+        return rank(scores, len(places))
+
+    def _behind(self, arrival: int) -> list[tuple[int, Job]]:
+        """The waiting jobs that have joined after so many, in submission order."""
+        first = max(bisect_right(self._arrivals, arrival), self._first)
+        found = zip(self._arrivals[first:], self._jobs[first:], strict=True)
+        return [(number, job) for number, job in found if job is not None]
 
     # --- searches --------------------------------------------------------------------------------
 
@@ -159,64 +215,91 @@ class JobQueue:
         condition: Condition | None,
         score: Score | None,
         beside: Reservation | None,
-    ) -> Iterator[Job] | None:
+    ) -> Iterator[Job]:
         """The jobs behind an arrival that fit, meet a condition and do not delay a reservation.
 
         Each is looked at again when its turn has come. They come in the order of their scores, else in the
-        queue's. There is nothing to go through if none of them fits.
+        queue's. When hosts may have become free, they have to be asked for again.
         """
         jobs, first = self._jobs, self._first
         if behind:
             first = max(first, bisect_right(self._arrivals, behind))
         score = score or self._score
-        if score is not None or len(jobs) - first >= FEW:
-            return self._search_columns(free, first, condition, score, beside)
-        sizes, widest = self._sizes, free.count
-        found = [place for place in range(first, len(jobs)) if sizes[place] <= widest]
-        return self._search_places(found, free, condition, beside) if found else None
+        if score is None and len(jobs) - first < FEW:
+            sizes, widest = self._sizes, free.count
+            found = [place for place in range(first, len(jobs)) if sizes[place] <= widest]
+            lists = (jobs, sizes, self._estimates)
+            return self._search_places(self._epoch, found, lists, free, condition, beside)
+        columns = self._as_columns()
+        places = columns.not_wider(first, free.count)
+        if score is not None:
+            places = places[self._ranked(kinds.ranking, score, columns, places)]
+        return self._search_columns(self._epoch, columns, places, jobs, free, condition, beside)
+
+    def _check_epoch(self, epoch: int) -> None:
+        if self._epoch != epoch:
+            raise RuntimeError("hosts may have become free since the jobs that fit were asked for; ask again")
 
     def _search_places(
-        self, places: list[int], free: FreeHosts, condition: Condition | None, beside: Reservation | None
+        self,
+        epoch: int,
+        places: list[int],
+        lists: tuple[list[Job | None], list[int], list[float]],
+        free: FreeHosts,
+        condition: Condition | None,
+        beside: Reservation | None,
     ) -> Iterator[Job]:
-        jobs, sizes, estimates = self._jobs, self._sizes, self._estimates
+        jobs, sizes, estimates = lists
+        self._check_epoch(epoch)
         for place in places:
-            size, estimate = sizes[place], estimates[place]
+            size, estimate, job = sizes[place], estimates[place], jobs[place]
             if (
                 size <= free.count
-                and (beside is None or beside.allows(size, estimate))
-                and (condition is None or condition(size, estimate))
+                and job is not None
+                and job.id in self._place
+                and (beside is None or beside._allows(size, estimate))
+                and (condition is None or self._meets(condition, size, estimate, job))
             ):
-                job = jobs[place]
-                if job is not None and job.id in self._place:
-                    yield job
+                yield job
+                self._check_epoch(epoch)
+
+    def _meets(self, condition: Condition, size: int, estimate: float, job: Job) -> bool:
+        """Whether a job meets a condition, and still waits when that is known."""
+        return bool(condition(size, estimate)) and job.id in self._place
 
     def _search_columns(
         self,
+        epoch: int,
+        columns: Columns,
+        found: Integers,
+        jobs: list[Job | None],
         free: FreeHosts,
-        first: int,
         condition: Condition | None,
-        score: Score | None,
         beside: Reservation | None,
     ) -> Iterator[Job]:
-        jobs, columns = self._jobs, self._as_columns()
-        found = columns.not_wider(first, free.count)
-        if score is not None:
-            found = found[score(Waiting(columns, found)).argsort(kind="stable")]
+        self._check_epoch(epoch)
         sizes, estimates = columns.sizes[found], columns.estimates[found]
         start = 0
         while start < len(found):
             meets = sizes[start:] <= free.count
             if beside is not None:
-                meets &= beside.allows_each(sizes[start:], estimates[start:])
+                meets &= beside._allows_each(sizes[start:], estimates[start:])
             next_one = int(meets.argmax())
             if not meets[next_one]:
                 return
             place = start + next_one
             start = place + 1
-            if condition is None or condition(int(sizes[place]), float(estimates[place])):
-                job = jobs[found[place]]
-                if job is not None and job.id in self._place:
-                    yield job
+            job = jobs[found[place]]
+            if (
+                job is not None
+                and job.id in self._place
+                and (
+                    condition is None
+                    or self._meets(condition, int(sizes[place]), float(estimates[place]), job)
+                )
+            ):
+                yield job
+                self._check_epoch(epoch)
 
     # --- changes ---------------------------------------------------------------------------------
 
@@ -226,7 +309,8 @@ class JobQueue:
 
     def _settle(self) -> None:
         """The jobs that are here are not new any more."""
-        self._nb_settled = self.nb_arrived
+        self._nb_settled = self._nb_arrived
+        self._epoch += 1
 
     def _append(self, job: Job, estimate: float) -> None:
         """A job joins; it is expected to run for so long."""
@@ -236,7 +320,7 @@ class JobQueue:
         self._jobs.append(job)
         self._sizes.append(job.size)
         self._estimates.append(estimate)
-        self.nb_arrived = arrival = self.nb_arrived + 1
+        self._nb_arrived = arrival = self._nb_arrived + 1
         self._arrivals.append(arrival)
         if self._columns is not None:
             self._columns.append(job, estimate)

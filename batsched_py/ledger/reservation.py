@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
+from batsched_py.ledger.kinds import count, expected, number
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.jobs import Job
 
 
-class Reservation(Struct, gc=False, eq=False):
+class Reservation(Struct, frozen=True, gc=False, eq=False):
     """The promise to a job that it starts at the *shadow time* at the latest.
 
     At that time it leaves so many hosts free, the *extra* ones. A job that starts now does not delay it if it
@@ -30,13 +32,18 @@ class Reservation(Struct, gc=False, eq=False):
 
     def allows(self, size: int, estimate: float) -> bool:
         """Whether a job of this size that starts now and runs for so long would not delay it."""
+        return self._allows(count(size), number(estimate))
+
+    def _allows(self, size: int, estimate: float) -> bool:
         return self.now + estimate <= self.shadow_time or size <= self.extra
 
-    def allows_each(self, sizes: Any, estimates: Any) -> Any:
+    def _allows_each(self, sizes: Any, estimates: Any) -> Any:
         """The same for whole columns of jobs."""
         return (self.now + estimates <= self.shadow_time) | (sizes <= self.extra)
 
     def admit(self, running: RunningJob) -> None:
         """A job was started beside it: one that does not end by the shadow time has taken extra hosts."""
+        if not isinstance(running, RunningJob):
+            raise expected("a RunningJob", running)
         if running.expected_end > self.shadow_time:
-            self.extra -= running.nb_hosts
+            force_setattr(self, "extra", self.extra - running.nb_hosts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite
+from typing import NoReturn
 
 from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
@@ -67,6 +68,11 @@ def why_not_waiting(job_id: str, is_running: bool) -> str:
     if is_running:
         return f"job {job_id} is running already"
     return f"job {job_id} is not waiting (it is unknown, not submitted yet, rejected or completed)"
+
+
+def refuse_after_the_end() -> NoReturn:
+    """Somebody decides something when all is over."""
+    raise RuleBroken("the simulation has ended, nothing can be decided any more")
 
 
 def refuse_without_energy(decision: ev.Event) -> None:

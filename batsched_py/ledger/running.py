@@ -6,14 +6,16 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
+from batsched_py.ledger.kinds import Live, check_name
 from batsched_py.protocol.events import ExecuteJob
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 
 
-class RunningJob(Struct, gc=False, eq=False):
-    """A job on its hosts."""
+class RunningJob(Struct, frozen=True, gc=False, eq=False):
+    """A job on its hosts, as the ledger keeps it; nobody else can change it."""
 
     job: Job
     hosts: HostSet
@@ -28,8 +30,10 @@ class RunningJob(Struct, gc=False, eq=False):
     """What was decided, where that says more than which hosts."""
 
 
-class Running:
+class Running(Live):
     """The running jobs, ordered by expected end. Methods with an underscore are the ledger's."""
+
+    __slots__ = ("_by_end", "_count", "_jobs")
 
     def __init__(self) -> None:
         self._by_end: list[tuple[float, int, RunningJob]] = []
@@ -40,15 +44,18 @@ class Running:
 
     def get(self, job_id: str) -> RunningJob | None:
         """The running job of this name, if there is one."""
+        check_name(job_id)
         return self._jobs.get(job_id)
 
     def __iter__(self) -> Iterator[RunningJob]:
-        return (running for _, _, running in self._by_end)
+        """Those that run now, whatever becomes of them meanwhile."""
+        return iter([running for _, _, running in self._by_end])
 
     def __len__(self) -> int:
         return len(self._by_end)
 
     def __contains__(self, job_id: str) -> bool:
+        check_name(job_id)
         return job_id in self._jobs
 
     def _add(self, job: Job, hosts: HostSet, start: float, run_time: float, nb_hosts: int) -> RunningJob:
@@ -72,5 +79,5 @@ class Running:
         running = self._jobs[job_id]
         by_end = self._by_end
         del by_end[bisect_left(by_end, (running.expected_end, running.number))]
-        running.expected_end = running.start + run_time
+        force_setattr(running, "expected_end", running.start + run_time)
         insort(by_end, (running.expected_end, running.number, running))

@@ -9,8 +9,10 @@ it is first needed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import index
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from batsched_py.protocol.shown import shown
 
@@ -24,7 +26,7 @@ Run = tuple[int, int]
 _LONGEST = 100
 
 
-class HostSet(Struct, eq=False, gc=False):
+class HostSet(Struct, frozen=True, eq=False, gc=False):
     """An immutable set of host numbers, made of a mask: bit *i* says whether host *i* is in it."""
 
     known_mask: int | None = 0
@@ -36,22 +38,30 @@ class HostSet(Struct, eq=False, gc=False):
         """The set of these hosts."""
         mask = 0
         for host in hosts:
+            if host >= MOST_HOSTS:
+                raise ValueError(f"host {host} is beyond {MOST_HOSTS}")
             mask |= 1 << host
         return cls(mask)
 
     @classmethod
-    def of_runs(cls, runs: tuple[Run, ...]) -> HostSet:
+    def of_runs(cls, runs: Iterable[Run]) -> HostSet:
         """The set of the hosts in these intervals, which are in order and do not touch.
 
         >>> str(HostSet.of_runs(((0, 3), (7, 7))))
         '0-3 7'
         """
+        runs = tuple((index(first), index(last)) for first, last in runs)
+        end = -2
+        for first, last in runs:
+            if not (max(end + 2, 0) <= first <= last < MOST_HOSTS):
+                raise ValueError(f"the intervals of hosts {shown(runs)} are not in order, or touch")
+            end = last
         return cls(None, runs)
 
     @classmethod
     def range(cls, count: int) -> HostSet:
         """The hosts ``0`` to ``count - 1``."""
-        return cls.of_runs(((0, count - 1),) if count else ())
+        return cls(None, ((0, index(count) - 1),) if count > 0 else ())
 
     @classmethod
     def parse(cls, text: str) -> HostSet:
@@ -77,7 +87,7 @@ class HostSet(Struct, eq=False, gc=False):
             end = high
             runs.append((low, high))
         if ordered:
-            return cls.of_runs(tuple(runs))
+            return cls(None, tuple(runs))
         return cls(_mask(runs))
 
     @property
@@ -86,7 +96,8 @@ class HostSet(Struct, eq=False, gc=False):
         mask = self.known_mask
         if mask is None:
             assert self.known_runs is not None
-            self.known_mask = mask = _mask(self.known_runs)
+            mask = _mask(self.known_runs)
+            force_setattr(self, "known_mask", mask)
         return mask
 
     def runs(self) -> tuple[Run, ...]:
@@ -94,7 +105,8 @@ class HostSet(Struct, eq=False, gc=False):
         runs = self.known_runs
         if runs is None:
             assert self.known_mask is not None
-            self.known_runs = runs = _runs(self.known_mask)
+            runs = _runs(self.known_mask)
+            force_setattr(self, "known_runs", runs)
         return runs
 
     def lowest(self, count: int) -> HostSet:
@@ -149,16 +161,32 @@ class HostSet(Struct, eq=False, gc=False):
 
     def text(self) -> str:
         """The set as Batsim writes it."""
-        if self.known_text is None:
+        text = self.known_text
+        if text is None:
             pieces = [f"{first}-{last}" if first != last else f"{first}" for first, last in self.runs()]
-            self.known_text = " ".join(pieces)
-        return self.known_text
+            text = " ".join(pieces)
+            force_setattr(self, "known_text", text)
+        return text
 
     def __str__(self) -> str:
         return self.text()
 
     def __repr__(self) -> str:
         return f"HostSet.parse({str(self)!r})"
+
+
+def checked(hosts: object) -> HostSet:
+    """A set of hosts that somebody hands over, who may have made it of anything."""
+    if not isinstance(hosts, HostSet):
+        raise TypeError(f"a HostSet is expected, not {type(hosts).__name__}")
+    mask, runs = hosts.known_mask, hosts.known_runs
+    if runs is not None:
+        same = HostSet.of_runs(runs)
+        if mask is None or mask == same.mask:
+            return same
+    elif type(mask) is int and mask >= 0 and mask.bit_length() <= MOST_HOSTS:
+        return HostSet(mask)
+    raise ValueError(f"{shown(mask)} is no mask of these hosts")
 
 
 def _mask(runs: Iterable[Run]) -> int:

@@ -7,6 +7,9 @@ from math import inf
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
+from batsched_py.protocol.read_only import ReadOnlyDict
 
 #: The properties of hosts that make them cores of nodes, or say more of these.
 NODE_PROPERTIES = ("node", "resources", "features", "switch", "partitions")
@@ -48,8 +51,12 @@ class Job(Struct, frozen=True, gc=False, eq=False):
     """How long it may run before it is killed; infinite if there is no limit."""
     profile: str
     """Name of its profile, in its own workload."""
-    extra: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=ReadOnlyDict)
     """All other fields, such as its user."""
+
+    def __post_init__(self) -> None:
+        if type(self.extra) is dict:
+            force_setattr(self, "extra", ReadOnlyDict(self.extra))
 
     @property
     def workload(self) -> str:

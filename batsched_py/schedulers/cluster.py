@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from functools import cached_property
 from math import inf, isnan
-from typing import TYPE_CHECKING
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.availability import AvailabilityProfile
+from batsched_py.ledger.kinds import Live, check_function, check_job, expected, number
 from batsched_py.ledger.ledger import Effect, Ledger, describe
 from batsched_py.ledger.plan import Plan
-from batsched_py.ledger.queue import Condition, Floats, Score, Waiting
+from batsched_py.ledger.queue import Condition, Floats, JobQueue, Score, Waiting
 from batsched_py.ledger.reservation import Reservation
-from batsched_py.ledger.running import RunningJob
+from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.events import (
     CallMeLater,
     Event,
     KillJobs,
-    RegisterJob,
     RejectJob,
     SetHostsState,
     Settings,
 )
-from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.hosts import HostSet, checked
 from batsched_py.protocol.jobs import Host, Job
+from batsched_py.schedulers.decisions import own_copy
 from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import Selection
 
@@ -37,15 +38,38 @@ if TYPE_CHECKING:
 Order = Callable[[Waiting, float], Floats]
 
 
-class Cluster:
+class Cluster(Live):
     """The machine with its queue, as a policy sees it at the moment it is asked.
 
     A policy reads ``now``, ``queue``, ``running`` and ``free``, and says what to do with :meth:`start`,
-    :meth:`reject`, :meth:`kill`, :meth:`call_at` and :meth:`switch`. Each is checked as it is said.
+    :meth:`reject`, :meth:`kill`, :meth:`call_at` and :meth:`switch`. Each is checked as it is said. What it
+    reads it cannot change.
 
     This class looks at a ledger, and documents what a policy may use. The native engine has a class of its
     own that does the same.
     """
+
+    now: float
+    """When what is decided takes effect: now, or later where a slow scheduler is simulated."""
+    settings: Settings
+    """What the simulator allows; ``settings.scheduler_config`` is its text for the policy."""
+    hosts: HostSet
+    nb_hosts: int
+    queue: JobQueue
+    order: Order | None
+    """The order of the queue, if it is not submission order."""
+    running: Running
+    heeded: bool
+    """Whether anybody heeds remarks; where nobody does, a policy need not think of any."""
+    _decisions: list[Effect]
+    _listeners: list[Callable[[RunningJob], None]]
+    _broken: RuleBroken | None
+    """The first rule that was broken, which ends the simulation even if the policy takes no notice."""
+    _heed: Callable[[Remark], None] | None
+    _ledger: Ledger
+    _machines: Sequence[Host]
+    _selection: Selection | None
+    _events: Callable[[], list[Event]]
 
     def __init__(
         self,
@@ -55,42 +79,54 @@ class Cluster:
         selection: Selection | None = None,
         events: Callable[[], list[Event]] = list,
     ) -> None:
-        self.now = 0.0
-        """When what is decided takes effect: now, or later where a slow scheduler is simulated."""
-        self.settings = settings
-        """What the simulator allows; ``settings.scheduler_config`` is its text for the policy."""
-        self.machines = machines
-        """The hosts by number, as the simulator describes them."""
-        self.hosts = ledger.hosts
-        self.nb_hosts = len(ledger.hosts)
-        self.queue = ledger.queue
-        self.order: Order | None = None
-        """The order of the queue, if it is not submission order."""
-        self.running = ledger.running
-        self._ledger = ledger
-        self.decisions: list[Effect] = []
-        """What was decided since the policy was last asked."""
-        self.listeners: list[Callable[[RunningJob], None]] = []
-        """What is called for each job that ends."""
-        self.broken: RuleBroken | None = None
-        """The first rule that was broken, which ends the simulation even if the policy takes no notice."""
-        self._selection = selection
-        self._events = events
-        self.heeded = False
-        """Whether anybody heeds remarks; where nobody does, a policy need not think of any."""
-        self._heed: Callable[[Remark], None] | None = None
+        self._set(
+            now=0.0,
+            settings=settings,
+            hosts=ledger.hosts,
+            nb_hosts=len(ledger.hosts),
+            queue=ledger.queue,
+            order=None,
+            running=ledger.running,
+            heeded=False,
+            _decisions=[],
+            _listeners=[],
+            _broken=None,
+            _heed=None,
+            _ledger=ledger,
+            _machines=machines,
+            _selection=selection,
+            _events=events,
+        )
+
+    def _set(self, **attributes: Any) -> None:
+        """Change what policies see, and cannot change themselves."""
+        self.__dict__.update(attributes)
+
+    def _go_to(self, now: float) -> None:
+        """Time has come to this."""
+        self.__dict__["now"] = now
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"immutable type: {type(self).__name__!r}")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
 
     # --- what a policy sees ----------------------------------------------------------------------
+
+    @cached_property
+    def machines(self) -> Sequence[Host]:
+        """The hosts by number, as the simulator describes them."""
+        return deepcopy(tuple(self._machines))
 
     @property
     def events(self) -> Sequence[Event]:
         """What was told since the policy was last asked."""
-        return self._events()
+        return tuple(self._events())
 
     @property
     def decided(self) -> Sequence[Effect]:
         """What was decided since the policy was last asked."""
-        return self.decisions
+        return tuple(deepcopy(effect) if isinstance(effect, Event) else effect for effect in self._decisions)
 
     @property
     def quiet(self) -> bool:
@@ -124,6 +160,7 @@ class Cluster:
 
     def fits(self, job: Job) -> bool:
         """Whether what a job asks for is free now."""
+        check_job(job)
         return self._ledger.fits(job)
 
     def fitting(
@@ -140,6 +177,10 @@ class Cluster:
         queue's. With ``only_new``, only jobs are looked at that have been submitted since the policy was last
         asked. With ``beside``, only jobs come that do not delay a reservation.
         """
+        if condition is not None:
+            check_function(condition)
+        if beside is not None and not isinstance(beside, Reservation):
+            raise expected("a Reservation", beside)
         score = None if order is None else self._scoring(order)
         return self._ledger.fitting(condition, score, only_new, beside)
 
@@ -150,6 +191,7 @@ class Cluster:
         are enough: the time at which this happens is the *shadow time*, what is left over then are the
         *extra* hosts. Where that never happens, the shadow time is infinite and there is nothing extra.
         """
+        check_job(job)
         return self._ledger.reservation(job, self.now)
 
     def profile(self) -> AvailabilityProfile:
@@ -159,7 +201,8 @@ class Cluster:
         """
         profile = AvailabilityProfile(self.now, self.nb_free)
         for running in self.running:
-            profile.give(max(running.expected_end, self.now + TICK), inf, self._ledger.usable(running))
+            end = max(running.expected_end, self.now + TICK)
+            profile._change(end, inf, self._ledger.usable(running))
         return profile
 
     def plan(self) -> Plan | NodePlan:
@@ -174,54 +217,80 @@ class Cluster:
 
     def order_queue(self, order: Order | None) -> None:
         """Keep the queue in this order from now on; without one, in submission order."""
-        self.order = order
+        score = None if order is None else self._scoring(order)
+        self._set(order=order)
         self._ledger.note_change()
-        self._ledger.queue._order_by(None if order is None else self._scoring(order))
+        self._ledger.queue._order_by(score)
 
     def on_end(self, listener: Callable[[RunningJob], None]) -> None:
         """Call the listener with each job that ends, before the policy is asked."""
-        self.listeners.append(listener)
+        check_function(listener)
+        self._listeners.append(listener)
 
     def expect(self, job: Job, run_time: float) -> None:
         """Expect a job, waiting or running, to run for so long in all."""
+        run_time = self._check_expected(job, run_time)
+        if job in self.queue:
+            self._ledger.queue._expect(job, run_time)
+        elif job.id in self.running:
+            self._ledger.running._expect(job.id, run_time)
+        else:
+            raise self._unexpected(job)
+        self._ledger.note_change()
+
+    def _check_expected(self, job: Job, run_time: float) -> float:
+        check_job(job)
         run_time = float(run_time)
         if isnan(run_time):
             raise self._broke(f"expect {job.id}", RuleBroken("nan is no run time"))
-        self._ledger.note_change()
-        if job in self.queue:
-            self._ledger.queue._expect(job, run_time)
-        else:
-            self._ledger.running._expect(job.id, run_time)
+        return run_time
+
+    def _unexpected(self, job: Job) -> RuleBroken:
+        return self._broke(f"expect {job.id}", RuleBroken("the job neither waits nor runs"))
 
     def remark(self, job: Job, text: str, start: float | None = None) -> None:
         """Say something about a job, such as why it waits; with ``start``, by when it is to start.
 
         Remarks change nothing. They are shown by ``-v``, `batsched-py explain` and Gantt charts.
         """
+        check_job(job)
+        if not isinstance(text, str):
+            raise expected("a text", text)
+        remark = Remark(self.now, job.id, text, None if start is None else number(start))
         if self._heed is not None:
-            self._heed(Remark(self.now, job.id, text, start))
+            self._heed(remark)
 
     def heed(self, listener: Callable[[Remark], None]) -> None:
         """Tell a listener of all remarks from now on."""
-        self._heed, self.heeded = listener, True
+        check_function(listener)
+        self._set(_heed=listener, heeded=True)
 
     def start(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
         """Run a waiting job now, on the given hosts or on free ones that the selection chooses."""
-        if hosts is None and self._selection is not None and self._ledger.nodes is None and self.fits(job):
+        check_job(job)
+        if hosts is not None:
+            hosts = checked(hosts)
+        elif (
+            self._selection is not None
+            and self._ledger.nodes is None
+            and self.fits(job := self.queue.get(job.id) or job)
+        ):
             hosts = self._selection(self.free, job.size)
         try:
             running = self._ledger.start(job, hosts, self.now)
         except RuleBroken as broken:
             raise self._broke(f"ExecuteJob {job.id}", broken) from None
-        self.decisions.append(running)
+        self._decisions.append(running)
         return running
 
     def reject(self, job: Job) -> None:
         """Refuse a waiting job for good."""
+        check_job(job)
         self.decide(RejectJob(job.id))
 
     def kill(self, job: Job) -> None:
         """Stop a running job; it leaves its hosts when the simulator says so."""
+        check_job(job)
         self.decide(KillJobs([job.id]))
 
     def call_at(self, time: float) -> None:
@@ -237,29 +306,18 @@ class Cluster:
 
     def decide(self, decision: Event) -> None:
         """Say anything else that the protocol allows, such as a query, a note on a job or a message to it."""
-        decision.time = self.now
-        make_floats(decision)
+        decision = own_copy(decision, self.now)
         try:
             effect = self._ledger.decide(decision, self.now)
         except RuleBroken as broken:
             raise self._broke(describe(decision), broken) from None
-        self.decisions.append(effect)
+        self._decisions.append(effect)
 
     def _broke(self, decision: str, rule: RuleBroken) -> RuleBroken:
         broken = RuleBroken(f"{decision}: {rule}")
-        self.broken = self.broken or broken
+        self._set(_broken=self._broken or broken)
         return broken
 
     def _scoring(self, order: Order) -> Score:
+        check_function(order)
         return lambda waiting: order(waiting, self.now)
-
-
-def make_floats(decision: Event) -> None:
-    """Times are floats from here on, whatever numbers the policy counts with."""
-    match decision:
-        case CallMeLater():
-            decision.at = float(decision.at)
-        case RegisterJob(job=job):
-            decision.job = replace(
-                job, submission_time=float(job.submission_time), walltime=float(job.walltime)
-            )

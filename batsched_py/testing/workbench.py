@@ -60,7 +60,7 @@ class Workbench:
 
     @now.setter
     def now(self, now: float) -> None:
-        self.cluster.now = now
+        self.cluster._go_to(now)
 
     def submit(self, *jobs: Job) -> None:
         """Jobs join the queue."""

@@ -8,8 +8,11 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
+from batsched_py.blame import told
+from batsched_py.errors import BatschedError, PolicyError
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
+from batsched_py.protocol.shown import shown
 from batsched_py.workload.model import Workload
 
 
@@ -103,7 +106,15 @@ class UsersOf:
         self.workloads = workloads
 
     def __iter__(self) -> Iterator[User]:
-        return (user for workload in self.workloads for user in self.behaviour.users(workload))
+        for workload in self.workloads:
+            try:
+                yield from self.behaviour.users(workload)
+            except BatschedError:
+                raise
+            except (Exception, SystemExit) as error:
+                where = told(error, type(self.behaviour).users)
+                name = shown(getattr(self.behaviour, "name", type(self.behaviour).__name__))
+                raise PolicyError(f"users {name} failed before time 0: {where}") from error
 
     def __bool__(self) -> bool:
         return any(workload.jobs for workload in self.workloads)

@@ -10,10 +10,12 @@ from typing import NoReturn
 
 from msgspec import Struct
 
-from batsched_py.blame import culprit
+from batsched_py.blame import is_fault, told
 from batsched_py.errors import PolicyError
 from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.shown import harmless, shown
+from batsched_py.users.actions import checked_actions
 from batsched_py.users.base import Action, Submission, User
 
 
@@ -68,7 +70,7 @@ class Broker:
 
     def add(self, user: User, now: float = 0.0) -> None:
         """One more user from now on."""
-        self._add(user, type(user).job_started is not User.job_started, now)
+        self._add(user, hears_starts(user), now)
 
     def _add(self, user: User, hears_starts: bool, now: float) -> None:
         self.hears_starts = self.hears_starts or hears_starts
@@ -90,10 +92,7 @@ class Broker:
         submissions: list[Submission] = []
         while self.next_time <= now:
             client = self._clients[heappop(self._plan)[1]]
-            try:
-                done = client.user.submit(max(now, client.wish))
-            except (Exception, SystemExit) as error:
-                blame(client.user, error, now)
+            done = actions_of(client.user, max(now, client.wish), now)
             for action in done:
                 if isinstance(action, Submission):
                     self._outstanding[action.job.id] = (client, action.job)
@@ -111,7 +110,7 @@ class Broker:
         return [*submissions, *others]
 
     def _refuse_idle(self, client: _Client, now: float) -> NoReturn:
-        raise PolicyError(f"user {client.user.name} wants to submit at time {now:g}, yet submits nothing")
+        raise PolicyError(f"{name_of(client.user)} wants to submit at time {now:g}, yet submits nothing")
 
     def awaits(self, job_id: str) -> bool:
         """Whether a job is a user's, and may still end."""
@@ -124,8 +123,8 @@ class Broker:
             return
         try:
             client.user.job_started(job, now)
-        except (Exception, SystemExit) as error:
-            blame(client.user, error, now)
+        except BaseException as error:
+            blame(client.user, error, now, "job_started")
         self._ask(client, now)
 
     def job_ended(self, job_id: str, state: JobState, now: float) -> None:
@@ -137,8 +136,8 @@ class Broker:
         client.nb_outstanding -= 1
         try:
             client.user.job_ended(job, state, now)
-        except (Exception, SystemExit) as error:
-            blame(client.user, error, now)
+        except BaseException as error:
+            blame(client.user, error, now, "job_ended")
         self._ask(client, now)
 
     def call_to_ask(self, now: float) -> float | None:
@@ -158,10 +157,10 @@ class Broker:
         """Ask a user for its next time, and put that down if it is new."""
         try:
             time = next_time_of(client.user)
-        except (Exception, SystemExit) as error:
-            blame(client.user, error, now)
+        except BaseException as error:
+            blame(client.user, error, now, "next_time")
         if isnan(time) or time == -inf:
-            raise PolicyError(f"user {client.user.name} wants to submit at time {time:g}, which never comes")
+            raise PolicyError(f"{name_of(client.user)} wants to submit at time {time:g}, which never comes")
         client.wish = time
         if time != inf:
             time = to_tick(time)
@@ -179,15 +178,15 @@ class Broker:
         """A user can only withdraw and remark on jobs of its own that are not over."""
         assert not isinstance(action, Submission)
         deed, job_id = type(action).__name__.lower(), action.job_id
-        name = client.user.name
+        name = name_of(client.user)
         if self._outstanding.get(job_id, _NOBODY)[0] is not client:
             raise PolicyError(
-                f"user {name} at time {now:g}: {deed} of job {job_id}, which is not one of its own that "
+                f"{name} at time {now:g}: {deed} of job {job_id}, which is not one of its own that "
                 "waits or runs"
             )
         if deed == "withdrawal":
             if job_id in self._withdrawn:
-                raise PolicyError(f"user {name} at time {now:g}: withdraws job {job_id} a second time")
+                raise PolicyError(f"{name} at time {now:g}: withdraws job {job_id} a second time")
             self._withdrawn.add(job_id)
 
     def _drop_stale_wishes(self) -> None:
@@ -198,13 +197,38 @@ class Broker:
         self.next_time = plan[0][0] if plan else inf
 
 
+def name_of(user: User) -> str:
+    """Which user it is, in one line."""
+    try:
+        return harmless(f"user {user.name}")
+    except Exception:
+        return f"a user of kind {type(user).__name__}"
+
+
+def hears_starts(user: User) -> bool:
+    """Whether a user wants to know when its jobs start."""
+    if not isinstance(user, User):
+        raise PolicyError(f"{shown(user)} is not a user: users are objects of subclasses of User")
+    return type(user).job_started is not User.job_started
+
+
 def next_time_of(user: User) -> float:
     """When a user wants to act next."""
     return float(user.next_time())
 
 
-def blame(user: User, error: BaseException, now: float) -> NoReturn:
-    """Tell what a user raised as its fault."""
+def actions_of(user: User, time: float, now: float) -> list[Action]:
+    """What a user does at its time, checked; it is ``now`` on the scale of simulators."""
+    try:
+        return checked_actions(user.submit(time))
+    except BaseException as error:
+        blame(user, error, now, "submit")
+
+
+def blame(user: User, error: BaseException, now: float, method: str) -> NoReturn:
+    """Tell what a method of a user raised, or what was wrong with what it gave back, as the user's fault."""
+    if not is_fault(error):
+        raise error
     raise PolicyError(
-        f"user {user.name} failed at time {now:g}: {type(error).__name__}: {error} ({culprit(error)})"
+        f"{name_of(user)} failed at time {now:g}: {told(error, getattr(type(user), method, None))}"
     ) from error

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from batsched_py import native
 from batsched_py.campaign.conduct import planned_campaign
 from batsched_py.campaign.execute import execute
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.cli.main import batsched_py
+
+needs_native = pytest.mark.skipif(native.library is None, reason="the native engine is not in use")
 
 WORKLOAD = """{"nb_res": 2, "profiles": {"p": {"type": "delay", "delay": 10}}, "jobs": [
   {"id": 1, "subtime": 0, "res": 1, "walltime": 20, "profile": "p"},
@@ -36,13 +39,31 @@ FAULTS: dict[str, tuple[str, str]] = {
         "    def begin(self, cluster):\n        import sys; sys.exit('bye')\n",
         "scheduler 'policy' failed at time 0: SystemExit: bye (FILE:10)",
     ),
+    "exits while it decides": (
+        "    def schedule(self, cluster):\n        import sys; sys.exit(0)\n",
+        "scheduler 'policy' failed at time 0: SystemExit: 0 (FILE:10)",
+    ),
+    "exits as a listener": (
+        "    def begin(self, cluster):\n        cluster.on_end(lambda job: exit(0))\n",
+        "scheduler 'policy' failed at time 10: SystemExit: 0 (FILE:10)",
+    ),
+    "listens with a wrong signature": (
+        "    def begin(self, cluster):\n        cluster.on_end(lambda: None)\n",
+        "scheduler 'policy' failed at time 10: TypeError: Policy.begin.<locals>.<lambda>() takes 0 "
+        "positional arguments but 1 was given (FILE:10)",
+    ),
+    "gives a job more time": (
+        "    def schedule(self, cluster):\n"
+        "        for job in cluster.fitting(): cluster.start(job).expected_end += 60\n",
+        "scheduler 'policy' failed at time 0: AttributeError: immutable type: 'RunningJob' (FILE:10)",
+    ),
     "calls at nan": (
         "    def begin(self, cluster):\n        cluster.call_at(float('nan'))\n",
-        "scheduler 'policy' broke a rule at time 0: CallMeLater: a call at nan will never come",
+        "scheduler 'policy' broke a rule at time 0: CallMeLater: a call at nan will never come (FILE:10)",
     ),
     "calls at infinity": (
         "    def begin(self, cluster):\n        cluster.decide(ev.CallMeLater(float('inf')))\n",
-        "scheduler 'policy' broke a rule at time 0: CallMeLater: a call at inf will never come",
+        "scheduler 'policy' broke a rule at time 0: CallMeLater: a call at inf will never come (FILE:10)",
     ),
     "calls at a text": (
         "    def begin(self, cluster):\n        cluster.call_at('soon')\n",
@@ -62,7 +83,7 @@ FAULTS: dict[str, tuple[str, str]] = {
         "    def begin(self, cluster):\n        cluster.on_end(lambda job: cluster.expect(job.job, 1))\n"
         "    def schedule(self, cluster):\n"
         "        for job in cluster.queue:\n            cluster.expect(job, float('nan'))\n",
-        "scheduler 'policy' broke a rule at time 0: expect w0!1: nan is no run time",
+        "scheduler 'policy' broke a rule at time 0: expect w0!1: nan is no run time (FILE:13)",
     ),
     "listens with a mistake": (
         "    def begin(self, cluster):\n        cluster.on_end(lambda job: 1 / 0)\n",
@@ -90,10 +111,17 @@ def invoke(policy: Path, folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(batsched_py, list(map(str, options)))
 
 
-@pytest.mark.parametrize("delay", ["0", "0.5"])
+@pytest.mark.parametrize(
+    ("engine", "delay"),
+    [pytest.param("native", "0", marks=needs_native), ("python", "0"), ("python", "0.5")],
+    ids=["native", "0", "0.5"],
+)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_a_policy_is_one_line_that_names_it(fault: str, delay: str, tmp_path: Path) -> None:
-    """In one account with the simulator, and by messages, which a delay makes them exchange."""
+def test_a_fault_of_a_policy_is_one_line_that_names_it(
+    fault: str, engine: str, delay: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By both engines, and by messages, which a delay makes simulator and policy exchange."""
+    monkeypatch.setattr(native, "library", native.library if engine == "native" else None)
     text, error = FAULTS[fault]
     policy = tmp_path / "policy.py"
     policy.write_text(HEAD + text)

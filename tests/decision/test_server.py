@@ -462,7 +462,7 @@ def policies(tmp_path: Path) -> Path:
         (
             "Greedy",
             "scheduler 'greedy' broke a rule at time 5: "
-            "ExecuteJob w0!1: the job needs 2 hosts and was given 4 (0-3)",
+            "ExecuteJob w0!1: the job needs 2 hosts and was given 4 (0-3) (FILE:19)",
         ),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_policy_that_takes_over_sees_who_waited_before() -> None:
     task = ChoosePolicy([SCHEDULERS.create(name, {}) for name in ("sjf", "filler")], period=10.0)
     task.begin(made.cluster)
     for now, action in ((100.0, 0), (110.0, 1)):
-        made.cluster.now = now
+        made.cluster._go_to(now)
         asking = task.turn(made.cluster)
         next(asking)
         with pytest.raises(StopIteration):

@@ -38,7 +38,7 @@ def test_what_is_taken_and_given_back_leaves_no_trace() -> None:
     profile.take(7, 20, 2)
     profile.give(7, 20, 2)
     profile.give(5, 10, 3)
-    assert vars(profile) == vars(AvailabilityProfile(0, HOSTS))
+    assert repr(profile) == repr(AvailabilityProfile(0, HOSTS))
 
 
 def test_the_past_is_forgotten() -> None:
@@ -74,7 +74,7 @@ def test_hosts_that_were_taken_away_do_not_become_free() -> None:
 def test_a_job_that_should_have_ended_holds_its_hosts_for_a_moment_more() -> None:
     bench = Workbench(1)
     bench.start(Job("w0!1", 0.0, 1, 10.0, "p"))
-    bench.cluster.now = 12.0
+    bench.now = 12.0
     assert 12.0 < bench.cluster.profile().earliest(1, 5.0) < 12.1
 
 

@@ -392,4 +392,4 @@ def test_a_policy_that_breaks_a_rule_is_told_which(policy: type[Scheduler], erro
         process.react(
             ev.Message(15.0, [ev.JobCompleted("w0!1", JobState.SUCCESS, HostSet.parse("0-1"), time=15.0)])
         )
-    assert str(raised.value) == error
+    assert str(raised.value).startswith(f"{error} ({__file__}:")

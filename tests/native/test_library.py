@@ -49,7 +49,7 @@ def test_the_library_passes_its_own_tests(flags: tuple[str, ...], root: Path, tm
 @needs_compiler
 @pytest.mark.slow
 def test_the_engine_has_no_fault_that_sanitizers_see(root: Path, tmp_path: Path) -> None:
-    """All tests of both engines, with a package whose extension is built to watch itself."""
+    """All tests of both engines, hostile ones too, with an extension that is built to watch itself."""
     for name in ("batsched_py", "native", "plans", "tests", "workloads"):
         shutil.copytree(
             root / name, tmp_path / name, ignore=shutil.ignore_patterns("_native*", "__pycache__")
@@ -72,6 +72,7 @@ def test_the_engine_has_no_fault_that_sanitizers_see(root: Path, tmp_path: Path)
         "ASAN_OPTIONS": "detect_leaks=0",  # Python itself ends with memory in use
         "PYTHONPATH": str(tmp_path),
     }
-    tests = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "tests/test_engines.py"]
-    done = subprocess.run(tests, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    tests = ["tests/test_engines.py", "tests/hostile"]
+    run = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]

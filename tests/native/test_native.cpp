@@ -181,7 +181,7 @@ void a_killed_job_leaves_its_hosts() {
         if (simulation.fits(*head)) {
             simulation.start(head);
         } else {
-            CHECK(simulation.reservation(*head).shadow_time == 100);
+            CHECK(simulation.reservation(head->request, head->arrival).shadow_time == 100);
             simulation.kill({"w0!1"});
         }
     }

@@ -231,7 +231,7 @@ def test_an_expectation_of_a_running_job_may_change() -> None:
         (jobs[1], 5),
         (jobs[0], 50),
     ]
-    cluster.now = 3.0
+    cluster._go_to(3.0)
     bench.end(jobs[0])
     assert [running.job for running in cluster.running] == [jobs[1]]
 

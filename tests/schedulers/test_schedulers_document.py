@@ -44,9 +44,8 @@ def test_it_names_all_there_are(names: list[str]) -> None:
 
 
 def public(cls: type) -> set[str]:
-    """What an object of a class offers: its methods and properties, and what its initialiser sets."""
-    attributes = set(re.findall(r"self\.(\w+) =", inspect.getsource(cls.__init__)))
-    return {name for name in attributes | set(dir(cls)) if not name.startswith("_")}
+    """What an object of a class offers: its methods and properties, and the attributes that it declares."""
+    return {name for name in {*cls.__annotations__, *dir(cls)} if not name.startswith("_")}
 
 
 def test_its_tables_say_all_that_a_policy_sees_and_says() -> None:

@@ -7,12 +7,13 @@ from math import inf
 
 from msgspec import Struct
 
+from batsched_py.ledger.kinds import Live
 from batsched_py.ledger.nodes.account import NodeAccount
 from batsched_py.ledger.nodes.demand import Demand
 from batsched_py.ledger.nodes.machine import Integers
 from batsched_py.ledger.nodes.placement import Placement
 from batsched_py.ledger.nodes.profile import NodeProfile
-from batsched_py.ledger.plan import Planned
+from batsched_py.ledger.plan import Planned, check_running
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.jobs import Job
@@ -28,7 +29,7 @@ class _Slot(Struct, frozen=True, eq=False):
     taken: Integers
 
 
-class NodePlan:
+class NodePlan(Live):
     """What :class:`~batsched_py.ledger.plan.Plan` is for equal hosts, on nodes."""
 
     def __init__(self, cluster: Planned, account: NodeAccount) -> None:
@@ -56,7 +57,10 @@ class NodePlan:
 
     def job_ended(self, ended: RunningJob) -> None:
         """A job has ended: what it leaves of its time is free."""
-        slot = self._held.pop(ended.job.id)
+        check_running(ended)
+        slot = self._held.pop(ended.job.id, None)
+        if slot is None:
+            return
         self._profile.give(self._cluster.now, slot.end, slot.demand, slot.nodes, slot.taken)
         self._some_ended = True
 
@@ -91,10 +95,13 @@ class NodePlan:
 
     def job_started(self, running: RunningJob) -> None:
         """A job was started: it has its nodes in place of a reservation."""
+        check_running(running)
         job = running.job
         if job in self._reserved:
             self._give_up(job)
-        placement, demand = self._account.placements[job.id], self._account.demand(job)
+        placement, demand = self._account.placements.get(job.id), self._account.demand(job)
+        if placement is None:
+            return
         slot = _Slot(running.start, running.expected_end, demand, placement.nodes, placement.taken)
         self._profile.take(slot.start, slot.end, demand, slot.nodes, slot.taken)
         self._held[job.id] = slot

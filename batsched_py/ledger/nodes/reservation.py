@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import force_setattr
 
 from batsched_py.ledger.nodes.demand import Demand
 from batsched_py.ledger.nodes.machine import Integers
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from batsched_py.ledger.nodes.account import NodeAccount
 
 
-class NodeReservation(Reservation, eq=False):
+class NodeReservation(Reservation, frozen=True, eq=False):
     """The promise to a job that at the shadow time there is a place for it.
 
     A job that starts now does not delay it if it ends by then, or if the place that it takes leaves another
@@ -56,7 +57,7 @@ class NodeReservation(Reservation, eq=False):
         placement = self.account.placements.get(running.job.id)
         if running.expected_end > self.shadow_time and placement is not None:
             self.future[placement.nodes] -= placement.taken
-            self.licences = _less(self.licences, self.account.demand(running.job))
+            force_setattr(self, "licences", _less(self.licences, self.account.demand(running.job)))
 
 
 def _less(licences: dict[str, int], demand: Demand) -> dict[str, int]:

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from batsched_py.errors import ProtocolError
+from batsched_py.protocol.read_only import ReadOnlyDict
 
 #: The text of a string, in ASCII.
 quote = encode_basestring_ascii
@@ -42,4 +43,5 @@ _PRINT: dict[type, Callable[[Any], str]] = {
     list: _print_list,
     tuple: _print_list,
     dict: _print_dict,
+    ReadOnlyDict: _print_dict,
 }

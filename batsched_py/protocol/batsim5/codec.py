@@ -193,9 +193,10 @@ class Batsim5Codec:
             elif isinstance(event, ev.RegisterProfile):
                 self._learn(event.workload, {event.name: event.profile})
             elif isinstance(event, ev.RegisterJob):
-                event.job = structs.replace(event.job, submission_time=event.time)
-                if isinstance(note := event.job.extra.get(_NOTE), str):
-                    del event.job.extra[_NOTE]
+                extra = dict(event.job.extra)
+                note = extra.pop(_NOTE) if isinstance(extra.get(_NOTE), str) else None
+                event.job = structs.replace(event.job, submission_time=event.time, extra=extra)
+                if note is not None:
                     events.append(ev.SetJobMetadata(event.job.id, note, time=event.time))
             elif type(event) is ev.SetHostsState:
                 self._sleep.check(event)

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any
 
 from batsched_py.errors import InputError
+from batsched_py.protocol.read_only import ReadOnlyDict
 from batsched_py.workload.model import WalltimeRule
 
 #: Speed of a host of the machine that a log was recorded on, in flop/s. It is a convention: a job that ran
@@ -41,7 +42,7 @@ def never_started(status: Any, run_time: Any, allocated: Any) -> Any:
 
 def extra_fields(values: Iterable[int]) -> dict[str, Any]:
     """The ``extra`` of a job: those of the values for ``EXTRA`` that are known."""
-    return {name: value for name, value in zip(EXTRA, values, strict=True) if value != -1}
+    return ReadOnlyDict((name, value) for name, value in zip(EXTRA, values, strict=True) if value != -1)
 
 
 def number_text(number: float) -> str:

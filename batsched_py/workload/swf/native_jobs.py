@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from batsched_py import native
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous, Profile
+from batsched_py.protocol.read_only import ReadOnlyDict
 from batsched_py.workload.jobs import Jobs, Places
 from batsched_py.workload.swf.conventions import LOG_SPEED, profile_name
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Log = Any
 
 if native.library is not None:
-    native.library.prepare({"job": Job})
+    native.library.prepare({"job": Job, "read_only": ReadOnlyDict})
 
 
 class NativeJobs(Jobs):
