@@ -61,6 +61,7 @@ class NativeCluster(Cluster):
         self._is_to_come = is_to_come
         self._failed = failed
         self._heed = None
+        self._start_listeners = []
         engine.set_cluster(self, self._start_otherwise, self._rank)
 
     # --- what a policy sees ----------------------------------------------------------------------
@@ -119,6 +120,17 @@ class NativeCluster(Cluster):
 
         self._engine.on_end(call)
 
+    def on_start(self, listener: Callable[[RunningJob], None]) -> None:
+        if not self._start_listeners:
+            self._start_unheard = self.start
+            self.start = self._start_heard  # type: ignore[method-assign]
+        self._start_listeners.append(listener)
+
+    def _start_heard(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
+        running = self._start_unheard(job, hosts)
+        self.tell_start(running)
+        return running
+
     def expect(self, job: Job, run_time: float) -> None:
         run_time = float(run_time)
         if isnan(run_time):
@@ -158,7 +170,7 @@ class NativeCluster(Cluster):
         match decision:
             case ev.ExecuteJob(job_id=job_id):
                 self._check_waiting(job_id)
-                self._execute(decision, decision)
+                self.tell_start(self._execute(decision, decision))
             case ev.RejectJob(job_id=job_id):
                 self._check_waiting(job_id)
                 engine.reject(job_id)

@@ -68,6 +68,7 @@ class Cluster:
         """What was decided since the policy was last asked."""
         self.listeners: list[Callable[[RunningJob], None]] = []
         """What is called for each job that ends."""
+        self._start_listeners: list[Callable[[RunningJob], None]] = []
         self.broken: RuleBroken | None = None
         """The first rule that was broken, which ends the simulation even if the policy takes no notice."""
         self._selection = selection
@@ -174,6 +175,15 @@ class Cluster:
         """Call the listener with each job that ends, before the policy is asked."""
         self.listeners.append(listener)
 
+    def on_start(self, listener: Callable[[RunningJob], None]) -> None:
+        """Call the listener with each job that the policy starts, at once."""
+        self._start_listeners.append(listener)
+
+    def tell_start(self, running: RunningJob) -> None:
+        """Call all listeners of starts; the verbs that start a job do so themselves."""
+        for listener in self._start_listeners:
+            listener(running)
+
     def expect(self, job: Job, run_time: float) -> None:
         """Expect a job, waiting or running, to run for so long in all."""
         run_time = float(run_time)
@@ -206,6 +216,7 @@ class Cluster:
         except RuleBroken as broken:
             raise self._broke(f"ExecuteJob {job.id}", broken) from None
         self.decisions.append(running)
+        self.tell_start(running)
         return running
 
     def reject(self, job: Job) -> None:
@@ -236,6 +247,8 @@ class Cluster:
         except RuleBroken as broken:
             raise self._broke(describe(decision), broken) from None
         self.decisions.append(effect)
+        if isinstance(effect, RunningJob):
+            self.tell_start(effect)
 
     def _broke(self, decision: str, rule: RuleBroken) -> RuleBroken:
         broken = RuleBroken(f"{decision}: {rule}")
