@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from batsched_py.api.progress import waiting
 from batsched_py.cli.pairs import pairs_option
 
 
@@ -64,12 +65,16 @@ def command(
 
     kinds = source_of(source, source_kind, input_options), source_of(target, target_kind)
     if seed is None and isinstance(kinds[0], Batsim) and isinstance(kinds[1], Batsim):
-        jobs = translate_batsim_json(source, target, kinds[1].dialect)
+        with waiting(f"converting {source.name}"):
+            jobs = translate_batsim_json(source, target, kinds[1].dialect)
         click.echo(f"{target}: {jobs:,} jobs")
         return
-    log = read_log(source, source_kind, input_options)
-    changed = log if seed is None else Anonymise(seed).apply(log)
-    lost = write_log(target, changed, target_kind)
+    with waiting(f"converting {source.name}") as moved:
+        moved(0, 2)
+        log = read_log(source, source_kind, input_options)
+        changed = log if seed is None else Anonymise(seed).apply(log)
+        moved(1, 2)
+        lost = write_log(target, changed, target_kind)
     click.echo(f"{target}: {len(changed):,} jobs")
     for verb, counts in (("left out", log.left_out), ("guessed", log.guessed), ("lost", lost)):
         for kind, count in counts.items():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -177,3 +178,19 @@ def test_an_array_of_a_billion_tasks_is_refused_before_it_takes_memory(read) -> 
 def test_a_time_that_is_too_short_for_its_zone_is_none(read) -> None:
     records = "7|2023-05-01T08:00:00|COMPLETED\n8|2023-5-1T0:0Z|COMPLETED\n"
     assert len(read(records, "JobID|Submit|State")) == 1
+
+
+def test_memory_does_not_grow_with_the_number_of_steps(tmp_path: Path) -> None:
+    """Most lines of a file are steps: 1,500,000 of them in a year of 500,000 jobs."""
+    job, _, step = RECORDS.splitlines()[:3]
+    path = tmp_path / "jobs.sacct"
+    path.write_text("\n".join([FIELDS, job, *([step] * 60_000), RECORDS]))
+    tracemalloc.start()
+    try:
+        log = read_log(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert log.left_out["step of a job"] == 60_002
+    assert log.used_memory.max() == 1024**2
+    assert peak < path.stat().st_size
