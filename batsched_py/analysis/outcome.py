@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.analysis import reactions
-from batsched_py.analysis.lateness import job_lateness, noted_submissions
+from batsched_py.analysis.lateness import job_lateness, noted_submissions, users_of
 from batsched_py.analysis.schedule import INSTANT, host_sets, started
 from batsched_py.analysis.summary import Summary
 from batsched_py.analysis.working_sessions import working_sessions
@@ -97,11 +97,11 @@ class Outcome:
 
     def by_user(self) -> dict[str, Outcome]:
         """The outcome for each user, in the order of their numbers or names."""
-        users = self.lateness["user"].reindex(self.schedule["job_id"]).to_numpy()
-        outcomes = {
-            user: replace(self, schedule=part, recorded=self._recorded.loc[part["job_id"]])
-            for user, part in self.schedule.groupby(users)
-        }
+        recorded = self._recorded
+        outcomes = {}
+        for user, part in self.schedule.groupby(users_of(self.schedule, recorded).to_numpy()):
+            known = part["job_id"].isin(recorded.index)
+            outcomes[user] = replace(self, schedule=part, recorded=recorded.loc[part.loc[known, "job_id"]])
         return {user: outcomes[user] for user in sorted(outcomes, key=lambda user: (len(user), user))}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.workload.sources import read_log, write_log
+from batsched_py.workload.sources import read_log, sacct, write_log
 from batsched_py.workload.swf.log import SwfLog
 
 FIELDS = (
@@ -180,17 +180,21 @@ def test_a_time_that_is_too_short_for_its_zone_is_none(read) -> None:
     assert len(read(records, "JobID|Submit|State")) == 1
 
 
-def test_memory_does_not_grow_with_the_number_of_steps(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_number_of_steps(
+    log: SwfLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Most lines of a file are steps: 1,500,000 of them in a year of 500,000 jobs."""
-    job, _, step = RECORDS.splitlines()[:3]
-    path = tmp_path / "jobs.sacct"
-    path.write_text("\n".join([FIELDS, job, *([step] * 60_000), RECORDS]))
-    tracemalloc.start()
-    try:
-        log = read_log(path)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert log.left_out["step of a job"] == 60_002
-    assert log.used_memory.max() == 1024**2
-    assert peak < path.stat().st_size
+    monkeypatch.setattr(sacct, "_PIECE", 200)
+    step, path = RECORDS.splitlines()[1], tmp_path / "jobs.sacct"
+    peaks = []
+    for count in (1_000, 4_000):
+        path.write_text("\n".join([FIELDS, *([step] * count), RECORDS]))
+        tracemalloc.start()
+        try:
+            known = read_log(path)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert known.left_out["step of a job"] == count + log.left_out["step of a job"]
+        assert known.used_memory.max() == log.used_memory.max()
+    assert peaks[1] < 2 * peaks[0]
