@@ -1,6 +1,6 @@
 """Users who submit a job again, with twice the walltime, when it was stopped at its walltime.
 
-    batsched-py run -w LOG.swf -s easy --walltime requested --users "examples/submit_again.py:SubmitAgain(think-time)"
+batsched-py run -w LOG.swf -s easy --walltime requested --users "submit_again.py:SubmitAgain(think-time)"
 """
 
 from collections.abc import Sequence

@@ -55,7 +55,15 @@ class Engine:
 
     def start(self) -> subprocess.Popen[bytes]:
         """The engine, which leaves the network of the machine as it is."""
-        command = ["dockerd", "--host", self.socket, "--bridge", "none", "--iptables=false", "--ip6tables=false"]
+        command = [
+            "dockerd",
+            "--host",
+            self.socket,
+            "--bridge",
+            "none",
+            "--iptables=false",
+            "--ip6tables=false",
+        ]
         for name in ("data-root", "exec-root"):
             command += [f"--{name}", str(self.folder / name)]
         command += ["--pidfile", str(self.folder / "docker.pid")]
@@ -134,7 +142,9 @@ def quietly(*command: str) -> None:
 def download_packages(folder: Path) -> None:
     """What the image installs, from wherever pip gets it on this machine."""
     project = (ROOT / "pyproject.toml").read_text()
-    lists = re.findall(r"^(?:requires|dependencies|plots|campaign) = (\[.*?\])", project, re.MULTILINE | re.DOTALL)
+    lists = re.findall(
+        r"^(?:requires|dependencies|plots|campaign) = (\[.*?\])", project, re.MULTILINE | re.DOTALL
+    )
     wanted = [package for each in lists for package in yaml.safe_load(each)]
     assert len(wanted) > 10
     quietly(
@@ -208,6 +218,8 @@ def up(engine: Engine, file: Path, **variables: str) -> None:
     """Start all services of a file until one is done, and remove them."""
     project = file.name.split(".")[1]
     try:
-        engine.compose("-f", file, "up", "--no-build", "--abort-on-container-exit", project=project, **variables)
+        engine.compose(
+            "-f", file, "up", "--no-build", "--abort-on-container-exit", project=project, **variables
+        )
     finally:
         engine.compose("-f", file, "down", "--timeout", "1", project=project, **variables)

@@ -179,9 +179,9 @@ def host_intervals(schedule: pd.DataFrame) -> pd.DataFrame:
     plain = _plain_intervals(distinct.tolist())
     if plain is None:
         runs = [hosts.runs() for hosts in host_sets(schedule)]
-        place = np.repeat(np.arange(len(runs)), [len(each) for each in runs])
-        low, high = np.array([run for each in runs for run in each], dtype=np.int64).reshape(-1, 2).T
-        return pd.DataFrame({"place": place, "low": low, "high": high})
+        places = np.repeat(np.arange(len(runs)), [len(each) for each in runs])
+        bounds = np.array([run for each in runs for run in each], dtype=np.int64).reshape(-1, 2)
+        return pd.DataFrame({"place": places, "low": bounds[:, 0], "high": bounds[:, 1]})
     counts, low, high = plain
     lengths = counts[codes]
     ahead = (counts.cumsum() - counts)[codes] - (lengths.cumsum() - lengths)

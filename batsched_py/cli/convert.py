@@ -65,7 +65,8 @@ def command(
 
     kinds = source_of(source, source_kind, input_options), source_of(target, target_kind)
     if seed is None and isinstance(kinds[0], Batsim) and isinstance(kinds[1], Batsim):
-        with waiting(f"converting {source.name}"):
+        with waiting(f"converting {source.name}") as moved:
+            moved(0, 1)
             jobs = translate_batsim_json(source, target, kinds[1].dialect)
         click.echo(f"{target}: {jobs:,} jobs")
         return

@@ -24,8 +24,9 @@ LOG = """\
 @pytest.fixture
 def jobs(tmp_path: Path) -> dict[str, dict[str, str]]:
     (tmp_path / "log.swf").write_text(LOG)
-    command = ["run", "-w", tmp_path / "log.swf", "--walltime", "requested", "-s", "easy", "-e", tmp_path / "out"]
-    code, _, error = call_here([*command, "--users", f"{EXAMPLE}:SubmitAgain(think-time)"])
+    command = ["run", "-w", tmp_path / "log.swf", "--walltime", "requested", "-e", tmp_path / "out"]
+    users = ["--users", f"{EXAMPLE}:SubmitAgain(think-time)", "--sessions", "arrival:1"]
+    code, _, error = call_here([*command, "-s", "easy", *users])
     assert code == 0, error
     with (tmp_path / "out_jobs.csv").open() as file:
         return {row["job_id"]: row for row in csv.DictReader(file)}

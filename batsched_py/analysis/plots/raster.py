@@ -33,8 +33,8 @@ def paint(
     """A white image with these rectangles on it, as ``rows`` x ``columns`` x channels, all from 0 to 1.
 
     Rectangles are given in pixels, must lie inside the image and should not overlap; the bottom row comes
-    first. ``colours`` has a row for each colour: red, green and blue, or a single shade of grey; ``colour_of``
-    says which row each rectangle has.
+    first. ``colours`` has a row for each colour: red, green and blue, or a single shade of grey.
+    ``colour_of`` says which row each rectangle has.
     """
     image = np.empty((rows, columns, colours.shape[1]))
     for channel in range(colours.shape[1]):

@@ -198,7 +198,9 @@ def _tables(path: Path, account: Account) -> Iterator[pd.DataFrame]:
             yield table.assign(line=[number for number, _ in good])
 
 
-def _good_lines(lines: Iterable[tuple[int, str]], nb_fields: int, account: Account) -> Iterator[tuple[int, str]]:
+def _good_lines(
+    lines: Iterable[tuple[int, str]], nb_fields: int, account: Account
+) -> Iterator[tuple[int, str]]:
     for number, line in lines:
         text = line.rstrip("\r\n")
         if text.count("|") == nb_fields:
