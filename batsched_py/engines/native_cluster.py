@@ -128,7 +128,7 @@ class NativeCluster(Cluster):
 
     def _start_heard(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
         running = self._start_unheard(job, hosts)
-        self.tell_start(running)
+        self._tell_start(running)
         return running
 
     def expect(self, job: Job, run_time: float) -> None:
@@ -170,7 +170,7 @@ class NativeCluster(Cluster):
         match decision:
             case ev.ExecuteJob(job_id=job_id):
                 self._check_waiting(job_id)
-                self.tell_start(self._execute(decision, decision))
+                self._tell_start(self._execute(decision, decision))
             case ev.RejectJob(job_id=job_id):
                 self._check_waiting(job_id)
                 engine.reject(job_id)

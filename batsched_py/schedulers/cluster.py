@@ -179,7 +179,7 @@ class Cluster:
         """Call the listener with each job that the policy starts, at once."""
         self._start_listeners.append(listener)
 
-    def tell_start(self, running: RunningJob) -> None:
+    def _tell_start(self, running: RunningJob) -> None:
         """Call all listeners of starts; the verbs that start a job do so themselves."""
         for listener in self._start_listeners:
             listener(running)
@@ -216,7 +216,7 @@ class Cluster:
         except RuleBroken as broken:
             raise self._broke(f"ExecuteJob {job.id}", broken) from None
         self.decisions.append(running)
-        self.tell_start(running)
+        self._tell_start(running)
         return running
 
     def reject(self, job: Job) -> None:
@@ -248,7 +248,7 @@ class Cluster:
             raise self._broke(describe(decision), broken) from None
         self.decisions.append(effect)
         if isinstance(effect, RunningJob):
-            self.tell_start(effect)
+            self._tell_start(effect)
 
     def _broke(self, decision: str, rule: RuleBroken) -> RuleBroken:
         broken = RuleBroken(f"{decision}: {rule}")
