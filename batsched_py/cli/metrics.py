@@ -75,11 +75,8 @@ def command(
     recorded = recorded_submissions(read_swf(log_file)) if log_file else noted_submissions(schedule)
     outcome = Outcome(schedule, hosts, recorded, read_summary(schedule_file).consumed_joules)
     figures = measure(outcome)
-    if (
-        recorded is not None
-        and log_file
-        and (others := int((~schedule["job_id"].isin(recorded.index)).sum()))
-    ):
+    others = 0 if recorded is None else int((~schedule["job_id"].isin(recorded.index)).sum())
+    if others:
         click.echo(f"batsched-py: {others:,} jobs are not in {log_file}; they have no lateness", err=True)
     users = measure_users(outcome) if per_user else {}
     if as_json:

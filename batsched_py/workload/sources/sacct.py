@@ -190,8 +190,9 @@ def _tables(path: Path, account: Account) -> Iterator[pd.DataFrame]:
             raise InputError(
                 f"{path}: line 1: not the header of sacct --parsable2: there is no column {missing[0]}"
             )
-        lines = enumerate(file, start=2)
-        while piece := list(islice(lines, _PIECE)):
+        lines, piece = enumerate(file, start=2), None
+        while piece is None or piece:
+            piece = list(islice(lines, _PIECE))
             good = list(_good_lines(piece, len(names), account))
             records = StringIO("\n".join(["|".join(names), *(text for _, text in good)]))
             table = pd.read_csv(records, sep="|", dtype=object, keep_default_na=False, quoting=csv.QUOTE_NONE)

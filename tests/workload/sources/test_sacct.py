@@ -198,3 +198,8 @@ def test_memory_does_not_grow_with_the_number_of_steps(
         assert known.left_out["step of a job"] == count + log.left_out["step of a job"]
         assert known.used_memory.max() == log.used_memory.max()
     assert peaks[1] < 2 * peaks[0]
+
+
+def test_a_file_with_a_header_only_has_no_job(read) -> None:
+    with pytest.raises(InputError, match="no record of a finished job: it has none"):
+        read("")
