@@ -86,6 +86,7 @@ class Erratic(Scheduler):
         self.heard: list[str] = []
 
     def begin(self, cluster: Cluster) -> None:
+        cluster.on_start(lambda started: self.heard.append(f"{started.job.id} at {started.start}"))
         cluster.on_end(lambda ended: self.heard.append(f"{ended.job.id} {ended.hosts} {ended.expected_end}"))
 
     def schedule(self, cluster: Cluster) -> None:

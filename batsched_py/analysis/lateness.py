@@ -40,17 +40,20 @@ def recorded_submissions(log: SwfLog) -> pd.DataFrame:
 def noted_submissions(schedule: pd.DataFrame) -> pd.DataFrame | None:
     """The same from the notes of users with feedback in the ``metadata`` of their jobs.
 
-    A note is ``user=12 session=3 recorded=3600``. None unless every job has one, and a unique number.
+    A note is ``user=12 session=3 recorded=3600``. A job that the log does not have, such as one that was
+    submitted again, has a note without ``recorded``, and no time here. None unless every job has a user, some
+    job a time, and each a unique number.
     """
     recorded, users = [], []
     for note in schedule["metadata"].tolist():
         time, user = _RECORDED.search(note), _USER.search(note)
-        if time is None or user is None:
+        if user is None:
             return None
-        recorded.append(time[1])
+        recorded.append("nan" if time is None else time[1])
         users.append(user[1])
     times = pd.to_numeric(pd.Series(recorded, dtype=object), errors="coerce")
-    if schedule.empty or times.isna().any() or schedule["job_id"].duplicated().any():
+    unreadable = times.isna() & (pd.Series(recorded, dtype=object) != "nan")
+    if times.isna().all() or unreadable.any() or schedule["job_id"].duplicated().any():
         return None
     names = {user: unquote(user) for user in set(users)}
     return pd.DataFrame(
@@ -96,19 +99,27 @@ def with_recorded(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> pd.D
 def job_lateness(schedule: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
     """The lateness of each job, with its ``user`` and its ``recorded`` submission, in the recorded order.
 
-    Every job of the schedule must be in the log, under the same number; jobs that were rejected or killed
-    were submitted like all others.
+    Jobs that were rejected or killed were submitted like all others. Jobs that the log does not have, such as
+    those that users submit again, cannot be late; if it has none of them, it is another log.
     """
-    places = recorded.index.get_indexer(schedule["job_id"])
-    unknown = schedule.loc[places < 0, "job_id"]
-    if len(unknown):
-        raise InputError(f"job {unknown.iloc[0]} of the schedule is not in the recorded log")
     again = schedule.loc[schedule["job_id"].duplicated(), "job_id"]
     if len(again):
         raise InputError(f"job {again.iloc[0]} is twice in the schedule; a recorded log has it once")
-    jobs = recorded.iloc[places].rename(columns={"submission_time": "recorded"})
-    jobs["lateness"] = schedule["submission_time"].to_numpy() - jobs["recorded"].to_numpy()
-    return jobs.sort_values("recorded", kind="stable")
+    places = recorded.index.get_indexer(schedule["job_id"])
+    known = places >= 0
+    if len(recorded) and not known.any():
+        name = schedule["job_id"].iloc[0]
+        raise InputError(f"no job of the schedule is in the recorded log, not even job {name}")
+    jobs = recorded.iloc[places[known]].rename(columns={"submission_time": "recorded"})
+    jobs["lateness"] = schedule["submission_time"].to_numpy()[known] - jobs["recorded"].to_numpy()
+    return jobs[jobs["recorded"].notna()].sort_values("recorded", kind="stable")
+
+
+def users_of(schedule: pd.DataFrame, recorded: pd.DataFrame) -> pd.Series[str]:
+    """The user of each job of a schedule: as recorded, else as noted; missing if neither tells."""
+    users = recorded["user"].reindex(schedule["job_id"])
+    noted = schedule["metadata"].str.extract(_USER, expand=False).map(unquote, na_action="ignore")
+    return users.fillna(noted.set_axis(users.index))
 
 
 def mean_lateness(jobs: pd.DataFrame) -> float:

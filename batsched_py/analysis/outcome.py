@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis import reactions
-from batsched_py.analysis.lateness import job_lateness, noted_submissions
+from batsched_py.analysis.lateness import job_lateness, noted_submissions, users_of
 from batsched_py.analysis.schedule import INSTANT, host_sets, started
 from batsched_py.analysis.summary import Summary
 from batsched_py.analysis.working_sessions import working_sessions
@@ -102,18 +102,20 @@ class Outcome:
 
     def by_user(self) -> dict[str, Outcome]:
         """The outcome for each user, in the order of their numbers or names."""
-        outcomes = self.parts(self.lateness["user"].reindex(self.schedule["job_id"]).to_numpy())
+        users = users_of(self.schedule, self._recorded)
+        outcomes = self.parts(users.to_numpy())
         return {user: outcomes[user] for user in sorted(outcomes, key=lambda user: (len(user), user))}
 
     def parts(self, labels: pd.Series[str] | NDArray[np.object_]) -> dict[str, Outcome]:
         """The outcome for the jobs of each label; a job without one is in no part."""
         recorded = self.recorded
-        return {
-            str(label): replace(
-                self, schedule=part, recorded=None if recorded is None else recorded.loc[part["job_id"]]
-            )
-            for label, part in self.schedule.groupby(labels)
-        }
+        parts = {}
+        for label, part in self.schedule.groupby(labels):
+            known = None
+            if recorded is not None:
+                known = recorded.loc[part.loc[part["job_id"].isin(recorded.index), "job_id"]]
+            parts[str(label)] = replace(self, schedule=part, recorded=known)
+        return parts
 
 
 def queue_length(schedule: pd.DataFrame) -> pd.Series[int]:

@@ -21,6 +21,7 @@ from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
 from batsched_py.protocol.jobs import JobState
 
 Integers = NDArray[np.int64]
+Hosts = NDArray[np.int32]
 
 #: A run time up to this long means 0: Batsim writes it instead of 0, to keep the stretch finite, although its
 #: clock does not advance.
@@ -51,6 +52,9 @@ _NUMBERS: Final = (*_REQUEST, *_EXECUTION, _ENERGY)
 _TYPES: Final[dict[str, Any]] = (
     dict.fromkeys(_TEXTS, "str") | dict.fromkeys(_COUNTS, "int64") | dict.fromkeys(_NUMBERS, "float64")
 )
+
+#: So many texts of intervals are parsed at once.
+_PIECE: Final = 20_000
 
 #: Lines of intervals of hosts as every Batsim writes them.
 _PLAIN: Final = re.compile(r"(?:\d{1,8}+(?:-\d{1,8}+)?+(?:[ \n]|$)|[ \n])*+", re.ASCII)
@@ -188,19 +192,35 @@ def host_intervals(schedule: pd.DataFrame) -> pd.DataFrame:
     plain = _plain_intervals(distinct.tolist())
     if plain is None:
         runs = [hosts.runs() for hosts in host_sets(schedule)]
-        place = np.repeat(np.arange(len(runs)), [len(each) for each in runs])
-        low, high = np.array([run for each in runs for run in each], dtype=np.int64).reshape(-1, 2).T
-        return pd.DataFrame({"place": place, "low": low, "high": high})
+        places = np.repeat(np.arange(len(runs)), [len(each) for each in runs])
+        bounds = np.array([run for each in runs for run in each], dtype=np.int64).reshape(-1, 2)
+        return pd.DataFrame({"place": places, "low": bounds[:, 0], "high": bounds[:, 1]})
     counts, low, high = plain
     lengths = counts[codes]
-    place = np.repeat(np.arange(len(codes)), lengths)
-    within = np.arange(len(place)) - np.repeat(lengths.cumsum() - lengths, lengths)
-    pieces = (counts.cumsum() - counts)[codes][place] + within
-    return pd.DataFrame({"place": place, "low": low[pieces], "high": high[pieces]})
+    ahead = (counts.cumsum() - counts)[codes] - (lengths.cumsum() - lengths)
+    pieces = np.repeat(ahead, lengths)
+    pieces += np.arange(len(pieces))
+    place = np.repeat(np.arange(len(codes), dtype=np.int32), lengths)
+    return pd.DataFrame({"place": place, "low": low[pieces], "high": high[pieces]}, copy=False)
 
 
-def _plain_intervals(texts: list[str]) -> tuple[Integers, Integers, Integers] | None:
+def _plain_intervals(texts: list[str]) -> tuple[Integers, Hosts, Hosts] | None:
     """The number of intervals in each text, and the bounds of all; none if one text has an unusual form.
+
+    Numbers of hosts have half of the usual bytes, because a year of a large machine has millions of them.
+    """
+    found = []
+    for first in range(0, max(len(texts), 1), _PIECE):
+        piece = _plain_intervals_of_piece(texts[first : first + _PIECE])
+        if piece is None:
+            return None
+        found.append(piece)
+    counts, low, high = zip(*found, strict=True)
+    return np.concatenate(counts), np.concatenate(low, dtype=np.int32), np.concatenate(high, dtype=np.int32)
+
+
+def _plain_intervals_of_piece(texts: list[str]) -> tuple[Integers, Integers, Integers] | None:
+    """The same, with some numbers for each character in memory.
 
     A number without a dash before it begins an interval; the last number before the next one ends it.
     """

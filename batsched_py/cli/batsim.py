@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import shlex
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -39,6 +43,9 @@ _NAMES = {
     "--energy-host": "--energy",
     "--trace-machine-state": "--enable-machine-state-tracing",
 }
+
+#: How a program that was made by ``--install`` begins.
+_SHEBANG = "#!/bin/sh\n# The built-in Batsim of batsched-py"
 
 
 class _EitherBatsim(click.Command):
@@ -116,6 +123,15 @@ class _EitherBatsim(click.Command):
     help="What is logged; network-only logs the messages.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="The same as -v quiet.")
+@click.option(
+    "--install",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    expose_value=False,
+    is_eager=True,
+    callback=lambda ctx, param, folder: _install(ctx, folder),
+    help="Write an executable DIR/batsim that is this command, and exit.",
+)
 @click.version_option(__version__, prog_name="batsched-py batsim")
 def command(
     scenario: Scenario,
@@ -142,6 +158,10 @@ def command(
       batsched-py serve -s easy
       batsched-py batsim -p platform.xml -w workload.json -e out
       batsched-py batsim --protocol 5 -s tcp://localhost:28000 "" -p platform.xml -w workload.json -e out/
+
+    \b
+    For scripts that call `batsim` by its name:
+      batsched-py batsim --install ~/.local/bin
     """
     from batsched_py.experiment.build import new_batsim, read_machine, read_workloads
     from batsched_py.protocol.dialects import VERSIONS
@@ -182,6 +202,27 @@ def command(
             scenario = _as_asked(scenario, process, config)
             batsim = new_batsim(scenario, platform, workloads, prefix, Batsim5Outputs, generic_events=True)
         simulate(batsim, process)
+
+
+def _install(ctx: click.Context, folder: Path | None) -> None:
+    """Write a program of Batsim's name; it needs no virtual environment to be active."""
+    if folder is None:
+        return
+    program = folder / "batsim"
+    python = shlex.quote(str(Path(sys.executable).absolute()))
+    text = f'{_SHEBANG}\nexec {python} -m batsched_py batsim "$@"\n'
+    try:
+        if program.exists() and not program.read_bytes().startswith(_SHEBANG.encode()):
+            raise InputError(f"{program}: is there already, and is another Batsim; choose another folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        program.write_text(text, encoding="utf-8")
+        program.chmod(0o755)
+    except OSError as error:
+        raise InputError(f"{program}: cannot be written: {error.strerror}") from None
+    click.echo(program)
+    if str(folder.absolute()) not in os.environ.get("PATH", "").split(os.pathsep):
+        click.echo(f"Add {folder} to PATH, so that it is found.", err=True)
+    ctx.exit()
 
 
 def _edc_socket(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from batsched_py.api.progress import waiting
 from batsched_py.api.terminal import say
 from batsched_py.cli.pairs import pairs_option
 from batsched_py.errors import InputError
@@ -81,19 +82,24 @@ def command(
 
     kinds = source_of(source, source_kind, input_options), source_of(target, target_kind)
     if seed is None and isinstance(kinds[0], Batsim) and isinstance(kinds[1], Batsim):
-        jobs = translate_batsim_json(source, target, kinds[1].dialect)
+        with waiting(f"converting {source.name}") as moved:
+            moved(0, 1)
+            jobs = translate_batsim_json(source, target, kinds[1].dialect)
         say(f"{target}: {jobs:,} jobs")
         return
-    log = read_log(source, source_kind, input_options)
-    never_started = log.never_started
-    kept = {_CANCELLED: int(never_started.sum())}
-    if cancelled == "leave-out" or not kinds[1].keeps_cancelled:
-        if never_started.all():
-            raise InputError(f"{source}: every job was cancelled while it waited")
-        log = replace(log.select(~never_started), left_out=log.left_out | kept)
-        kept = {}
-    changed = log if seed is None else Anonymise(seed).apply(log)
-    lost = write_log(target, changed, target_kind)
+    with waiting(f"converting {source.name}") as moved:
+        moved(0, 2)
+        log = read_log(source, source_kind, input_options)
+        never_started = log.never_started
+        kept = {_CANCELLED: int(never_started.sum())}
+        if cancelled == "leave-out" or not kinds[1].keeps_cancelled:
+            if never_started.all():
+                raise InputError(f"{source}: every job was cancelled while it waited")
+            log = replace(log.select(~never_started), left_out=log.left_out | kept)
+            kept = {}
+        changed = log if seed is None else Anonymise(seed).apply(log)
+        moved(1, 2)
+        lost = write_log(target, changed, target_kind)
     say(f"{target}: {len(changed):,} jobs")
     told = {"left out": log.left_out, "kept": kept, "guessed": log.guessed, "lost": lost}
     for verb, counts in told.items():

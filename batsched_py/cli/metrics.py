@@ -12,6 +12,7 @@ import msgspec
 
 from batsched_py.analysis.runs.measured import GROUPINGS, Grouping
 from batsched_py.api.quantities import duration, energy
+from batsched_py.api.terminal import say
 from batsched_py.protocol.shown import harmless
 
 if TYPE_CHECKING:
@@ -106,6 +107,9 @@ def command(
     log = read_swf(log_file) if log_file else None
     recorded = noted_submissions(schedule) if log is None else recorded_submissions(log)
     outcome = Outcome(schedule, hosts, recorded, read_summary(schedule_file).consumed_joules)
+    others = 0 if recorded is None else int((~schedule["job_id"].isin(recorded.index)).sum())
+    if others:
+        say(f"batsched-py: {others:,} jobs are not in {log_file}; they have no lateness", err=True)
     metrics = [OWN_METRICS.create(name, {}) for name in own]
     units = {name_of(metric): described(metric, name).unit for metric, name in zip(metrics, own, strict=True)}
 

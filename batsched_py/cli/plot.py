@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from batsched_py.api.progress import waiting
 from batsched_py.cli.fields import field_options
 from batsched_py.errors import InputError
 
@@ -108,9 +109,14 @@ def _draw_runs(
     from batsched_py.analysis.plots.runs import recorded_run
     from batsched_py.workload.swf.reader import read_swf
 
-    log = None if log_file is None else read_swf(log_file)
-    runs = _read_runs(texts, log, kind.labels_are_distinct)
-    _draw(kind, runs, None if log is None else recorded_run(log), output, options)
+    with waiting(f"drawing {output.name}") as moved:
+        moved(0, len(texts) + 1)
+        log = None if log_file is None else read_swf(log_file)
+        runs: list[Run] = []
+        for run in _read_runs(texts, log, kind.labels_are_distinct):
+            runs.append(run)
+            moved(len(runs), len(texts) + 1)
+        _draw(kind, runs, None if log is None else recorded_run(log), output, options)
 
 
 def _draw_table(kind: type[Kind], place: Path, output: Path, **options: Any) -> None:
@@ -133,23 +139,21 @@ def _draw(
     draw(kind.name, data, recorded, look, **given).save(output)
 
 
-def _read_runs(texts: Sequence[str], log: SwfLog | None, distinct: bool) -> list[Run]:
+def _read_runs(texts: Sequence[str], log: SwfLog | None, distinct: bool) -> Iterator[Run]:
     """The runs that were given; no two have one label, unless it need not be ``distinct``."""
     from batsched_py.analysis.plots.runs import read_run, recorded_run
     from batsched_py.workload.swf.reader import read_swf
 
-    runs: list[Run] = []
+    labels = {"recorded"}
     for text in texts:
         label, equals, file = text.partition("=")
         if not equals:
             label, file = _default_label(Path(text)), text
-        if distinct and label in ("recorded", *(run.label for run in runs)):
+        if distinct and label in labels:
             raise InputError(f"{text}: the label {label!r} is taken; give another one, as in LABEL={file}")
-        if file.lower().endswith((".swf", ".swf.gz")):
-            runs.append(recorded_run(read_swf(file), label))
-        else:
-            runs.append(read_run(file, label, log))
-    return runs
+        labels.add(label)
+        is_log = file.lower().endswith((".swf", ".swf.gz"))
+        yield recorded_run(read_swf(file), label) if is_log else read_run(file, label, log)
 
 
 def _read_table(place: Path) -> pd.DataFrame:

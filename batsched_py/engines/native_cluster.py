@@ -38,6 +38,7 @@ class Cluster(cluster.Cluster):
     _setup: Setup
     _is_to_come: Callable[[str], bool]
     _failed: Callable[[BaseException, object], PolicyError]
+    _start_unheard: Callable[[Job, HostSet | None], RunningJob]
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Cluster(cluster.Cluster):
             _is_to_come=is_to_come,
             _failed=failed,
             _heed=None,
+            _start_listeners=[],
         )
         engine.set_cluster(self, self._start_otherwise, self._rank)
 
@@ -134,6 +136,17 @@ class Cluster(cluster.Cluster):
 
         self._engine.on_end(call)
 
+    def on_start(self, listener: Callable[[RunningJob], None]) -> None:
+        check_function(listener)
+        if not self._start_listeners:
+            self._set(_start_unheard=self.start, start=self._start_heard)
+        self._start_listeners.append(listener)
+
+    def _start_heard(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
+        running = self._start_unheard(job, hosts)
+        self._tell_start(running)
+        return running
+
     def expect(self, job: Job, run_time: float) -> None:
         run_time = self._check_expected(job, run_time)
         if not self._engine.state(job.id):
@@ -178,7 +191,7 @@ class Cluster(cluster.Cluster):
         match decision:
             case ev.ExecuteJob(job_id=job_id):
                 self._check_waiting(job_id)
-                self._execute(decision, decision)
+                self._tell_start(self._execute(decision, decision))
             case ev.RejectJob(job_id=job_id):
                 self._check_waiting(job_id)
                 engine.reject(job_id)

@@ -8,6 +8,8 @@ from copy import deepcopy
 from typing import Any
 
 import gymnasium
+import numpy as np
+from numpy.typing import NDArray
 
 from batsched_py.api.log import FileName, Log
 from batsched_py.decision.process import DecisionProcess
@@ -98,6 +100,12 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             end = self.task.show_end(self._cluster)
             return end, self._reward.take(), True, False, _figures(self._simulation.results)
         return observation, self._reward.take(), False, False, {}
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Which actions make sense now, as ``MaskablePPO`` of sb3-contrib asks for it."""
+        if not hasattr(self.task, "mask"):
+            raise InputError("no episode has begun; call reset() first")
+        return self.task.mask.copy()
 
     def close(self) -> None:
         """Leave the episode that is under way."""

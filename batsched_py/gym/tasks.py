@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Space, spaces
+from numpy.typing import NDArray
 
 from batsched_py.errors import PolicyError
 from batsched_py.gym.observations import Observation
@@ -32,6 +33,8 @@ class Task(ABC):
     """How many waiting jobs the agent sees."""
     observation: Observation
     """How it sees them."""
+    mask: NDArray[np.bool_]
+    """Which actions make sense at the question that was asked last."""
 
     @property
     @abstractmethod
@@ -64,6 +67,7 @@ class Task(ABC):
 
     def show(self, cluster: Cluster, waiting: Seen, mask: Any) -> Any:
         """The cluster as the agent sees it, with what it can do."""
+        self.mask = np.asarray(mask, dtype=bool)
         return self.observation.show(cluster, waiting, self.slots, mask)
 
     def show_end(self, cluster: Cluster) -> Any:

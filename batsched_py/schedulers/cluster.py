@@ -63,6 +63,7 @@ class Cluster(Live):
     """Whether anybody heeds remarks; where nobody does, a policy need not think of any."""
     _decisions: list[Effect]
     _listeners: list[Callable[[RunningJob], None]]
+    _start_listeners: list[Callable[[RunningJob], None]]
     _broken: RuleBroken | None
     """The first rule that was broken, which ends the simulation even if the policy takes no notice."""
     _heed: Callable[[Remark], None] | None
@@ -90,6 +91,7 @@ class Cluster(Live):
             heeded=False,
             _decisions=[],
             _listeners=[],
+            _start_listeners=[],
             _broken=None,
             _heed=None,
             _ledger=ledger,
@@ -227,6 +229,16 @@ class Cluster(Live):
         check_function(listener)
         self._listeners.append(listener)
 
+    def on_start(self, listener: Callable[[RunningJob], None]) -> None:
+        """Call the listener with each job that the policy starts, at once."""
+        check_function(listener)
+        self._start_listeners.append(listener)
+
+    def _tell_start(self, running: RunningJob) -> None:
+        """Call all listeners of starts; the verbs that start a job do so themselves."""
+        for listener in self._start_listeners:
+            listener(running)
+
     def expect(self, job: Job, run_time: float) -> None:
         """Expect a job, waiting or running, to run for so long in all."""
         run_time = self._check_expected(job, run_time)
@@ -281,6 +293,7 @@ class Cluster(Live):
         except RuleBroken as broken:
             raise self._broke(f"ExecuteJob {job.id}", broken) from None
         self._decisions.append(running)
+        self._tell_start(running)
         return running
 
     def reject(self, job: Job) -> None:
@@ -312,6 +325,8 @@ class Cluster(Live):
         except RuleBroken as broken:
             raise self._broke(describe(decision), broken) from None
         self._decisions.append(effect)
+        if isinstance(effect, RunningJob):
+            self._tell_start(effect)
 
     def _broke(self, decision: str, rule: RuleBroken) -> RuleBroken:
         broken = RuleBroken(f"{decision}: {rule}")

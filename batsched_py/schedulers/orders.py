@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from batsched_py.ledger.queue import Floats, Waiting
+from batsched_py.ledger.queue import Floats, Integers, Waiting
 from batsched_py.ledger.running import RunningJob
 from batsched_py.schedulers.cluster import Cluster, Order
 
@@ -104,40 +104,65 @@ class FairShare:
     Use is counted in host-seconds, and weighs half after each :data:`HALF_LIFE`. J. Kay and P. Lauder, "A
     fair share scheduler", Communications of the ACM 31(1), 1988.
 
-    Instead of making old use weigh less, new use is made to weigh more, by the same factor for everyone.
+    Instead of making old use weigh less, new use is made to weigh more, by the same factor for everyone: a
+    host that is used from one time to another costs the difference of their weights. So the use of a user is
+    ``paid + hosts * weight(now)``, where only a start or an end changes ``paid`` and ``hosts``.
     """
 
     def __init__(self, cluster: Cluster) -> None:
+        import numpy as np
+
         self._cluster = cluster
         self._epoch = 0.0
-        self._used: dict[str | None, float] = {}
-        cluster.on_end(self._charge)
+        self._shares: dict[str | None, int] = {}
+        """Where each user stands in the next two columns."""
+        self._hosts: Floats = np.zeros(64)
+        self._paid: Floats = np.zeros(64)
+        self._share_of: Integers = np.zeros(0, np.int64)
+        """The same by the queue's numbers of users."""
+        for running in cluster.running:
+            self._started(running)
+        cluster.on_start(self._started)
+        cluster.on_end(self._ended)
 
     def __call__(self, waiting: Waiting, now: float) -> Floats:
         """The use of each job's user up to now."""
-        users, numbers = waiting.user, self._cluster.queue.users
-        import numpy as np
+        users, known = waiting.user, self._cluster.queue.users
+        if len(known) > len(self._share_of):
+            import numpy as np
 
-        use = np.zeros(len(numbers))
-        for running in self._cluster.running:
-            if running.job.user in numbers:
-                use[numbers[running.job.user]] += self._use(running, now)
-        for user, number in numbers.items():
-            use[number] += self._used.get(user, 0.0)
-        return use[users]
+            self._share_of = np.array([self._share(user) for user in known])
+        shares, weight = self._share_of[users], self._weight(now)
+        use: Floats = self._paid[shares] + self._hosts[shares] * weight
+        return use
 
-    def _charge(self, ended: RunningJob) -> None:
-        use = self._use(ended, self._cluster.now)
-        self._used[ended.job.user] = self._used.get(ended.job.user, 0.0) + use
+    def _started(self, running: RunningJob) -> None:
+        self._change(running, running.nb_hosts, self._weight(running.start))
 
-    def _use(self, running: RunningJob, now: float) -> float:
-        return len(running.hosts) * (self._weight(now) - self._weight(running.start))
+    def _ended(self, ended: RunningJob) -> None:
+        self._change(ended, -ended.nb_hosts, self._weight(self._cluster.now))
+
+    def _change(self, running: RunningJob, hosts: int, weight: float) -> None:
+        """The user of a job has so many hosts more from a time of this weight on."""
+        share = self._share(running.job.user)
+        self._hosts[share] += hosts
+        self._paid[share] -= hosts * weight
+
+    def _share(self, user: str | None) -> int:
+        share = self._shares.setdefault(user, len(self._shares))
+        if share == len(self._hosts):
+            import numpy as np
+
+            self._hosts, self._paid = (
+                np.concatenate((column, np.zeros_like(column))) for column in (self._hosts, self._paid)
+            )
+        return share
 
     def _weight(self, time: float) -> float:
         """What a host has cost from the beginning until a time, up to a factor."""
         halvings = (time - self._epoch) / HALF_LIFE
-        if halvings > 500:
-            self._used = {user: used * 0.5**500 for user, used in self._used.items()}
+        while halvings > 500:
+            self._paid *= 0.5**500
             self._epoch += 500 * HALF_LIFE
             halvings -= 500
         return float(2.0**halvings)

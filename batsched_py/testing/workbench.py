@@ -71,7 +71,7 @@ class Workbench:
         """Jobs join the queue and are started at once, whatever the policy thinks of that."""
         for job in jobs:
             self.submit(job)
-            self.ledger.start(job, None, self.now)
+            self.cluster._tell_start(self.ledger.start(job, None, self.now))
 
     def end(self, *jobs: Job) -> None:
         """Jobs leave their hosts."""

@@ -34,7 +34,10 @@ class Withdrawal(Struct, gc=False, eq=False):
 
     job_id: str
     note: str = ""
-    """What shall stand in the column ``metadata`` from now on; when empty, what stands there stays."""
+    """What shall stand in the column ``metadata`` from now on; when empty, what stands there stays.
+
+    To add to what stands there, make it by :meth:`WrappedUser.withdraw`.
+    """
 
 
 class Remark(Struct, gc=False, eq=False):

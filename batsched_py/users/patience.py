@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.users.base import Action, Remark, Submission, User
+from batsched_py.users.base import Action, Submission, User
 from batsched_py.users.named import EachUser, one_by_one
 from batsched_py.users.wrapping import WrappedUser
 from batsched_py.workload.model import Workload
@@ -172,8 +172,6 @@ class PatientUser(WrappedUser):
         self._mood = 0.0
         self._back = -inf
         """When it is there again."""
-        self._notes: dict[str, str] = {}
-        """What stands at each job that may still end."""
         self._too_long: dict[str, float] = {}
         """When each of the jobs that it waits for will have taken too long."""
 
@@ -201,7 +199,6 @@ class PatientUser(WrappedUser):
             patience = self._breaks.patience(self._mood, self._responses.get(job_id, 0.0))
             submission.note = f"{submission.note} patience={patience:g}".strip()
             self._nb_to_come -= 1
-            self._notes[job_id] = submission.note
             self._too_long[job_id] = now + patience
 
     def _leave(self, job_id: str, now: float) -> list[Action]:
@@ -216,19 +213,15 @@ class PatientUser(WrappedUser):
             left = f"left={length:g}"
         withdrawn = dict.fromkeys(self.waiting) if self._rules.withdraw else {}
         actions: list[Action] = [
-            self.withdraw(waiting, " ".join(filter(None, (self._notes[waiting], "withdrawn=waiting"))))
-            for waiting in withdrawn
-            if waiting != job_id
+            self.withdraw(waiting, "withdrawn=waiting") for waiting in withdrawn if waiting != job_id
         ]
-        note = " ".join(filter(None, (self._notes[job_id], left)))
         if job_id in withdrawn:
-            actions.append(self.withdraw(job_id, f"{note} withdrawn=waiting"))
+            actions.append(self.withdraw(job_id, f"{left} withdrawn=waiting"))
         else:
-            actions.append(Remark(job_id, note))
+            actions.append(self.remark(job_id, left))
         return actions
 
     def job_ended(self, job: Job, state: JobState, now: float) -> None:
         """Wait no longer for this one."""
-        for known in (self._too_long, self._notes):
-            known.pop(job.id, None)
+        self._too_long.pop(job.id, None)
         super().job_ended(job, state, now)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.users.base import Action, Behaviour, Submission, User, Withdrawal
+from batsched_py.users.base import Action, Behaviour, Remark, Submission, User, Withdrawal
 
 
 class Wrapper(Behaviour):
@@ -34,6 +34,8 @@ class WrappedUser(User):
         self.user = user
         self.waiting: dict[str, float] = {}
         """The jobs that were submitted and did not start, and since when they wait."""
+        self._submitted: dict[str, Submission] = {}
+        """Those that are not over, with what is noted about them."""
 
     def next_time(self) -> float:
         """When the user acts."""
@@ -42,13 +44,30 @@ class WrappedUser(User):
     def submit(self, now: float) -> Sequence[Action]:
         """What the user does, if its time has come."""
         actions = self.user.submit(now) if self.user.next_time() <= now else ()
-        self.waiting |= {action.job.id: now for action in actions if isinstance(action, Submission)}
+        for action in actions:
+            if isinstance(action, Submission):
+                self.waiting[action.job.id] = now
+                self._submitted[action.job.id] = action
+            elif action.note and (submitted := self._submitted.get(action.job_id)):
+                submitted.note = action.note
         return actions
 
     def withdraw(self, job_id: str, note: str = "") -> Withdrawal:
-        """Take back a job, which waits no longer."""
+        """Take back a job, which waits no longer, and add something to its note."""
         self.waiting.pop(job_id, None)
-        return Withdrawal(job_id, note)
+        return Withdrawal(job_id, self._added(job_id, note) if note else "")
+
+    def remark(self, job_id: str, note: str) -> Remark:
+        """Add something to the note of a job."""
+        return Remark(job_id, self._added(job_id, note))
+
+    def _added(self, job_id: str, note: str) -> str:
+        """What is noted about a job, and this."""
+        submitted = self._submitted.get(job_id)
+        if submitted is None:
+            return note
+        submitted.note = f"{submitted.note} {note}".strip()
+        return submitted.note
 
     def job_started(self, job: Job, now: float) -> None:
         """It waits no longer."""
@@ -58,6 +77,7 @@ class WrappedUser(User):
     def job_ended(self, job: Job, state: JobState, now: float) -> None:
         """It waits no longer, whether it had started or not."""
         self.waiting.pop(job.id, None)
+        self._submitted.pop(job.id, None)
         self.user.job_ended(job, state, now)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 
@@ -271,10 +272,28 @@ def test_a_single_job_without_a_note_leaves_all_to_the_log(outcome: Outcome) -> 
     assert noted_submissions(noted) is None
 
 
-def test_a_job_that_the_log_does_not_have_is_named(outcome: Outcome, log: SwfLog) -> None:
-    recorded = recorded_submissions(log).drop("2")
-    with pytest.raises(InputError, match="job 2 of the schedule is not in the recorded log"):
-        job_lateness(outcome.schedule, recorded)
+def test_a_job_that_the_log_does_not_have_is_not_late(outcome: Outcome, log: SwfLog) -> None:
+    """Users may submit jobs of their own, or a job again."""
+    known = job_lateness(outcome.schedule, recorded_submissions(log))
+    found = job_lateness(outcome.schedule, recorded_submissions(log).drop("2"))
+    pd.testing.assert_frame_equal(found, known.drop("2"))
+
+
+def test_it_counts_for_its_user_nevertheless(outcome: Outcome, log: SwfLog) -> None:
+    schedule = outcome.schedule.assign(metadata="")
+    schedule.loc[schedule["job_id"] == "2", "metadata"] = "user=99"
+    users = measure_users(replace(outcome, schedule=schedule, recorded=recorded_submissions(log).drop("2")))
+    assert users["99"]["nb_jobs"] == 1
+
+
+def test_a_note_without_a_recorded_time_is_about_a_job_that_the_log_does_not_have(outcome: Outcome) -> None:
+    schedule = outcome.schedule.assign(metadata="user=1 recorded=0")
+    schedule.loc[schedule["job_id"] == "2", "metadata"] = "user=1 again=1"
+    noted = noted_submissions(schedule)
+    assert noted is not None
+    assert "2" not in job_lateness(schedule, noted).index
+    users = measure_users(replace(outcome, schedule=schedule, recorded=noted))
+    assert users["1"]["nb_jobs"] == len(schedule)
 
 
 def test_a_job_number_that_stands_for_two_jobs_is_named(outcome: Outcome, log: SwfLog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -40,11 +41,23 @@ def tilings(draw: st.DrawFn) -> Floats:
 @given(tilings(), st.integers(0, 1000))
 def test_each_pixel_has_the_mean_colour_of_what_lies_in_it(boxes: Floats, seed: int) -> None:
     colours = np.random.default_rng(seed).random((len(boxes), 3))
-    image = paint(*boxes.T, colours, COLUMNS, ROWS)
+    image = paint(*boxes.T, colours, np.arange(len(boxes)), COLUMNS, ROWS)
     np.testing.assert_allclose(image, slowly(boxes, colours).clip(0, 1), atol=1e-9)
 
 
 def test_the_bottom_row_comes_first() -> None:
     box = np.array([[0.0, COLUMNS, 0.0, 0.5]])
-    image = paint(*box.T, np.zeros((1, 3)), COLUMNS, ROWS)
+    image = paint(*box.T, np.zeros((1, 3)), np.zeros(1, int), COLUMNS, ROWS)
     assert image[:, 0, 0].tolist() == [0.5, 1, 1, 1]
+
+
+def test_memory_does_not_grow_with_the_number_of_rectangles() -> None:
+    """A year of a large machine has millions of them."""
+    box = np.array([[0.25, 1.5, 0.5, 2.0]]).repeat(500_000, axis=0)
+    tracemalloc.start()
+    try:
+        paint(*box.T, np.zeros((1, 1)), np.zeros(len(box), np.int8), COLUMNS, ROWS)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * box.nbytes

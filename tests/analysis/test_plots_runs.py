@@ -70,7 +70,7 @@ def test_users_that_nobody_told_are_missed_in_one_line(tmp_path: Path) -> None:
 
 def test_another_log_is_noticed(tmp_path: Path, log: SwfLog) -> None:
     path = write_jobs(tmp_path / "a_jobs.csv", [Row(77, 0, 0, 1, "0")])
-    with pytest.raises(InputError, match=r"a_jobs\.csv: job 77 of the schedule is not in the recorded log"):
+    with pytest.raises(InputError, match=r"a_jobs\.csv: no job of the schedule is in the recorded log"):
         read_run(path, "a", log)
 
 

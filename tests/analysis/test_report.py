@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from matplotlib.image import imread
 
 from batsched_py.analysis.plots.kinds.graphs import graph_statistics
-from batsched_py.analysis.report import Subject
+from batsched_py.analysis.report import Report, Subject, write_report
 from batsched_py.analysis.report.figures import FIGURES, curves
 from batsched_py.analysis.report.gantt import COLUMNS, ROWS, gantt
 from batsched_py.analysis.report.series import PERIODS
@@ -205,3 +206,27 @@ def test_few_jobs_are_in_the_gantt_chart_one_by_one(tmp_path: Path) -> None:
         "low": [1, 0, 4],
         "high": [4, 1, 5],
     }
+
+
+def test_how_many_rows_there_are_is_told_before_the_first_is_drawn(tmp_path: Path) -> None:
+    """A year of jobs takes long to draw, so that whoever waits would not know for what."""
+    told: list[tuple[int, int]] = []
+    runs = [Measured(f"run{number}") for number in range(3)]
+    report = Report("A page", "", ["makespan"], runs, nothing, {"log": partial(nothing, runs[0])})
+    write_report(tmp_path / "page.html", report, lambda *steps: told.append(steps))
+    assert told == [(rows, 4) for rows in range(5)]
+
+
+class Measured:
+    """A run of which nothing but its name is known."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.axes = {"scheduler": name}
+        self.metrics = {"makespan": 1.0}
+        self.files: dict[str, Path] = {}
+        self.remark = ""
+
+
+def nothing(run: Measured) -> None:
+    """There is nothing to draw."""

@@ -89,6 +89,12 @@ FAULTS: dict[str, tuple[str, str]] = {
         "    def begin(self, cluster):\n        cluster.on_end(lambda job: 1 / 0)\n",
         "scheduler 'policy' failed at time 10: ZeroDivisionError: division by zero (FILE:10)",
     ),
+    "listens to starts with a mistake": (
+        "    def begin(self, cluster):\n        cluster.on_start(lambda job: 1 / 0)\n"
+        "    def schedule(self, cluster):\n"
+        "        for job in cluster.fitting():\n            cluster.start(job)\n",
+        "scheduler 'policy' failed at time 0: ZeroDivisionError: division by zero (FILE:10)",
+    ),
     "orders with a wrong signature": (
         "    def begin(self, cluster):\n        cluster.order_queue(lambda jobs: jobs.size)\n",
         "scheduler 'policy' failed at time 0: TypeError: Policy.begin.<locals>.<lambda>() takes 1 positional "

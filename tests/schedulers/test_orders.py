@@ -137,6 +137,39 @@ def test_fair_share_counts_what_runs() -> None:
     assert names(cluster) == ["a", "b"]
 
 
+def test_fair_share_knows_what_ran_before_it() -> None:
+    bench = bench_with(now=0.0)
+    cluster = bench.cluster
+    bench.start(job("1", 0.0, 1, inf, "ann"))
+    cluster.now = 5.0
+    cluster.order_queue(order("fair-share", cluster))
+    bench.submit(job("a", 0.0, 1, 10.0, "ann"), job("b", 0.0, 1, 10.0, "bob"))
+    assert names(cluster) == ["b", "a"]
+
+
+def test_fair_share_does_not_go_through_the_running_jobs_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With thousands of them, at each turn, that would take most of the time of a simulation."""
+    bench = bench_with(now=0.0)
+    cluster = bench.cluster
+    cluster.order_queue(order("fair-share", cluster))
+    bench.start(job("1", 0.0, 1, inf, "ann"))
+    bench.submit(job("a", 0.0, 1, 10.0, "ann"), job("b", 0.0, 1, 10.0, "bob"))
+    cluster.now = 5.0
+    monkeypatch.setattr(cluster, "running", None)
+    assert names(cluster) == ["b", "a"]
+
+
+def test_fair_share_has_room_for_any_number_of_users() -> None:
+    bench = Workbench(30_000)
+    cluster = bench.cluster
+    cluster.order_queue(order("fair-share", cluster))
+    for user in range(200, 0, -1):
+        bench.start(job(f"runs{user}", 0.0, user, inf, str(user)))
+        bench.submit(job(str(user), 0.0, 1, 10.0, str(user)))
+    cluster.now = 10.0
+    assert names(cluster) == [str(user) for user in range(1, 201)]
+
+
 def test_fair_share_forgets_by_halves() -> None:
     bench = bench_with(now=0.0)
     cluster = bench.cluster
@@ -151,6 +184,17 @@ def test_fair_share_forgets_by_halves() -> None:
     assert names(cluster) == ["a", "b"]
     run_for(bench, job("4", 0.0, 1, inf, "ann"), 15.0)
     assert names(cluster) == ["b", "a"]
+
+
+def test_fair_share_outlives_a_machine_that_nobody_uses() -> None:
+    bench = bench_with(now=0.0)
+    cluster = bench.cluster
+    cluster.order_queue(order("fair-share", cluster))
+    run_for(bench, job("1", 0.0, 1, inf, "ann"), 100.0)
+    cluster.now = 3000 * HALF_LIFE
+    run_for(bench, job("2", 0.0, 1, inf, "bob"), 1.0)
+    bench.submit(job("b", cluster.now, 1, 10.0, "bob"), job("a", cluster.now, 1, 10.0, "ann"))
+    assert names(cluster) == ["a", "b"]
 
 
 def test_fair_share_lasts_for_centuries() -> None:

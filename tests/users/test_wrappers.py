@@ -11,7 +11,7 @@ from batsched_py.analysis.metrics import measure
 from batsched_py.analysis.outcome import Outcome
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.errors import InputError
-from batsched_py.users import USERS
+from batsched_py.users import USERS, Action, Submission, Withdrawal, WrappedUser
 from batsched_py.users.patience import Breaks, Patience
 from batsched_py.users.sober import Sober
 from batsched_py.users.think_time import ThinkTime
@@ -148,3 +148,35 @@ def test_a_signal_makes_windows(tmp_path: Path) -> None:
     rules = USERS.create("sober", {"signal_file": str(tmp_path / "signal.csv"), "high": "2"})
     assert isinstance(rules, Sober)
     assert rules.times == [(50.0, 200.0)]
+
+
+class GivesUp(WrappedUser):
+    """Takes back what has waited for an hour, and says so."""
+
+    def next_time(self) -> float:
+        return min([super().next_time(), *(since + HOUR for since in self.waiting.values())])
+
+    def submit(self, now: float) -> list[Action]:
+        late = [job for job, since in self.waiting.items() if since + HOUR <= now]
+        return [*super().submit(now), *(self.withdraw(job, "gave_up=yes") for job in late)]
+
+
+def test_who_withdraws_a_job_adds_to_its_note() -> None:
+    """What users with feedback note about it stays, so that its lateness is known."""
+    (inner,) = ThinkTime().users(workload_of([Record(user=2, submit=60, run_time=HOUR)]))
+    user = GivesUp(inner)
+    (submission,) = user.submit(60)
+    assert isinstance(submission, Submission)
+    (withdrawal,) = user.submit(60 + HOUR)
+    assert isinstance(withdrawal, Withdrawal)
+    assert withdrawal.job_id == submission.job.id
+    assert withdrawal.note == "user=2 session=0 recorded=60 gave_up=yes"
+
+
+def test_what_was_remarked_on_a_job_stays_when_it_is_withdrawn() -> None:
+    (inner,) = ThinkTime().users(workload_of([Record(user=2, submit=60, run_time=HOUR)]))
+    user = GivesUp(inner)
+    user.submit(60)
+    assert user.remark("w0!1", "left=5").note == "user=2 session=0 recorded=60 left=5"
+    (withdrawal,) = user.submit(60 + HOUR)
+    assert withdrawal.note == "user=2 session=0 recorded=60 left=5 gave_up=yes"

@@ -20,7 +20,7 @@ Read = Callable[[], Subject | None]
 #: Makes what the charts show of each run, in order, with at most so many rectangles in its Gantt chart.
 DrawAll = Callable[[Sequence[Read], int | None], Iterable[dict[str, Any]]]
 
-#: So many successive runs are read by one process, which keeps their log in memory.
+#: At most so many successive runs are read by one process, which keeps their log in memory.
 NEIGHBOURS = 8
 
 
@@ -32,9 +32,20 @@ def drawing(workers: int) -> Iterator[DrawAll]:
         return
     pool = ProcessPoolExecutor(workers, get_context("forkserver"), _leave_interrupts_to_the_parent)
     try:
-        yield lambda reads, most: pool.map(partial(_drawn, most), reads, chunksize=NEIGHBOURS)
+        yield lambda reads, most: pool.map(
+            partial(_drawn, most), reads, chunksize=together(len(reads), workers)
+        )
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def together(runs: int, workers: int) -> int:
+    """How many successive runs one process reads, so that all have some, and some are ready soon.
+
+    >>> together(4, 2), together(24, 2), together(1000, 2)
+    (1, 3, 8)
+    """
+    return min(NEIGHBOURS, max(1, runs // (4 * workers)))
 
 
 def _drawn(most_rectangles: int | None, read: Read) -> dict[str, Any]:

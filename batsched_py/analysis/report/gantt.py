@@ -60,8 +60,8 @@ def _outlines(run: Run, areas: pd.DataFrame) -> dict[str, Any]:
 
 def _shades(run: Run, areas: pd.DataFrame) -> NDArray[np.uint8]:
     """Host 0 in the last row, the busier the darker."""
-    black = np.zeros((len(areas), 1))
-    image = gantt_image(areas, black, end_of(run), run.hosts, (COLUMNS, ROWS))
+    black, all_of_it = np.zeros((1, 1)), np.zeros(len(areas), np.int8)
+    image = gantt_image(areas, black, all_of_it, end_of(run), run.hosts, (COLUMNS, ROWS))
     return np.round((SHADES - 1) * image[::-1, :, 0]).astype(np.uint8)
 
 

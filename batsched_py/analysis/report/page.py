@@ -59,21 +59,29 @@ def write_report(
 ) -> None:
     """Write the page; not all runs are read at once, so that memory does not grow with their number.
 
-    They are read in so many processes. After each row ``on_row`` is told how many are done, and of how many.
+    They are read in so many processes. Before the first row and after each ``on_row`` is told how many are
+    done, and of how many; the logs that they replay count as rows.
     """
     groups = repetitions(report.runs)
     metrics = known_metrics(report.metrics, report.runs)
     are_repeated = any(len(group.runs) > 1 for group in groups)
     rows: list[dict[str, Any]] = []
+    recorded: list[dict[str, Any]] = []
     most = MOST_RECTANGLES // max(1, len(groups))
     reads = [partial(report.read, group.runs[0]) for group in groups]
+
+    def tell() -> None:
+        if on_row is not None:
+            on_row(len(rows) + len(recorded), len(groups) + len(report.recorded))
+
+    tell()
     with drawing(workers) as draw_all:
         for group, drawn in zip(groups, draw_all(reads, most), strict=True):
             rows.append({**_row(group, metrics, are_repeated), **drawn})
-            if on_row is not None:
-                on_row(len(rows), len(groups))
-        logs = zip(report.recorded, draw_all([*report.recorded.values()], None), strict=True)
-        recorded = [{"log": log, "curves": drawn["curves"]} for log, drawn in logs]
+            tell()
+        for log, drawn in zip(report.recorded, draw_all([*report.recorded.values()], None), strict=True):
+            recorded.append({"log": log, "curves": drawn["curves"]})
+            tell()
     data = {
         "columns": [_column(metric, groups, report.own) for metric in metrics],
         "figures": descriptions(),

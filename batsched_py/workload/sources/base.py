@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TextIO
 
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.log import SwfLog
@@ -48,7 +49,15 @@ def count_lost(log: SwfLog, columns: Sequence[str] = (), kept: Sequence[str] = (
 
 def read_text(path: Path) -> str:
     """The text of a file."""
+    with open_text(path) as file:
+        return file.read()
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """A file to read text from; one that cannot be read is reported in one line."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        with path.open(encoding="utf-8", errors="replace") as file:
+            yield file
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None

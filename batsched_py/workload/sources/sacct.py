@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -24,7 +25,7 @@ from batsched_py.workload.sources.accounting import (
     preceding_jobs,
     zone_named,
 )
-from batsched_py.workload.sources.base import Source, count_lost, read_text
+from batsched_py.workload.sources.base import Source, count_lost, open_text
 from batsched_py.workload.sources.quantities import for_each, memory, written_duration
 from batsched_py.workload.sources.slurm_fields import (
     CANCELLED,
@@ -78,7 +79,7 @@ class Sacct(Source):
     def read(self, path: Path) -> SwfLog:
         """Read a log."""
         account = Account(path)
-        records = _jobs(_table(path, account), account)
+        records = _jobs(_tables(path, account), account)
         times = {name: records.moments(name, self.zone, account) for name in ("Submit", "Start", "End")}
         good = ~np.isnan(times["Submit"])
         for row in np.flatnonzero(~good).tolist():
@@ -183,43 +184,61 @@ class Sacct(Source):
         return set(beginning.split(b"\n")[0].strip().split(b"|")) >= {name.encode() for name in NEEDED}
 
 
-def _table(path: Path, account: Account) -> pd.DataFrame:
-    """The lines that have as many fields as the first, each with its number."""
+def _tables(path: Path, account: Account) -> Iterator[pd.DataFrame]:
+    """The lines that have as many fields as the first, each with its number, some after the others."""
     import pandas as pd
 
-    lines = read_text(path).split("\n")
-    names = lines[0].strip("\r\ufeff ").rstrip("|").split("|")
-    missing = [name for name in NEEDED if name not in names]
-    if missing:
-        raise InputError(
-            f"{path}: line 1: not the header of sacct --parsable2: there is no column {missing[0]}"
-        )
-    good, numbers = [], []
-    for number, line in enumerate(lines[1:], start=2):
-        text = line.rstrip("\r").removesuffix("|") if line.count("|") == len(names) else line.rstrip("\r")
-        if text.count("|") == len(names) - 1:
-            good.append(text)
-            numbers.append(number)
+    with open_text(path) as file:
+        names = file.readline().strip("\r\n\ufeff ").rstrip("|").split("|")
+        missing = [name for name in NEEDED if name not in names]
+        if missing:
+            raise InputError(
+                f"{path}: line 1: not the header of sacct --parsable2: there is no column {missing[0]}"
+            )
+        lines, piece = enumerate(file, start=2), None
+        while piece is None or piece:
+            piece = list(islice(lines, _PIECE))
+            good = list(_good_lines(piece, len(names), account))
+            records = StringIO("\n".join(["|".join(names), *(text for _, text in good)]))
+            table = pd.read_csv(records, sep="|", dtype=object, keep_default_na=False, quoting=csv.QUOTE_NONE)
+            yield table.assign(line=[number for number, _ in good])
+
+
+def _good_lines(
+    lines: Iterable[tuple[int, str]], nb_fields: int, account: Account
+) -> Iterator[tuple[int, str]]:
+    for number, line in lines:
+        text = line.rstrip("\r\n")
+        if text.count("|") == nb_fields:
+            text = text.removesuffix("|")
+        if text.count("|") == nb_fields - 1:
+            yield number, text
         elif text.strip():
             fields = text.count("|") + 1
-            account.reject(number, f"{fields} fields instead of {len(names)}", "another number of fields")
-    records = StringIO("\n".join(["|".join(names), *good]))
-    table = pd.read_csv(records, sep="|", dtype=object, keep_default_na=False, quoting=csv.QUOTE_NONE)
-    return table.assign(line=numbers)
+            account.reject(number, f"{fields} fields instead of {nb_fields}", "another number of fields")
 
 
-def _jobs(table: pd.DataFrame, account: Account) -> Records:
-    """The records of finished jobs, with what their steps say, and one for each task of an array."""
+def _jobs(tables: Iterable[pd.DataFrame], account: Account) -> Records:
+    """The records of finished jobs, with what their steps say, and one for each task of an array.
+
+    Most lines of a file are steps. Of these, only the memory that they used is kept.
+    """
     import pandas as pd
 
-    ids = table["JobID"]
-    steps = ids.str.contains(".", regex=False)
-    peak = for_each(Records(table).text("MaxRSS"), lambda text: memory(text)[0])
-    measured = np.flatnonzero(peak >= 0)
-    used = pd.Series(peak[measured]).groupby(ids.iloc[measured].str.split(".").str[0].to_numpy()).max()
-    jobs = table[~steps]
+    pieces, peaks, nb_steps = [], [], 0
+    for table in tables:
+        ids = table["JobID"]
+        steps = ids.str.contains(".", regex=False)
+        peak = for_each(Records(table).text("MaxRSS"), lambda text: memory(text)[0])
+        measured = np.flatnonzero(peak >= 0)
+        of_jobs = ids.iloc[measured].str.split(".").str[0].to_numpy()
+        peaks.append(pd.Series(peak[measured]).groupby(of_jobs).max())
+        pieces.append(table[~steps])
+        nb_steps += int(steps.sum())
+    used = pd.concat(peaks).groupby(level=0).max()
+    jobs = pd.concat(pieces, ignore_index=True)
     jobs = jobs.assign(**{_PEAK: jobs["JobID"].map(used).astype(float).fillna(-1.0)})
-    account.left_out["step of a job"] += int(steps.sum())
+    account.left_out["step of a job"] += nb_steps
     states = Records(jobs).states()
     for state in UNFINISHED:
         account.left_out[f"job is {state.lower()}"] += int((states == state).sum())

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import logging
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.workload.sources import read_log, write_log
+from batsched_py.workload.sources import read_log, sacct, write_log
 from batsched_py.workload.swf.log import SwfLog
 
 FIELDS = (
@@ -198,3 +199,28 @@ def test_a_job_that_never_started_was_cancelled_whatever_its_state_is(read) -> N
     log = read("".join(map(record.format, ("CANCELLED by 7", "DEADLINE"))), fields=fields)
     assert log.never_started.all()
     assert log.wait.tolist() == [300, 300]
+
+
+def test_memory_does_not_grow_with_the_number_of_steps(
+    log: SwfLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most lines of a file are steps: 1,500,000 of them in a year of 500,000 jobs."""
+    monkeypatch.setattr(sacct, "_PIECE", 200)
+    step, path = RECORDS.splitlines()[1], tmp_path / "jobs.sacct"
+    peaks = []
+    for count in (1_000, 4_000):
+        path.write_text("\n".join([FIELDS, *([step] * count), RECORDS]))
+        tracemalloc.start()
+        try:
+            known = read_log(path)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert known.left_out["step of a job"] == count + log.left_out["step of a job"]
+        assert known.used_memory.max() == log.used_memory.max()
+    assert peaks[1] < 2 * peaks[0]
+
+
+def test_a_file_with_a_header_only_has_no_job(read) -> None:
+    with pytest.raises(InputError, match="no record of a finished job: it has none"):
+        read("")

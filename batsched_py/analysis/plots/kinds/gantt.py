@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -58,7 +58,8 @@ def rectangles(run: Run) -> pd.DataFrame:
             "end": run.jobs["finish_time"].to_numpy()[row],
             "low": run.intervals["low"].to_numpy(float),
             "high": run.intervals["high"].to_numpy(float) + 1,
-        }
+        },
+        copy=False,
     )
 
 
@@ -102,28 +103,38 @@ class Gantt(RunsKind):
 
 def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, unit: float) -> None:
     areas = rectangles(run)
-    colours = of_jobs[run.jobs.index.get_indexer(areas["job"])]
+    assert run.intervals is not None
+    place = run.intervals["place"].to_numpy()
     chart.grid(False)
     chart.set_ylim(0, run.hosts)
     chart.set_ylabel("host")
     if len(areas) > OUTLINED:
         extent = (0, end / unit, 0, run.hosts)
-        image = gantt_image(areas, colours, end, run.hosts)
+        image = gantt_image(areas, of_jobs, place, end, run.hosts)
         chart.imshow(image, extent=extent, origin="lower", aspect="auto", interpolation="none")
     else:
-        _draw_outlined(chart, areas, colours, unit)
+        _draw_outlined(chart, areas, of_jobs[place], unit)
     if len(run.jobs) <= NAMED:
         _draw_names(chart, areas, run, end, unit)
 
 
 def gantt_image(
-    areas: pd.DataFrame, colours: NDArray[np.float64], end: float, hosts: int, size: tuple[int, int] = SIZE
+    areas: pd.DataFrame,
+    colours: NDArray[np.float64],
+    colour_of: NDArray[np.integer[Any]],
+    end: float,
+    hosts: int,
+    size: tuple[int, int] = SIZE,
 ) -> NDArray[np.float64]:
-    """A dense chart from time 0 to ``end``, host 0 in the first row, as the channels of each pixel."""
+    """A dense chart from time 0 to ``end``, host 0 in the first row, as the channels of each pixel.
+
+    Each area has the row of ``colours`` that ``colour_of`` says.
+    """
     columns, rows = size[0], min(hosts, size[1])
-    x = areas[["begin", "end"]].to_numpy() * (columns / end)
-    y = areas[["low", "high"]].to_numpy() * (rows / hosts)
-    return paint(x[:, 0], x[:, 1], y[:, 0], y[:, 1], colours, columns, rows)
+    x, y = columns / end, rows / hosts
+    sides = (areas["begin"] * x, areas["end"] * x, areas["low"] * y, areas["high"] * y)
+    left, right, bottom, top = (side.to_numpy() for side in sides)
+    return paint(left, right, bottom, top, colours, colour_of, columns, rows)
 
 
 def _draw_outlined(chart: Axes, areas: pd.DataFrame, colours: NDArray[np.float64], unit: float) -> None:
