@@ -19,7 +19,9 @@ from batsched_py.protocol.jobs import Host
 from batsched_py.workload.swf.conventions import LOG_SPEED
 
 if TYPE_CHECKING:
+    from batsched_py.simulator.network.routing import Network
     from batsched_py.simulator.simgrid_xml import DeclaredHost
+    from batsched_py.simulator.xml_lines import Element
 
 #: The largest machine that is simulated; each host takes a kilobyte.
 MOST_HOSTS = 1 << 20
@@ -133,6 +135,8 @@ class Platform(Struct):
     """Those that store, numbered after them."""
     path: str = ""
     """The file that describes it, if there is one."""
+    network: Network | None = None
+    """How hosts reach each other; without links, nobody can send anything."""
 
     @classmethod
     def homogeneous(cls, count: int, speed: float = 1.0) -> Platform:
@@ -199,13 +203,14 @@ def read_platform(
     name, as the property ``role`` does in the file. With ``mmax``, only the first so many computing hosts are
     kept; 0 keeps all, as in Batsim.
     """
-    from batsched_py.simulator.simgrid_xml import declared_hosts
+    from batsched_py.simulator.simgrid_xml import declared_hosts, read_root
 
+    root = read_root(path)
     given = {master_host: str(Role.MASTER)} | (roles or {})
     masters: list[str] = []
     computing: list[PlatformHost] = []
     storages: list[PlatformHost] = []
-    declared = sorted(declared_hosts(path), key=lambda host: host.name)
+    declared = sorted(declared_hosts(path, root), key=lambda host: host.name)
     unknown = sorted((roles or {}).keys() - {host.name for host in declared})
     if unknown:
         raise InputError(f"{path}: there is no host {unknown[0]!r} to give a role to")
@@ -225,7 +230,21 @@ def read_platform(
     hosts = _keep_first(path, computing, mmax)
     for number, numbered in enumerate(hosts + storages):
         numbered.id = number
-    return Platform(hosts, storages, str(path))
+    return Platform(hosts, storages, str(path), _read_network(path, root, hosts + storages, masters[0]))
+
+
+def _read_network(
+    path: str | Path, root: Element, hosts: list[PlatformHost], master: str
+) -> Network | None:
+    from batsched_py.simulator.network.reading import NetworkReader
+
+    try:
+        reader = NetworkReader(root)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    if not reader.has_links:
+        return None
+    return reader.network([host.name for host in hosts], master, str(path))
 
 
 def _check_master(path: str | Path, masters: list[str], name: str) -> None:
