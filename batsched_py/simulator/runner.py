@@ -67,6 +67,7 @@ class Runner:
         self._shared = shared
         machines = context.machines
         self._storages = HostSet.range(machines.count) - HostSet.range(machines.count - machines.storages)
+        self._storage_names = {context.hosts[host].name: host for host in self._storages}
         self._agenda = context.agenda
         self._machines = machines
         self._catalog = catalog
@@ -216,10 +217,16 @@ class Runner:
         self._flow(execution, demand)
 
     def _storages_for(self, execution: Execution, task: Transfer) -> list[int]:
-        """The storage hosts that a task uses, by the mapping of its labels or because there is only one."""
-        mapping, storages = execution.storage_mapping or {}, list(self._storages)
-        if not mapping and not task.needs_mapping and len(storages) == 1:
-            return storages
+        """The storage hosts that a task uses.
+
+        The decision maps labels to hosts. Without a mapping, the only storage host is meant, or else the one
+        that is called like the label; Batsim does not look for names.
+        """
+        mapping, storages = execution.storage_mapping, list(self._storages)
+        if mapping is None:
+            if not task.needs_mapping and len(storages) == 1:
+                return storages
+            mapping = self._storage_names
         for label in task.labels:
             if mapping.get(label) not in storages:
                 raise RuleBroken(

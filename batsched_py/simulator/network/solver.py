@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
+from operator import attrgetter
 
 from msgspec import Struct, field
 
@@ -42,6 +43,8 @@ class Resource(Struct, eq=False):
 class Fluid(Struct, eq=False):
     """Something that advances on all its resources at one rate."""
 
+    number: int
+    """Those that begin later have higher ones."""
     uses: dict[Resource, Use]
     bound: float = inf
     """Its rate is never higher."""
@@ -83,7 +86,7 @@ def leave(fluid: Fluid) -> None:
 
 
 def component(fluids: Iterable[Fluid]) -> list[Fluid]:
-    """These tasks, and all that share resources with them, directly or through others."""
+    """These tasks, and all that share resources with them, directly or through others, in their order."""
     found = dict.fromkeys(fluids)
     to_visit = list(found)
     seen: set[Resource] = set()
@@ -95,7 +98,10 @@ def component(fluids: Iterable[Fluid]) -> list[Fluid]:
                     if other not in found:
                         found[other] = None
                         to_visit.append(other)
-    return list(found)
+    return sorted(found, key=_number)
+
+
+_number = attrgetter("number")
 
 
 def solve(fluids: list[Fluid]) -> None:

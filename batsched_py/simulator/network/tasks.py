@@ -61,6 +61,7 @@ class FluidTasks:
         self._links: dict[Link, Resource] = {}
         self._tasks: dict[Owner, FluidTask] = {}
         self._of: dict[Fluid, FluidTask] = {}
+        self._count = 0
 
     def begin(self, owner: Owner, demand: Demand, happen_in: HappenIn) -> None:
         """A task begins, with its latency; others on its hosts and links slow down then."""
@@ -80,7 +81,8 @@ class FluidTasks:
         if not uses:
             happen_in(owner, 0.0, None)
             return
-        fluid = Fluid(uses, bound)
+        self._count += 1
+        fluid = Fluid(self._count, uses, bound)
         task = FluidTask(owner, happen_in, fluid, since=self._agenda.clock, waits=demand.latency > 0)
         self._tasks[owner] = self._of[fluid] = task
         if task.waits:
