@@ -242,7 +242,7 @@ def _read_network(
         reader = NetworkReader(root)
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
-    if not reader.has_links:
+    if not reader.connects:
         return None
     return reader.network([host.name for host in hosts], master, str(path))
 

@@ -42,7 +42,8 @@ class NetworkReader:
     def __init__(self, platform: Element) -> None:
         self.points: dict[str, Point] = {}
         """Hosts, routers and zones by name."""
-        self.has_links = False
+        self.connects = False
+        """Whether there are any routes: over links, or at no cost in zones that need none."""
         self.tcp_gamma = TCP_GAMMA
         self._loopback = Link("loopback", 10e9, 0.0, fatpipe=True)
         self._links: dict[str, Link | Duplex] = {}
@@ -95,10 +96,9 @@ class NetworkReader:
         kind = routing.lower()
         if (routed := _ROUTED.get(kind)) is not None:
             return self._known(routed(name, outer, self._loopback, between))
-        if kind in ("cluster", "vivaldi"):
-            return self._known(Star(name, outer))
-        if kind == "none":
-            return self._known(Zone(name, outer))
+        if kind in ("cluster", "vivaldi", "none"):
+            self.connects = True
+            return self._known(Zone(name, outer) if kind == "none" else Star(name, outer))
         raise ValueError(
             f"zone {name!r} has the unknown routing {routing!r}; "
             "there are Full, Floyd, Dijkstra, DijkstraCache, Cluster, Vivaldi and None"
@@ -191,7 +191,7 @@ class NetworkReader:
         for host in cluster.hosts:
             self._known(host)
         self._known(Router(element.get("router_id") or f"{prefix}{name}_router{suffix}", cluster))
-        self.has_links = True
+        self.connects = True
 
     def _shape(self, cluster: Topology, parameters: str) -> None:
         assert isinstance(cluster, Torus | FatTree | Dragonfly)
@@ -231,7 +231,7 @@ class NetworkReader:
         if name in self._links:
             raise ValueError(f"there are two links called {name!r}")
         self._links[name] = link
-        self.has_links = True
+        self.connects = True
 
     def _read_route(self, element: Element, zone: Zone) -> None:
         source, target = self._point(_required(element, "src")), self._point(_required(element, "dst"))
