@@ -35,6 +35,7 @@ LEFT_OUT = {
     "e_killer_seq_5": "a kill falls between two tasks of 5 s each, and latency decides to which it counts",
     "g_sleeper_cluster_delays": ONE_BY_ONE,
     "g_sleeper_cluster_various_profile_types": ONE_BY_ONE,
+    "g_sleeper_energy__various_profile_types": "a mean power of 1828.345 W, with six digits, is rounded up here",
     "h_usage_trace": "jobs replay traces of usage",
 }
 
