@@ -63,9 +63,12 @@ class Demand(Struct):
 
 
 def add_computation(demand: Demand, task: Computation, hosts: Sequence[int], network: Network | None) -> None:
-    """Add what a task asks for that computes, with one executor on each of these hosts."""
+    """Add what a task asks for that computes, with one executor on each of these hosts.
+
+    What a single executor sends to itself takes no time, as in SimGrid.
+    """
     demand.flops += zip(hosts, task.flops(len(hosts)), strict=False)
-    if network is None or not task.sends_bytes:
+    if network is None or not task.sends_bytes or len(hosts) < 2:
         return
     match task:
         case HomogeneousTotal(bytes_sent=amount):

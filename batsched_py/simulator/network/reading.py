@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isfinite
+from typing import TypeVar
 
 from batsched_py.simulator.network.clusters import Cluster, Dragonfly, FatTree, Topology, Torus, Wiring
 from batsched_py.simulator.network.links import Duplex, Link, duplex
 from batsched_py.simulator.network.routed import Dijkstra, Floyd, Full, Routed
 from batsched_py.simulator.network.routing import TCP_GAMMA, Network, between
 from batsched_py.simulator.network.units import parse_bandwidth, parse_latency
-from batsched_py.simulator.network.zones import Host, Point, Router, Star, Unconnected, Way, Zone
+from batsched_py.simulator.network.zones import Host, Point, Router, Star, Way, Zone
 from batsched_py.simulator.simgrid_xml import parse_radical
 from batsched_py.simulator.xml_lines import Element
 
@@ -36,6 +37,9 @@ _IRRELEVANT = frozenset(
 _LINK_TRACES = ("bandwidth_file", "latency_file", "state_file")
 
 
+SomePoint = TypeVar("SomePoint", bound=Point)
+
+
 class NetworkReader:
     """Goes through a platform file, zone by zone."""
 
@@ -43,7 +47,7 @@ class NetworkReader:
         self.points: dict[str, Point] = {}
         """Hosts, routers and zones by name."""
         self.connects = False
-        """Whether there are any routes: over links, or at no cost in zones that need none."""
+        """Whether there are any routes; in a star, they may lead over no links at all."""
         self.tcp_gamma = TCP_GAMMA
         self._loopback = Link("loopback", 10e9, 0.0, fatpipe=True)
         self._links: dict[str, Link | Duplex] = {}
@@ -96,9 +100,11 @@ class NetworkReader:
         kind = routing.lower()
         if (routed := _ROUTED.get(kind)) is not None:
             return self._known(routed(name, outer, self._loopback, between))
-        if kind in ("cluster", "vivaldi", "none"):
+        if kind in ("cluster", "vivaldi"):
             self.connects = True
-            return self._known(Zone(name, outer) if kind == "none" else Star(name, outer))
+            return self._known(Star(name, outer))
+        if kind == "none":
+            return self._known(Zone(name, outer))
         raise ValueError(
             f"zone {name!r} has the unknown routing {routing!r}; "
             "there are Full, Floyd, Dijkstra, DijkstraCache, Cluster, Vivaldi and None"
@@ -134,7 +140,7 @@ class NetworkReader:
             case tag if tag not in _IRRELEVANT:
                 raise ValueError(f"<{tag}> is not supported")
 
-    def _known(self, point: Point) -> Point:
+    def _known(self, point: SomePoint) -> SomePoint:
         if point.name in self.points:
             raise ValueError(f"there are two hosts, routers or zones called {point.name!r}")
         self.points[point.name] = point
@@ -179,8 +185,8 @@ class NetworkReader:
         numbers = parse_radical(_required(element, "radical"))
         hosts = [f"{prefix}{number}{suffix}" for number in numbers]
         if element.get("bw") is None:
-            unconnected = self._known(Unconnected(name, outer))
-            assert isinstance(unconnected, Zone)
+            unconnected = Zone(name, outer)
+            self._known(unconnected)
             for host in hosts:
                 self._known(Host(host, unconnected))
             return

@@ -138,7 +138,8 @@ def is_flat(zone: Zone | None) -> TypeGuard[Cluster]:
 def between(source: Point, target: Point) -> Way:
     """The way between two points, through all zones that are on it.
 
-    >>> between(Point("a", room := Zone("room", None)), Point("b", room)).links
+    >>> from batsched_py.simulator.network.zones import Star
+    >>> between(Point("a", room := Star("room", None)), Point("b", room)).links
     ()
     """
     home, away = _zones_around(source), _zones_around(target)

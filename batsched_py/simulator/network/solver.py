@@ -11,6 +11,9 @@ from msgspec import Struct, field
 #: What is left of a resource below this is nothing, for SimGrid.
 LEAST_REST = 1e-5
 
+#: Rounds after which the solver stops.
+MOST_ROUNDS = 1_000
+
 
 class Use(Struct, frozen=True, gc=False):
     """What one task wants of a resource."""
@@ -21,6 +24,11 @@ class Use(Struct, frozen=True, gc=False):
     """The largest part of it, when several executors of a task are on one host."""
     parts: int = 1
     """How many there are. Each counts as one when the resource is divided."""
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all parts are alike. Otherwise even a task alone comes near its rate in several rounds."""
+        return self.parts == 1 or self.largest * self.parts == self.total
 
 
 class Resource(Struct, eq=False):
@@ -53,7 +61,7 @@ class Fluid(Struct, eq=False):
     alone: float = 0.0
     """The rate that its bound and the resources that it has for itself allow."""
     shared: dict[Resource, Use] = field(default_factory=dict)
-    """The resources that others use, too."""
+    """The other resources: those that others use, too, or that it uses unevenly."""
     gain: float = 0.0
     """By how much its rate was increased last."""
     wants: bool = False
@@ -69,7 +77,7 @@ def join(fluid: Fluid) -> None:
             other.shared[resource] = users[other]
             _find_alone(other)
         users[fluid] = use
-        if len(users) > 1:
+        if len(users) > 1 or not use.is_even:
             fluid.shared[resource] = use
     _find_alone(fluid)
 
@@ -81,8 +89,9 @@ def leave(fluid: Fluid) -> None:
         del users[fluid]
         if len(users) == 1:
             (other,) = users
-            del other.shared[resource]
-            _find_alone(other)
+            if users[other].is_even:
+                del other.shared[resource]
+                _find_alone(other)
 
 
 def component(fluids: Iterable[Fluid]) -> list[Fluid]:
@@ -104,13 +113,16 @@ def component(fluids: Iterable[Fluid]) -> list[Fluid]:
 _number = attrgetter("number")
 
 
-def solve(fluids: list[Fluid]) -> None:
-    """Set the rates of tasks, which must be all of one component or of several.
+def solve(fluids: list[Fluid]) -> bool:
+    """Set the rates of tasks, which must be all of one component or of several; whether they are final.
 
     In each round, what is left of a resource is divided evenly among the tasks that still want of it, and
     each task takes of all its resources what the scarcest of them allows. Who has met a used-up resource or
     its own bound wants no more. As in SimGrid, a resource loses in each round what *all* its tasks took last,
     also those that want no more.
+
+    With fat pipes, SimGrid may need any number of rounds, and gives rates above the bandwidth, or does not end at
+    all. Here the rates stay as they are after :data:`MOST_ROUNDS`.
     """
     resources: dict[Resource, None] = {}
     for fluid in fluids:
@@ -120,7 +132,9 @@ def solve(fluids: list[Fluid]) -> None:
     for resource in resources:
         resource.rest = resource.capacity
     wanting, scarce = fluids, list(resources)
-    while wanting:
+    for _ in range(MOST_ROUNDS):
+        if not wanting:
+            return True
         scarce = [resource for resource in scarce if _divide(resource)]
         for fluid in wanting:
             gain = fluid.alone - fluid.rate
@@ -133,6 +147,7 @@ def solve(fluids: list[Fluid]) -> None:
                 fluid.wants = False
         scarce = [resource for resource in scarce if _take(resource)]
         wanting = [fluid for fluid in wanting if fluid.wants]
+    return False
 
 
 def _divide(resource: Resource) -> bool:

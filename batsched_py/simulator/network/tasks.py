@@ -62,6 +62,8 @@ class FluidTasks:
         self._tasks: dict[Owner, FluidTask] = {}
         self._of: dict[Fluid, FluidTask] = {}
         self._count = 0
+        self.unsettled = 0
+        """How often the solver stopped before all rates were final."""
 
     def begin(self, owner: Owner, demand: Demand, happen_in: HappenIn) -> None:
         """A task begins, with its latency; others on its hosts and links slow down then."""
@@ -128,7 +130,8 @@ class FluidTasks:
         """Find the rates of all tasks of a component, and when they will be done."""
         if not fluids:
             return
-        solve(fluids)
+        if not solve(fluids):
+            self.unsettled += 1
         now, agenda = self._agenda.clock, self._agenda
         for fluid in fluids:
             task, rate = self._of[fluid], fluid.rate
