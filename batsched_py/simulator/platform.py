@@ -19,9 +19,11 @@ from batsched_py.protocol.jobs import Host
 from batsched_py.workload.swf.conventions import LOG_SPEED
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from batsched_py.simulator.network.routing import Network
+    from batsched_py.simulator.network.simple import SimpleNetwork
     from batsched_py.simulator.simgrid_xml import DeclaredHost
-    from batsched_py.simulator.xml_lines import Element
 
 #: The largest machine that is simulated; each host takes a kilobyte.
 MOST_HOSTS = 1 << 20
@@ -139,7 +141,7 @@ class Platform(Struct):
     """How hosts reach each other; without links, nobody can send anything."""
 
     @classmethod
-    def homogeneous(cls, count: int, speed: float = 1.0) -> Platform:
+    def homogeneous(cls, count: int, speed: float = 1.0, network: SimpleNetwork | None = None) -> Platform:
         """``count`` equal hosts, ``speed`` times as fast as the machine on which a log was recorded."""
         if count < 1:
             raise InputError(f"a platform needs at least 1 host, not {count}")
@@ -147,7 +149,9 @@ class Platform(Struct):
             raise InputError(f"a platform has at most {MOST_HOSTS} hosts, not {count}")
         if not 0 < speed < float("inf"):
             raise InputError(f"the speed of hosts must be a positive number, not {speed}")
-        return cls(EqualHosts(count, speed * LOG_SPEED))
+        return cls(
+            EqualHosts(count, speed * LOG_SPEED), network=None if network is None else network.build(count)
+        )
 
     @property
     def even_speed(self) -> float | None:
@@ -233,9 +237,7 @@ def read_platform(
     return Platform(hosts, storages, str(path), _read_network(path, root, hosts + storages, masters[0]))
 
 
-def _read_network(
-    path: str | Path, root: Element, hosts: list[PlatformHost], master: str
-) -> Network | None:
+def _read_network(path: str | Path, root: Element, hosts: list[PlatformHost], master: str) -> Network | None:
     from batsched_py.simulator.network.reading import NetworkReader
 
     try:

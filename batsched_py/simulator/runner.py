@@ -165,12 +165,12 @@ class Runner:
             step = frame.step % len(frame.profile.sequence)
             if not isinstance(profile, Composed) or step >= len(profile.sequence):
                 raise RuleBroken(
-                    f"the IO job of job {execution.job.id} has no part for each task of profile {frame.name!r}"
+                    f"the IO job of job {execution.job.id} has no part for each task of {frame.name!r}"
                 )
             profile = profiles[profile.sequence[step]]
         if not isinstance(profile, Computation):
             raise RuleBroken(
-                f"the IO job of job {execution.job.id} is of type {profile.kind}; it must be a parallel profile"
+                f"the IO job of job {execution.job.id} is of type {profile.kind}; it must be a parallel one"
             )
         places = list(hosts)
         if isinstance(profile, Parallel) and len(profile.work) != len(places):

@@ -1,7 +1,7 @@
 """The hosts a SimGrid platform file declares (versions 3 to 4.1 of its format).
 
-Hosts are given one by one (``<host>``, ``<peer>``) or in bulk (``<cluster>``, ``<cabinet>``). Links and routes
-are read by :mod:`~batsched_py.simulator.network.reading`. The format's DTD is never fetched.
+Hosts are given one by one (``<host>``, ``<peer>``) or in bulk (``<cluster>``, ``<cabinet>``). Links and
+routes are read by :mod:`~batsched_py.simulator.network.reading`. The format's DTD is never fetched.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xml.parsers.expat import ExpatError
 from msgspec import Struct
 
 from batsched_py.errors import InputError
-from batsched_py.simulator.xml_lines import Element, parse_xml
+from batsched_py.simulator.xml_lines import parse_xml
 
 _PREFIXES = {"": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6, "Z": 7, "Y": 8}
 _LONG_PREFIXES = {"kilo": 1, "mega": 2, "giga": 3, "tera": 4, "peta": 5, "exa": 6, "zeta": 7, "yotta": 8}
@@ -46,7 +46,7 @@ class DeclaredHost(Struct):
     """Properties of the zones around it; those of an inner zone win."""
 
 
-def declared_hosts(path: str | Path, platform: Element | None = None) -> list[DeclaredHost]:
+def declared_hosts(path: str | Path, platform: ElementTree.Element | None = None) -> list[DeclaredHost]:
     """All hosts of the platform file at ``path``, in the order in which it declares them.
 
     Who has read the file already gives its ``platform``.
@@ -99,7 +99,7 @@ def parse_radical(text: str) -> list[int]:
     return numbers
 
 
-def read_root(path: str | Path) -> Element:
+def read_root(path: str | Path) -> ElementTree.Element:
     """The platform that the file at ``path`` describes, in the spelling of version 4."""
     try:
         # SimGrid tolerates blank lines in front of the XML declaration; XML itself does not.

@@ -18,8 +18,8 @@ class Submitter:
 
     It holds none of them but the next ones, so a workload may be larger than memory.
 
-    Jobs are handed over by a message, which ``send`` delivers now or later. As in Batsim, the submitter waits for
-    that, and sleeps afterwards as if it had not: the next jobs come that much later.
+    Jobs are handed over by a message, which ``send`` delivers now or later. As in Batsim, the submitter waits
+    for that, and sleeps afterwards as if it had not: the next jobs come that much later.
     """
 
     def __init__(

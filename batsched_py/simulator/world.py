@@ -150,9 +150,7 @@ class World:
         if self._courier is None or state is JobState.KILLED:
             self._hear_end(job, hosts, start, self.agenda.clock, state, return_code, joules)
         else:
-            said = partial(
-                self._hear_end, job, hosts, start, self.agenda.clock, state, return_code, joules
-            )
+            said = partial(self._hear_end, job, hosts, start, self.agenda.clock, state, return_code, joules)
             self._courier.send(Message(next(iter(hosts)), said))
 
     def _hear_end(

@@ -1,8 +1,9 @@
 """Batsim's own examples, recorded with the real one, happen again in the built-in Batsim.
 
-In most of their platforms the master needs some 45 us to 2 ms to tell itself something, such as a submission, and
-we leave that out. So times may differ by a hundredth of a second, and what is simultaneous for us may come in
-another order. What is left out is named with its reason, and a reason that no longer holds is a failure too.
+In most of their platforms the master needs some 45 us to 2 ms to tell itself something, such as a
+submission, and we leave that out. So times may differ by a hundredth of a second, and what is simultaneous
+for us may come in another order. What is left out is named with its reason, and a reason that no longer
+holds is a failure too.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ SECONDS = 0.01
 
 ONE_BY_ONE = "the notices of 128 hosts that fell asleep travel one by one, for 0.2 s"
 LEFT_OUT = {
-    "b_mixed_cluster_easy_bf_fast": "what the master tells itself takes 0.6 ms, and 512 hosts are idle meanwhile",
+    "b_mixed_cluster_easy_bf_fast": "the master tells itself things for 0.6 ms, while 512 hosts are idle",
     "e_killer_seq_5": "a kill falls between two tasks of 5 s each, and latency decides to which it counts",
     "g_sleeper_cluster_delays": ONE_BY_ONE,
     "g_sleeper_cluster_various_profile_types": ONE_BY_ONE,
-    "g_sleeper_energy__various_profile_types": "a mean power of 1828.345 W, with six digits, is rounded up here",
+    "g_sleeper_energy__various_profile_types": "a mean power of 1828.345 W with six digits is rounded up",
     "h_usage_trace": "jobs replay traces of usage",
 }
 

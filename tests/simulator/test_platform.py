@@ -136,8 +136,8 @@ def test_old_spelling_of_zones_and_blank_lines_before_the_declaration(write) -> 
 
 def test_version_3_calls_the_speed_power(write) -> None:
     path = write(
-        f'<?xml version="1.0"?><platform version="3"><AS id="z" routing="Full">{MASTER.replace("speed", "power")}'
-        '<host id="h" power="5E8"/></AS></platform>'
+        '<?xml version="1.0"?><platform version="3"><AS id="z" routing="Full">'
+        f'{MASTER.replace("speed", "power")}<host id="h" power="5E8"/></AS></platform>'
     )
     assert read_platform(path).hosts[0].speed == 5e8
 

@@ -182,7 +182,12 @@ def test_who_leaves_leaves_nothing_behind(tasks: list[tuple[dict[int, float], fl
 def test_what_a_satisfied_task_took_last_is_taken_again() -> None:
     """Two hosts of 1 flop/s. Were it not so, the second task would get 7/32."""
     hosts = [Resource("0", 1.0), Resource("1", 1.0)]
-    tasks = [({0: 1.0}, 1 / 16), ({1: 2.0, 0: 2.0}, 1 / 4), ({0: 1.0, 1: 2.0}, 1 / 4), ({0: 4.0, 1: 1.0}, 1 / 16)]
+    tasks = [
+        ({0: 1.0}, 1 / 16),
+        ({1: 2.0, 0: 2.0}, 1 / 4),
+        ({0: 1.0, 1: 2.0}, 1 / 4),
+        ({0: 4.0, 1: 1.0}, 1 / 16),
+    ]
     fluids = joined(tasks, hosts)
     solve(fluids)
     assert [fluid.rate for fluid in fluids] == pytest.approx([1 / 16, 37 / 192, 1 / 4, 1 / 16])

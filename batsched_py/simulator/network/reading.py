@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isfinite
 from typing import TypeVar
+from xml.etree.ElementTree import Element
 
 from batsched_py.simulator.network.clusters import Cluster, Dragonfly, FatTree, Topology, Torus, Wiring
 from batsched_py.simulator.network.links import Duplex, Link, duplex
@@ -17,7 +18,7 @@ from batsched_py.simulator.network.routing import TCP_GAMMA, Network, between
 from batsched_py.simulator.network.units import parse_bandwidth, parse_latency
 from batsched_py.simulator.network.zones import Host, Point, Router, Star, Way, Zone
 from batsched_py.simulator.simgrid_xml import parse_radical
-from batsched_py.simulator.xml_lines import Element
+from batsched_py.simulator.xml_lines import line_of
 
 _ROUTED: dict[str, type[Routed]] = {
     "full": Full,
@@ -187,8 +188,8 @@ class NetworkReader:
         if element.get("bw") is None:
             unconnected = Zone(name, outer)
             self._known(unconnected)
-            for host in hosts:
-                self._known(Host(host, unconnected))
+            for host_name in hosts:
+                self._known(Host(host_name, unconnected))
             return
         cluster = kind(name, outer, hosts, numbers, _wiring(element))
         if isinstance(cluster, Topology):
@@ -217,7 +218,8 @@ class NetworkReader:
             raise ValueError(f"link {name!r}: {trace} would change it with time, which is not simulated")
         if policy not in _POLICIES:
             raise ValueError(
-                f"link {name!r} has the unknown sharing_policy {policy!r}; there are SHARED, SPLITDUPLEX and FATPIPE"
+                f"link {name!r} has the unknown sharing_policy {policy!r}; "
+                "there are SHARED, SPLITDUPLEX and FATPIPE"
             )
         bandwidth, latency = _bandwidth(element, "bandwidth"), _latency(element, "latency")
         if split and policy in ("SPLITDUPLEX", "FULLDUPLEX"):
@@ -263,7 +265,7 @@ class NetworkReader:
         links = tuple(self._link(name, direction) for name, direction in names)
         zone.tell(source, target, Way(links, gateways))
         if element.get("symmetrical", "YES").upper() == "YES" and source is not target:
-            back = tuple(self._link(name, _TURNED.get(direction, direction)) for name, direction in names)
+            back = tuple(self._link(name, _turned(direction)) for name, direction in names)
             zone.tell(target, source, Way(back[::-1], None if gateways is None else gateways[::-1]))
 
     def _gateways(self, element: Element, source: Point, target: Point, what: str) -> tuple[Point, Point]:
@@ -293,12 +295,18 @@ class NetworkReader:
             case Link(), None | "NONE":
                 return link
             case Duplex(), _:
-                raise ValueError(f"link {name!r} is SPLITDUPLEX; say direction=\"UP\" or \"DOWN\"")
+                raise ValueError(f'link {name!r} is SPLITDUPLEX; say direction="UP" or "DOWN"')
             case _:
                 raise ValueError(f"link {name!r} has no direction {direction!r}")
 
 
-_TURNED = {"UP": "DOWN", "DOWN": "UP"}
+def _turned(direction: str | None) -> str | None:
+    match direction:
+        case "UP":
+            return "DOWN"
+        case "DOWN":
+            return "UP"
+    return direction
 
 
 def _star(element: Element, zone: Zone) -> Star:
@@ -390,4 +398,4 @@ def _at(element: Element) -> Iterator[None]:
     except _Located:
         raise
     except ValueError as error:
-        raise _Located(f"line {element.line}: {error}") from None
+        raise _Located(f"line {line_of(element)}: {error}") from None

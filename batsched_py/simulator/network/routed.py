@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from itertools import pairwise
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Routed(Zone):
 
     def _joined(self, points: list[Point]) -> Way:
         """The way over all these points; where they are zones, it crosses them from gateway to gateway."""
-        first, *rest = [self.told[pair] for pair in zip(points, points[1:], strict=False)]
+        first, *rest = [self.told[pair] for pair in pairwise(points)]
         links, gateways, extra = first.links, first.gateways, 0.0
         for way in rest:
             if gateways is not None and way.gateways is not None:

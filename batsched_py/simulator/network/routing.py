@@ -115,7 +115,7 @@ class Network:
         return everyone
 
     def _count_in_cluster(self, hosts: tuple[int, ...], zone: Cluster, everyone: Everyone) -> None:
-        """In a cluster, all ways are alike: so much goes up and down each host's links, and all in between."""
+        """In a cluster all ways are alike: as much goes up and down the links of each host."""
         others, carried = len(hosts) - 1.0, everyone.bytes
         everyone.latency = self.route(hosts[0], hosts[1]).latency
         backbone = zone.wiring.backbone
@@ -152,8 +152,8 @@ def between(source: Point, target: Point) -> Way:
     if len(home) == 1 or len(away) == 1:
         lonely = source if len(home) == 1 else target
         raise ValueError(
-            f"{lonely.name!r} stands in zone {common.name!r} beside other zones, so there are no routes between "
-            "them; put it into a zone of its own"
+            f"{lonely.name!r} stands in zone {common.name!r} beside other zones, so there are no routes "
+            "between them; put it into a zone of its own"
         )
     middle = common.way(home[-2], away[-2])
     if middle.gateways is None:

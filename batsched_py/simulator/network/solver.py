@@ -121,8 +121,8 @@ def solve(fluids: list[Fluid]) -> bool:
     its own bound wants no more. As in SimGrid, a resource loses in each round what *all* its tasks took last,
     also those that want no more.
 
-    With fat pipes, SimGrid may need any number of rounds, and gives rates above the bandwidth, or does not end at
-    all. Here the rates stay as they are after :data:`MOST_ROUNDS`.
+    With fat pipes, SimGrid may need any number of rounds, and gives rates above the bandwidth, or does not
+    end at all. Here the rates stay as they are after :data:`MOST_ROUNDS`.
     """
     resources: dict[Resource, None] = {}
     for fluid in fluids:

@@ -1,8 +1,8 @@
 """Tasks that share hosts or links: the pace of some changes whenever another begins or ends.
 
-This is SimGrid's model of parallel tasks (L07). A task first waits for the latency of its longest route. Then it
-advances on all its hosts and links at one rate, which the solver finds again for all tasks that are connected
-to one that began or ended.
+This is SimGrid's model of parallel tasks (L07). A task first waits for the latency of its longest route. Then
+it advances on all its hosts and links at one rate, which the solver finds again for all tasks that are
+connected to one that began or ended.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class FluidTasks:
 
     def begin(self, owner: Owner, demand: Demand, happen_in: HappenIn) -> None:
         """A task begins, with its latency; others on its hosts and links slow down then."""
-        bound, uses = demand.network_bound(self._tcp_gamma), {}
+        bound = demand.network_bound(self._tcp_gamma)
+        uses: dict[Resource, Use] = {}
         for host, flops in demand.flops:
             if flops > 0:
                 bound = min(bound, self._computing.speed(host) / flops)

@@ -76,7 +76,6 @@ class Zone(Point):
         raise NoRoute(source, target)
 
 
-
 class Star(Zone):
     """All points are connected through one place in the middle: zones of kind Cluster and Vivaldi."""
 

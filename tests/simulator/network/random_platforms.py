@@ -146,7 +146,8 @@ def _star_zone(random: Random, name: str = "s") -> Drawn:
 def _vivaldi(random: Random, name: str = "v") -> Drawn:
     hosts = [f"{name}{number}" for number in range(random.randint(2, 6))]
     text = "".join(
-        f'<peer id="{host}" speed="{_speed(random)}" bw_in="{_bandwidth(random)}" bw_out="{_bandwidth(random)}" '
+        f'<peer id="{host}" speed="{_speed(random)}" '
+        f'bw_in="{_bandwidth(random)}" bw_out="{_bandwidth(random)}" '
         f'coordinates="{random.uniform(-20, 20)} {random.uniform(-20, 20)} {random.uniform(0, 3)}"/>'
         for host in hosts
     )
@@ -179,9 +180,8 @@ def _nested(random: Random, routing: str = "Full") -> Drawn:
         others = gateways[place + 1 :] if routing == "Full" else gateways[place + 1 : place + 2]
         for other, entry in others:
             passed = "".join(random.sample(ways, random.randint(1, 3)))
-            text += (
-                f'<zoneRoute src="{zone}" dst="{other}" gw_src="{gateway}" gw_dst="{entry}">{passed}</zoneRoute>\n'
-            )
+            text += f'<zoneRoute src="{zone}" dst="{other}" gw_src="{gateway}" gw_dst="{entry}">'
+            text += f"{passed}</zoneRoute>\n"
     return f'<zone id="all" routing="{routing}">{text}</zone>', hosts
 
 

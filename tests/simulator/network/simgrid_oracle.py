@@ -1,8 +1,8 @@
 """When tasks end, says SimGrid itself: Debian's ``python3-simgrid``, which Debian's own Python runs.
 
-Reads scenarios as JSON from its standard input, and writes the ends of their tasks in the same order: the time, or
-nothing for a task that was killed. Each scenario has a process of its own, because SimGrid allows one engine a
-process, and gets no answer if SimGrid finds none within a minute.
+Reads scenarios as JSON from its standard input, and writes the ends of their tasks in the same order: the
+time, or nothing for a task that was killed. Each scenario has a process of its own, because SimGrid allows
+one engine a process, and gets no answer if SimGrid finds none within seconds.
 """
 
 import json
@@ -43,7 +43,7 @@ def main():
     for scenario in json.load(sys.stdin):
         reading, writing = os.pipe()
         if os.fork() == 0:
-            signal.alarm(60)
+            signal.alarm(5)
             os.close(reading)
             with os.fdopen(writing, "w") as result:
                 json.dump(run(scenario), result)

@@ -63,7 +63,9 @@ def read(path: Path) -> list[dict[str, str]]:
 def exact_run(folder: Path, scheduler: Scheduler) -> list[dict[str, Any]]:
     outputs = ExactOutputs()
     workloads = [read_workload(folder / "workload.json", "w0")]
-    simulate(Batsim(Setup(read_platform(folder / "platform.xml"), workloads), outputs), DecisionProcess(scheduler))
+    simulate(
+        Batsim(Setup(read_platform(folder / "platform.xml"), workloads), outputs), DecisionProcess(scheduler)
+    )
     return outputs.rows
 
 
@@ -144,4 +146,6 @@ def test_the_samples_are_those_that_are_shared() -> None:
         pytest.skip("needs the recordings of ../shared, which is absent")
     for folder in SAMPLES:
         for name in ("platform.xml", "workload.json", "jobs.csv"):
-            assert (folder / name).read_bytes() == (SHARED / "golden" / "network" / folder.name / name).read_bytes()
+            assert (folder / name).read_bytes() == (
+                SHARED / "golden" / "network" / folder.name / name
+            ).read_bytes()
