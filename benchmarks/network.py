@@ -67,8 +67,8 @@ def against_simgrid() -> None:
             command = [SIMGRID, str(HERE / "simgrid_tasks.py"), str(machine), str(TASKS)]
             theirs = min(cpu_seconds(command) for _ in range(3))
             print(
-                f"  {TASKS:,} tasks on 4 of 64 hosts, {what}: {ours:.2f} s, {ours / theirs:.2f} times SimGrid's "
-                f"Python binding ({theirs:.2f} s)"
+                f"  {TASKS:,} tasks on 4 of 64 hosts, {what}: {ours:.2f} s, {ours / theirs:.2f} times "
+                f"SimGrid's Python binding ({theirs:.2f} s)"
             )
 
 

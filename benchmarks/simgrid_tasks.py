@@ -6,6 +6,7 @@ LANES = 16
 
 
 def main():
+    """Run the tasks in lanes of four hosts, one after another in each."""
     import simgrid
 
     engine = simgrid.Engine(["tasks", "--cfg=host/model:ptask_L07", "--log=root.thresh:critical"])
