@@ -153,6 +153,8 @@ class Runner:
     def _add_io(self, execution: Execution, io_job: ev.IoJob) -> None:
         check_io_job(self._catalog.may_send)
         if self._network is not None:
+            if not io_job.hosts:
+                raise RuleBroken("no host was given for the IO job")
             check_existence(io_job.hosts, self._machines.count)
             execution.io = io_job.hosts, self._catalog.io_profile(execution.job.workload, io_job)
 
@@ -163,11 +165,12 @@ class Runner:
             if not isinstance(frame.profile, Composed):
                 return
             step = frame.step % len(frame.profile.sequence)
-            if not isinstance(profile, Composed) or step >= len(profile.sequence):
+            parts = profile.sequence if isinstance(profile, Composed) else ()
+            if step >= len(parts) or parts[step] not in profiles:
                 raise RuleBroken(
                     f"the IO job of job {execution.job.id} has no part for each task of {frame.name!r}"
                 )
-            profile = profiles[profile.sequence[step]]
+            profile = profiles[parts[step]]
         if not isinstance(profile, Computation):
             raise RuleBroken(
                 f"the IO job of job {execution.job.id} is of type {profile.kind}; it must be a parallel one"

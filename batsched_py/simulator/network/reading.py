@@ -54,6 +54,7 @@ class NetworkReader:
         self._links: dict[str, Link | Duplex] = {}
         self._routes: list[tuple[Element, Zone]] = []
         self._fat_tree_hosts = 0
+        outside = Zone("outside of all zones", None)
         for element in platform:
             with _at(element):
                 match element.tag:
@@ -63,6 +64,8 @@ class NetworkReader:
                         self._read_zone(element, None)
                     case "cluster":
                         self._read_cluster(element, None)
+                    case _:
+                        self._read_in(element, outside, [])
         for element, zone in self._routes:
             with _at(element):
                 self._read_route(element, zone)

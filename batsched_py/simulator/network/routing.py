@@ -147,6 +147,8 @@ def between(source: Point, target: Point) -> Way:
         home.pop()
         away.pop()
     common = home[-1]
+    if common is not away[-1]:
+        raise NoRoute(source, target)
     if len(home) == len(away) == 1:
         return common.way(source, target)
     if len(home) == 1 or len(away) == 1:

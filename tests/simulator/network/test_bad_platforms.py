@@ -141,6 +141,19 @@ def test_a_route_that_is_missing_is_told_when_it_is_needed(
     assert complaint in str(error.value)
 
 
+def test_hosts_of_different_worlds_have_no_route(tmp_path: Path) -> None:
+    path = tmp_path / "platform.xml"
+    path.write_text(
+        f'<platform version="4.1"><zone id="z" routing="Vivaldi">{MASTER}<host id="b" speed="1f"/></zone>'
+        '<zone id="y" routing="Vivaldi"><host id="c" speed="1f"/></zone><host id="a" speed="1f"/></platform>'
+    )
+    network = read_platform(path).network
+    assert network is not None
+    for pair in ((0, 1), (1, 2)):
+        with pytest.raises(InputError, match="there is no route from"):
+            network.route(*pair)
+
+
 def test_a_command_says_it_in_one_line(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.json"
     jobs.write_text(

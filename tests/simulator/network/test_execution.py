@@ -138,6 +138,7 @@ def test_an_io_job_is_added_to_the_task_of_the_job() -> None:
         (ev.IoJob("nothing", HostSet.parse("0-1")), "profile 'nothing' does not exist"),
         (ev.IoJob("nap", HostSet.parse("0-1")), "is of type delay; it must be a parallel one"),
         (ev.IoJob("io", HostSet.parse("0-99")), "hosts 8-99 do not exist"),
+        (ev.IoJob("io", HostSet()), "no host was given for the IO job"),
     ],
 )
 def test_an_io_job_that_cannot_be_is_refused(io_job: ev.IoJob, complaint: str) -> None:
@@ -145,6 +146,34 @@ def test_an_io_job_that_cannot_be_is_refused(io_job: ev.IoJob, complaint: str) -
     conversation = drive(machine(), homogeneous(1.0), 2, **more)
     with pytest.raises(RuleBroken, match=complaint):
         conversation.reply(ev.ExecuteJob("w0!a", HostSet.parse("0-1"), io_job=io_job))
+
+
+def test_an_io_job_of_a_sequence_has_a_part_for_each_task() -> None:
+    more = {
+        "s": homogeneous(100 * MEGA),
+        "t": homogeneous(0.0),
+        "io": {"type": "composed", "seq": ["s", "t"]},
+    }
+    conversation = drive(machine(), {"type": "composed", "seq": ["s", "s"]}, 2, **more)
+    io_job = ev.IoJob("io", HostSet.parse("0-1"))
+    conversation.reply(ev.ExecuteJob("w0!a", HostSet.parse("0-1"), io_job=io_job))
+    assert ends(conversation) == {"a": 3.0}
+    conversation = drive(machine(), {"type": "composed", "seq": ["s", "s"]}, 2, **more)
+    with pytest.raises(RuleBroken, match="the IO job of job w0!a has no part for each task of 'p'"):
+        conversation.reply(
+            ev.ExecuteJob("w0!a", HostSet.parse("0-1"), io_job=ev.IoJob("s", HostSet.parse("0-1")))
+        )
+
+
+def test_a_job_can_be_killed_while_the_message_about_its_end_is_on_its_way() -> None:
+    conversation = drive(machine(latency="1s"), {"type": "delay", "delay": 3}, 1)
+    kill = ev.KillJobs(["w0!a"])
+    kill.time = 3.5
+    conversation.reply(execute("a", "0"), kill, now=5.0)
+    conversation.finish()
+    (killed,), (completed,) = conversation.all(ev.JobsKilled), conversation.all(ev.JobCompleted)
+    assert killed.progress == {}
+    assert (completed.time, completed.state.value) == (4.0, "COMPLETED_SUCCESSFULLY")
 
 
 STORAGE = """<platform version="4.1"><zone id="z" routing="Floyd">
