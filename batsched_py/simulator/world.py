@@ -79,7 +79,11 @@ class World:
         """Carries to the master what a job says at its end, where that takes time."""
         if setup.network is not None and (setup.network.delays_messages or catalog.sends_bytes):
             self._employ_courier(setup.network)
-        self._power = Power(context, self.runner, self._tell) if energy is not None else None
+        self._power = (
+            Power(context, self.runner, self._tell, None if self._courier is None else self._send_from)
+            if energy is not None
+            else None
+        )
         self._energy = energy
         self._setup = setup
         self._catalog = catalog
@@ -151,7 +155,7 @@ class World:
             self._hear_end(job, hosts, start, self.agenda.clock, state, return_code, joules)
         else:
             said = partial(self._hear_end, job, hosts, start, self.agenda.clock, state, return_code, joules)
-            self._courier.send(Message(next(iter(hosts)), said))
+            self._send_from(next(iter(hosts)), said)
 
     def _hear_end(
         self,
@@ -167,6 +171,10 @@ class World:
         self.outputs.finished(job, state, hosts, start, end, joules, metadata)
         self.news = True
         self.listener.job_ended(job.id, state, return_code, self.agenda.now)
+
+    def _send_from(self, host: int, arrive: Callable[[], None]) -> None:
+        assert self._courier is not None
+        self._courier.send(Message(host, arrive))
 
     def _send_from_master(self, arrive: Callable[[], None]) -> None:
         if self._courier is None:
