@@ -35,8 +35,8 @@ class Power:
     """The hosts' power states, and the requests to change them.
 
     From one computing state to another a host changes at once. To fall asleep or wake up it passes through a
-    state of its own for this, in which it executes one flop. Where messages take time, each host then says that
-    it has arrived.
+    state of its own for this, in which it executes one flop. Where messages take time, each host then says
+    that it has arrived.
     """
 
     def __init__(
