@@ -5,17 +5,25 @@ What is wrong is said with the line of the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from math import isfinite
 from typing import TypeVar
 from xml.etree.ElementTree import Element
 
-from batsched_py.simulator.network.clusters import Cluster, Dragonfly, FatTree, Topology, Torus, Wiring
+from batsched_py.simulator.network.attributes import (
+    POLICIES,
+    bandwidth_of,
+    coordinates,
+    latency_of,
+    positive,
+    required,
+    wiring_of,
+)
+from batsched_py.simulator.network.clusters import Cluster, Dragonfly, FatTree, Topology, Torus
 from batsched_py.simulator.network.links import Duplex, Link, duplex
 from batsched_py.simulator.network.routed import Dijkstra, Floyd, Full, Routed
 from batsched_py.simulator.network.routing import TCP_GAMMA, Network, between
-from batsched_py.simulator.network.units import parse_bandwidth, parse_latency
+from batsched_py.simulator.network.units import parse_latency
 from batsched_py.simulator.network.zones import Host, Point, Router, Star, Way, Zone
 from batsched_py.simulator.simgrid_xml import parse_radical
 from batsched_py.simulator.xml_lines import line_of
@@ -31,7 +39,6 @@ _TOPOLOGIES: dict[str, type[Torus] | type[FatTree] | type[Dragonfly]] = {
     "FAT_TREE": FatTree,
     "DRAGONFLY": Dragonfly,
 }
-_POLICIES = ("SHARED", "SPLITDUPLEX", "FULLDUPLEX", "FATPIPE")
 _IRRELEVANT = frozenset(
     {"prop", "trace", "disk", "storage", "storage_type", "mount", "process", "actor", "argument", "random"}
 )
@@ -80,9 +87,9 @@ class NetworkReader:
         for prop in element.findall("prop"):
             name, value = prop.get("id"), prop.get("value", "")
             if name == "network/TCP-gamma":
-                self.tcp_gamma = _positive(name, value)
+                self.tcp_gamma = positive(name, value)
             elif name == "network/loopback-bw":
-                bandwidth = _positive(name, value)
+                bandwidth = positive(name, value)
                 self._loopback = Link("loopback", bandwidth, self._loopback.latency, fatpipe=True)
             elif name == "network/loopback-lat":
                 self._loopback = Link(
@@ -94,13 +101,13 @@ class NetworkReader:
         backbone: list[Link] = []
         for inner in element.iterfind("backbone"):
             with _at(inner):
-                backbone = [self._read_link(inner, split=False)]
+                backbone = [self._read_link(inner)]
         for inner in element:
             with _at(inner):
                 self._read_in(inner, zone, backbone)
 
     def _new_zone(self, element: Element, outer: Zone | None) -> Zone:
-        name, routing = _required(element, "id"), element.get("routing", "None")
+        name, routing = required(element, "id"), element.get("routing", "None")
         kind = routing.lower()
         if (routed := _ROUTED.get(kind)) is not None:
             return self._known(routed(name, outer, self._loopback, between))
@@ -123,9 +130,9 @@ class NetworkReader:
             case "cabinet":
                 self._read_cabinet(element, _star(element, zone), backbone)
             case "host":
-                self._place(element, self._known(Host(_required(element, "id"), zone)), zone)
+                self._place(element, self._known(Host(required(element, "id"), zone)), zone)
             case "router":
-                self._place(element, self._known(Router(_required(element, "id"), zone)), zone)
+                self._place(element, self._known(Router(required(element, "id"), zone)), zone)
             case "peer":
                 self._read_peer(element, _star(element, zone))
             case "link":
@@ -152,31 +159,31 @@ class NetworkReader:
 
     def _place(self, element: Element, point: Point, zone: Zone) -> None:
         if isinstance(zone, Star) and (text := element.get("coordinates")):
-            zone.put_at(point, _coordinates(text))
+            zone.put_at(point, coordinates(text))
 
     def _read_peer(self, element: Element, zone: Star) -> None:
-        peer = self._known(Host(_required(element, "id"), zone))
+        peer = self._known(Host(required(element, "id"), zone))
         self._place(element, peer, zone)
-        up = self._new_link(f"link_{peer.name}_UP", _bandwidth(element, "bw_out"), 0.0)
-        down = self._new_link(f"link_{peer.name}_DOWN", _bandwidth(element, "bw_in"), 0.0)
+        up = self._new_link(f"link_{peer.name}_UP", bandwidth_of(element, "bw_out"), 0.0)
+        down = self._new_link(f"link_{peer.name}_DOWN", bandwidth_of(element, "bw_in"), 0.0)
         zone.connect(peer, [up], [down])
 
     def _read_host_link(self, element: Element, zone: Star, backbone: list[Link]) -> None:
-        host = self._point(_required(element, "id"))
-        up, down = (self._link(_required(element, way), None) for way in ("up", "down"))
+        host = self._point(required(element, "id"))
+        up, down = (self._link(required(element, way), None) for way in ("up", "down"))
         zone.connect(host, [up, *backbone], [*backbone, down])
 
     def _read_cabinet(self, element: Element, zone: Star, backbone: list[Link]) -> None:
-        bandwidth, latency = _bandwidth(element, "bw"), _latency(element, "lat")
-        for number in parse_radical(_required(element, "radical")):
-            name = f"{_required(element, 'prefix')}{number}{_required(element, 'suffix')}"
+        bandwidth, latency = bandwidth_of(element, "bw"), latency_of(element, "lat")
+        for number in parse_radical(required(element, "radical")):
+            name = f"{required(element, 'prefix')}{number}{required(element, 'suffix')}"
             host = self._known(Host(name, zone))
             up = self._new_link(f"link_{name}_UP", bandwidth, latency)
             down = self._new_link(f"link_{name}_DOWN", bandwidth, latency)
             zone.connect(host, [up, *backbone], [*backbone, down])
 
     def _read_cluster(self, element: Element, outer: Zone | None) -> None:
-        name, topology = _required(element, "id"), element.get("topology", "FLAT")
+        name, topology = required(element, "id"), element.get("topology", "FLAT")
         kind: type[Cluster] = Cluster
         if topology != "FLAT":
             if topology not in _TOPOLOGIES:
@@ -185,8 +192,8 @@ class NetworkReader:
                     "there are FLAT, TORUS, FAT_TREE and DRAGONFLY"
                 )
             kind = _TOPOLOGIES[topology]
-        prefix, suffix = _required(element, "prefix"), _required(element, "suffix")
-        numbers = parse_radical(_required(element, "radical"))
+        prefix, suffix = required(element, "prefix"), required(element, "suffix")
+        numbers = parse_radical(required(element, "radical"))
         hosts = [f"{prefix}{number}{suffix}" for number in numbers]
         if element.get("bw") is None:
             unconnected = Zone(name, outer)
@@ -194,7 +201,7 @@ class NetworkReader:
             for host_name in hosts:
                 self._known(Host(host_name, unconnected))
             return
-        cluster = kind(name, outer, hosts, numbers, _wiring(element))
+        cluster = kind(name, outer, hosts, numbers, wiring_of(element))
         if isinstance(cluster, Topology):
             self._shape(cluster, element.get("topo_parameters", ""))
         self._known(cluster)
@@ -215,17 +222,17 @@ class NetworkReader:
 
     # --- links and routes ------------------------------------------------------------------------
 
-    def _read_link(self, element: Element, policy: str = "SHARED", split: bool = True) -> Link:
-        name = _required(element, "id")
+    def _read_link(self, element: Element, policy: str = "SHARED") -> Link:
+        name = required(element, "id")
         if trace := next((trace for trace in _LINK_TRACES if element.get(trace)), None):
             raise ValueError(f"link {name!r}: {trace} would change it with time, which is not simulated")
-        if policy not in _POLICIES:
+        if policy not in POLICIES:
             raise ValueError(
                 f"link {name!r} has the unknown sharing_policy {policy!r}; "
                 "there are SHARED, SPLITDUPLEX and FATPIPE"
             )
-        bandwidth, latency = _bandwidth(element, "bandwidth"), _latency(element, "latency")
-        if split and policy in ("SPLITDUPLEX", "FULLDUPLEX"):
+        bandwidth, latency = bandwidth_of(element, "bandwidth"), latency_of(element, "latency")
+        if policy in ("SPLITDUPLEX", "FULLDUPLEX"):
             both = duplex(name, bandwidth, latency)
             self._keep(name, both)
             self._keep(both.up.name, both.up)
@@ -245,7 +252,7 @@ class NetworkReader:
         self.connects = True
 
     def _read_route(self, element: Element, zone: Zone) -> None:
-        source, target = self._point(_required(element, "src")), self._point(_required(element, "dst"))
+        source, target = self._point(required(element, "src")), self._point(required(element, "dst"))
         what = f"the route from {source.name!r} to {target.name!r}"
         if not isinstance(zone, Routed):
             raise ValueError(f"{what} is in zone {zone.name!r}, whose routing does not use routes")
@@ -262,7 +269,7 @@ class NetworkReader:
         if between_zones and source is target:
             raise ValueError(f"{what} leads from a zone to itself")
         gateways = self._gateways(element, source, target, what) if between_zones else None
-        names = [(_required(link, "id"), link.get("direction")) for link in element.findall("link_ctn")]
+        names = [(required(link, "id"), link.get("direction")) for link in element.findall("link_ctn")]
         if not names:
             raise ValueError(f"{what} has no links")
         links = tuple(self._link(name, direction) for name, direction in names)
@@ -272,7 +279,7 @@ class NetworkReader:
             zone.tell(target, source, Way(back[::-1], None if gateways is None else gateways[::-1]))
 
     def _gateways(self, element: Element, source: Point, target: Point, what: str) -> tuple[Point, Point]:
-        gateways = self._point(_required(element, "gw_src")), self._point(_required(element, "gw_dst"))
+        gateways = self._point(required(element, "gw_src")), self._point(required(element, "gw_dst"))
         for gateway, zone in zip(gateways, (source, target), strict=True):
             assert isinstance(zone, Zone)
             if isinstance(gateway, Zone) or not zone.holds(gateway):
@@ -316,77 +323,6 @@ def _star(element: Element, zone: Zone) -> Star:
     if not isinstance(zone, Star):
         raise ValueError(f"<{element.tag}> belongs in a zone whose routing is Cluster or Vivaldi")
     return zone
-
-
-def _wiring(element: Element) -> Wiring:
-    name = _required(element, "id")
-    policy = element.get("sharing_policy", "SPLITDUPLEX")
-    backbone_policy = element.get("bb_sharing_policy", "SHARED")
-    if policy not in _POLICIES:
-        raise ValueError(f"cluster {name!r} has the unknown sharing_policy {policy!r}")
-    if backbone_policy not in ("SHARED", "FATPIPE"):
-        raise ValueError(f"cluster {name!r} has the unknown bb_sharing_policy {backbone_policy!r}")
-    backbone = None
-    if element.get("bb_bw"):
-        backbone = Link(
-            f"{name}_backbone",
-            _bandwidth(element, "bb_bw"),
-            _latency(element, "bb_lat"),
-            backbone_policy == "FATPIPE",
-        )
-    loopback = None
-    if element.get("loopback_bw"):
-        loopback = _bandwidth(element, "loopback_bw"), _latency(element, "loopback_lat")
-    return Wiring(
-        _bandwidth(element, "bw"),
-        _latency(element, "lat"),
-        policy in ("SPLITDUPLEX", "FULLDUPLEX"),
-        loopback,
-        _bandwidth(element, "limiter_link") if element.get("limiter_link") else None,
-        backbone,
-    )
-
-
-def _bandwidth(element: Element, attribute: str) -> float:
-    return _number(element, attribute, parse_bandwidth, _required(element, attribute))
-
-
-def _latency(element: Element, attribute: str) -> float:
-    return _number(element, attribute, parse_latency, element.get(attribute) or "0")
-
-
-def _number(element: Element, attribute: str, parse: Callable[[str], float], text: str) -> float:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise ValueError(f"{attribute} of {element.tag} {element.get('id', '')!r}: {error}") from None
-
-
-def _positive(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not (isfinite(value) and value > 0):
-        raise ValueError(f"{name} is {text!r} where it needs a number above 0")
-    return value
-
-
-def _coordinates(text: str) -> tuple[float, float, float]:
-    try:
-        x, y, height = (float(part) for part in text.split())
-    except ValueError:
-        raise ValueError(f"coordinates {text!r} are not three numbers") from None
-    if not all(map(isfinite, (x, y, height))):
-        raise ValueError(f"coordinates {text!r} are not three numbers")
-    return x, y, height
-
-
-def _required(element: Element, attribute: str) -> str:
-    value = element.get(attribute)
-    if value is None:
-        raise ValueError(f"<{element.tag}> {element.get('id', '')!r} lacks its attribute {attribute!r}")
-    return value
 
 
 class _Located(ValueError):
