@@ -15,7 +15,6 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import (
     Activity,
-    Composed,
     Computation,
     DataStaging,
     Delay,
@@ -33,7 +32,7 @@ from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.computing import Computing
 from batsched_py.simulator.context import Context
 from batsched_py.simulator.execution import Execution, Frame
-from batsched_py.simulator.network.demand import Demand, add_computation
+from batsched_py.simulator.network.demand import Demand, add_computation, add_io
 from batsched_py.simulator.network.tasks import FluidTasks
 from batsched_py.simulator.runnable import check_io_job
 
@@ -147,7 +146,7 @@ class Runner:
     def _flow(self, execution: Execution, demand: Demand) -> None:
         """Begin a task that shares hosts or links with others."""
         if execution.io is not None:
-            self._demand_io(execution, demand, *execution.io)
+            add_io(demand, execution, self._catalog.profiles[execution.job.workload], self._network)
         self.fluid.begin(execution, demand, self._plan)
 
     def _add_io(self, execution: Execution, io_job: ev.IoJob) -> None:
@@ -157,31 +156,6 @@ class Runner:
                 raise RuleBroken("no host was given for the IO job")
             check_existence(io_job.hosts, self._machines.count)
             execution.io = io_job.hosts, self._catalog.io_profile(execution.job.workload, io_job)
-
-    def _demand_io(self, execution: Execution, demand: Demand, hosts: HostSet, profile: Profile) -> None:
-        """Add what is moved beside the present task: of a sequence, the part at the same place."""
-        profiles = self._catalog.profiles[execution.job.workload]
-        for frame in execution.frames:
-            if not isinstance(frame.profile, Composed):
-                return
-            step = frame.step % len(frame.profile.sequence)
-            parts = profile.sequence if isinstance(profile, Composed) else ()
-            if step >= len(parts) or parts[step] not in profiles:
-                raise RuleBroken(
-                    f"the IO job of job {execution.job.id} has no part for each task of {frame.name!r}"
-                )
-            profile = profiles[parts[step]]
-        if not isinstance(profile, Computation):
-            raise RuleBroken(
-                f"the IO job of job {execution.job.id} is of type {profile.kind}; it must be a parallel one"
-            )
-        places = list(hosts)
-        if isinstance(profile, Parallel) and len(profile.work) != len(places):
-            raise RuleBroken(
-                f"the IO job of job {execution.job.id} has {len(places)} hosts, "
-                f"its profile is made for {len(profile.work)}"
-            )
-        add_computation(demand, profile, places, self._network)
 
     def _compute_in_parallel(self, execution: Execution, task: Parallel) -> None:
         executors = execution.nb_executors

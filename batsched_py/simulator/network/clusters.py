@@ -86,10 +86,6 @@ class Cluster(Zone):
             self._made[name] = Link(name, self.wiring.limiter)
         return (self._made[name],)
 
-    def hops(self, source: Point, target: Point) -> int:
-        """How many switches a message passes."""
-        return 0 if source is target else 1
-
 
 class Topology(Cluster):
     """A cluster with switches between its hosts. What comes from outside begins or ends at no cost."""
@@ -186,11 +182,6 @@ class FatTree(Topology):
         links += self._limiter_of(0, label)
         return links
 
-    def hops(self, source: Point, target: Point) -> int:
-        here, there = self._label(source.number), self._label(target.number)
-        levels = [level for level, pair in enumerate(zip(here, there, strict=True), 1) if pair[0] != pair[1]]
-        return 2 * levels[-1] - 1 if levels else 0
-
     def _label(self, place: int) -> tuple[int, ...]:
         label = []
         for size in self.children:
@@ -272,9 +263,6 @@ class Dragonfly(Topology):
         links.append(self._local(target).down)
         links += self._limiter(target)
         return links
-
-    def hops(self, source: Point, target: Point) -> int:
-        return 0 if source is target else len(self.links_between(source.number, target.number)) - 1
 
     def _coordinates(self, place: int) -> tuple[int, int, int]:
         group, rest = divmod(place, self.chassis * self._in_chassis)

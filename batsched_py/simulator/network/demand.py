@@ -7,7 +7,9 @@ from math import inf
 
 from msgspec import Struct, field
 
-from batsched_py.protocol.profiles import Computation, Homogeneous, HomogeneousTotal, Parallel
+from batsched_py.errors import RuleBroken
+from batsched_py.protocol.profiles import Composed, Computation, Homogeneous, HomogeneousTotal, Parallel
+from batsched_py.simulator.execution import Execution, Profiles
 from batsched_py.simulator.network.links import Link, Route
 from batsched_py.simulator.network.routing import Network
 
@@ -80,3 +82,24 @@ def add_computation(demand: Demand, task: Computation, hosts: Sequence[int], net
             for source in hosts:
                 for target in hosts:
                     demand.send(network, source, target, next(pairs))
+
+
+def add_io(demand: Demand, execution: Execution, profiles: Profiles, network: Network | None) -> None:
+    """Add what is moved beside the present task of a job: of a sequence, the part at the same place."""
+    assert execution.io is not None
+    hosts, profile = execution.io
+    whose = f"the IO job of job {execution.job.id}"
+    for frame in execution.frames:
+        if not isinstance(frame.profile, Composed):
+            return
+        step = frame.step % len(frame.profile.sequence)
+        parts = profile.sequence if isinstance(profile, Composed) else ()
+        if step >= len(parts) or parts[step] not in profiles:
+            raise RuleBroken(f"{whose} has no part for each task of {frame.name!r}")
+        profile = profiles[parts[step]]
+    if not isinstance(profile, Computation):
+        raise RuleBroken(f"{whose} is of type {profile.kind}; it must be a parallel one")
+    places = list(hosts)
+    if isinstance(profile, Parallel) and len(profile.work) != len(places):
+        raise RuleBroken(f"{whose} has {len(places)} hosts, its profile is made for {len(profile.work)}")
+    add_computation(demand, profile, places, network)

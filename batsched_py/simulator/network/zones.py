@@ -83,16 +83,11 @@ class Star(Zone):
         super().__init__(name, zone)
         self._up: dict[Point, tuple[Link, ...]] = {}
         self._down: dict[Point, tuple[Link, ...]] = {}
-        self._loopback: dict[Point, Link] = {}
         self._coordinates: dict[Point, tuple[float, float, float]] = {}
 
     def connect(self, point: Point, up: Iterable[Link], down: Iterable[Link]) -> None:
         """Set the links from a point to the middle, and back."""
         self._up[point], self._down[point] = tuple(up), tuple(down)
-
-    def set_loopback(self, point: Point, link: Link) -> None:
-        """Set the link from a point to itself."""
-        self._loopback[point] = link
 
     def put_at(self, point: Point, coordinates: tuple[float, float, float]) -> None:
         """Set where a point is: in a plane, and above it, in milliseconds."""
@@ -107,8 +102,6 @@ class Star(Zone):
         return self._down.get(point, ())
 
     def way(self, source: Point, target: Point) -> Way:
-        if source is target and source in self._loopback:
-            return Way((self._loopback[source],))
         links = tuple(dict.fromkeys(self.up(source) + self.down(target)))
         return Way(links, None, self._distance(source, target))
 
