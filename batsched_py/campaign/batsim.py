@@ -125,6 +125,10 @@ def _for_batsim(
     scenario = experiment.simulated
     if scenario.ignore_communication:
         raise InputError("a Batsim simulates communication; leave out ignore_communication for it")
+    if scenario.machine.bandwidth is not None:
+        raise InputError(
+            "a Batsim needs a platform file with its network; leave out bandwidth, or give a file"
+        )
     static = workloads if scenario.workloads.files else ()
     check_withdrawals(static)
     for workload in static:

@@ -47,6 +47,7 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "hosts that jobs share": settings.compute_sharing,
         "storage hosts": bool(platform.storages),
         "a selection of hosts in nodes": platform.has_nodes and process.scheduler.selection != "lowest",
+        "messages that take time": setup.network is not None and setup.network.delays_messages,
         "hosts of different speeds": platform.even_speed is None,
         "jobs of workload files beside those of users": bool(setup.workloads and process.users),
         "jobs that the scheduler registers": settings.dynamic_jobs and not process.users,
@@ -61,21 +62,21 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         workloads = process.users.workloads
         if not all(isinstance(workload.jobs, list | NativeJobs) for workload in workloads):
             return "users of a log whose jobs are not kept in memory"
-    if not all(_has_plain_profiles(workload, setup.ignore_communication) for workload in workloads):
+    if not all(_has_plain_profiles(workload, setup.may_send) for workload in workloads):
         return "jobs that do more than compute or sleep"
     return None
 
 
-def _has_plain_profiles(workload: Workload, ignore_communication: bool) -> bool:
+def _has_plain_profiles(workload: Workload, may_send: bool) -> bool:
     """Whether all jobs of a workload only compute or sleep."""
     return isinstance(workload.profiles, RunTimeProfiles) or all(
-        _is_simple(profile, ignore_communication) for profile in workload.profiles.values()
+        _is_simple(profile, may_send) for profile in workload.profiles.values()
     )
 
 
-def _is_simple(profile: Profile, ignore_communication: bool) -> bool:
+def _is_simple(profile: Profile, may_send: bool) -> bool:
     if type(profile) is Delay:
-        return refusal(profile, ignore_communication) is None
+        return refusal(profile, may_send) is None
     return is_plain(profile)
 
 

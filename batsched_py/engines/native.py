@@ -219,7 +219,7 @@ class NativeSimulation(Simulation):
             self._engine.add_rigid_user(log, who)
 
     def _add_python_users(self, users: Iterable[User]) -> None:
-        why_not = partial(refusal, ignore_communication=self._setup.ignore_communication)
+        why_not = partial(refusal, may_send=self._setup.may_send)
         for user in users:
             self._engine.add_user(user, hears_starts(user), why_not)
 

@@ -209,7 +209,7 @@ class Cluster(cluster.Cluster):
                 self._check_known(job_id)
                 engine.do_nothing(decision)
             case ev.RegisterProfile(workload=workload, name=name, profile=profile):
-                fault = refusal(profile, self._setup.ignore_communication)
+                fault = refusal(profile, self._setup.may_send)
                 if fault is not None:
                     raise RuleBroken(f"workload {workload!r}: profile {name!r} {fault}")
                 engine.add_profile(workload, name, profile)
@@ -234,7 +234,7 @@ class Cluster(cluster.Cluster):
         if taken := hosts - self.free:
             raise RuleBroken(f"hosts {taken} are busy and may not be shared")
         if decision.io_job is not None:
-            check_io_job(self._setup.ignore_communication)
+            check_io_job(self._setup.may_send)
         seconds = nan if mapping is None else self._seconds(job.id, hosts, mapping)
         running: RunningJob = self._engine.run_on(job.id, hosts, seconds, told)
         return running

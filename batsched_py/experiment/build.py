@@ -19,6 +19,7 @@ from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.remarks import HEADER, taking_down
 from batsched_py.settings import pairs_in
 from batsched_py.simulator.machine_files.read import reader_of
+from batsched_py.simulator.network.simple import SimpleNetwork
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.simulator.platform import Platform, parse_roles, read_platform
 from batsched_py.simulator.setup import Setup
@@ -204,6 +205,8 @@ def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:
         raise InputError("both --hosts and -p say what the machine is; give one of them")
     if machine.speed is not None and machine.hosts is None:
         raise InputError("--speed is for the hosts of --hosts; those of a platform file have their own")
+    if machine.file is not None and _simple_network(machine) is not None:
+        raise InputError("--bandwidth is for the hosts of --hosts; a platform file has its own network")
     roles = parse_roles(machine.roles)
     limit = _limit(machine.mmax, workloads if machine.mmax_workload else ())
     if machine.file is not None:
@@ -215,7 +218,17 @@ def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:
         return read_platform(machine.file, machine.master_host, roles, limit)
     hosts = _recorded_size(workloads) if machine.hosts is None else machine.hosts
     speed = 1.0 if machine.speed is None else machine.speed
-    return Platform.homogeneous(min(hosts, limit or hosts), speed)
+    return Platform.homogeneous(min(hosts, limit or hosts), speed, _simple_network(machine))
+
+
+def _simple_network(machine: Machine) -> SimpleNetwork | None:
+    more = {"--latency": machine.latency, "--backbone": machine.backbone, "--fat-tree": machine.fat_tree}
+    if machine.bandwidth is None:
+        for option, value in more.items():
+            if value is not None:
+                raise InputError(f"{option} is for the network that --bandwidth makes; give that too")
+        return None
+    return SimpleNetwork(machine.bandwidth, machine.latency or "0", machine.backbone, machine.fat_tree)
 
 
 def check_sizes(workloads: Sequence[Workload], nb_hosts: int, reject_larger: bool) -> None:

@@ -98,6 +98,36 @@ class Machine(Struct, frozen=True, kw_only=True):
             "--speed X", "Speed of the --hosts, relative to the machine of the log.", "platforms", usual="1"
         ),
     ] = None
+    bandwidth: Annotated[
+        str | None,
+        Option(
+            "--bandwidth BW",
+            "Give the --hosts a network: the bandwidth of each host's link, in each direction, like 1Gbps or "
+            "125MBps. Without it, jobs cannot send bytes.",
+            "platforms",
+        ),
+    ] = None
+    latency: Annotated[
+        str | None,
+        Option("--latency T", "Latency of each link of that network, like 50us.", "platforms", usual="0"),
+    ] = None
+    backbone: Annotated[
+        str | None,
+        Option(
+            "--backbone BW",
+            "Let all messages of that network share one link of this bandwidth, between those of the hosts.",
+            "platforms",
+        ),
+    ] = None
+    fat_tree: Annotated[
+        str | None,
+        Option(
+            "--fat-tree SHAPE",
+            "Connect the hosts by a fat tree instead of one switch: LEVELS;CHILDREN;PARENTS;CABLES, with a "
+            "number for each level from below, as in SimGrid. 2;4,4;1,2;1,1 has 16 hosts, four to a switch.",
+            "platforms",
+        ),
+    ] = None
     master_host: Annotated[
         str, Option("-m, --master-host NAME", "The host of the platform that is left out.", "platforms")
     ] = "master_host"
@@ -152,7 +182,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
         bool,
         Option(
             "--ignore-communication",
-            "Run jobs that send bytes as if sending took no time; otherwise they are refused.",
+            "Run jobs that send bytes as if sending took no time.",
             "platforms",
         ),
     ] = False

@@ -101,8 +101,19 @@ class Receive(Profile, frozen=True):
         return self.success if re.fullmatch(self.regex, message) else self.failure
 
 
-class Transfer(Profile, frozen=True):
-    """Moves bytes from or to storage; without a network this takes no time."""
+class Activity(Profile, frozen=True):
+    """Computes or sends bytes: what SimGrid calls a parallel task."""
+
+    def fits(self, seconds: float, remaining: float) -> bool:
+        return seconds <= remaining + TIMING_PRECISION
+
+    @property
+    def killed_code(self) -> int:
+        return -2
+
+
+class Transfer(Activity, frozen=True):
+    """Moves bytes from or to storage."""
 
     needs_mapping: ClassVar[bool]
     """Whether the storage hosts must be named even if there is only one."""
@@ -164,7 +175,7 @@ class Speeds(Struct, frozen=True, gc=False):
         return (speed for count, speed in self.stretches for _ in range(count))
 
 
-class Computation(Profile, frozen=True):
+class Computation(Activity, frozen=True):
     """Executes flops on every host at once."""
 
     def flops(self, executors: int) -> Sequence[float]:
@@ -174,13 +185,6 @@ class Computation(Profile, frozen=True):
     def seconds(self, executors: int, speeds: Speeds) -> float:
         """How long it takes if this number of executors have cores of these speeds for themselves."""
         raise NotImplementedError
-
-    def fits(self, seconds: float, remaining: float) -> bool:
-        return seconds <= remaining + TIMING_PRECISION
-
-    @property
-    def killed_code(self) -> int:
-        return -2
 
 
 class Homogeneous(Computation, frozen=True):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from batsched_py.errors import InputError, RuleBroken
 from batsched_py.ledger.registry import Registry
-from batsched_py.protocol.events import Settings
+from batsched_py.protocol.events import IoJob, Settings
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Parallel, Profile
-from batsched_py.simulator.runnable import as_registered, check_io_job, is_plain, refusal
+from batsched_py.simulator.runnable import as_registered, is_plain, refusal
 from batsched_py.workload.model import Workload
 
 #: How deep profiles may be made of profiles, and of how many tasks they may be made in all: each takes time
@@ -21,9 +21,12 @@ MOST_TASKS = 10_000_000
 class Catalog(Registry):
     """A registry that also refuses what cannot be simulated here."""
 
-    def __init__(self, workloads: Sequence[Workload], settings: Settings, ignore_communication: bool) -> None:
+    def __init__(self, workloads: Sequence[Workload], settings: Settings, may_send: bool) -> None:
         super().__init__({workload.name: workload.profiles for workload in workloads}, settings)
-        self._ignore_communication = ignore_communication
+        self.may_send = may_send
+        """Whether profiles may send bytes."""
+        self.sends_bytes = False
+        """Whether any profile does."""
         for workload in workloads:
             self._check(workload)
             if settings.dynamic_jobs:
@@ -35,6 +38,7 @@ class Catalog(Registry):
         for name, profile in unusual.items():
             if (fault := self._fault(workload.name, name, profile)) is not None:
                 raise InputError(fault)
+        self.sends_bytes |= any(profile.sends_bytes for profile in unusual.values())
         sizes: dict[str, int] = {}
         for name, profile in unusual.items():
             if profile.parts:
@@ -46,7 +50,7 @@ class Catalog(Registry):
                     raise InputError(f"workload {workload.name!r}: {fault}")
 
     def _fault(self, workload: str, name: str, profile: Profile) -> str | None:
-        fault = refusal(profile, self._ignore_communication)
+        fault = refusal(profile, self.may_send)
         return None if fault is None else f"workload {workload!r}: profile {name!r} {fault}"
 
     def _measure(self, workload: str, name: str, above: tuple[str, ...], sizes: dict[str, int]) -> None:
@@ -78,6 +82,7 @@ class Catalog(Registry):
         super().add_profile(workload, name, profile)
         if (fault := self._fault(workload, name, profile)) is not None:
             raise RuleBroken(fault)
+        self.sends_bytes |= profile.sends_bytes
 
     def add_job(self, job: Job) -> Profile:
         """Make a job known; what it does."""
@@ -86,9 +91,18 @@ class Catalog(Registry):
             raise RuleBroken(fault)
         return profile
 
-    def check_io_job(self) -> None:
-        """An IO job is to run beside a job."""
-        check_io_job(self._ignore_communication)
+    def io_profile(self, workload: str, io_job: IoJob) -> Profile:
+        """What an IO job does that is to run beside a job of a workload; a new profile becomes known."""
+        known, name = self.profiles[workload], io_job.profile_name
+        if io_job.profile is not None:
+            if name in known:
+                raise RuleBroken(f"profile {name!r} exists already in workload {workload!r}")
+            if (fault := self._fault(workload, name, io_job.profile)) is not None:
+                raise RuleBroken(fault)
+            known[name] = io_job.profile
+        if name not in known:
+            raise RuleBroken(f"profile {name!r} does not exist in workload {workload!r}")
+        return known[name]
 
 
 def _misfit(job: Job, profile: Profile) -> str | None:

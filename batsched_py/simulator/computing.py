@@ -1,4 +1,4 @@
-"""How fast tasks compute: SimGrid's model of parallel tasks (L07), without its network.
+"""How fast tasks compute that share nothing: SimGrid's model of parallel tasks (L07), without its network.
 
 All executors of a task advance together, at the pace of the slowest. An executor uses one core at most, and
 all executors on a host share its cores.
@@ -43,6 +43,14 @@ class Computing:
             self.even_speeds = None
             self.__dict__.pop("_changes", None)
 
+    def speed(self, host: int) -> float:
+        """What one core of a host executes in a second."""
+        return self._speeds[host]
+
+    def capacity(self, host: int) -> float:
+        """What all cores of a host execute in a second."""
+        return self._speeds[host] * self._cores[host]
+
     @cached_property
     def _changes(self) -> list[int]:
         """The hosts that are not as fast as the one before."""
@@ -72,10 +80,10 @@ class Computing:
         seconds = task.seconds(execution.nb_executors, execution.speeds)
         if execution.executors is not None or self._meter is not None:
             work = work_by_host(execution, task)
-            seconds = max(seconds, max([flops / self._capacity(host) for host, flops in work.items()]))
+            seconds = max(seconds, max([flops / self.capacity(host) for host, flops in work.items()]))
             if self._meter is not None and seconds > 0:
                 for host, flops in work.items():
-                    self._meter.put_load(host, flops / seconds / self._capacity(host))
+                    self._meter.put_load(host, flops / seconds / self.capacity(host))
         self._done_in(execution, seconds)
 
     def stop(self, execution: Execution) -> None:
@@ -89,17 +97,13 @@ class Computing:
         seconds = task.seconds(execution.nb_executors, execution.speeds)
         if execution.executors is not None:
             for host, flops in work_by_host(execution, task).items():
-                seconds = max(seconds, flops / self._capacity(host))
+                seconds = max(seconds, flops / self.capacity(host))
         return min((self._agenda.clock - execution.task_start) / seconds, 1.0) if seconds > 0 else 1.0
-
-    def _capacity(self, host: int) -> float:
-        """What all cores of a host execute in a second."""
-        return self._speeds[host] * self._cores[host]
 
 
 def work_by_host(execution: Execution, task: Computation) -> dict[int, float]:
     """The flops that all executors of a task have to do on each host."""
-    executors = list(execution.hosts) if execution.executors is None else execution.executors
+    executors = execution.places()
     work = dict.fromkeys(executors, 0.0)
     for host, flops in zip(executors, task.flops(len(executors)), strict=True):
         work[host] += flops

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.machines import Machines
+from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import PlatformHost
 from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
@@ -22,3 +23,5 @@ class Context(Struct):
     outputs: Outputs
     energy: EnergyTrace | None
     states: MachineStateTrace | None
+    network: Network | None = None
+    """What jobs send bytes over, if that takes time."""

@@ -48,6 +48,8 @@ class Execution(Struct, gc=False, eq=False):
     executors: list[int] | None = None
     """The host of each executor, when they are not one on each host in order."""
     storage_mapping: dict[str, int] | None = None
+    io: tuple[HostSet, Profile] | None = None
+    """What is moved beside the job, and the hosts for it."""
     listening: bool = False
     """Whether it waits for a message."""
     joules: float = 0.0
@@ -57,6 +59,10 @@ class Execution(Struct, gc=False, eq=False):
     def nb_executors(self) -> int:
         """How many processes compute for it."""
         return self.nb_hosts if self.executors is None else len(self.executors)
+
+    def places(self) -> list[int]:
+        """The host of each executor."""
+        return list(self.hosts) if self.executors is None else self.executors
 
     def spend(self, seconds: float) -> None:
         """A task took this much of the walltime.

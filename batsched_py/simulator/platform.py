@@ -19,6 +19,10 @@ from batsched_py.protocol.jobs import NODE_PROPERTIES, Host
 from batsched_py.workload.swf.conventions import LOG_SPEED
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from batsched_py.simulator.network.routing import Network
+    from batsched_py.simulator.network.simple import SimpleNetwork
     from batsched_py.simulator.simgrid_xml import DeclaredHost
 
 #: The largest machine that is simulated; each host takes a kilobyte.
@@ -133,9 +137,11 @@ class Platform(Struct):
     """Those that store, numbered after them."""
     path: str = ""
     """The file that describes it, if there is one."""
+    network: Network | None = None
+    """How hosts reach each other; without links, nobody can send anything."""
 
     @classmethod
-    def homogeneous(cls, count: int, speed: float = 1.0) -> Platform:
+    def homogeneous(cls, count: int, speed: float = 1.0, network: SimpleNetwork | None = None) -> Platform:
         """``count`` equal hosts, ``speed`` times as fast as the machine on which a log was recorded."""
         if count < 1:
             raise InputError(f"a platform needs at least 1 host, not {count}")
@@ -143,7 +149,9 @@ class Platform(Struct):
             raise InputError(f"a platform has at most {MOST_HOSTS} hosts, not {count}")
         if not 0 < speed < float("inf"):
             raise InputError(f"the speed of hosts must be a positive number, not {speed}")
-        return cls(EqualHosts(count, speed * LOG_SPEED))
+        return cls(
+            EqualHosts(count, speed * LOG_SPEED), network=None if network is None else network.build(count)
+        )
 
     @property
     def even_speed(self) -> float | None:
@@ -206,13 +214,14 @@ def read_platform(
     name, as the property ``role`` does in the file. With ``mmax``, only the first so many computing hosts are
     kept; 0 keeps all, as in Batsim.
     """
-    from batsched_py.simulator.simgrid_xml import declared_hosts
+    from batsched_py.simulator.simgrid_xml import declared_hosts, read_root
 
+    root = read_root(path)
     given = {master_host: str(Role.MASTER)} | (roles or {})
     masters: list[str] = []
     computing: list[PlatformHost] = []
     storages: list[PlatformHost] = []
-    declared = sorted(declared_hosts(path), key=lambda host: host.name)
+    declared = sorted(declared_hosts(path, root), key=lambda host: host.name)
     unknown = sorted((roles or {}).keys() - {host.name for host in declared})
     if unknown:
         raise InputError(f"{path}: there is no host {unknown[0]!r} to give a role to")
@@ -232,7 +241,19 @@ def read_platform(
     hosts = _keep_first(path, computing, mmax)
     for number, numbered in enumerate(hosts + storages):
         numbered.id = number
-    return Platform(hosts, storages, str(path))
+    return Platform(hosts, storages, str(path), _read_network(path, root, hosts + storages, masters[0]))
+
+
+def _read_network(path: str | Path, root: Element, hosts: list[PlatformHost], master: str) -> Network | None:
+    from batsched_py.simulator.network.reading import NetworkReader
+
+    try:
+        reader = NetworkReader(root)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    if not reader.connects:
+        return None
+    return reader.network([host.name for host in hosts], master, str(path))
 
 
 def _check_master(path: str | Path, masters: list[str], name: str) -> None:

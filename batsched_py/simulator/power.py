@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import Struct
 
@@ -15,6 +16,10 @@ from batsched_py.simulator.traces import PowerStateTrace
 
 #: What the trace of power states calls the way to a computing state, and to a sleeping one.
 WAKING, FALLING_ASLEEP = -1, -2
+
+
+#: Sends a message from a host to the master, and says what happens when it arrives.
+Send = Callable[[int, Callable[[], None]], None]
 
 
 class Request(Struct, eq=False):
@@ -30,10 +35,13 @@ class Power:
     """The hosts' power states, and the requests to change them.
 
     From one computing state to another a host changes at once. To fall asleep or wake up it passes through a
-    state of its own for this, in which it executes one flop.
+    state of its own for this, in which it executes one flop. Where messages take time, each host then says
+    that it has arrived.
     """
 
-    def __init__(self, context: Context, runner: Runner, tell: Callable[[Event], None]) -> None:
+    def __init__(
+        self, context: Context, runner: Runner, tell: Callable[[Event], None], send: Send | None
+    ) -> None:
         assert context.energy is not None
         self._hosts = context.hosts
         self._agenda = context.agenda
@@ -45,6 +53,7 @@ class Power:
         self._results = context.outputs.results
         self._runner = runner
         self._tell = tell
+        self._send = send
         self._pstates = [host.pstate for host in context.hosts]
 
     def request(self, hosts: HostSet, pstate: int) -> None:
@@ -99,7 +108,11 @@ class Power:
             asleep = request.pstate in self._hosts[number].sleep_states
             after = HostState.SLEEPING if asleep else HostState.IDLE
             self._turn(number, after)
-        self._agenda.at(self._agenda.clock, self._count_off, arrival)
+        if self._send is None:
+            self._agenda.at(self._agenda.clock, self._count_off, arrival)
+        else:
+            for number in hosts:
+                self._send(number, partial(self._count_off, (request, HostSet.of([number]))))
 
     def _turn(self, number: int, state: HostState) -> None:
         self._machines.turn(HostSet.of([number]), state, HostSet(), self._agenda.clock)

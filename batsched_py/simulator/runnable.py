@@ -25,6 +25,11 @@ from batsched_py.protocol.profiles import (
 )
 from batsched_py.protocol.shown import shown
 
+_NO_NETWORK = (
+    "but the machine has no network; give its hosts one (--bandwidth), use a platform file with links, or "
+    "leave the bytes out with --ignore-communication"
+)
+
 
 def is_plain(profile: Profile) -> bool:
     """Whether a profile is like most of them: so much work and nothing else, which can always be run."""
@@ -37,32 +42,25 @@ def is_plain(profile: Profile) -> bool:
     )
 
 
-def refusal(profile: Profile, ignore_communication: bool) -> str | None:
+def refusal(profile: Profile, may_send: bool) -> str | None:
     """Why a profile cannot be run, if that is so: a sentence about it that lacks its subject.
 
-    There is no network model. What sends bytes is refused, or with ``ignore_communication`` runs as if that
-    took no time: then nothing is left of a profile that only moves bytes.
+    What sends bytes needs a network, unless sending takes no time.
     """
     fault = _fault(profile)
-    if fault is None and profile.sends_bytes and not ignore_communication:
-        return (
-            f"(type {profile.kind}) sends bytes, and the built-in Batsim has no network model; "
-            "use --ignore-communication to leave them out, or a real Batsim"
-        )
+    if fault is None and profile.sends_bytes and not may_send:
+        return f"(type {profile.kind}) sends bytes, {_NO_NETWORK}"
     return fault
 
 
-def check_io_job(ignore_communication: bool) -> None:
+def check_io_job(may_send: bool) -> None:
     """An IO job, which sends bytes, is to run beside a job."""
-    if not ignore_communication:
-        raise RuleBroken(
-            "an additional IO job sends bytes, and the built-in Batsim has no network model; "
-            "use --ignore-communication to leave it out, or a real Batsim"
-        )
+    if not may_send:
+        raise RuleBroken(f"an additional IO job sends bytes, {_NO_NETWORK}")
 
 
 def _fault(profile: Profile) -> str | None:
-    """What no simulator without SimGrid can make sense of."""
+    """What cannot be simulated in any case."""
     if not is_natural(profile.return_code):
         return f"needs an integer of 0 or more as `ret`, not {shown(profile.return_code)}"
     match profile:
@@ -84,7 +82,10 @@ def _fault(profile: Profile) -> str | None:
         case DataStaging(bytes_moved=amount):
             return _negative("nb_bytes", amount)
         case Trace():
-            return f"replays a trace (type {profile.kind}), which needs SimGrid; use a real Batsim for it"
+            return (
+                f"replays a trace (type {profile.kind}), which needs SimGrid; use a real Batsim for it, or "
+                "describe the job as a sequence of parallel profiles"
+            )
         case Unintelligible(fault=fault):
             return fault
     return None

@@ -8,11 +8,13 @@ from math import ceil, inf
 from typing import Any
 
 from batsched_py.errors import RuleBroken
+from batsched_py.ledger.rules import check_existence
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import (
+    Activity,
     Computation,
     DataStaging,
     Delay,
@@ -25,11 +27,14 @@ from batsched_py.protocol.profiles import (
     Send,
     Transfer,
 )
+from batsched_py.simulator.agenda import Action
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.computing import Computing
 from batsched_py.simulator.context import Context
 from batsched_py.simulator.execution import Execution, Frame
-from batsched_py.simulator.sharing import SharedComputing
+from batsched_py.simulator.network.demand import Demand, add_computation, add_io
+from batsched_py.simulator.network.tasks import FluidTasks
+from batsched_py.simulator.runnable import check_io_job
 
 #: A storage host may be given less computation than this.
 LEAST_FLOPS = 1e-10
@@ -55,11 +60,13 @@ class Runner:
         self.exact: dict[str, Job] = {}
         """Jobs that wait, where their times are not told exactly."""
         meter = None if context.energy is None else context.energy.meter
-        self.computing = (SharedComputing if shared else Computing)(
-            context.hosts, context.agenda, self._plan, meter
-        )
+        self.computing = Computing(context.hosts, context.agenda, self._plan, meter)
+        self.fluid = FluidTasks(self.computing, context.network, context.agenda, meter)
+        self._network = context.network
+        self._shared = shared
         machines = context.machines
         self._storages = HostSet.range(machines.count) - HostSet.range(machines.count - machines.storages)
+        self._storage_names = {context.hosts[host].name: host for host in self._storages}
         self._agenda = context.agenda
         self._machines = machines
         self._catalog = catalog
@@ -89,7 +96,7 @@ class Runner:
         )
         if decision is not None:
             if decision.io_job is not None:
-                self._catalog.check_io_job()
+                self._add_io(execution, decision.io_job)
             execution.storage_mapping = decision.storage_mapping
             if decision.mapping is not None:
                 execution.executors, execution.speeds = computing.executors(hosts, decision.mapping)
@@ -111,7 +118,9 @@ class Runner:
         """How far a running job has come."""
         task = execution.task
         done = 0.0
-        if isinstance(task, Computation):
+        if self.fluid.has(execution):
+            done = self.fluid.done(execution)
+        elif isinstance(task, Computation):
             done = self.computing.done(execution, task)
         elif isinstance(task, Delay):
             done = min((self._agenda.clock - execution.task_start) / task.seconds, 1.0)
@@ -126,7 +135,27 @@ class Runner:
     def _compute(self, execution: Execution, task: Computation) -> None:
         if self._storages:
             self._check_storages(execution, task)
-        self.computing.begin(execution, task)
+        sends = self._network is not None and task.sends_bytes
+        if not (self._shared or sends or execution.io is not None):
+            self.computing.begin(execution, task)
+            return
+        demand = Demand()
+        add_computation(demand, task, execution.places(), self._network)
+        self._flow(execution, demand)
+
+    def _flow(self, execution: Execution, demand: Demand) -> None:
+        """Begin a task that shares hosts or links with others."""
+        if execution.io is not None:
+            add_io(demand, execution, self._catalog.profiles[execution.job.workload], self._network)
+        self.fluid.begin(execution, demand, self._plan)
+
+    def _add_io(self, execution: Execution, io_job: ev.IoJob) -> None:
+        check_io_job(self._catalog.may_send)
+        if self._network is not None:
+            if not io_job.hosts:
+                raise RuleBroken("no host was given for the IO job")
+            check_existence(io_job.hosts, self._machines.count)
+            execution.io = io_job.hosts, self._catalog.io_profile(execution.job.workload, io_job)
 
     def _compute_in_parallel(self, execution: Execution, task: Parallel) -> None:
         executors = execution.nb_executors
@@ -150,22 +179,47 @@ class Runner:
         self._tell(ev.JobSaid(execution.job.id, task.message))
         self._plan(execution, task.seconds)
 
-    def _transfer(self, execution: Execution, task: Transfer) -> None:
-        mapping = execution.storage_mapping or {}
-        if mapping or task.needs_mapping or len(self._storages) != 1:
-            for label in task.labels:
-                if mapping.get(label) not in list(self._storages):
-                    raise RuleBroken(
-                        f"job {execution.job.id} needs a `storage_mapping` to a storage host for {label!r}"
-                    )
-        self._plan(execution, 0.0)
+    def _access_files(self, execution: Execution, task: FileSystemAccess) -> None:
+        (storage,), demand = self._storages_for(execution, task), Demand()
+        if self._network is not None:
+            for host in execution.places():
+                demand.send(self._network, host, storage, task.bytes_written)
+                demand.send(self._network, storage, host, task.bytes_read)
+        self._flow(execution, demand)
 
-    def _plan(self, execution: Execution, seconds: float) -> None:
-        """The task will be done in so many seconds from now, if the walltime is not reached before."""
+    def _stage(self, execution: Execution, task: DataStaging) -> None:
+        (source, target), demand = self._storages_for(execution, task), Demand()
+        if self._network is not None:
+            demand.send(self._network, source, target, task.bytes_moved)
+        self._flow(execution, demand)
+
+    def _storages_for(self, execution: Execution, task: Transfer) -> list[int]:
+        """The storage hosts that a task uses.
+
+        The decision maps labels to hosts. Without a mapping, the only storage host is meant, or else the one
+        that is called like the label; Batsim does not look for names.
+        """
+        mapping, storages = execution.storage_mapping, list(self._storages)
+        if mapping is None:
+            if not task.needs_mapping and len(storages) == 1:
+                return storages
+            mapping = self._storage_names
+        for label in task.labels:
+            if mapping.get(label) not in storages:
+                raise RuleBroken(
+                    f"job {execution.job.id} needs a `storage_mapping` to a storage host for {label!r}"
+                )
+        return [mapping[label] for label in task.labels]
+
+    def _plan(self, execution: Execution, seconds: float, then: Action | None = None) -> None:
+        """The task will be done in so many seconds from now, if the walltime is not reached before.
+
+        If it will not be done but something else will happen to it, that is given.
+        """
         now = self._agenda.clock
         remaining = execution.remaining - (now - execution.task_start)
         if execution.task.fits(seconds, remaining):
-            execution.agenda_number = self._agenda.at(now + seconds, self._end_task, execution)
+            execution.agenda_number = self._agenda.at(now + seconds, then or self._end_task, execution)
         else:
             execution.agenda_number = self._agenda.at(now + remaining, self._reach_walltime, execution)
 
@@ -173,13 +227,20 @@ class Runner:
         code: int | None = execution.task.return_code
         if not code and execution.frames:
             execution.spend(self._agenda.clock - execution.task_start)
-            if isinstance(execution.task, Computation):
-                self.computing.stop(execution)
+            if isinstance(execution.task, Activity):
+                self._stop(execution)
             code = execution.go_on(self._catalog.profiles[execution.job.workload])
             if code is None:
                 self._begin_task(execution)
                 return
         self._finish(execution, _FAILED if code else _SUCCESS, code or 0)
+
+    def _stop(self, execution: Execution) -> None:
+        """The present task computes and sends no more."""
+        if self.fluid.has(execution):
+            self.fluid.stop(execution)
+        elif not self._shared:
+            self.computing.stop(execution)
 
     def _reach_walltime(self, execution: Execution) -> None:
         self._finish(execution, JobState.WALLTIME_REACHED, -1)
@@ -191,7 +252,7 @@ class Runner:
             self.mail.pop(job_id, None)
         self._machines.vacate(hosts, execution.nb_hosts, self._agenda.clock)
         joules = -1.0
-        self.computing.stop(execution)
+        self._stop(execution)
         if self._states is not None:
             self._states.row()
         if self._energy is not None:
@@ -251,6 +312,6 @@ _BEGIN: dict[type[Profile], Callable[[Runner, Execution, Any], None]] = {
     Parallel: Runner._compute_in_parallel,
     Send: Runner._send,
     Receive: Runner._receive,
-    FileSystemAccess: Runner._transfer,
-    DataStaging: Runner._transfer,
+    FileSystemAccess: Runner._access_files,
+    DataStaging: Runner._stage,
 }

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from batsched_py.protocol.events import Event, Settings
+from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.platform import Platform
 from batsched_py.workload.model import Workload
 
@@ -18,8 +19,18 @@ class Setup(Struct, frozen=True):
     workloads: Sequence[Workload] = ()
     settings: Settings = Settings()
     ignore_communication: bool = False
-    """Whether what sends bytes runs as if that took no time; otherwise it is refused."""
+    """Whether what sends bytes runs as if that took no time."""
     energy: bool = False
     """Whether the energy that hosts draw is accounted for, and their power states may be changed."""
     events: Sequence[Sequence[Event]] = ()
     """What happens from outside, as lists in the order of time."""
+
+    @property
+    def network(self) -> Network | None:
+        """What jobs send bytes over, if they do that."""
+        return None if self.ignore_communication else self.platform.network
+
+    @property
+    def may_send(self) -> bool:
+        """Whether profiles that send bytes can be run."""
+        return self.ignore_communication or self.platform.network is not None

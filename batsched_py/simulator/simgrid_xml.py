@@ -1,8 +1,7 @@
-"""The hosts a SimGrid platform file declares (versions 4 and 4.1 of its format).
+"""The hosts a SimGrid platform file declares (versions 3 to 4.1 of its format).
 
-Only hosts are read, be they given one by one (``<host>``, ``<peer>``) or in bulk (``<cluster>``,
-``<cabinet>``). Links, routes and settings describe the network, which is not simulated. The format's DTD is
-never fetched.
+Hosts are given one by one (``<host>``, ``<peer>``) or in bulk (``<cluster>``, ``<cabinet>``). Links and
+routes are read by :mod:`~batsched_py.simulator.network.reading`. The format's DTD is never fetched.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
 from xml.etree import ElementTree
+from xml.parsers.expat import ExpatError
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from batsched_py.errors import InputError
 from batsched_py.input_files import read_input
 from batsched_py.protocol.shown import shown
 from batsched_py.simulator.platform import MOST_HOSTS
+from batsched_py.simulator.xml_lines import parse_xml
 
 _PREFIXES = {"": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6, "Z": 7, "Y": 8}
 _LONG_PREFIXES = {"kilo": 1, "mega": 2, "giga": 3, "tera": 4, "peta": 5, "exa": 6, "zeta": 7, "yotta": 8}
@@ -52,9 +53,13 @@ class DeclaredHost(Struct):
     """Properties of the zones around it; those of an inner zone win."""
 
 
-def declared_hosts(path: str | Path) -> list[DeclaredHost]:
-    """All hosts of the platform file at ``path``, in the order in which it declares them."""
-    platform = _root(path)
+def declared_hosts(path: str | Path, platform: ElementTree.Element | None = None) -> list[DeclaredHost]:
+    """All hosts of the platform file at ``path``, in the order in which it declares them.
+
+    Who has read the file already gives its ``platform``.
+    """
+    if platform is None:
+        platform = read_root(path)
     hosts: dict[str, DeclaredHost] = {}
     try:
         for host in _inside(platform, {}):
@@ -105,25 +110,33 @@ def parse_radical(text: str) -> list[int]:
     return numbers
 
 
-def _root(path: str | Path) -> ElementTree.Element:
+def read_root(path: str | Path) -> ElementTree.Element:
+    """The platform that the file at ``path`` describes, in the spelling of version 4."""
     try:
         # SimGrid tolerates blank lines in front of the XML declaration; XML itself does not.
-        text = read_input(path).lstrip()
+        given = read_input(path)
+        text = given.lstrip()
     except OSError as error:
         raise InputError(f"{path}: cannot read this platform file ({error.strerror})") from None
     try:
-        root = ElementTree.fromstring(text)
-    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        root = parse_xml(text, given[: len(given) - len(text)].count(b"\n"))
+    except (ExpatError, LookupError, ValueError) as error:
         raise InputError(f"{path}: this is not well-formed XML ({error})") from None
     if root.tag != "platform":
         raise InputError(f"{path}: this is no SimGrid platform, its root is <{root.tag}> and not <platform>")
     version = root.get("version", "")
-    if version.partition(".")[0] != "4":
-        raise InputError(
-            f"{path}: platform version {version!r} is not supported, only 4 and 4.1 are; "
-            "convert the file with SimGrid's simgrid_update_xml"
-        )
-    return root
+    match version.partition(".")[0]:
+        case "4":
+            return root
+        case "3":
+            for element in root.iter():
+                if (speed := element.attrib.pop("power", None)) is not None:
+                    element.set("speed", speed)
+            return root
+    raise InputError(
+        f"{path}: platform version {version!r} is not supported, only 3 to 4.1 are; "
+        "convert the file with SimGrid's simgrid_update_xml"
+    )
 
 
 def _inside(zone: ElementTree.Element, outer: dict[str, str], depth: int = 0) -> Iterator[DeclaredHost]:

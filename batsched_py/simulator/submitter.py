@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from heapq import merge
 from operator import attrgetter
 
@@ -16,6 +17,9 @@ class Submitter:
     """Submits static jobs; those of one instant workload by workload, in the string order of their ids.
 
     It holds none of them but the next ones, so a workload may be larger than memory.
+
+    Jobs are handed over by a message, which ``send`` delivers now or later. As in Batsim, the submitter waits
+    for that, and sleeps afterwards as if it had not: the next jobs come that much later.
     """
 
     def __init__(
@@ -24,6 +28,7 @@ class Submitter:
         agenda: Agenda,
         submit: Callable[[Job], None],
         done: Callable[[None], None],
+        send: Callable[[Callable[[], None]], None] = lambda hand_over: hand_over(),
     ) -> None:
         every = [as_jobs(workload.jobs) for workload in workloads]
         names = [workload.name for workload in workloads]
@@ -38,7 +43,8 @@ class Submitter:
         self._agenda = agenda
         self._submit = submit
         self._done = done
-        self._plan(0.0)
+        self._send = send
+        self._plan(0.0, 0.0)
 
     @property
     def first(self) -> float | None:
@@ -55,13 +61,16 @@ class Submitter:
         """What the order of submissions goes by."""
         return job.submission_time, self._ranks[job.workload], job.id
 
-    def _plan(self, now: float) -> None:
+    def _plan(self, now: float, late: float) -> None:
         if self._next is not None:
-            self._agenda.at(max(self._next.submission_time, now), self._run)
+            self._agenda.at(max(self._next.submission_time, now) + late, self._run)
         else:
-            self._agenda.notice(now, self._done)
+            self._agenda.notice(now + late, self._done)
 
     def _run(self, _: None) -> None:
+        self._send(partial(self._hand_over, self._agenda.clock))
+
+    def _hand_over(self, sent: float) -> None:
         job, submit, jobs = self._next, self._submit, self._jobs
         assert job is not None
         time = job.submission_time
@@ -70,4 +79,4 @@ class Submitter:
             submit(job)
             job = next(jobs, None)
         self._next = job
-        self._plan(time)
+        self._plan(time, self._agenda.clock - sent)

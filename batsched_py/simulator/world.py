@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
 from heapq import heappop
 from typing import Any
 
@@ -23,6 +24,8 @@ from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import Outside
 from batsched_py.simulator.machines import Machines, SharedMachines
+from batsched_py.simulator.network.courier import Courier, Message
+from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.outputs import NO_JOULES, Outputs
 from batsched_py.simulator.plain import PlainJobs
 from batsched_py.simulator.power import Power
@@ -48,8 +51,8 @@ class World:
         agenda = Agenda()
         energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if setup.energy else None
         states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
-        context = Context(hosts, agenda, machines, outputs, energy, states)
-        catalog = Catalog(workloads, settings, setup.ignore_communication)
+        context = Context(hosts, agenda, machines, outputs, energy, states, setup.network)
+        catalog = Catalog(workloads, settings, setup.may_send)
         self.begins = ev.SimulationBegins(
             *platform.as_protocol(),
             settings,
@@ -72,7 +75,15 @@ class World:
         speeds = self.runner.computing.even_speeds
         if speeds is not None and not (energy or states or shared or platform.storages or catalog.collects):
             self.plain.speed = speeds.slowest
-        self._power = Power(context, self.runner, self._tell) if energy is not None else None
+        self._courier: Courier | None = None
+        """Carries to the master what a job says at its end, where that takes time."""
+        if setup.network is not None and (setup.network.delays_messages or catalog.sends_bytes):
+            self._employ_courier(setup.network)
+        self._power = (
+            Power(context, self.runner, self._tell, None if self._courier is None else self._send_from)
+            if energy is not None
+            else None
+        )
         self._energy = energy
         self._setup = setup
         self._catalog = catalog
@@ -87,7 +98,9 @@ class World:
         """Set everything going."""
         setup, agenda = self._setup, self.agenda
         if setup.workloads:
-            submitter = Submitter(setup.workloads, agenda, self._submit, self._no_more_static_jobs)
+            submitter = Submitter(
+                setup.workloads, agenda, self._submit, self._no_more_static_jobs, self._send_from_master
+            )
             self.ledger.is_to_come = submitter.is_to_come
             if self._energy is not None and submitter.first is not None:
                 agenda.at(submitter.first, self._energy.first_submission)
@@ -106,7 +119,12 @@ class World:
         heap = agenda.heap
         while heap or self.news:
             clock = agenda.clock
-            if self.news and self.ready and (not heap or heap[0][0] > clock or heap[0][1] == 1):
+            if (
+                self.news
+                and self.ready
+                and (not heap or heap[0][0] > clock or heap[0][1] == 1)
+                and (self._courier is None or not self._courier.busy)
+            ):
                 self.told()
                 yield agenda.now
                 continue
@@ -125,12 +143,48 @@ class World:
         """A plain job has left its hosts."""
         job, hosts, agenda = running.job, running.hosts, self.agenda
         self.machines.vacate(hosts, running.nb_hosts, agenda.clock)
-        metadata = self._metadata.pop(job.id, "") if self._metadata else ""
         if self.runner.mail:
             self.runner.mail.pop(job.id, None)
-        self.outputs.finished(job, state, hosts, running.start, agenda.clock, NO_JOULES, metadata)
+        self._tell_end(job, hosts, running.start, state, return_code, NO_JOULES)
+
+    def _tell_end(
+        self, job: Job, hosts: HostSet, start: float, state: JobState, return_code: int, joules: float
+    ) -> None:
+        """A job says that it is over, from the first of its hosts. Who was killed says nothing."""
+        if self._courier is None or state is JobState.KILLED:
+            self._hear_end(job, hosts, start, self.agenda.clock, state, return_code, joules)
+        else:
+            said = partial(self._hear_end, job, hosts, start, self.agenda.clock, state, return_code, joules)
+            self._send_from(next(iter(hosts)), said)
+
+    def _hear_end(
+        self,
+        job: Job,
+        hosts: HostSet,
+        start: float,
+        end: float,
+        state: JobState,
+        return_code: int,
+        joules: float,
+    ) -> None:
+        metadata = self._metadata.pop(job.id, "") if self._metadata else ""
+        self.outputs.finished(job, state, hosts, start, end, joules, metadata)
         self.news = True
-        self.listener.job_ended(job.id, state, return_code, agenda.now)
+        self.listener.job_ended(job.id, state, return_code, self.agenda.now)
+
+    def _send_from(self, host: int, arrive: Callable[[], None]) -> None:
+        assert self._courier is not None
+        self._courier.send(Message(host, arrive))
+
+    def _send_from_master(self, arrive: Callable[[], None]) -> None:
+        if self._courier is None:
+            arrive()
+        else:
+            self._courier.send(Message(None, arrive))
+
+    def _employ_courier(self, network: Network) -> None:
+        if self._courier is None:
+            self._courier = Courier(network, self.runner.fluid, self.agenda)
 
     def set_out(self, effects: list[Effect]) -> None:
         """What was decided first is carried out when all that begins with the simulation has happened."""
@@ -210,11 +264,7 @@ class World:
         self._tell(ev.NoMoreExternalEvents())
 
     def _job_is_over(self, execution: Execution, state: JobState, return_code: int, joules: float) -> None:
-        job, agenda = execution.job, self.agenda
-        metadata = self._metadata.pop(job.id, "") if self._metadata else ""
-        self.outputs.finished(job, state, execution.hosts, execution.start, agenda.clock, joules, metadata)
-        self.news = True
-        self.listener.job_ended(job.id, state, return_code, agenda.now)
+        self._tell_end(execution.job, execution.hosts, execution.start, state, return_code, joules)
 
     # --- what is done ----------------------------------------------------------------------------
 
@@ -249,6 +299,10 @@ class World:
     def _reject(self, rejected: RejectedJob) -> None:
         job = self.runner.exact.pop(rejected.job.id, rejected.job)
         self.outputs.rejected(job, self._metadata.pop(job.id, ""))
+
+    def _register_profile(self, decision: ev.RegisterProfile) -> None:
+        if self._setup.network is not None and decision.profile.sends_bytes:
+            self._employ_courier(self._setup.network)
 
     def _register(self, registered: RegisteredJob) -> None:
         if registered.note:
@@ -316,7 +370,7 @@ _CARRY_OUT: dict[type[Effect], Callable[[World, Any], None]] = {
     ev.SetJobMetadata: World._note,
     ev.QueryEnergy: World._answer_energy,
     ev.TellJob: World._deliver,
-    ev.RegisterProfile: World._nothing,
+    ev.RegisterProfile: World._register_profile,
     ev.RegisterJob: World._nothing,
     ev.RegistrationFinished: World._nothing,
     ev.ContinueRegistration: World._nothing,

@@ -112,8 +112,10 @@ def test_hosts_are_numbered_by_name_as_text(write) -> None:
 
 def test_cabinets_and_peers_are_hosts(write) -> None:
     path = write(
-        '<cabinet id="c" prefix="c-" suffix="" radical="1-2" speed="2Gf" bw="1Gbps" lat="1us"/>'
-        '<peer id="p" speed="3Gf" bw_in="1Gbps" bw_out="1Gbps"/>' + MASTER
+        '<zone id="y" routing="Cluster">'
+        '<cabinet id="c" prefix="c-" suffix="" radical="1-2" speed="2Gf" bw="1Gbps" lat="1us"/></zone>'
+        '<zone id="x" routing="Vivaldi">'
+        '<peer id="p" coordinates="0 0 1" speed="3Gf" bw_in="1Gbps" bw_out="1Gbps"/></zone>' + MASTER
     )
     assert [(host.name, host.speed) for host in read_platform(path).hosts] == [
         ("c-1", 2e9),
@@ -130,6 +132,14 @@ def test_old_spelling_of_zones_and_blank_lines_before_the_declaration(write) -> 
         f'<AS id="z" routing="Full">{MASTER}<host id="h" speed="1Gf"/></AS></platform>'
     )
     assert read_platform(path).hosts[0].zone_properties == {}
+
+
+def test_version_3_calls_the_speed_power(write) -> None:
+    path = write(
+        '<?xml version="1.0"?><platform version="3"><AS id="z" routing="Full">'
+        f'{MASTER.replace("speed", "power")}<host id="h" power="5E8"/></AS></platform>'
+    )
+    assert read_platform(path).hosts[0].speed == 5e8
 
 
 def test_properties_of_an_inner_zone_win(write) -> None:
@@ -296,7 +306,7 @@ def test_sleeping_host_may_have_no_speed_but_switching_takes_time(write) -> None
     [
         ("<?xml version='1.0'?><platform version='4'><zone></platform>", "not well-formed XML"),
         ("<?xml version='1.0'?><workload/>", "no SimGrid platform"),
-        ("<?xml version='1.0'?><platform version='3'/>", "version '3'"),
+        ("<?xml version='1.0'?><platform version='2'/>", "version '2'"),
         ("<?xml version='1.0'?><platform/>", "version ''"),
         ("<?xml version='1.0' encoding='klingon'?><platform/>", "not well-formed XML"),
     ],

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.network.solver import Fluid, Resource, Use, component, join, leave, solve
 from batsched_py.simulator.setup import Setup
-from batsched_py.simulator.sharing import fair_rates
 from tests.drive import GIGA, Drive, computing, execute, platform, workload
 
 SHARED = ev.Settings(compute_sharing=True)
@@ -128,20 +128,66 @@ def test_storage_hosts_are_shared_unless_that_is_disabled() -> None:
 
 
 WORK_BY_HOST = st.dictionaries(st.integers(0, 4), st.floats(1e3, 1e12), min_size=1)
+TASKS = st.lists(st.tuples(WORK_BY_HOST, st.floats(1e-6, 1e3)), min_size=1, max_size=6)
 
 
-@given(st.lists(st.tuples(WORK_BY_HOST, st.floats(1e-6, 1e3)), min_size=1, max_size=6))
-def test_no_host_does_more_than_it_can_and_no_task_could_have_more(
+def joined(tasks: list[tuple[dict[int, float], float]], hosts: list[Resource]) -> list[Fluid]:
+    """Tasks on hosts, each given by its work and the bound of its rate; nothing is solved yet."""
+    fluids = [
+        Fluid(number, {hosts[host]: Use(flops, flops) for host, flops in work.items()}, bound)
+        for number, (work, bound) in enumerate(tasks)
+    ]
+    for fluid in fluids:
+        join(fluid)
+    return fluids
+
+
+def five_hosts() -> list[Resource]:
+    return [Resource(f"host {number}", 1e9) for number in range(5)]
+
+
+@given(TASKS)
+def test_no_host_does_more_than_it_can_and_every_task_advances(
     tasks: list[tuple[dict[int, float], float]],
 ) -> None:
-    capacity = dict.fromkeys(range(5), 1e9)
-    work, most = [task[0] for task in tasks], [task[1] for task in tasks]
-    rates = fair_rates(work, most, capacity)
-    used = dict.fromkeys(capacity, 0.0)
-    for demand, rate in zip(work, rates, strict=True):
-        for host, flops in demand.items():
-            used[host] += flops * rate
-    assert all(flops <= capacity[host] * (1 + 1e-9) for host, flops in used.items())
-    for demand, bound, rate in zip(work, most, rates, strict=True):
-        assert 0 < rate <= bound * (1 + 1e-9)
-        assert rate >= bound * (1 - 1e-9) or any(used[host] >= capacity[host] * (1 - 1e-9) for host in demand)
+    hosts = five_hosts()
+    fluids = joined(tasks, hosts)
+    solve(fluids)
+    for host in hosts:
+        used = sum(use.total * fluid.rate for fluid, use in host.users.items())
+        assert used <= host.capacity * (1 + 1e-9)
+    for fluid in fluids:
+        assert 0 < fluid.rate <= fluid.bound * (1 + 1e-9)
+
+
+@given(TASKS)
+def test_each_component_may_be_solved_by_itself(tasks: list[tuple[dict[int, float], float]]) -> None:
+    fluids = joined(tasks, five_hosts())
+    solve(fluids)
+    together = [fluid.rate for fluid in fluids]
+    for fluid in fluids:
+        solve(component([fluid]))
+    assert [fluid.rate for fluid in fluids] == together
+
+
+@given(TASKS)
+def test_who_leaves_leaves_nothing_behind(tasks: list[tuple[dict[int, float], float]]) -> None:
+    fluids, others = joined(tasks, five_hosts()), joined(tasks[1:], five_hosts())
+    leave(fluids[0])
+    solve(fluids[1:])
+    solve(others)
+    assert [fluid.rate for fluid in fluids[1:]] == [fluid.rate for fluid in others]
+
+
+def test_what_a_satisfied_task_took_last_is_taken_again() -> None:
+    """Two hosts of 1 flop/s. Were it not so, the second task would get 7/32."""
+    hosts = [Resource("0", 1.0), Resource("1", 1.0)]
+    tasks = [
+        ({0: 1.0}, 1 / 16),
+        ({1: 2.0, 0: 2.0}, 1 / 4),
+        ({0: 1.0, 1: 2.0}, 1 / 4),
+        ({0: 4.0, 1: 1.0}, 1 / 16),
+    ]
+    fluids = joined(tasks, hosts)
+    solve(fluids)
+    assert [fluid.rate for fluid in fluids] == pytest.approx([1 / 16, 37 / 192, 1 / 4, 1 / 16])
