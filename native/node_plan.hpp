@@ -10,7 +10,7 @@ namespace batsched {
 // What will be free on each node, and when: a step function of time from now on.
 class NodeProfile {
 public:
-    NodeProfile(const Nodes& nodes, double now) : nodes_(nodes), times_{now}, free_{nodes.free} {}
+    NodeProfile(const Nodes& nodes, double now) : nodes_(nodes), times_{now}, free_{{nodes.free.nodes, nodes.free.licences}} {}
 
     // The earliest time from which there is a place for so long, and that place.
     std::optional<std::pair<double, Placement>> earliest(const Demand& demand, double duration) const {

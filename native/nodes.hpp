@@ -32,6 +32,7 @@ struct Placement {
 // What is free: for each resource of each node in turn, and the licences of the machine.
 struct FreeAmounts {
     Amounts nodes, licences;
+    Amounts by_cores = {};  // how many nodes have so many free cores; empty if nobody has counted
 };
 
 class Nodes {
@@ -42,7 +43,11 @@ public:
 
     Nodes(size_t columns, FreeAmounts has, std::vector<int64_t> firsts, std::vector<size_t> switches, Choice choice)
         : free(has), columns_(columns), count_(firsts.size()), has_(std::move(has)), firsts_(std::move(firsts)),
-          switches_(std::move(switches)), choice_(choice) {}
+          switches_(std::move(switches)), choice_(choice) {
+        int64_t most = *std::max_element(has_.nodes.begin(), has_.nodes.begin() + static_cast<ptrdiff_t>(count_));
+        free.by_cores.resize(static_cast<size_t>(most) + 1);
+        for (size_t node = 0; node < count_; ++node) ++free.by_cores[static_cast<size_t>(at(has_.nodes, node, kCores))];
+    }
 
     int32_t add(Demand demand) {
         demands_.push_back(std::move(demand));
@@ -64,7 +69,7 @@ public:
     }
 
     bool fits(const Demand& demand, const FreeAmounts& amounts) const {
-        if (!has_licences(demand, amounts)) return false;
+        if (!has_licences(demand, amounts) || !has_cores(demand, amounts)) return false;
         for (const auto& nodes : demand.alternatives) {
             if (holds(demand, nodes, amounts)) return true;
         }
@@ -228,8 +233,17 @@ private:
 
     void change(FreeAmounts& amounts, const Placement& placement, const Demand& demand, int64_t sign) const {
         for (size_t row = 0; row < placement.nodes.size(); ++row) {
+            int64_t& cores = amounts.nodes[placement.nodes[row]];
+            int64_t before = cores;
             for (size_t column = 0; column < columns_; ++column) {
                 amounts.nodes[column * count_ + placement.nodes[row]] += sign * placement.taken[row * columns_ + column];
+            }
+            auto [least, most] = std::minmax(before, cores);
+            if (least < 0 || most >= static_cast<int64_t>(amounts.by_cores.size())) {
+                amounts.by_cores.clear();
+            } else {
+                --amounts.by_cores[static_cast<size_t>(before)];
+                ++amounts.by_cores[static_cast<size_t>(cores)];
             }
         }
         for (const auto& [licence, count] : demand.licences) amounts.licences[licence] += sign * count;
@@ -246,6 +260,17 @@ private:
             if (most * each > left) most = left / each;
         }
         return most;
+    }
+
+    // Whether there could be enough cores, as far as counting them tells; that is quicker than going through the nodes.
+    static bool has_cores(const Demand& demand, const FreeAmounts& amounts) {
+        if (amounts.by_cores.empty()) return true;
+        int64_t tasks = 0, most = std::min(demand.tasks_per_node, demand.tasks);
+        for (auto cores = static_cast<int64_t>(amounts.by_cores.size()) - 1; cores >= demand.cores; --cores) {
+            tasks += amounts.by_cores[static_cast<size_t>(cores)] * std::min(cores / demand.cores, most);
+            if (tasks >= demand.tasks) return true;
+        }
+        return false;
     }
 
     bool holds(const Demand& demand, const std::vector<size_t>& nodes, const FreeAmounts& amounts) const {

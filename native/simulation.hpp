@@ -441,6 +441,7 @@ private:
         nodes->take(left, *place, *beside.demand);
         for (size_t each = 0; each < left.nodes.size(); ++each) left.nodes[each] = std::min(left.nodes[each], nodes->free.nodes[each]);
         left.licences = nodes->free.licences;
+        left.by_cores.clear();
         return nodes->place(demand, left);
     }
 

@@ -41,12 +41,12 @@ class CancellingUser(WrappedUser):
         super().__init__(user)
         self._plan: list[tuple[float, str]] = []
         """When which job is to be withdrawn; some of them may be over."""
-        self._notes: dict[str, str] = {}
-        """What stands at each job that is to be withdrawn and is not over."""
+        self._outstanding: set[str] = set()
+        """The jobs that are to be withdrawn and are not over."""
 
     def next_time(self) -> float:
         """When it acts, or withdraws a job."""
-        while self._plan and self._plan[0][1] not in self._notes:
+        while self._plan and self._plan[0][1] not in self._outstanding:
             heappop(self._plan)
         time = self.user.next_time()
         return min(time, self._plan[0][0]) if self._plan else time
@@ -56,18 +56,18 @@ class CancellingUser(WrappedUser):
         actions = list(super().submit(now))
         for action in actions:
             if isinstance(action, Submission) and CANCELLED_AFTER in action.job.extra:
-                self._notes[action.job.id] = action.note
+                self._outstanding.add(action.job.id)
                 heappush(self._plan, (now + action.job.extra[CANCELLED_AFTER], action.job.id))
             elif isinstance(action, Withdrawal):
-                self._notes.pop(action.job_id, None)
+                self._outstanding.discard(action.job_id)
         while self._plan and self._plan[0][0] <= now:
             _, job_id = heappop(self._plan)
-            if job_id in self._notes:
-                note = self._notes.pop(job_id)
-                actions.append(self.withdraw(job_id, f"{note} withdrawn=as-recorded".lstrip()))
+            if job_id in self._outstanding:
+                self._outstanding.remove(job_id)
+                actions.append(self.withdraw(job_id, "withdrawn=as-recorded"))
         return actions
 
     def job_ended(self, job: Job, state: JobState, now: float) -> None:
         """There is nothing left to withdraw."""
-        self._notes.pop(job.id, None)
+        self._outstanding.discard(job.id)
         super().job_ended(job, state, now)

@@ -67,7 +67,9 @@ def demand_of(request: Request, machine: NodeMachine) -> Demand:
         return Demand(request, *2 * (np.ones(len(machine.resources), np.int64),), ())
     per_task[CORES] = request.cores
     per_node[PLACES] = ALL_PLACES if request.exclusive else 1
-    return Demand(request, per_task, per_node, _alternatives(request, machine))
+    could_run = Demand(request, per_task, per_node, ()).capacities(machine.has) > 0
+    alternatives = [nodes[could_run[nodes]] for nodes in _alternatives(request, machine)]
+    return Demand(request, per_task, per_node, [nodes for nodes in alternatives if len(nodes)])
 
 
 def _row(amounts: Amounts, machine: NodeMachine) -> Integers | None:
@@ -94,4 +96,4 @@ def _alternatives(request: Request, machine: NodeMachine) -> list[Integers]:
             for alternative in alternatives
             for part in (*(np.intersect1d(alternative, switch) for switch in machine.switches), alternative)
         ]
-    return [alternative for alternative in alternatives if len(alternative)]
+    return alternatives

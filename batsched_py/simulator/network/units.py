@@ -48,8 +48,8 @@ def parse_bandwidth(text: str) -> float:
 def parse_latency(text: str) -> float:
     """Read a latency in seconds.
 
-    >>> parse_latency("50us"), parse_latency("0")
-    (5e-05, 0.0)
+    >>> parse_latency("2ms"), parse_latency("0")
+    (0.002, 0.0)
     """
     latency = _value(text, _TIMES)
     if latency is None or not isfinite(latency):
