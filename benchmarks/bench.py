@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import campaign, line, network, policies, startup, wire, workloads, year  # noqa: E402
+from benchmarks import campaign, line, network, nodes, policies, startup, wire, workloads, year  # noqa: E402
 
 LOGS = ROOT.parent / "shared" / "logs"
 KTH = LOGS / "KTH-SP2-1996-2.1-cln.swf.gz"
@@ -39,6 +39,8 @@ def main() -> None:
     workloads.main(HPC2N if HPC2N.is_file() else ROOT / "workloads" / "sample.swf")
     print("\nJobs that communicate:")
     network.main()
+    print("\nMachines of nodes:")
+    nodes.main()
     print("\nA whole campaign:")
     campaign.main()
     print()
