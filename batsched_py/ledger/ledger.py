@@ -30,7 +30,7 @@ from batsched_py.protocol.profiles import Profile
 
 if TYPE_CHECKING:
     from batsched_py.ledger.nodes.account import NodeAccount
-    from batsched_py.ledger.nodes.reservation import NodeReservation
+    from batsched_py.ledger.nodes.reservation import Reservation as NodeReservation
 
 NOWHERE = HostSet()
 
@@ -196,7 +196,9 @@ class Ledger:
         for job in found or ():
             estimate = self.queue.estimate(job)
             placement = nodes.find(job, estimate, reservation)
-            if placement is not None and (condition is None or condition(job.size, estimate)):
+            if placement is None:
+                continue
+            if condition is None or (condition(job.size, estimate) and job in self.queue):
                 nodes.choose(job, placement)
                 try:
                     yield job

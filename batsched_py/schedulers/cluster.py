@@ -32,7 +32,7 @@ from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import Selection
 
 if TYPE_CHECKING:
-    from batsched_py.ledger.nodes.plan import NodePlan
+    from batsched_py.ledger.nodes.plan import Plan as NodePlan
 
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
 Order = Callable[[Waiting, float], Floats]
@@ -211,7 +211,7 @@ class Cluster(Live):
         """A reservation for each waiting job, beginning with what the running jobs leave free."""
         if self._ledger.nodes is None:
             return Plan(self)
-        from batsched_py.ledger.nodes.plan import NodePlan
+        from batsched_py.ledger.nodes.plan import Plan as NodePlan
 
         return NodePlan(self, self._ledger.nodes)
 

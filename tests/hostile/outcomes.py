@@ -56,10 +56,16 @@ def simulate(engine: str, setup: Setup, process: DecisionProcess, outputs: Outpu
         PythonSimulation(Batsim(setup, outputs), process).run()
 
 
-def outcome_of_policy(engine: str, policy: Scheduler, folder: Path) -> str:
+def outcome_of_policy(
+    engine: str,
+    policy: Scheduler,
+    folder: Path,
+    jobs: Sequence[Job] = JOBS,
+    platform: Platform | None = None,
+) -> str:
     """The line that is said about a policy, or the jobs as they were run."""
-    workload = Workload("w0", JOBS, PROFILES)
-    setup = Setup(Platform.homogeneous(HOSTS), [workload])
+    workload = Workload("w0", jobs, PROFILES)
+    setup = Setup(platform or Platform.homogeneous(HOSTS), [workload])
     return _outcome(engine, setup, DecisionProcess(policy), [workload], folder)
 
 

@@ -12,7 +12,7 @@ from batsched_py.ledger.nodes.demand import Demand, demand_of
 from batsched_py.ledger.nodes.free import FreeNodes
 from batsched_py.ledger.nodes.machine import CORES, Integers, NodeMachine
 from batsched_py.ledger.nodes.placement import NodeChoice, Offer, Placement, place
-from batsched_py.ledger.nodes.reservation import NodeReservation
+from batsched_py.ledger.nodes.reservation import Reservation
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol.hosts import HostSet, Run
 from batsched_py.protocol.jobs import Job
@@ -190,7 +190,7 @@ class NodeAccount:
         taken[np.searchsorted(placement.nodes, nodes), CORES] = cores
         return placement.nodes, taken
 
-    def reservation(self, job: Job, now: float, running: Running, unavailable: HostSet) -> NodeReservation:
+    def reservation(self, job: Job, now: float, running: Running, unavailable: HostSet) -> Reservation:
         """When a job can start at the latest, if the running ones end as expected."""
         demand = self.demand(job)
         future, licences = self.free.amounts.copy(), dict(self.licences)
@@ -199,16 +199,16 @@ class NodeAccount:
         while nb_free < job.size or demand.nodes(future) is None or not self.has_licences(demand, licences):
             ending = next(ends, None)
             if ending is None:
-                return NodeReservation(job, now, inf, 0, self, demand, future, licences)
+                return Reservation(job, now, inf, 0, self, demand, future, licences)
             nodes, taken = self.given_back(ending, unavailable)
             future[nodes] += taken
             nb_free += int(taken[:, CORES].sum())
             for name, count in self.demand(ending.job).request.licences:
                 licences[name] += count
             time = max(ending.expected_end, now)
-        return NodeReservation(job, now, time, nb_free - job.size, self, demand, future, licences)
+        return Reservation(job, now, time, nb_free - job.size, self, demand, future, licences)
 
-    def find(self, job: Job, estimate: float, beside: NodeReservation | None) -> Placement | None:
+    def find(self, job: Job, estimate: float, beside: Reservation | None) -> Placement | None:
         """A place for a job that is free now and does not delay a reservation.
 
         That is where the choice of nodes says, or else where it says if the job with the reservation is

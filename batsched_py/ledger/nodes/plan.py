@@ -29,8 +29,10 @@ class _Slot(Struct, frozen=True, eq=False):
     taken: Integers
 
 
-class NodePlan(Live):
+class Plan(Live):
     """What :class:`~batsched_py.ledger.plan.Plan` is for equal hosts, on nodes."""
+
+    __slots__ = ("_account", "_cluster", "_held", "_profile", "_reserved", "_some_ended")
 
     def __init__(self, cluster: Planned, account: NodeAccount) -> None:
         self._cluster = cluster

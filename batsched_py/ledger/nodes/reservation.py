@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec.structs import force_setattr
 
+from batsched_py.ledger import reservation
 from batsched_py.ledger.nodes.demand import Demand
 from batsched_py.ledger.nodes.machine import Integers
 from batsched_py.ledger.nodes.placement import Placement
-from batsched_py.ledger.reservation import Reservation
 from batsched_py.ledger.running import RunningJob
 
 if TYPE_CHECKING:
     from batsched_py.ledger.nodes.account import NodeAccount
 
 
-class NodeReservation(Reservation, frozen=True, eq=False):
+class Reservation(reservation.Reservation, frozen=True, eq=False):
     """The promise to a job that at the shadow time there is a place for it.
 
     A job that starts now does not delay it if it ends by then, or if the place that it takes leaves another
@@ -31,6 +31,15 @@ class NodeReservation(Reservation, frozen=True, eq=False):
     """What will be free on each node at the shadow time, before that job starts."""
     licences: dict[str, int]
     """Those that will be free then."""
+
+    def __repr__(self) -> str:
+        return repr(self._plain())
+
+    def __reduce__(self) -> Any:
+        return self._plain().__reduce__()
+
+    def _plain(self) -> reservation.Reservation:
+        return reservation.Reservation(self.job, self.now, self.shadow_time, self.extra)
 
     def allows_at(self, demand: Demand, placement: Placement, estimate: float) -> bool:
         """Whether a job that starts now in a place and runs for so long would not delay it."""
