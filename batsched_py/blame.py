@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 
+from batsched_py.errors import BatschedError, InputError
 from batsched_py.protocol.shown import harmless
 
 #: So many letters of what an error says are told.
@@ -54,6 +56,19 @@ def _text_of(error: BaseException) -> str:
         return str(error)[:_LONGEST]
     except Exception:
         return "what it says cannot be told"
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Turn a mistake in the code of others into one line that names it; ours stay what they are."""
+    try:
+        yield
+    except BatschedError:
+        raise
+    except (Exception, SystemExit) as error:
+        if not _lines_of_others(error) and _called_wrongly(error) is None:
+            raise
+        raise InputError(f"{what} failed: {told(error)}") from error
 
 
 def line_of(error: BaseException) -> str:

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from batsched_py.blame import naming
 from batsched_py.errors import InputError
+from batsched_py.protocol.shown import shown
 from batsched_py.settings import pairs_in
 from batsched_py.workload.changes import change_log
 from batsched_py.workload.models import MODELS, LearningModel, Model
@@ -59,7 +61,11 @@ def _generated(recipe: dict[str, Any], folder: Path, progress: Progress | None) 
     if not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"model {name!r}: say how many jobs it shall generate, as in jobs = 10000")
     like, fitted = recipe.pop("like", None), recipe.pop("fitted", None)
-    return _model(name, recipe, folder, like, fitted, progress).generate(jobs, seed)
+    with naming(f"model {name!r}"):
+        log = _model(name, recipe, folder, like, fitted, progress).generate(jobs, seed)
+    if not isinstance(log, SwfLog):
+        raise InputError(f"model {name!r} gives back {shown(log)}, and not a log")
+    return log
 
 
 def _model(

@@ -6,6 +6,9 @@ import dataclasses
 from abc import ABC, abstractmethod
 from typing import ClassVar, Final
 
+from batsched_py.blame import naming
+from batsched_py.errors import InputError
+from batsched_py.protocol.shown import shown
 from batsched_py.workload.swf.log import SwfLog
 
 #: The key of the header under which each change leaves a line.
@@ -23,15 +26,19 @@ class Change(ABC):
 
     def apply(self, log: SwfLog) -> SwfLog:
         """The changed log, with a line in its header that says what was done."""
-        changed, remark = self.alter(log)
+        with naming(f"change {self.name!r}"):
+            done = self.alter(log)
+        if not (isinstance(done, tuple) and len(done) == 2 and isinstance(done[0], SwfLog)):
+            raise InputError(f"change {self.name!r} gives back {shown(done)}, and not a log and a few words")
+        changed, remark = done
         return dataclasses.replace(changed, header=_with_line(changed, f"{self}: {remark}"))
 
     def __str__(self) -> str:
         """The change as it is written on the command line and in a plan."""
-        assert dataclasses.is_dataclass(self)
+        fields = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
         options = [
             f"{field.name}={_written(getattr(self, field.name))}"
-            for field in dataclasses.fields(self)
+            for field in fields
             if getattr(self, field.name) != field.default
         ]
         return " ".join([self.name, *options])
