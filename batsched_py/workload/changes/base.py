@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from batsched_py.blame import naming
 from batsched_py.errors import InputError
@@ -35,7 +35,9 @@ class Change(ABC):
 
     def __str__(self) -> str:
         """The change as it is written on the command line and in a plan."""
-        fields = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
+        fields: tuple[dataclasses.Field[Any], ...] = ()
+        if dataclasses.is_dataclass(self):
+            fields = dataclasses.fields(self)
         options = [
             f"{field.name}={_written(getattr(self, field.name))}"
             for field in fields
