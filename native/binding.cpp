@@ -537,10 +537,11 @@ struct Search : View {
         if (fits_only && simulation.epoch() != epoch) {
             throw std::runtime_error("hosts may have become free since the jobs that fit were asked for; ask again");
         }
-        if (simulation.nodes && fits_only) return find_on_nodes();
+        bool on_nodes = simulation.nodes && fits_only;
         auto allowed = [&](Request request, double estimate) {
-            return !fits_only || (request.fits(simulation.free.available()) &&
-                                  (!beside || beside->reservation.allows(request, estimate)));
+            if (!fits_only) return true;
+            return request.fits(simulation.free.available()) &&
+                   (!beside || on_nodes || beside->reservation.allows(request, estimate));
         };
         while (true) {
             JobPtr job;
@@ -553,28 +554,10 @@ struct Search : View {
                 if (!job) break;
                 behind = job->arrival;
             }
-            if (meets(*job)) return job;
-        }
-        if (beside && condition.is_none()) simulation.note_tried(beside->reservation, nb_changes, last);
-        return nullptr;
-    }
-
-    JobPtr find_on_nodes() {
-        Simulation& simulation = engine->simulation;
-        auto allowed = [&](Request request, double) { return request.fits(simulation.free.available()); };
-        while (true) {
-            JobPtr job;
-            if (is_ordered) {
-                if (next == order.size()) break;
-                job = simulation.queue.at(order[next++]);
-                if (!job || !allowed(job->request, job->estimate)) continue;
-            } else {
-                job = simulation.queue.find(behind, last, allowed);
-                if (!job) break;
-                behind = job->arrival;
+            if (on_nodes) {
+                if (!simulation.finds_place(*job, beside ? &beside->reservation : nullptr)) continue;
+                chosen = ChosenPlace(job);
             }
-            if (!simulation.finds_place(*job, beside ? &beside->reservation : nullptr)) continue;
-            chosen = ChosenPlace(job);
             if (meets(*job)) return job;
         }
         if (beside && condition.is_none()) simulation.note_tried(beside->reservation, nb_changes, last);
