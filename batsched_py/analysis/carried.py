@@ -127,7 +127,9 @@ class Carried:
         ]
 
 
-def slowdown_by_contention(run_time: pd.Series[float] | float, lost: pd.Series[float] | float) -> pd.Series[float]:
+def slowdown_by_contention(
+    run_time: pd.Series[float] | float, lost: pd.Series[float] | float
+) -> pd.Series[float]:
     """How many times longer jobs ran than alone, given the seconds that they lost.
 
     Both times are rounded in their files, so a job of almost no length may seem to have lost more than all.
@@ -135,9 +137,7 @@ def slowdown_by_contention(run_time: pd.Series[float] | float, lost: pd.Series[f
     return run_time / np.maximum(run_time - lost, INSTANT)
 
 
-def read_carried(
-    uses: TextIO, rates: TextIO, names: tuple[str, str] = ("uses.csv", "rates.csv")
-) -> Carried:
+def read_carried(uses: TextIO, rates: TextIO, names: tuple[str, str] = ("uses.csv", "rates.csv")) -> Carried:
     """The record in two files, which have these names in errors."""
     return Carried(_table(uses, _USES, names[0]), _table(rates, _RATES, names[1]))
 
@@ -147,7 +147,9 @@ def _table(file: TextIO, types: dict[str, type], name: str) -> pd.DataFrame:
         table = pd.read_csv(file, dtype=types, keep_default_na=False, na_values={"capacity": [""]})
         return table[list(types)]
     except (ValueError, KeyError):
-        raise InputError(f"{name}: is not what a simulation with --links writes ({','.join(types)})") from None
+        raise InputError(
+            f"{name}: is not what a simulation with --links writes ({','.join(types)})"
+        ) from None
 
 
 def carried_beside(jobs_file: str | Path) -> Carried | None:

@@ -62,7 +62,7 @@ class FlowsKind(RunsKind):
             panel.set_xlim(left=0)
             style.plain_numbers(panel.yaxis)
         axes[0].set_ylim(bottom=0)
-        sheet.supxlabel(f"time ({unit_name})")
+        axes[-1].set_xlabel(f"time ({unit_name})")
         sheet.supylabel(self.label)
         style.shared_legend(sheet, axes)
 

@@ -28,7 +28,9 @@ LEAST_SLOWING = 1e-6
 class Record:
     """Writes down tasks of jobs. Messages to the master, of one byte each, are left out."""
 
-    def __init__(self, hosts: Sequence[PlatformHost], storages: int, agenda: Agenda, outputs: Outputs) -> None:
+    def __init__(
+        self, hosts: Sequence[PlatformHost], storages: int, agenda: Agenda, outputs: Outputs
+    ) -> None:
         self._names = [quoted(host.name) for host in hosts]
         self._storages = range(len(hosts) - storages, len(hosts))
         self._agenda = agenda
