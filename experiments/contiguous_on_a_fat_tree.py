@@ -1,8 +1,8 @@
 """Does contiguous allocation pay on a fat tree?
 
 Jobs that compute and exchange bytes run on 64 hosts, eight to a switch, with fewer cables between the
-switches than to the hosts. What differs between the simulations is which of the free hosts a job gets, and how
-much jobs communicate: sending takes a quarter or three quarters of their run time, alone on one switch.
+switches than to the hosts. What differs between the simulations is which of the free hosts a job gets, and
+how much jobs send: alone behind one switch, each uses a quarter or three quarters of its links' bandwidth.
 
     python experiments/contiguous_on_a_fat_tree.py
 """
@@ -25,7 +25,7 @@ SELECTIONS = ("fewest-switches", "contiguous", "best-fit", "lowest", "least-load
 #: How busy the machine would be if sending took no time.
 LOAD = 0.7
 MEAN_SECONDS = 600.0
-#: The parts of its run time in which a job's links would be busy, in one workload and in the other.
+#: The shares of its links' bandwidth that a job uses while it computes, alone behind one switch.
 SHARES = (0.25, 0.75)
 JOBS = 300
 SEEDS = range(1, 11)
@@ -35,7 +35,7 @@ MEASURES = ("run time / computing time", "run time / alone", "mean waiting time 
 
 
 def communicating_jobs(path: Path, jobs: int, share: float, seed: int) -> Path:
-    """A workload of jobs of 2 to 16 hosts, which would send for this share of their run time."""
+    """A workload of jobs of 2 to 16 hosts, which use this share of their links' bandwidth."""
     random, time, listed, profiles = Random(seed), 0.0, [], {}
     mean_size = 6.0
     for number in range(jobs):
@@ -70,7 +70,7 @@ def measured(workload: Path, selection: str, seed: int = 0) -> tuple[float, floa
 
 def table(jobs: int = JOBS, seeds: Sequence[int] = SEEDS) -> Iterator[str]:
     """The results in Markdown: means over workloads with their intervals of 95%."""
-    yield "| sending | `selection` | " + " | ".join(MEASURES) + " |"
+    yield "| share | `selection` | " + " | ".join(MEASURES) + " |"
     yield "|---|---|" + "---|" * len(MEASURES)
     with tempfile.TemporaryDirectory() as folder:
         for share in SHARES:

@@ -2,7 +2,7 @@
 
 The simulator writes it with ``--links``: ``PREFIX_uses.csv`` and ``PREFIX_rates.csv`` beside the jobs (see
 :mod:`batsched_py.simulator.network.record`). A task that does the share *rate* of its whole in a second puts
-*rate* times its amount on each of its links. It would be done sooner alone; the difference is the time it lost.
+*rate* times its amount on each of its links. Alone it may be done sooner; the difference is the time it lost.
 """
 
 from __future__ import annotations

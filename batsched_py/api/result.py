@@ -73,7 +73,7 @@ class Result:
 
     @property
     def carried(self) -> Carried:
-        """What links, hosts and storages carried, and what jobs lost by sharing them; after ``links=True``."""
+        """What links, hosts and storages carried, and what jobs lost by it; known after ``links=True``."""
         if self._carried is None:
             raise InputError("what links carried was not recorded; simulate with links=True")
         return self._carried

@@ -1,6 +1,6 @@
 """What links, hosts and storages carry over time, in two files.
 
-``PREFIX_uses.csv`` has what each task asks of each link, host and storage, written when its bytes begin to flow.
+``PREFIX_uses.csv`` has what each task asks of each link, host and storage, written when it begins to flow.
 ``PREFIX_rates.csv`` has which part of the whole it does in a second, whenever that changes, and 0 at its end;
 beside it the rate that it would have alone, and what holds it back if others share that.
 

@@ -76,7 +76,7 @@ class Zone(Point):
         raise NoRoute(source, target)
 
     def switch_of(self, point: Point) -> str:
-        """The name of what connects a host with those next to it: the whole zone, if nothing else is known."""
+        """The name of what connects a host with those next to it: the zone, if nothing else is known."""
         return self.name
 
 
