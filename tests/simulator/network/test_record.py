@@ -22,6 +22,7 @@ from batsched_py.simulator.platform import Platform, read_platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.workload.read import read_workload
 from tests.drive import Drive, execute, workload
+from tests.processes import PATIENCE, call_here, serving
 from tests.simulator.network.test_execution import MEGA, STORAGE, homogeneous, machine
 
 TREE = {"hosts": 16, "bandwidth": "1Gbps", "latency": "10us", "fat_tree": "2;4,4;1,2;1,1"}
@@ -210,3 +211,41 @@ def test_a_file_that_is_no_record_is_named(tmp_path: Path) -> None:
     (tmp_path / "out_rates.csv").write_text("time,task,rate,rate_alone,kind,name\n")
     with pytest.raises(InputError, match=r"out_uses.csv: is not what a simulation with --links writes"):
         carried_beside(tmp_path / "out_jobs.csv")
+
+
+@pytest.mark.parametrize(("protocol", "mark"), [("4", "_"), ("5", "/")])
+def test_a_decision_process_elsewhere_gives_the_same_record(
+    protocol: str, mark: str, jobs: Path, tmp_path: Path
+) -> None:
+    options = ["-w", jobs, "--hosts", "16", "--bandwidth", "1Gbps", "--backbone", "1Gbps", "--links"]
+    code, _, err = call_here(["run", "-s", "fcfs", "-e", tmp_path / "one", *options])
+    assert code == 0, err
+    prefix = f"{tmp_path / 'two'}{'/' if protocol == '5' else ''}"
+    with serving("-s", "fcfs") as service:
+        wire = ["--timeout", str(PATIENCE), "--protocol", protocol]
+        if protocol == "5":
+            wire += ["--edc-socket-str", service.endpoint, ""]
+        else:
+            wire += ["-s", service.endpoint]
+        code, _, err = call_here(["batsim", *wire, "-e", prefix, *options])
+        assert code == 0, err
+    for name in ("uses.csv", "rates.csv"):
+        assert (tmp_path / f"one_{name}").read_bytes() == (tmp_path / f"two{mark}{name}").read_bytes()
+
+
+@pytest.mark.parametrize("protocol", ["4", "5"])
+def test_a_decision_process_elsewhere_cannot_choose_by_switches(
+    protocol: str, jobs: Path, tmp_path: Path
+) -> None:
+    with serving("-s", "fcfs", "-o", "selection=fewest-switches") as service:
+        wire = ["--timeout", str(PATIENCE), "--protocol", protocol]
+        if protocol == "5":
+            wire += ["--edc-socket-str", service.endpoint, ""]
+        else:
+            wire += ["-s", service.endpoint]
+        code, _, err = call_here(
+            ["batsim", *wire, "-e", tmp_path / "out", "-w", jobs, "--hosts", "16", "--bandwidth", "1Gbps"]
+        )
+        _, said = service.end()
+    assert code == 1
+    assert any("the switches of the hosts are unknown" in line for line in said), (said, err)
