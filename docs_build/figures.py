@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache, partial
@@ -15,6 +16,7 @@ from mkdocs.structure.files import File, Files
 
 import batsched_py as bp
 from batsched_py.analysis.plots.figures import KINDS, draw
+from batsched_py.analysis.plots.flows import FlowsKind
 from batsched_py.analysis.plots.kind import RunsKind
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,8 +61,11 @@ def _draw_all(folder: Path) -> Iterator[tuple[str, bytes]]:
     full.label, half.label = "64 hosts", "32 hosts, users who react"
     rigid = simulate("easy", hosts=32)
     rigid.label = "32 hosts, rigid replay"
+    sharing = _sharing(folder)
     for name, kind in KINDS.all().items():
-        if issubclass(kind, RunsKind):
+        if issubclass(kind, FlowsKind):
+            figure = getattr(sharing.plot, name)()
+        elif issubclass(kind, RunsKind):
             others = [] if name in ("gantt", "power", "graphs") else [half]
             figure = getattr(full.plot, name.replace("-", "_"))(*others, recorded=log)
         else:
@@ -71,6 +76,40 @@ def _draw_all(folder: Path) -> Iterator[tuple[str, bytes]]:
     for scheduler in ("fcfs", "easy"):
         chart = bp.simulate(few, scheduler, hosts=16, progress=False).plot.gantt(width="page")
         yield f"model-{scheduler}", _svg(chart, folder)
+
+
+def _sharing(folder: Path) -> bp.Result:
+    """Sixteen jobs that read from a storage, exchange bytes, and write back, on four hosts."""
+    names = ("master_host", "n0", "n1", "n2", "n3", "storage")
+    role = {"storage": '<prop id="role" value="storage"/>'}
+    lines = ["<platform version='4.1'><zone id='z' routing='Floyd'>"]
+    lines += [f"<host id='{name}' speed='1Gf'>{role.get(name, '')}</host>" for name in names]
+    lines += ["<router id='switch'/>"]
+    lines += [f"<link id='link_of_{name}' bandwidth='1Gbps'/>" for name in names]
+    lines += [f"<route src='{name}' dst='switch'><link_ctn id='link_of_{name}'/></route>" for name in names]
+    (folder / "platform.xml").write_text("".join([*lines, "</zone></platform>"]))
+    files = {
+        "type": "parallel_homogeneous_pfs",
+        "bytes_to_read": 0,
+        "bytes_to_write": 0,
+        "storage": "storage",
+    }
+    profiles = {
+        "read": files | {"bytes_to_read": 5e9},
+        "work": {"type": "parallel_homogeneous", "cpu": 90e9, "com": 6e9},
+        "write": files | {"bytes_to_write": 2e9},
+        "all": {"type": "composed", "repeat": 1, "seq": ["read", "work", "write"]},
+    }
+    jobs = [
+        {"id": str(number), "subtime": 100 * number, "res": 1 + number % 2, "profile": "all"}
+        for number in range(16)
+    ]
+    workload = {"nb_res": 4, "jobs": jobs, "profiles": profiles}
+    (folder / "jobs.json").write_text(json.dumps(workload))
+    machine = folder / "platform.xml"
+    result = bp.simulate(folder / "jobs.json", "easy", platform=machine, links=True, progress=False)
+    result.label = "four hosts and a storage"
+    return result
 
 
 @cache

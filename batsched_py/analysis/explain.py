@@ -1,9 +1,10 @@
-"""Why a job waited: from the schedule alone, and from the remarks of the policy.
+"""Why a job waited, from the schedule alone and from the remarks of the policy; and why it ran long.
 
 The schedule says which jobs waited and ran, and where. That is enough for a job's place in the queue, for the
 jobs that held the hosts that it got, and for those that overtook it. Why that was allowed follows from the
 reservations, if the policy remarked on them; otherwise from whether the job would have fitted. Unavailable
-and sleeping hosts are not in the schedule: they come from other files, if there are any.
+and sleeping hosts are not in the schedule: they come from other files, if there are any. So does what the job
+shared with others.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.analysis.absences import Absence, Absences, State
+from batsched_py.analysis.carried import Carried, Contention
 from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets
 from batsched_py.analysis.violation import SLACK
 from batsched_py.errors import InputError
@@ -100,6 +102,8 @@ class Explanation:
     """Each reservation that it had, as the policy remarked."""
     remarks: Sequence[Remark] = field(default=())
     """The other remarks of the policy on it."""
+    contention: Contention | None = None
+    """Why it ran longer than alone, if it did and that is known."""
 
     @property
     def waited(self) -> float:
@@ -121,12 +125,13 @@ def explain(
     hosts: int | None = None,
     remarks: Mapping[str, Sequence[Remark]] | None = None,
     absences: Absences = NOTHING_TOLD,
+    carried: Carried | None = None,
 ) -> Explanation:
     """Explain the wait of a job, which is named as in the schedule, with or without its workload.
 
     If the number of hosts is not given, it is that of the hosts that were used.
     """
-    return Explainer(schedule, hosts, remarks or {}, absences).explain(job)
+    return Explainer(schedule, hosts, remarks or {}, absences, carried).explain(job)
 
 
 class Explainer:
@@ -138,6 +143,7 @@ class Explainer:
         hosts: int | None,
         remarks: Mapping[str, Sequence[Remark]],
         absences: Absences = NOTHING_TOLD,
+        carried: Carried | None = None,
     ) -> None:
         self._ids = full_ids(schedule).to_list()
         self._names = schedule["job_id"].to_list()
@@ -155,6 +161,7 @@ class Explainer:
         self._walltime = np.where(limit < 0, inf, limit)
         self._remarks = remarks
         self._absences = absences
+        self._carried = carried
         self._reserved = sorted(
             (remark for each in remarks.values() for remark in each if remark.start is not None),
             key=lambda remark: remark.time,
@@ -192,7 +199,13 @@ class Explainer:
             [self._overtaker(row, int(other), absences) for other in self._overtakers(row)],
             reservations,
             others,
+            self._contention(row),
         )
+
+    def _contention(self, row: int) -> Contention | None:
+        if self._carried is None:
+            return None
+        return self._carried.contention(self._ids[row], float(self._finish[row] - self._start[row]))
 
     def _find(self, job: str) -> int:
         rows = [row for row, names in enumerate(zip(self._ids, self._names, strict=True)) if job in names]

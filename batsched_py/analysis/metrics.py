@@ -36,7 +36,13 @@ _EXECUTED: Final = "Rejected jobs do not count, killed jobs with the times they 
 
 #: The parts of an outcome that it may lack. Of these only the recorded submissions are known for each user.
 Part = Literal[
-    "recorded", "consumed_joules", "working_sessions", "patient_jobs", "sober_jobs", "joules_around_windows"
+    "recorded",
+    "consumed_joules",
+    "lost_seconds",
+    "working_sessions",
+    "patient_jobs",
+    "sober_jobs",
+    "joules_around_windows",
 ]
 
 
@@ -140,6 +146,7 @@ _SUBMITTED: Final = "Rejected and killed jobs count like all others: they were s
 _DRAWN: Final = (
     "Rejected jobs draw nothing. What idle hosts draw does not count. Only where energy is accounted for."
 )
+_SHARED: Final = f"{_EXECUTED} Only where a simulation records what links carry (`--links`)."
 _NOTED: Final = "Rejected and killed jobs count."
 _WORKED: Final = "Rejected jobs are left out. Only where jobs tell their users."
 
@@ -242,6 +249,22 @@ METRICS: Final[tuple[Metric, ...]] = (
         lambda outcome: outcome.consumed_joules or 0.0,
         "Idle and sleeping hosts draw power too. Only where energy is accounted for.",
         needs="consumed_joules",
+    ),
+    Metric(
+        "mean_slowdown_by_contention",
+        "",
+        "sum (r / run time alone on the same hosts) / m",
+        lambda outcome: _ratio(outcome.slowdown_by_contention.sum(), len(outcome.executed)),
+        _SHARED,
+        needs="lost_seconds",
+    ),
+    Metric(
+        "max_slowdown_by_contention",
+        "",
+        "max (r / run time alone on the same hosts)",
+        lambda outcome: float(outcome.slowdown_by_contention.max()) if len(outcome.executed) else 0.0,
+        _SHARED,
+        needs="lost_seconds",
     ),
     Metric(
         "mean_lateness",

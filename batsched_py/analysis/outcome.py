@@ -10,8 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis import reactions
+from batsched_py.analysis.carried import Carried, slowdown_by_contention
 from batsched_py.analysis.lateness import job_lateness, noted_submissions, users_of
-from batsched_py.analysis.schedule import INSTANT, host_sets, started
+from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets, started
 from batsched_py.analysis.summary import Summary
 from batsched_py.analysis.working_sessions import working_sessions
 from batsched_py.errors import InputError
@@ -29,11 +30,26 @@ class Outcome:
     """The recorded submissions, if the schedule is a replay of a log."""
     consumed_joules: float | None = None
     """The energy of all hosts, if it was measured."""
+    lost_seconds: pd.Series[float] | None = None
+    """What jobs lost by sharing links and hosts, by their full identifiers, if that was recorded."""
 
     @classmethod
-    def of(cls, schedule: pd.DataFrame, summary: Summary) -> Outcome:
+    def of(cls, schedule: pd.DataFrame, summary: Summary, carried: Carried | None = None) -> Outcome:
         """The outcome of a simulation, with its users' notes about the log that they replayed."""
-        return cls(schedule, summary.nb_hosts, noted_submissions(schedule), summary.consumed_joules)
+        return cls(
+            schedule,
+            summary.nb_hosts,
+            noted_submissions(schedule),
+            summary.consumed_joules,
+            None if carried is None else carried.lost,
+        )
+
+    @cached_property
+    def slowdown_by_contention(self) -> pd.Series[float]:
+        """How many times longer each executed job ran than alone."""
+        assert self.lost_seconds is not None
+        lost = full_ids(self.executed).map(self.lost_seconds).fillna(0.0)
+        return slowdown_by_contention(self.executed["execution_time"], lost)
 
     @cached_property
     def executed(self) -> pd.DataFrame:

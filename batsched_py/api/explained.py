@@ -45,6 +45,7 @@ class Explained:
             yield from _labelled("held", self._held())
             yield from _labelled("reserved", self._reserved())
             yield from _labelled("overtaken", self._overtaken())
+        yield from _labelled("run", self._run())
         yield from _labelled("remarks", self._remarks())
 
     def _queue(self) -> str:
@@ -120,6 +121,18 @@ class Explained:
                 f"{self._when(overtaker.reserved_at)}"
             )
         return f"on hosts that {whose} reservation for {self._when(overtaker.reserved_at)} leaves over"
+
+    def _run(self) -> list[str]:
+        found = self.facts.contention
+        if found is None:
+            return []
+        told = f"it ran {found.times:.1f} times longer than alone: it shared `{found.name}`"
+        if found.others:
+            jobs = "job" if len(found.others) == 1 else "jobs"
+            told += f" with {jobs} {', '.join(found.others[:MOST])}"
+        if len(found.others) > MOST:
+            told += f" and {len(found.others) - MOST} more"
+        return [told]
 
     def _remarks(self) -> list[str]:
         told = [f"{self._after(remark.time)}: {remark.text}" for remark in self.facts.remarks]

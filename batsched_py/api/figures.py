@@ -87,5 +87,6 @@ def _runs(results: Sequence[Result], distinct: bool) -> list[Run]:
             raise InputError(f"the label {result.label!r} is taken; give one of the results another .label")
         run = run_of(result.jobs, result.label, result.overview.hosts)
         energy = energy_by_time(result.energy) if result.experiment.scenario.energy else None
-        runs.append(replace(run, log=result.simulated_log, energy=energy))
+        carried = result.carried if result.experiment.scenario.links else None
+        runs.append(replace(run, log=result.simulated_log, energy=energy, carried=carried))
     return runs

@@ -17,6 +17,7 @@ from batsched_py.workload.model import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
+    from batsched_py.analysis.carried import Carried
     from batsched_py.analysis.validator import Policy
     from batsched_py.analysis.violation import Violation
     from batsched_py.api.explained import Explained
@@ -70,6 +71,13 @@ class Result:
         """The energy that was drawn by each time at which something happened, and the power from then on."""
         return self._table("consumed_energy", "energy=True")
 
+    @property
+    def carried(self) -> Carried:
+        """What links, hosts and storages carried, and what jobs lost by it; known after ``links=True``."""
+        if self._carried is None:
+            raise InputError("what links carried was not recorded; simulate with links=True")
+        return self._carried
+
     @cached_property
     def metrics(self) -> dict[str, float]:
         """The metrics that `batsched-py metrics --explain` defines, by name."""
@@ -78,7 +86,7 @@ class Result:
         from batsched_py.analysis.summary import Summary
 
         summary = Summary(self.overview.hosts, self.overview.consumed_joules)
-        return measure(Outcome.of(self._schedule, summary))
+        return measure(Outcome.of(self._schedule, summary, self._carried))
 
     def validate(self, policy: Policy | None = None) -> list[Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
@@ -87,7 +95,10 @@ class Result:
         return validate(self._schedule, self.overview.hosts, self.workloads, policy)
 
     def explain(self, job: str) -> Explained:
-        """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``."""
+        """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``.
+
+        After ``links=True`` it also tells why the job ran longer than alone.
+        """
         from batsched_py.analysis.explain import explain
         from batsched_py.analysis.remarks import read_remarks
         from batsched_py.api.absences import absences_in
@@ -97,7 +108,8 @@ class Result:
         remarks = {} if file is None else read_remarks(file, "remarks.csv")
         events, changes = self.experiment.scenario.events, self._open("pstate_changes")
         absences = absences_in(self._schedule, events, changes)
-        return Explained(explain(self._schedule, str(job), self.overview.hosts, remarks, absences))
+        hosts = self.overview.hosts
+        return Explained(explain(self._schedule, str(job), hosts, remarks, absences, self._carried))
 
     # --- figures ---------------------------------------------------------------------------------
 
@@ -145,6 +157,16 @@ class Result:
         assert file is not None
         with file:
             return schedule_in(file, "jobs.csv")
+
+    @cached_property
+    def _carried(self) -> Carried | None:
+        from batsched_py.analysis.carried import read_carried
+
+        uses, rates = self._open("uses"), self._open("rates")
+        if uses is None or rates is None:
+            return None
+        with uses, rates:
+            return read_carried(uses, rates)
 
     def _table(self, name: str, asked_for_by: str) -> pd.DataFrame:
         import pandas as pd

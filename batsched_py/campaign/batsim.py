@@ -125,6 +125,8 @@ def _for_batsim(
     scenario = experiment.simulated
     if scenario.ignore_communication:
         raise InputError("a Batsim simulates communication; leave out ignore_communication for it")
+    if scenario.links:
+        raise InputError("what links carry is recorded by the built-in simulator only; leave out links")
     if scenario.machine.bandwidth is not None:
         raise InputError(
             "a Batsim needs a platform file with its network; leave out bandwidth, or give a file"

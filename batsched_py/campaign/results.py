@@ -78,12 +78,13 @@ def _read(workloads: Workloads, digests: tuple[str, ...]) -> list[Workload]:
 
 def _metrics(jobs_file: str, measures: Sequence[str]) -> bytes:
     """All metrics of a schedule, as JSON."""
+    from batsched_py.analysis.carried import carried_beside
     from batsched_py.analysis.metrics import measure
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.summary import read_summary
 
-    outcome = Outcome.of(read_schedule(jobs_file), read_summary(jobs_file))
+    outcome = Outcome.of(read_schedule(jobs_file), read_summary(jobs_file), carried_beside(jobs_file))
     metrics: dict[str, float | None] = {**measure(outcome)}
     for name in measures:
         from batsched_py.analysis.own_metrics import OWN_METRICS, measured, name_of

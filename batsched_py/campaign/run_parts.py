@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +64,7 @@ def groupings_in(axes: Sequence[str]) -> list[Grouping]:
 def _parts(
     run: RunResult, by: Grouping, metrics: Sequence[str], own: Mapping[str, Column], is_imported: bool
 ) -> list[PartOfRun]:
+    from batsched_py.analysis.carried import carried_beside
     from batsched_py.analysis.job_groups import groups_of
     from batsched_py.analysis.lateness import recorded_submissions
     from batsched_py.analysis.metrics import measure_parts
@@ -71,14 +73,13 @@ def _parts(
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.summary import read_summary
 
-    outcome = Outcome.of(read_schedule(run.jobs_file), read_summary(run.jobs_file))
+    file = run.jobs_file
+    outcome = Outcome.of(read_schedule(file), read_summary(file), carried_beside(file))
     log = None
     if by != "class" and not (by == "user" and outcome.recorded is not None):
         log = _log_of(run, by, is_imported)
         if outcome.recorded is None:
-            outcome = Outcome(
-                outcome.schedule, outcome.nb_hosts, recorded_submissions(log), outcome.consumed_joules
-            )
+            outcome = replace(outcome, recorded=recorded_submissions(log))
     groups: dict[str, Outcome] = groups_of(outcome, by, log)
     measures = {name: OWN_METRICS.create(own[name].source, {}) for name in metrics if name in own}
     return [

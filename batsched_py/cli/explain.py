@@ -1,4 +1,4 @@
-"""``batsched-py explain``: why a job waited."""
+"""``batsched-py explain``: why a job waited, and why it ran longer than alone."""
 
 from __future__ import annotations
 
@@ -37,12 +37,16 @@ def command(prefix: str, jobs: tuple[str, ...], hosts: int | None, events: tuple
     those that were away from --events; where nothing tells, they count as free, and it is said that they do.
     Times count from the job's submission.
 
+    Where it was run with --links, it is told how much longer than alone the job ran, and what it shared with
+    whom.
+
     \b
     Examples:
       batsched-py run -w KTH-SP2.swf.gz -s easy -e out/kth --remarks
       batsched-py explain out/kth 1234
       batsched-py explain out/outage 1234 --events outage.txt
     """
+    from batsched_py.analysis.carried import carried_beside
     from batsched_py.analysis.explain import Explainer
     from batsched_py.analysis.remarks import remarks_beside
     from batsched_py.analysis.schedule import read_schedule
@@ -53,6 +57,7 @@ def command(prefix: str, jobs: tuple[str, ...], hosts: int | None, events: tuple
     file = Path(prefix if prefix.endswith("jobs.csv") else f"{prefix}_jobs.csv")
     schedule, summary = read_schedule(file), read_summary(file)
     absences = absences_beside(file, schedule, summary, events)
-    explainer = Explainer(schedule, hosts or summary.nb_hosts, remarks_beside(file), absences)
+    nb_hosts = hosts or summary.nb_hosts
+    explainer = Explainer(schedule, nb_hosts, remarks_beside(file), absences, carried_beside(file))
     for job in jobs:
         say(str(Explained(explainer.explain(job))))

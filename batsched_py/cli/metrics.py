@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -93,6 +94,7 @@ def command(
       batsched-py metrics out_jobs.csv --by class --metric examples/own_metric.py:P99
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
+    from batsched_py.analysis.carried import carried_beside
     from batsched_py.analysis.job_groups import groups_of
     from batsched_py.analysis.lateness import noted_submissions, recorded_submissions
     from batsched_py.analysis.metrics import measure, measure_parts
@@ -106,7 +108,8 @@ def command(
     schedule = read_schedule(schedule_file)
     log = read_swf(log_file) if log_file else None
     recorded = noted_submissions(schedule) if log is None else recorded_submissions(log)
-    outcome = Outcome(schedule, hosts, recorded, read_summary(schedule_file).consumed_joules)
+    known = Outcome.of(schedule, read_summary(schedule_file), carried_beside(schedule_file))
+    outcome = replace(known, nb_hosts=hosts, recorded=recorded)
     others = 0 if recorded is None else int((~schedule["job_id"].isin(recorded.index)).sum())
     if others:
         say(f"batsched-py: {others:,} jobs are not in {log_file}; they have no lateness", err=True)

@@ -42,6 +42,7 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "a scheduler that takes time to decide": bool(process.scheduling_delay),
         "energy and power states": setup.energy,
         "traces of machine states": outputs.machine_states,
+        "a record of what links carry": outputs.links,
         "output files of another kind": type(outputs) is not Outputs,
         "events from files": bool(setup.events),
         "hosts that jobs share": settings.compute_sharing,

@@ -155,7 +155,7 @@ class NativeSimulation(Simulation):
         if scheduler.selection != "lowest":
             hosts, _ = setup.platform.as_protocol()
             speeds = [host.speed for host in setup.platform.hosts]
-            begins = SimulationBegins(hosts, speeds=speeds)
+            begins = SimulationBegins(hosts, speeds=speeds, switches=setup.platform.switches)
             choose = selection(scheduler.selection, begins, scheduler.selection_seed)
         if setup.platform.has_nodes:
             from batsched_py.engines.native_nodes import NativeNodes

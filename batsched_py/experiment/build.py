@@ -73,7 +73,7 @@ def build(
     static = workloads if experiment.actors.users is None else ()
     scenario = _with_needs(experiment.simulated, process.needs)
     setup = new_setup(scenario, platform, static)
-    outputs = Outputs(prefix, scenario.traces_machine_states, new_file)
+    outputs = Outputs(prefix, scenario.traces_machine_states, new_file, scenario.links)
     if experiment.remarks and isinstance(process, DecisionProcess):
         process.heed(taking_down(outputs.open("remarks", HEADER)))
     return setup, process, outputs
@@ -141,6 +141,12 @@ def new_setup(
     With ``generic_events``, the files of external events are those of Batsim 5.
     """
     settings = scenario.settings
+    sends = platform.network is not None and not scenario.ignore_communication
+    if scenario.links and not (sends or settings.compute_sharing):
+        raise InputError(
+            "--links records what jobs share, and here they share nothing; give the machine a network with "
+            "--bandwidth or a platform file, or leave out --links"
+        )
     if settings.profile_reuse and not settings.dynamic_jobs:
         raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
     return Setup(
@@ -176,7 +182,7 @@ def new_batsim(
 
     check_withdrawals(workloads)
     setup = new_setup(scenario, platform, workloads, generic_events)
-    return Batsim(setup, outputs(prefix, scenario.traces_machine_states))
+    return Batsim(setup, outputs(prefix, scenario.traces_machine_states, links=scenario.links))
 
 
 def read_workloads(workloads: Workloads, logs: Mapping[int, SwfLog] | None = None) -> list[Workload]:

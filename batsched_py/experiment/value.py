@@ -196,6 +196,16 @@ class Scenario(Struct, frozen=True, kw_only=True):
         ),
     ] = None
 
+    links: Annotated[
+        bool,
+        Option(
+            "--links",
+            "Record what links, hosts and storages carry over time, for `batsched-py plot links`, reports "
+            "and `batsched-py explain`: PREFIX_uses.csv and PREFIX_rates.csv.",
+            "platforms",
+        ),
+    ] = False
+
     @property
     def traces_machine_states(self) -> bool:
         """Whether the states of the machines are traced."""

@@ -97,6 +97,8 @@ class SimulationBegins(Event):
     profiles: Mapping[str, Mapping[str, Profile]] = field(default_factory=dict)
     speeds: list[float] | None = None
     """Of the hosts in flop/s, if the simulator gives them; Batsim 4 does not."""
+    switches: list[str] | None = None
+    """Of the hosts, by name, if the simulator tells its network; no message does."""
 
     @property
     def has_nodes(self) -> bool:

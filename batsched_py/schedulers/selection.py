@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from random import Random
 from typing import Literal
@@ -14,7 +14,9 @@ from batsched_py.protocol.hosts import HostSet
 #: Given the free hosts and how many are needed, which of them to take.
 Selection = Callable[[HostSet, int], HostSet]
 
-SelectionName = Literal["lowest", "contiguous", "best-fit", "spread", "random", "fastest"]
+SelectionName = Literal[
+    "lowest", "contiguous", "best-fit", "spread", "random", "fastest", "fewest-switches", "least-loaded"
+]
 
 
 #: How the nodes are chosen whose hosts are selected; see :mod:`~batsched_py.schedulers.node_choice`.
@@ -41,6 +43,10 @@ def selection(name: SelectionName, machine: SimulationBegins, seed: int) -> Sele
             return partial(at_random, Random(seed))
         case "fastest":
             return partial(fastest, tiers(speeds(machine)))
+        case "fewest-switches":
+            return partial(fewest_switches, behind_switches(machine))
+        case "least-loaded":
+            return partial(least_loaded, behind_switches(machine))
 
 
 def contiguous(free: HostSet, count: int) -> HostSet:
@@ -63,17 +69,46 @@ def best_fit(free: HostSet, count: int) -> HostSet:
     >>> str(best_fit(HostSet.parse("0-4 6-7 9-11"), 7))
     '0-4 6-7'
     """
-    rows = sorted((last - first + 1, first) for first, last in free.runs())
-    taken = 0
-    while rows:
-        place = next((place for place, (length, _) in enumerate(rows) if length >= count), len(rows) - 1)
-        length, first = rows.pop(place)
-        length = min(length, count)
-        taken |= ((1 << length) - 1) << first
-        count -= length
-        if not count:
+    return _from_fewest([HostSet.of_runs([run]) for run in free.runs()], count)
+
+
+def fewest_switches(switches: Sequence[HostSet], free: HostSet, count: int) -> HostSet:
+    """From the switch that has just enough free hosts; where none has, from as few switches as possible.
+
+    >>> pair, three = HostSet.parse("0-1"), HostSet.parse("2-4")
+    >>> str(fewest_switches([three, pair], HostSet.range(5), 2))
+    '0-1'
+    """
+    return _from_fewest([switch & free for switch in switches], count)
+
+
+def least_loaded(switches: Sequence[HostSet], free: HostSet, count: int) -> HostSet:
+    """From the switch of whose hosts the largest share is free, then from the next one.
+
+    A decision process does not know what links carry at present. Busy hosts are what it knows.
+
+    >>> two, four = HostSet.parse("0-1"), HostSet.parse("2-5")
+    >>> str(least_loaded([two, four], HostSet.parse("1-4"), 2))
+    '2-3'
+    """
+    taken = HostSet()
+    for switch in sorted(switches, key=lambda switch: -len(switch & free) / len(switch)):
+        taken |= (switch & free).lowest(count - len(taken))
+        if len(taken) == count:
             break
-    return HostSet(taken)
+    return taken
+
+
+def _from_fewest(groups: Iterable[HostSet], count: int) -> HostSet:
+    """From the smallest group that is large enough; where there is none, from as few groups as possible."""
+    left = sorted((group for group in groups if group), key=len)
+    taken = HostSet()
+    while left and count:
+        place = next((place for place, group in enumerate(left) if len(group) >= count), len(left) - 1)
+        part = left.pop(place).lowest(count)
+        taken |= part
+        count -= len(part)
+    return taken
 
 
 def spread(free: HostSet, count: int) -> HostSet:
@@ -122,3 +157,18 @@ def speeds(machine: SimulationBegins) -> list[float]:
         ) from None
     except ValueError as error:
         raise InputError(f"the property `speed` of a host is not a number: {error}") from None
+
+
+def behind_switches(machine: SimulationBegins) -> list[HostSet]:
+    """The hosts behind each switch, in the order of their first hosts."""
+    if machine.switches is None:
+        raise InputError(
+            "the switches of the hosts are unknown: a machine without a network has none, and messages of "
+            "Batsim's protocol do not tell them. Use `batsched-py run` with a platform file or --bandwidth; "
+            "elsewhere, give each host of the platform a property `switch` and choose by -o "
+            "nodes=fewest-switches"
+        )
+    hosts: dict[str, list[int]] = {}
+    for host, switch in enumerate(machine.switches):
+        hosts.setdefault(switch, []).append(host)
+    return [HostSet.of(each) for each in hosts.values()]

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.machines import Machines
+from batsched_py.simulator.network.record import Record
 from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import PlatformHost
@@ -25,3 +26,5 @@ class Context(Struct):
     states: MachineStateTrace | None
     network: Network | None = None
     """What jobs send bytes over, if that takes time."""
+    record: Record | None = None
+    """Of what links, hosts and storages carry, if that is asked for."""

@@ -232,10 +232,16 @@ class Outputs:
     """
 
     def __init__(
-        self, prefix: str | None, machine_states: bool = False, new_file: NewFile = OutputFile
+        self,
+        prefix: str | None,
+        machine_states: bool = False,
+        new_file: NewFile = OutputFile,
+        links: bool = False,
     ) -> None:
         self.machine_states = machine_states and bool(prefix)
         """Whether the states of the machines are to be traced."""
+        self.links = links and bool(prefix)
+        """Whether what links, hosts and storages carry is to be recorded."""
         self._new_file = new_file
         self._results = Results()
         self._prefix = prefix

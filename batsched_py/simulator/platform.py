@@ -168,6 +168,11 @@ class Platform(Struct):
             name in host.properties for host in self.hosts for name in NODE_PROPERTIES
         )
 
+    @property
+    def switches(self) -> list[str] | None:
+        """The switch of each host that computes, if there is a network."""
+        return None if self.network is None else self.network.switches(len(self.hosts))
+
     def as_protocol(self) -> tuple[list[Host], list[Host]]:
         """The computing and the storage hosts, as a decision process is shown them."""
         return [_as_protocol(host) for host in self.hosts], [_as_protocol(host) for host in self.storages]

@@ -61,7 +61,8 @@ class Runner:
         """Jobs that wait, where their times are not told exactly."""
         meter = None if context.energy is None else context.energy.meter
         self.computing = Computing(context.hosts, context.agenda, self._plan, meter)
-        self.fluid = FluidTasks(self.computing, context.network, context.agenda, meter)
+        self.fluid = FluidTasks(self.computing, context.network, context.agenda, meter, context.record)
+        self._new_demand = Demand if context.record is None else context.record.new_demand
         self._network = context.network
         self._shared = shared
         machines = context.machines
@@ -139,7 +140,7 @@ class Runner:
         if not (self._shared or sends or execution.io is not None):
             self.computing.begin(execution, task)
             return
-        demand = Demand()
+        demand = self._new_demand()
         add_computation(demand, task, execution.places(), self._network)
         self._flow(execution, demand)
 
@@ -180,7 +181,7 @@ class Runner:
         self._plan(execution, task.seconds)
 
     def _access_files(self, execution: Execution, task: FileSystemAccess) -> None:
-        (storage,), demand = self._storages_for(execution, task), Demand()
+        (storage,), demand = self._storages_for(execution, task), self._new_demand()
         if self._network is not None:
             for host in execution.places():
                 demand.send(self._network, host, storage, task.bytes_written)
@@ -188,7 +189,7 @@ class Runner:
         self._flow(execution, demand)
 
     def _stage(self, execution: Execution, task: DataStaging) -> None:
-        (source, target), demand = self._storages_for(execution, task), Demand()
+        (source, target), demand = self._storages_for(execution, task), self._new_demand()
         if self._network is not None:
             demand.send(self._network, source, target, task.bytes_moved)
         self._flow(execution, demand)

@@ -25,6 +25,7 @@ from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import Outside
 from batsched_py.simulator.machines import Machines, SharedMachines
 from batsched_py.simulator.network.courier import Courier, Message
+from batsched_py.simulator.network.record import Record
 from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.outputs import NO_JOULES, Outputs
 from batsched_py.simulator.plain import PlainJobs
@@ -51,7 +52,8 @@ class World:
         agenda = Agenda()
         energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if setup.energy else None
         states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
-        context = Context(hosts, agenda, machines, outputs, energy, states, setup.network)
+        record = Record(hosts, len(platform.storages), agenda, outputs) if outputs.links else None
+        context = Context(hosts, agenda, machines, outputs, energy, states, setup.network, record)
         catalog = Catalog(workloads, settings, setup.may_send)
         self.begins = ev.SimulationBegins(
             *platform.as_protocol(),
@@ -59,6 +61,7 @@ class World:
             {workload.name: workload.path for workload in workloads},
             catalog.profiles,
             [host.speed for host in platform.hosts],
+            platform.switches,
         )
         self.ledger = Ledger(self.begins, catalog, setup.energy, [len(host.pstates) for host in hosts])
         self.messenger = Messenger(self.ledger, catalog, settings.forward_profiles)

@@ -13,7 +13,9 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
+import batsched_py as bp
 from batsched_py.analysis.plots.kinds.graphs import graph_statistics
+from batsched_py.analysis.plots.runs import read_run
 from batsched_py.analysis.report import Report, Subject, write_report
 from batsched_py.analysis.report.figures import FIGURES, curves
 from batsched_py.analysis.report.gantt import COLUMNS, ROWS, gantt
@@ -215,6 +217,38 @@ def test_how_many_rows_there_are_is_told_before_the_first_is_drawn(tmp_path: Pat
     report = Report("A page", "", ["makespan"], runs, nothing, {"log": partial(nothing, runs[0])})
     write_report(tmp_path / "page.html", report, lambda *steps: told.append(steps))
     assert told == [(rows, 4) for rows in range(5)]
+
+
+def test_the_most_loaded_links_of_a_run_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "jobs.json").write_text(
+        """{"nb_res": 4, "jobs": [{"id": "a", "subtime": 0, "res": 2, "profile": "p"},
+        {"id": "b", "subtime": 0, "res": 2, "profile": "p"}],
+        "profiles": {"p": {"type": "parallel_homogeneous", "cpu": 0, "com": 5e8}}}"""
+    )
+    bp.simulate(
+        tmp_path / "jobs.json",
+        "easy",
+        hosts=4,
+        bandwidth="1Gbps",
+        backbone="1Gbps",
+        links=True,
+        export=tmp_path / "out",
+    )
+    subject = Subject(read_run(tmp_path / "out_jobs.csv", "out"))
+    load = points(*curves(subject)["Load of a link"])
+    assert load[0][1] == pytest.approx(100, rel=0.05)
+    runs = [Measured("recorded"), Measured("not")]
+    report = Report(
+        "A page", "", ["makespan"], runs, lambda run: subject if run.name == "recorded" else None, {}
+    )
+    write_report(tmp_path / "page.html", report)
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<h3>recorded</h3>") == 1
+    assert "<h3>not</h3>" not in page
+    assert "<td>backbone</td><td>100.0%</td><td>2 GB</td><td>16 s</td>" in page
+    report = Report("A page", "", ["makespan"], runs, nothing, {})
+    write_report(tmp_path / "page.html", report)
+    assert "Most loaded links" not in (tmp_path / "page.html").read_text()
 
 
 class Measured:

@@ -179,6 +179,15 @@ def test_communication_cannot_be_ignored_elsewhere(folder: Path, install: Callab
     )
 
 
+def test_what_links_carry_cannot_be_recorded_elsewhere(folder: Path, install: Callable[[str], None]) -> None:
+    install(GOOD)
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace("{ hosts = 64 }", "{ hosts = 64, links = true }"))
+    assert execute(runs(folder)[0]).error == (
+        "what links carry is recorded by the built-in simulator only; leave out links"
+    )
+
+
 def test_the_command_in_the_manifest_makes_the_same_results(
     folder: Path, install: Callable[[str], None]
 ) -> None:

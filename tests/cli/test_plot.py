@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from click.testing import CliRunner, Result
 from batsched_py.cli.main import batsched_py
 from batsched_py.cli.plot import summaries
 from tests.runs import Row, write_jobs
+from tests.simulator.network.test_execution import STORAGE
 
 image = pytest.importorskip("matplotlib.image", reason="figures need matplotlib")
 
@@ -26,7 +28,9 @@ POWER = ROOT / "platforms" / "power64.xml"
 KINDS = {
     "ecdf": "EASY FCFS --of slowdown --by class --recorded LOG",
     "gantt": "EASY --colour user --recorded LOG",
+    "links": "SHARED --most 3",
     "power": "EASY",
+    "storages": "SHARED",
     "queue": "EASY FCFS --recorded LOG",
     "submissions": "EASY FCFS --recorded LOG",
     "cumulative": "EASY FCFS --recorded LOG",
@@ -50,11 +54,27 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     invoke("run", "-w", LOG, "-p", POWER, "--energy", "-s", "easy", "-e", folder / "easy")
     invoke("run", "-w", LOG, "-s", "fcfs", "--users", "think-time", "-e", folder / "fcfs")
+    share_links(folder)
     lines = ["run,log,load,scheduler,seed,mean_waiting_time,mean_bounded_slowdown"]
     for place, (load, scheduler, seed) in enumerate(product((0.8, 1.0), ("easy", "fcfs"), (1, 2, 3))):
         lines.append(f"r{place},sample,{load},{scheduler},{seed},{3600 * place},{place + seed**2}")
     (folder / "metrics.csv").write_text("\n".join(lines))
     return folder
+
+
+def share_links(folder: Path) -> None:
+    """Two jobs that write to one storage, recorded."""
+    (folder / "storage.xml").write_text(STORAGE)
+    profile = {
+        "type": "parallel_homogeneous_pfs",
+        "bytes_to_read": 1e8,
+        "bytes_to_write": 5e9,
+        "storage": "pfs",
+    }
+    jobs = [{"id": str(number), "subtime": 7 * number, "res": 1, "profile": "p"} for number in range(2)]
+    (folder / "jobs.json").write_text(json.dumps({"nb_res": 2, "jobs": jobs, "profiles": {"p": profile}}))
+    machine = ("-w", folder / "jobs.json", "-p", folder / "storage.xml")
+    invoke("run", *machine, "--links", "-s", "easy", "-e", folder / "shared")
 
 
 def invoke(*arguments: object) -> Result:
@@ -67,6 +87,7 @@ def plot(kind: str, results: Path, output: Path) -> bytes:
         "EASY": results / "easy_jobs.csv",
         "FCFS": results / "fcfs_jobs.csv",
         "LOG": LOG,
+        "SHARED": results / "shared_jobs.csv",
         "TABLE": results / "metrics.csv",
     }
     result = invoke("plot", kind, *(files.get(word, word) for word in KINDS[kind].split()), "-o", output)
@@ -126,6 +147,14 @@ def test_a_figure_in_grey_has_no_colour(kind: str, results: Path, tmp_path: Path
 def test_an_option_that_makes_no_sense(results: Path, tmp_path: Path) -> None:
     error = error_of("throughput", results / "easy_jobs.csv", "--window", "-3", "-o", tmp_path / "a.png")
     assert "figure 'throughput': Expected `float` > 0.0" in error
+
+
+@pytest.mark.parametrize("kind", ["links", "storages"])
+def test_what_links_carry_is_known_where_it_was_recorded_only(
+    kind: str, results: Path, tmp_path: Path
+) -> None:
+    error = error_of(kind, results / "fcfs_jobs.csv", "-o", tmp_path / "figure.png")
+    assert "fcfs: nothing tells what its links carried; simulate it with --links" in error
 
 
 def test_power_is_known_with_energy_only(results: Path, tmp_path: Path) -> None:

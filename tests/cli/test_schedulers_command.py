@@ -64,4 +64,7 @@ def test_options_are_described_with_type_meaning_and_default(tmp_path: Path) -> 
         "  -o depth=int                    How many jobs it looks at.  [default: 10]",
         "  -o order=fcfs|sjf               In which order.  [default: fcfs]",
     ]
-    assert shared.split()[:2] == ["lowest|contiguous|best-fit|spread|random|fastest", "Which"]
+    assert shared.split()[:2] == [
+        "lowest|contiguous|best-fit|spread|random|fastest|fewest-switches|least-loaded",
+        "Which",
+    ]

@@ -15,8 +15,16 @@ from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host
 from batsched_py.schedulers import Cluster, Scheduler
-from batsched_py.schedulers.selection import SelectionName, best_fit, contiguous, selection, spread
-from batsched_py.simulator.platform import read_platform
+from batsched_py.schedulers.selection import (
+    SelectionName,
+    behind_switches,
+    best_fit,
+    contiguous,
+    selection,
+    spread,
+)
+from batsched_py.simulator.network.simple import SimpleNetwork
+from batsched_py.simulator.platform import Platform, read_platform
 from batsched_py.testing import JobSpec, schedule_of, workload_of
 from tests.scheduling import policy
 
@@ -27,13 +35,25 @@ CHOOSING = [name for name in SELECTIONS if name != "lowest"]
 
 
 def machine(*speeds: float) -> SimulationBegins:
+    """Hosts of these speeds, three behind each switch."""
     return SimulationBegins(
-        [Host(number, f"h{number}") for number in range(len(speeds))], speeds=list(speeds)
+        [Host(number, f"h{number}") for number in range(len(speeds))],
+        speeds=list(speeds),
+        switches=[f"switch{number // 3}" for number in range(len(speeds))],
     )
 
 
 def test_these_are_all_there_are() -> None:
-    assert set(SELECTIONS) == {"lowest", "contiguous", "best-fit", "spread", "random", "fastest"}
+    assert set(SELECTIONS) == {
+        "lowest",
+        "contiguous",
+        "best-fit",
+        "spread",
+        "random",
+        "fastest",
+        "fewest-switches",
+        "least-loaded",
+    }
 
 
 @pytest.mark.parametrize("name", CHOOSING)
@@ -95,6 +115,74 @@ def test_random_hosts_are_the_same_for_the_same_seed_only() -> None:
 def test_the_fastest_hosts_come_first_and_equal_ones_by_number() -> None:
     choose = selection("fastest", machine(1, 3, 2, 3, 2), 0)
     assert [str(choose(HostSet.range(5), count)) for count in (1, 2, 3, 4)] == ["1", "1 3", "1-3", "1-4"]
+
+
+def test_a_job_stays_behind_the_switch_that_just_holds_it() -> None:
+    choose = selection("fewest-switches", machine(*range(9)), 0)
+    assert choose is not None
+    free = HostSet.parse("0 3-4 6-8")
+    assert [str(choose(free, count)) for count in (1, 2, 3, 4, 5)] == ["0", "3-4", "6-8", "0 6-8", "3-4 6-8"]
+
+
+def test_a_job_gets_the_switch_with_the_fewest_busy_hosts_first() -> None:
+    choose = selection("least-loaded", machine(*range(9)), 0)
+    assert choose is not None
+    free = HostSet.parse("0 3-4 6-8")
+    assert [str(choose(free, count)) for count in (1, 3, 4, 6)] == ["6", "6-8", "3 6-8", "0 3-4 6-8"]
+
+
+FAT_TREE = SimpleNetwork("1Gbps", fat_tree="2;2,3;1,2;1,1")
+CLUSTER = """<platform version="4.1"><zone id="z" routing="Full">
+<host id="master_host" speed="1Gf"/>
+<cluster id="c" prefix="n" suffix="" radical="0-7" speed="1Gf" bw="1GBps" lat="1us" topology="{kind}"
+ topo_parameters="{shape}"/></zone></platform>"""
+
+
+def switches_in(platform: Platform) -> list[str]:
+    """The hosts behind each switch."""
+    begins = SimulationBegins(list(platform.as_protocol()[0]), switches=platform.switches)
+    return [str(hosts) for hosts in behind_switches(begins)]
+
+
+def test_a_network_tells_the_switches() -> None:
+    assert switches_in(Platform.homogeneous(6, network=FAT_TREE)) == ["0-1", "2-3", "4-5"]
+    assert switches_in(Platform.homogeneous(6, network=SimpleNetwork("1Gbps"))) == ["0-5"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "switches"),
+    [
+        ("DRAGONFLY", "2,1;1,1;2,1;2", ["0-1", "2-3", "4-5", "6-7"]),
+        ("TORUS", "2,4", [str(host) for host in range(8)]),
+        ("FAT_TREE", "3;2,2,2;1,1,1;1,1,1", ["0-1", "2-3", "4-5", "6-7"]),
+    ],
+)
+def test_a_platform_file_tells_the_switches(
+    tmp_path: Path, kind: str, shape: str, switches: list[str]
+) -> None:
+    (tmp_path / "platform.xml").write_text(CLUSTER.format(kind=kind, shape=shape))
+    assert switches_in(read_platform(tmp_path / "platform.xml")) == switches
+
+
+@pytest.mark.parametrize("name", ["fewest-switches", "least-loaded"])
+def test_without_a_network_there_are_no_switches_to_choose_by(name: SelectionName) -> None:
+    """Over ZeroMQ, too: messages do not tell of it."""
+    with pytest.raises(InputError, match="the switches of the hosts are unknown"):
+        selection(name, SimulationBegins([Host(0, "a")]), 0)
+
+
+@pytest.mark.parametrize("name", ["fewest-switches", "least-loaded"])
+@pytest.mark.parametrize("pure", [False, True])
+def test_both_engines_choose_by_switches(
+    name: SelectionName, pure: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if pure:
+        monkeypatch.setattr("batsched_py.native.library", None)
+    jobs = [JobSpec("1", 0, 1, 9), JobSpec("2", 1, 2, 9), JobSpec("3", 2, 1, 9)]
+    platform = Platform.homogeneous(6, network=FAT_TREE)
+    schedule = schedule_of(policy("fcfs", selection=name), jobs, platform)
+    hosts = {"fewest-switches": ["0", "2-3", "1"], "least-loaded": ["0", "2-3", "4"]}
+    assert list(schedule["allocated_resources"]) == hosts[name]
 
 
 PLATFORM = """<?xml version='1.0'?>

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from batsched_py.analysis.carried import Carried, carried_beside
 from batsched_py.analysis.lateness import job_lateness, noted_submissions, recorded_submissions
+from batsched_py.analysis.levels import mean_level
 from batsched_py.analysis.remarks import remarks_beside
 from batsched_py.analysis.schedule import host_intervals, read_schedule, started
 from batsched_py.analysis.summary import read_summary
@@ -37,6 +39,8 @@ class Run:
     """What the policy remarked on jobs, by their full identifiers, if that was written down."""
     intervals: pd.DataFrame | None = None
     """Which hosts each job had, as ``host_intervals`` tells; not known of a log."""
+    carried: Carried | None = None
+    """What links, hosts and storages carried, if that was recorded."""
 
     @cached_property
     def executed(self) -> pd.DataFrame:
@@ -66,24 +70,12 @@ class Run:
     def busy_hosts(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean number of busy hosts between each two successive ``edges`` of time."""
         jobs = self.executed
-        return _mean_level(jobs["starting_time"], jobs["finish_time"], jobs["held"], edges)
+        return mean_level(jobs["starting_time"], jobs["finish_time"], jobs["held"], edges)
 
     def waiting_jobs(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean number of waiting jobs between each two successive ``edges`` of time."""
         jobs = self.executed
-        return _mean_level(jobs["submission_time"], jobs["starting_time"], np.ones(len(jobs)), edges)
-
-
-def _mean_level(
-    begins: ArrayLike, ends: ArrayLike, heights: ArrayLike, edges: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The mean, between each two edges, of what is so high from each beginning to each end together."""
-    times = np.concatenate([begins, ends])
-    order = np.argsort(times, kind="stable")
-    level = np.concatenate([heights, np.negative(heights)])[order].cumsum()
-    times = times[order]
-    area = np.concatenate([[0.0], (level[:-1] * np.diff(times)).cumsum()])
-    return np.diff(np.interp(edges, times, area)) / np.diff(edges)
+        return mean_level(jobs["submission_time"], jobs["starting_time"], np.ones(len(jobs)), edges)
 
 
 def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
@@ -102,7 +94,13 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
         run = run_of(jobs, label, read_summary(path).nb_hosts or 0)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return replace(run, log=log, energy=_read_energy(path), remarks=remarks_beside(path))
+    return replace(
+        run,
+        log=log,
+        energy=_read_energy(path),
+        remarks=remarks_beside(path),
+        carried=carried_beside(path),
+    )
 
 
 def run_of(jobs: pd.DataFrame, label: str, hosts: int = 0) -> Run:

@@ -12,6 +12,7 @@ from typing import Any
 
 from batsched_py.analysis.report.figures import curves
 from batsched_py.analysis.report.gantt import gantt
+from batsched_py.analysis.report.links import most_loaded
 from batsched_py.analysis.report.series import Subject
 
 #: Reads a run; None if there is nothing to draw.
@@ -52,9 +53,9 @@ def _drawn(most_rectangles: int | None, read: Read) -> dict[str, Any]:
     """What the charts show of a run."""
     subject = read()
     if subject is None:
-        return {"curves": {}, "gantt": None}
+        return {"curves": {}, "gantt": None, "links": []}
     chart = None if most_rectangles is None else gantt(subject.run, most_rectangles)
-    return {"curves": curves(subject), "gantt": chart}
+    return {"curves": curves(subject), "gantt": chart, "links": most_loaded(subject.run)}
 
 
 def _leave_interrupts_to_the_parent() -> None:

@@ -79,6 +79,14 @@ _OF_RUNS: Final = (
         _SLOWDOWN,
         partial(series.quantiles, "slowdown"),
     ),
+    Figure(
+        "Load of a link",
+        "share of its bandwidth that the most loaded link of a run carries",
+        _TIME,
+        Axis("load", "%"),
+        series.link_load,
+        "means",
+    ),
     Figure("Power", "what all hosts draw", _TIME, Axis("power", "W"), series.power, "means"),
     Figure(
         "Submissions by week and hour",

@@ -17,6 +17,7 @@ from batsched_py.analysis.pages import fill, write_page
 from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.report.drawing import drawing
 from batsched_py.analysis.report.figures import descriptions
+from batsched_py.analysis.report.links import section
 from batsched_py.analysis.report.series import Subject
 from batsched_py.analysis.runs.columns import ColumnFormat, Own, column_of
 from batsched_py.analysis.runs.comparison import compare
@@ -67,6 +68,7 @@ def write_report(
     are_repeated = any(len(group.runs) > 1 for group in groups)
     rows: list[dict[str, Any]] = []
     recorded: list[dict[str, Any]] = []
+    links: dict[str, list[dict[str, Any]]] = {}
     most = MOST_RECTANGLES // max(1, len(groups))
     reads = [partial(report.read, group.runs[0]) for group in groups]
 
@@ -77,6 +79,7 @@ def write_report(
     tell()
     with drawing(workers) as draw_all:
         for group, drawn in zip(groups, draw_all(reads, most), strict=True):
+            links[group.runs[0].name] = drawn.pop("links")
             rows.append({**_row(group, metrics, are_repeated), **drawn})
             tell()
         for log, drawn in zip(report.recorded, draw_all([*report.recorded.values()], None), strict=True):
@@ -95,6 +98,7 @@ def write_report(
         "note": html.escape(report.note),
         "findings": _details([str(each) for each in compared]),
         "plan": html.escape(report.plan),
+        "links": section(links),
     }
     write_page(path, report.title, fill(_ASSETS / "body.html", parts), data, _ASSETS / "report.css", _SCRIPTS)
 

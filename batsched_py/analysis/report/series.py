@@ -151,6 +151,17 @@ def power(subject: Subject) -> Curve | None:
     return _means(edges, subject.run.mean_power(edges))
 
 
+def link_load(subject: Subject) -> Curve | None:
+    """The load of the most loaded link in each period, in percent."""
+    carried = subject.run.carried
+    most = None if carried is None else carried.most_loaded("link", 1)
+    if carried is None or most is None or most.empty:
+        return None
+    edges = _periods(subject.run)
+    flow = carried.mean_flow("link", most["name"].iloc[0], edges)
+    return _means(edges, 100 * flow / most["capacity"].iloc[0])
+
+
 def _is_late(run: Run) -> bool:
     """Whether some job is not submitted when it was recorded, by more than the digits of a schedule tell."""
     return "lateness" in run.jobs and bool((run.jobs["lateness"].abs() > INSTANT).any())

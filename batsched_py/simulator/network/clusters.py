@@ -129,6 +129,9 @@ class Torus(Topology):
         links += self._limiter(target)
         return links
 
+    def switch_of(self, point: Point) -> str:
+        return point.name
+
     def _between(self, place: int, dimension: int) -> Duplex:
         """The cable from a place to the next one in a dimension."""
         return self._cable(f"{self.name}_link_from_{place}_in_dimension_{dimension}")
@@ -181,6 +184,9 @@ class FatTree(Topology):
                 port += 1
         links += self._limiter_of(0, label)
         return links
+
+    def switch_of(self, point: Point) -> str:
+        return f"{self.name}_{self._name(1, (0, *self._label(point.number)[1:]))}"
 
     def _label(self, place: int) -> tuple[int, ...]:
         label = []
@@ -263,6 +269,10 @@ class Dragonfly(Topology):
         links.append(self._local(target).down)
         links += self._limiter(target)
         return links
+
+    def switch_of(self, point: Point) -> str:
+        group, chassis, blade = self._coordinates(point.number)
+        return f"{self.name}_router_{group}_{chassis}_{blade}"
 
     def _coordinates(self, place: int) -> tuple[int, int, int]:
         group, rest = divmod(place, self.chassis * self._in_chassis)

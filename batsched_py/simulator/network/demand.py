@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 
 from msgspec import Struct, field
@@ -25,11 +25,15 @@ class Demand(Struct):
     """Of the longest route, in seconds."""
     latency_bytes: float = 0.0
     """The largest product of a route's latency and the bytes that take it."""
+    stored: dict[int, float] | None = None
+    """Bytes that each storage host sends and receives, where that is recorded."""
 
     def send(self, network: Network, source: int, target: int, amount: float) -> None:
         """Let one executor send bytes to another, by the numbers of their hosts."""
         if amount > 0:
             self.send_along(network.route(source, target), amount)
+            if self.stored is not None:
+                self._store((source, target), amount)
 
     def send_along(self, route: Route, amount: float) -> None:
         """Let bytes take a route."""
@@ -54,6 +58,15 @@ class Demand(Struct):
             before = carried.get(link, 0.0)
             carried[link] = max(before, amount) if link.fatpipe else before + count * amount
         self._wait(everyone.latency, amount)
+        if self.stored is not None:
+            self._store(hosts, 2 * (len(hosts) - 1) * amount)
+
+    def _store(self, hosts: Iterable[int], amount: float) -> None:
+        """Count what those of the hosts that are storages send or receive."""
+        assert self.stored is not None
+        for host in hosts:
+            if host in self.stored:
+                self.stored[host] += amount
 
     def _wait(self, latency: float, amount: float) -> None:
         self.latency = max(self.latency, latency)

@@ -87,6 +87,13 @@ class Network:
                 return True
         return False
 
+    def switches(self, count: int) -> list[str]:
+        """The switch of each of the first hosts."""
+        return [
+            point.name if point.zone is None else point.zone.switch_of(point)
+            for point in self._points[:count]
+        ]
+
     def all_to_all(self, hosts: Sequence[int]) -> Everyone:
         """What it takes if each of these hosts, which are different, sends one byte to each other."""
         key = tuple(hosts)

@@ -18,6 +18,7 @@ from batsched_py.simulator.computing import Computing
 from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.network.demand import Demand
 from batsched_py.simulator.network.links import Link
+from batsched_py.simulator.network.record import Record
 from batsched_py.simulator.network.routing import TCP_GAMMA, Network
 from batsched_py.simulator.network.solver import Fluid, Resource, Use, component, join, leave, solve
 
@@ -45,18 +46,26 @@ class FluidTask(Struct, eq=False):
     rate: float = 0.0
     waits: bool = False
     """Whether its first bytes have not arrived yet."""
+    stored: dict[int, float] | None = None
+    """Bytes that storages send and receive for it, where that is recorded."""
 
 
 class FluidTasks:
     """An execution model: tasks on shared hosts and links."""
 
     def __init__(
-        self, computing: Computing, network: Network | None, agenda: Agenda, meter: Meter | None
+        self,
+        computing: Computing,
+        network: Network | None,
+        agenda: Agenda,
+        meter: Meter | None,
+        record: Record | None = None,
     ) -> None:
         self._computing = computing
         self._tcp_gamma = TCP_GAMMA if network is None else network.tcp_gamma
         self._agenda = agenda
         self._meter = meter
+        self._record = record
         self._hosts: dict[int, Resource] = {}
         self._links: dict[Link, Resource] = {}
         self._tasks: dict[Owner, FluidTask] = {}
@@ -87,6 +96,7 @@ class FluidTasks:
         self._count += 1
         fluid = Fluid(self._count, uses, bound)
         task = FluidTask(owner, happen_in, fluid, since=self._agenda.clock, waits=demand.latency > 0)
+        task.stored = demand.stored
         self._tasks[owner] = self._of[fluid] = task
         if task.waits:
             happen_in(owner, demand.latency, self._latency_is_over)
@@ -102,6 +112,8 @@ class FluidTasks:
         neighbours = dict.fromkeys(other for resource in task.fluid.shared for other in resource.users)
         neighbours.pop(task.fluid, None)
         leave(task.fluid)
+        if self._record is not None:
+            self._record.ends(owner, task.fluid)
         self._solve(component(neighbours))
         if self._meter is not None:
             self._load_hosts(task.fluid)
@@ -124,6 +136,8 @@ class FluidTasks:
     def _flow(self, task: FluidTask) -> None:
         """A task begins to use its resources."""
         join(task.fluid)
+        if self._record is not None:
+            self._record.begins(task.owner, task.fluid, task.stored)
         task.owner.agenda_number = 0
         self._solve(component([task.fluid]))
 
@@ -143,6 +157,8 @@ class FluidTasks:
             if task.owner.agenda_number:
                 agenda.cancel(task.owner.agenda_number)
             task.happen_in(task.owner, task.left / rate, None)
+            if self._record is not None:
+                self._record.changes(task.owner, fluid)
             if self._meter is not None:
                 self._load_hosts(fluid)
 
