@@ -142,8 +142,9 @@ def _for_batsim(
 
 
 def _machine_for_batsim(machine: Machine, workloads: Sequence[Workload], folder: Path) -> Machine:
-    hosts = read_machine(machine, workloads).hosts
-    check_sizes(workloads, len(hosts), machine.reject_larger)
+    platform = read_machine(machine, workloads)
+    hosts = platform.hosts
+    check_sizes(workloads, platform, machine.reject_larger)
     machine = replace(machine, reject_larger=False)
     if machine.file is not None:
         return replace(machine, mmax=len(hosts), mmax_workload=False) if machine.mmax_workload else machine
