@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import logging
 from pathlib import Path
@@ -34,7 +35,10 @@ SWF = """\
 4 3 0 60 2 -1 -1 2 120 -1 1 1 1 1 -1 2 -1 -1
 5 4 0 60 2 -1 -1 2 120 0 1 1 1 1 -1 -1 -1 -1
 """
-FIELDS = "JobID|Submit|Start|End|State|ReqCPUS|AllocCPUS|ReqMem|ReqTRES|AllocTRES|Partition|Constraints|NNodes|NTasks"
+FIELDS = (
+    "JobID|Submit|Start|End|State|ReqCPUS|AllocCPUS|ReqMem|ReqTRES|AllocTRES|Partition|Constraints|NNodes|"
+    "NTasks"
+)
 TIMES = "2026-05-01T08:00:00|2026-05-01T08:10:00|2026-05-01T09:10:00|COMPLETED"
 
 
@@ -172,6 +176,6 @@ def test_a_log_on_a_machine_of_nodes(tmp_path: Path) -> None:
     )
     assert code == 0, stderr
     assert json.loads(stdout)["refused"] == {"memory of a node": 1}
-    rows = (tmp_path / "out_jobs.csv").read_text().splitlines()
-    hosts = {row.split(",")[0]: row.split(",")[-2] for row in rows[1:]}
+    with (tmp_path / "out_jobs.csv").open() as file:
+        hosts = {row["job_id"]: row["allocated_resources"] for row in csv.DictReader(file)}
     assert (hosts["1"], hosts["2"]) == ("0-3", "4 8-10")
