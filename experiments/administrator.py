@@ -1,8 +1,8 @@
 """The questions of an administrator, on a generated log of a cluster of today.
 
-What would 20 nodes more do? What if nothing overtook? What if no job could run for more than 24 hours? What would
-fair share change? And what if half of the GPUs were not there? Each is one simulation beside that of the cluster as
-it is, `platforms/cluster.toml` under EASY. docs/administrator.md tells what came out.
+What would 20 nodes more do? What if no job overtook another? What if none could run for more than 24 hours?
+What would fair share change? And what if half of the GPUs were not there? Each is one simulation beside that
+of the cluster as it is, `platforms/cluster.toml` under EASY. docs/machines.md tells what came out.
 
     python experiments/administrator.py
 """
@@ -91,12 +91,16 @@ def answers(jobs: int, seed: int) -> pd.DataFrame:
 
 
 def main(jobs: int = 40_000, seeds: int = 5) -> None:
-    """Print the means over logs of several seeds, and how far apart the logs are."""
-    found = pd.concat([answers(jobs, seed) for seed in range(1, seeds + 1)]).groupby(level=0, sort=False)
+    """Print the means over logs of several seeds, how far apart the logs are, and how many of them agree."""
+    tables = [answers(jobs, seed) for seed in range(1, seeds + 1)]
+    found = pd.concat(tables).groupby(level=0, sort=False)
+    shorter = pd.concat([table < table.loc["as it is"] for table in tables]).groupby(level=0, sort=False)
     print(f"waiting times in hours, and utilization: means over {seeds} logs of {jobs:,} jobs")
     print(found.mean().round(2).to_string())
     print("\nstandard deviations over the logs")
     print(found.std().round(2).to_string())
+    print("\nin how many logs it is less than as it is")
+    print(shorter.sum().to_string())
 
 
 if __name__ == "__main__":

@@ -124,6 +124,17 @@ def test_a_platform_file_is_handed_on(root: Path, folder: Path, install: Callabl
     assert "COMPLETED_SUCCESSFULLY" in jobs and "REJECTED" in jobs
 
 
+def test_nodes_are_handed_on_as_a_platform_of_simgrid(folder: Path, install: Callable[[str], None]) -> None:
+    """A Batsim reads no other file; what logs say of requests is in the workload that it gets."""
+    install(GOOD)
+    (folder / "nodes.toml").write_text('nodes = [{count = 8, cores = 8, memory = "8 GB"}]')
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace("{ hosts = 64 }", '{ file = "nodes.toml" }'))
+    run, same = runs(folder)[0], to_do(folder)[0]
+    assert execute(run).error is None and execute(same).error is None
+    assert (run.folder / "out_jobs.csv").read_bytes() == (same.folder / "out_jobs.csv").read_bytes()
+
+
 OUTAGE = """{"timestamp": 1000, "type": "machine_unavailable", "resources": "0-3"}
 {"timestamp": 90000, "type": "machine_available", "resources": "0-3"}
 """

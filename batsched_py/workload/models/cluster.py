@@ -1,7 +1,7 @@
 """The log of a cluster of today: jobs that share nodes, ask for memory, for whole nodes and for GPUs.
 
-It is made up, and not fitted to any log: shares, sizes and run times are round numbers that an administrator may
-find plausible. It serves for questions about machines of nodes where no log with requests is at hand.
+It is made up, and not fitted to any log: shares, sizes and run times are round numbers that an administrator
+may find plausible. It serves for questions about machines of nodes where no log with requests is at hand.
 """
 
 from __future__ import annotations
