@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import msgspec
@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.features import parse_features
-from batsched_py.protocol.requests import read_request
+from batsched_py.protocol.requests import MOST, read_request
+from batsched_py.protocol.shown import shown_name
 from batsched_py.workload.sources.accounting import names_of
 from batsched_py.workload.swf.log import SwfLog
 
@@ -40,6 +41,10 @@ _log = logging.getLogger(__name__)
 _MORE: dict[str, Any] = {
     "request": "", "gpus": 0, "nodes": 0, "requested_nodes": 0, "tasks": 0, "features": "", "exclusive": 0,
 }  # fmt: skip
+
+
+#: So many unknown names are told.
+_SHOWN_NAMES = 5
 
 
 class NodeWords(Struct, frozen=True):
@@ -83,8 +88,17 @@ def requests_of(log: SwfLog, words: NodeWords) -> tuple[NDArray[np.int64], list[
         except ValueError as error:
             number = log.job_number[int(np.argmax(codes == len(requests)))]
             raise InputError(f"{log.path}: job {number}: {error}") from None
-    for what, count in maker.unknown.items():
-        _log.warning("%s: %s, so that it is not asked for: %d of %d jobs", log.path, what, count, len(log))
+    for what, counts in maker.unknown.items():
+        names = ", ".join(map(shown_name, [name for name in counts if name][:_SHOWN_NAMES]))
+        others = f" and {len(counts) - _SHOWN_NAMES} others" if len(counts) > _SHOWN_NAMES else ""
+        what = f"{what} {names}{others}".rstrip()
+        _log.warning(
+            "%s: the machine has no %s; not asked for by %d of %d jobs",
+            log.path,
+            what,
+            counts.total(),
+            len(log),
+        )
     return codes, requests
 
 
@@ -97,7 +111,7 @@ def _columns(log: SwfLog) -> list[list[Any]]:
     )
     columns = [
         size.tolist(),
-        np.ceil(np.maximum(memory, 0)).astype(np.int64).tolist(),
+        np.ceil(np.clip(memory, 0, MOST)).astype(np.int64).tolist(),
         names_of(log, "partition").tolist(),
         names_of(log, "queue").tolist(),
     ]
@@ -115,8 +129,8 @@ class _Maker:
         """Requests may be ``written`` in full; then there are no others."""
         self._words = words
         self._written = written
-        self.unknown: Counter[str] = Counter()
-        """For how many jobs what they ask for is not known to the machine."""
+        self.unknown: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """What the machine does not have, by kind and name: how many jobs would have asked for it."""
 
     def request(self, asked: _Asked, jobs: int) -> dict[str, Any]:
         """The field ``request`` of so many jobs."""
@@ -133,7 +147,7 @@ class _Maker:
         if least > 1:
             made["nodes"] = [least, tasks]
         if asked.memory and self._has("memory", self._words.resources, "memory", jobs):
-            made["per_core"] = {"memory": f"{asked.memory} kB"}
+            made["per_core"] = {"memory": f"{min(asked.memory, MOST // asked.size)} kB"}
         if asked.gpus and self._has("gpu", self._words.resources, "GPUs", jobs):
             made.pop("nodes", None)
             made |= _gpus(asked, tasks)
@@ -144,28 +158,30 @@ class _Maker:
     def _features(self, text: str, jobs: int) -> dict[str, str]:
         if not text:
             return {}
-        names = re.findall(r"[A-Za-z0-9_.:+-]+", text)
-        if all([self._has(name, self._words.features, f"feature {name}", jobs) for name in names]):
+        try:
             parse_features(text)
-            return {"features": text}
-        return {}
+        except ValueError:
+            self.unknown["features like"][text] += jobs
+            return {}
+        names = re.findall(r"[A-Za-z0-9_.:+-]+", text)
+        known = [self._has(name, self._words.features, "feature", jobs, name) for name in names]
+        return {"features": text} if all(known) else {}
 
     def _partitions(self, asked: _Asked, jobs: int) -> dict[str, list[str]]:
         """The partitions of a job; where there are none, a queue of the same name is one."""
+        words = self._words.partitions
         named = [name for name in asked.partition.split(",") if name]
-        known = [name for name in named if name in self._words.partitions]
-        if not known and asked.queue in self._words.partitions:
+        known = [name for name in named if name in words]
+        if not known and asked.queue in words:
             known = [asked.queue]
-        if known:
-            return {"partitions": known}
-        for name in named:
-            self._has(name, self._words.partitions, f"partition {name}", jobs)
-        return {}
+        if words and named and not known:
+            self._has(asked.partition, words, "partition", jobs, asked.partition)
+        return {"partitions": known} if known else {}
 
-    def _has(self, name: str, words: frozenset[str], what: str, jobs: int) -> bool:
-        if name not in words:
-            self.unknown[f"the machine has no {what}"] += jobs
-        return name in words
+    def _has(self, word: str, words: frozenset[str], what: str, jobs: int, name: str = "") -> bool:
+        if word not in words:
+            self.unknown[what][name] += jobs
+        return word in words
 
 
 def _gpus(asked: _Asked, tasks: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pytest
 from batsched_py.errors import InputError
 from batsched_py.experiment import Machine
 from batsched_py.experiment.build import words_of
+from batsched_py.protocol.requests import MOST, read_request
 from batsched_py.workload.read import read_workload
 from batsched_py.workload.requests import NodeWords
 from batsched_py.workload.sources import read_log, write_log
@@ -66,7 +67,7 @@ def test_swf_says_memory_partition_and_queue(tmp_path: Path, caplog: pytest.LogC
         None,
         None,
     ]
-    assert "the machine has no partition elsewhere, so that it is not asked for: 1 of 5 jobs" in caplog.text
+    assert "the machine has no partition elsewhere; not asked for by 1 of 5 jobs" in caplog.text
 
 
 def test_what_the_machine_does_not_have_is_not_asked_for(
@@ -75,8 +76,8 @@ def test_what_the_machine_does_not_have_is_not_asked_for(
     log = written(tmp_path / "log.swf", SWF)
     caplog.set_level(logging.WARNING)
     assert requests(log, NodeWords()) == [None] * 5
-    assert "the machine has no memory, so that it is not asked for: 2 of 5 jobs" in caplog.text
-    assert "the machine has no partition batch, so that it is not asked for: 2 of 5 jobs" in caplog.text
+    assert "the machine has no memory; not asked for by 2 of 5 jobs" in caplog.text
+    assert "partition" not in caplog.text
 
 
 def test_plain_machines_get_no_requests(tmp_path: Path) -> None:
@@ -105,11 +106,28 @@ def test_plain_machines_get_no_requests(tmp_path: Path) -> None:
         ("8|8|||||[rack1*2&rack2*2]||", {"features": "(rack1&rack2)"}),
         ("8|8|||||!ib||", {"features": "!ib"}),
         ("8|8|||||v100||", None),
+        ("8|8|||||a100&&ib||", None),
         ("2|2||||||5|", {"nodes": [2, 2]}),
     ],
 )  # fmt: skip
 def test_sacct_says_much(record: str, made: Any, tmp_path: Path) -> None:
     assert requests(sacct(tmp_path, record)) == [made]
+
+
+def test_what_is_unknown_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    records = [f"1|1||||p{number}|{feature}||" for number in range(7) for feature in ("v100", "\x1b[2J")]
+    assert requests(sacct(tmp_path, *records)) == [None] * 14
+    assert (
+        "the machine has no partition p0, p1, p2, p3, p4 and 2 others; not asked for by 14 of 14"
+        in caplog.text
+    )
+    assert "the machine has no feature v100; not asked for by 7 of 14" in caplog.text
+    assert "the machine has no features like '\\x1b(2J'; not asked for by 7 of 14" in caplog.text
+
+
+def test_memory_beyond_all_bounds_is_only_too_much(tmp_path: Path) -> None:
+    (request,) = requests(sacct(tmp_path, "4|4|9999999999P||||||"))
+    assert read_request(4, request).per_task[0][1] == MOST // 4
 
 
 def test_tables_say_what_their_columns_say(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from batsched_py.ledger.nodes.demand import Demand
 from batsched_py.ledger.nodes.machine import CORES, PLACES, Integers, NodeMachine
+from batsched_py.protocol.shown import shown_name
 
 
 class Refusal(Struct, frozen=True):
@@ -46,19 +47,19 @@ def _unknown(demand: Demand, machine: NodeMachine) -> Refusal | None:
     for name, count in request.licences:
         has = machine.licences.get(name, 0)
         if count > has:
-            return Refusal("licences", f"asks for {count} licences of {name}, the machine has {has}")
+            what = f"{count} licences of {shown_name(name)}"
+            return Refusal("licences", f"asks for {what}, the machine has {has}")
     for name, _ in (*request.per_task, *request.per_node):
         if name not in machine.column:
-            return Refusal(f"{name} of a node", f"asks for {name}, which no node has")
+            return Refusal(f"{shown_name(name)} of a node", f"asks for {shown_name(name)}, which no node has")
     if demand.alternatives:
         return None
+    partitions = " or ".join(map(shown_name, request.partitions))
     if request.partitions and not any(
         set(request.partitions) & set(node.partitions) for node in machine.nodes
     ):
-        return Refusal(
-            "partition", f"asks for partition {' or '.join(request.partitions)}, which has no nodes"
-        )
-    where = f" in {' or '.join(request.partitions)}" if request.partitions else ""
+        return Refusal("partition", f"asks for partition {partitions}, which has no nodes")
+    where = f" in {partitions}" if partitions else ""
     return Refusal("features", f"asks for nodes with {request.features}, of which there are none{where}")
 
 
@@ -66,7 +67,7 @@ def _of_a_node(demand: Demand, machine: NodeMachine, usable: Integers) -> Refusa
     """What a single node would need more of than any node has."""
     request = demand.request
     together = -(-request.tasks // request.most_nodes)
-    needed = together * demand.per_task + demand.per_node
+    needed = float(together) * demand.per_task + demand.per_node
     largest = machine.has[usable].max(axis=0)
     for column, name in enumerate(machine.resources):
         if needed[column] > largest[column] and column != PLACES:
