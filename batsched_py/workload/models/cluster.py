@@ -97,13 +97,15 @@ class Cluster(Model):
                 wanted = min(run_time * random.choice((1.0, 1.5, 2.0, 4.0)), WALLTIMES[-1])
                 walltime = WALLTIMES[np.searchsorted(WALLTIMES, wanted)]
                 rows.append((when, run_time, walltime, user + 1, *self._request(kind, count, memory)))
-        when, run_time, walltime, users, sizes, partitions, requests = map(np.array, zip(*rows, strict=True))
+        places, run_times, walltimes, users, sizes, partitions, requests = map(
+            np.array, zip(*rows, strict=True)
+        )
         columns = {
-            "submit": np.floor(_moments(when, jobs * seconds)),
-            "run_time": run_time,
+            "submit": np.floor(_moments(places, jobs * seconds)),
+            "run_time": run_times,
             "allocated_processors": sizes,
             "requested_processors": sizes,
-            "requested_time": walltime,
+            "requested_time": walltimes,
             "user": users,
             "partition": partitions,
         }
