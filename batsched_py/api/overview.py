@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from batsched_py.engines import Simulation
 
 
-class Overview(Struct, frozen=True):
+class Overview(Struct, frozen=True, omit_defaults=True):
     """What came out of a simulation; times in seconds, means over the jobs that ran."""
 
     scheduler: str
@@ -38,6 +38,8 @@ class Overview(Struct, frozen=True):
     """What the hosts drew, if that was accounted for."""
     files: list[str]
     wall_seconds: float
+    refused: dict[str, int] = {}
+    """How many of the rejected jobs a machine of nodes could never run, by the kind of what they lacked."""
 
     @classmethod
     def of(
@@ -63,6 +65,7 @@ class Overview(Struct, frozen=True):
             consumed_joules=results.consumed_joules if experiment.scenario.energy else None,
             files=files,
             wall_seconds=round(wall_seconds, 3),
+            refused=dict(simulation.refused.most_common()),
         )
 
     def _rejected(self) -> str:
@@ -79,6 +82,7 @@ class Overview(Struct, frozen=True):
             ("hosts", f"{self.hosts:,}"),
             ("jobs", f"{self.jobs:,}"),
             ("  rejected", self._rejected()),
+            *((f"    cannot get: {kind}", f"{count:,}") for kind, count in self.refused.items()),
             ("  killed or failed", f"{self.killed:,}"),
             ("makespan", duration(self.makespan)),
             ("mean wait", duration(self.mean_waiting_time) if self.jobs > self.rejected else "-"),

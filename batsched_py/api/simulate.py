@@ -15,7 +15,7 @@ from batsched_py.api.result import Result
 from batsched_py.engines import Simulation
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment
-from batsched_py.experiment.build import NOTHING_GIVEN, Given, read_workloads
+from batsched_py.experiment.build import NOTHING_GIVEN, Given, read_workloads, words_of
 from batsched_py.experiment.run import GoThrough, run_experiment
 from batsched_py.plugins import Registry
 from batsched_py.schedulers import SCHEDULERS, Scheduler
@@ -112,7 +112,7 @@ def simulate_experiment(
     ``watched`` goes through the simulation in place of the usual loop, and shows how far it is.
     """
     began = time.perf_counter()
-    workloads = read_workloads(experiment.scenario.workloads, logs)
+    workloads = read_workloads(experiment.scenario.workloads, logs, words_of(experiment.scenario.machine))
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
 
     def meanwhile(simulation: Simulation) -> AbstractContextManager[Any]:

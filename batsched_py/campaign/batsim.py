@@ -32,6 +32,8 @@ from batsched_py.experiment.build import check_sizes, check_withdrawals, read_ma
 from batsched_py.experiment.command_line import options_of, serve_options
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
+from batsched_py.simulator.machine_files.read import reader_of
+from batsched_py.simulator.machine_files.simgrid import simgrid_lines
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.model import Workload
 
@@ -144,9 +146,14 @@ def _for_batsim(
 
 
 def _machine_for_batsim(machine: Machine, workloads: Sequence[Workload], folder: Path) -> Machine:
-    hosts = read_machine(machine, workloads).hosts
-    check_sizes(workloads, len(hosts), machine.reject_larger)
+    platform = read_machine(machine, workloads)
+    hosts = platform.hosts
+    check_sizes(workloads, platform, machine.reject_larger)
     machine = replace(machine, reject_larger=False)
+    if machine.file is not None and reader_of(machine.file) is not None:
+        file = folder / "platform.xml"
+        file.write_text("".join(f"{line}\n" for line in simgrid_lines(platform)))
+        return Machine(file=str(file))
     if machine.file is not None:
         return replace(machine, mmax=len(hosts), mmax_workload=False) if machine.mmax_workload else machine
     file = folder / "platform.xml"

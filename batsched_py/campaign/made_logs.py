@@ -27,6 +27,11 @@ def make(path: Path, recipe: Mapping[str, Any]) -> None:
         options = tuple(recipe.get("input_options", ()))
         recipe = {**recipe, "file": _log(file, recipe.get("kind"), digest_of_file(file), options)}
     log = log_from_recipe(recipe)
+    if "request" in log.more:
+        raise InputError(
+            f"{path.name}: what its jobs ask of nodes would be lost in the log that a plan makes; write it "
+            "to a FILE.json by `batsched-py generate` or `batsched-py change`, and name that file in the plan"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".making-") as folder:

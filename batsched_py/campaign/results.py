@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,10 +19,13 @@ from batsched_py.campaign.batsim import Simulator, SimulatorFailed, run_batsim
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.result_files import METRICS_FILE, PREFIX
 from batsched_py.errors import InputError
-from batsched_py.experiment import Experiment, Workloads
-from batsched_py.experiment.build import read_workloads
+from batsched_py.experiment import Experiment, Scenario, Workloads
+from batsched_py.experiment.build import read_workloads, words_of
 from batsched_py.experiment.run import run_experiment
 from batsched_py.workload.model import Workload
+
+if TYPE_CHECKING:
+    from batsched_py.workload.requests import NodeWords
 
 
 def simulate_into(
@@ -37,7 +41,7 @@ def simulate_into(
     """
     engine = ""
     began = time.perf_counter()
-    workloads = _workloads(experiment.scenario.workloads)
+    workloads = _workloads(experiment.scenario)
     read = time.perf_counter()
     prefix = folder / PREFIX
     if simulator is None:
@@ -66,14 +70,15 @@ def simulate_into(
     }
 
 
-def _workloads(workloads: Workloads) -> list[Workload]:
+def _workloads(scenario: Scenario) -> list[Workload]:
     """The workloads, read once for all runs of this process that need the same."""
-    return _read(workloads, tuple(map(digest_of_file, workloads.files)))
+    workloads = scenario.workloads
+    return _read(workloads, tuple(map(digest_of_file, workloads.files)), words_of(scenario.machine))
 
 
 @lru_cache(maxsize=4)
-def _read(workloads: Workloads, digests: tuple[str, ...]) -> list[Workload]:
-    return read_workloads(workloads)
+def _read(workloads: Workloads, digests: tuple[str, ...], words: NodeWords | None) -> list[Workload]:
+    return read_workloads(workloads, words=words)
 
 
 def _metrics(jobs_file: str, measures: Sequence[str]) -> bytes:

@@ -163,7 +163,7 @@ def command(
     For scripts that call `batsim` by its name:
       batsched-py batsim --install ~/.local/bin
     """
-    from batsched_py.experiment.build import new_batsim, read_machine, read_workloads
+    from batsched_py.experiment.build import new_batsim, read_machine, read_workloads, words_of
     from batsched_py.protocol.dialects import VERSIONS
     from batsched_py.simulation import simulate
     from batsched_py.simulator.client import RemoteProcess
@@ -192,7 +192,7 @@ def command(
         return
     for name, level in _LEVELS["quiet" if quiet else verbosity].items():
         logging.getLogger(name).setLevel(level)
-    workloads = read_workloads(scenario.workloads)
+    workloads = read_workloads(scenario.workloads, words=words_of(scenario.machine))
     platform = read_machine(scenario.machine, workloads)
     with AskingEnd(endpoint, timeout) as end:
         process = RemoteProcess(end, VERSIONS[protocol])

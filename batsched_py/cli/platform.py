@@ -34,7 +34,7 @@ def command(file: Path, output: Path | None) -> None:
 
     \b
     Examples:
-      batsched-py platform platforms/gpu-cluster.toml
+      batsched-py platform platforms/cluster.toml
       batsched-py platform slurm.conf
       batsched-py platform slurm.conf -o cluster.xml
     """

@@ -83,13 +83,13 @@ def command(
 
 
 def _simulate_again(conversation: list[Exchange], scenario: Scenario, dialect: Dialect) -> Agreement:
-    from batsched_py.experiment.build import new_batsim, read_machine, read_workloads
+    from batsched_py.experiment.build import new_batsim, read_machine, read_workloads, words_of
     from batsched_py.wire.replay import asked_for, replay_to_batsim
 
     _, asked = asked_for(conversation, dialect)
     if asked is not None:
         scenario = replace(scenario, settings=asked)
-    workloads = read_workloads(scenario.workloads)
+    workloads = read_workloads(scenario.workloads, words=words_of(scenario.machine))
     platform = read_machine(scenario.machine, workloads)
     batsim = new_batsim(scenario, platform, workloads, prefix=None)
     return replay_to_batsim(conversation, batsim, dialect)

@@ -72,9 +72,9 @@ def command(
     """
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.validator import validate
-    from batsched_py.experiment.build import read_machine, read_workloads
+    from batsched_py.experiment.build import read_machine, read_workloads, words_of
 
-    jobs = read_workloads(workloads)
+    jobs = read_workloads(workloads, words=words_of(Machine(file=platform_file)))
     size = None
     if platform_file is not None or hosts is not None:
         size = len(read_machine(Machine(file=platform_file, hosts=hosts), jobs).hosts)

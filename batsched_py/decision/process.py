@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from copy import deepcopy
 from math import isnan
-from typing import NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from batsched_py.blame import is_fault, line_of, told
 from batsched_py.decision.submissions import Submissions
@@ -22,6 +23,9 @@ from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import selection
 from batsched_py.users.base import User, UsersOf
+
+if TYPE_CHECKING:
+    from batsched_py.ledger.nodes.refusal import Refusal
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +68,8 @@ class DecisionProcess:
         self._begun = False
         self._heard: list[Heard] = []
         """What happened since the scheduler was last asked, in whatever form it was told."""
+        self.refused: Counter[str] = Counter()
+        """How many jobs could never run on a machine of nodes, by the kind of reason."""
         self.acted: Sequence[Effect] = ()
         """What came of what users did since the policy was last asked."""
         self._submissions: Submissions | None = None
@@ -162,7 +168,15 @@ class DecisionProcess:
     def _reject_unfit(self) -> None:
         """Reject what no state of the machine could ever run, without asking the scheduler."""
         for job in list(self._ledger.unfit.values()):
+            if self._ledger.nodes is not None and job.size > 0:
+                self.note_refusal(job, self._ledger.nodes.why_never(job))
             self.cluster.reject(job)
+
+    def note_refusal(self, job: Job, refusal: Refusal | None) -> None:
+        """Remark why a machine of nodes can never run a job, and count it."""
+        if refusal is not None:
+            self.refused[refusal.kind] += 1
+            self.cluster.remark(job, refusal.text)
 
     def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened."""

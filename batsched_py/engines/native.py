@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
@@ -28,7 +29,7 @@ from batsched_py.ledger.reservation import Reservation
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import HostState, JobState
+from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.protocol.profiles import Delay, Homogeneous
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
@@ -42,6 +43,9 @@ from batsched_py.users.note import who
 from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.native_jobs import Log, NativeJobs
+
+if TYPE_CHECKING:
+    from batsched_py.ledger.nodes.refusal import Refusal
 
 #: The classes of the Python engine whose methods the library has, too.
 _REFERENCE = {
@@ -100,6 +104,11 @@ class NativeSimulation(Simulation):
         self.outputs = outputs
         self.machines = NativeMachines(self._engine, len(platform.hosts))
         outputs.follow(self._engine.set_write, self._refresh)
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How many jobs a machine of nodes could never run, by the kind of reason."""
+        return self._process.refused
 
     # --- running ---------------------------------------------------------------------------------
 
@@ -161,11 +170,16 @@ class NativeSimulation(Simulation):
             from batsched_py.engines.native_nodes import NativeNodes
             from batsched_py.ledger.nodes.machine import NodeMachine
 
-            NativeNodes(self._engine, NodeMachine.of(setup.platform.as_protocol()[0]), scheduler.nodes)
+            machine = NodeMachine.of(setup.platform.as_protocol()[0])
+            NativeNodes(self._engine, machine, scheduler.nodes, self._refused)
         cluster = NativeCluster(self._engine, setup, choose, self._is_to_come, self._process.failed)
         if type(scheduler).estimate is not Scheduler.estimate:
             self._engine.set_estimate(self._process.estimate)
         return cluster
+
+    def _refused(self, job: Job, refusal: Refusal) -> None:
+        self._process.cluster._go_to(self._engine.now)
+        self._process.note_refusal(job, refusal)
 
     def _finish(self) -> None:
         if (fault := self._why_stuck()) is not None:

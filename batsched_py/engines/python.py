@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from batsched_py.decision.process import DecisionProcess
@@ -23,6 +24,11 @@ class PythonSimulation(Simulation):
         self._process = process
         self.outputs = batsim.outputs
         self.machines = batsim.machines
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How many jobs a machine of nodes could never run, by the kind of reason."""
+        return self._process.refused if isinstance(self._process, DecisionProcess) else Counter()
 
     @property
     def drawn_joules(self) -> float:

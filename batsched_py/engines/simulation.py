@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
@@ -23,6 +24,11 @@ class Simulation(ABC):
     def results(self) -> Results:
         """What has come out so far."""
         return self.outputs.results
+
+    @property
+    @abstractmethod
+    def refused(self) -> Counter[str]:
+        """How many jobs a machine of nodes could never run, by the kind of reason."""
 
     @property
     def drawn_joules(self) -> float:

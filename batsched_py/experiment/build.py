@@ -18,7 +18,7 @@ from batsched_py.protocol.events import Event, Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.remarks import HEADER, taking_down
 from batsched_py.settings import pairs_in
-from batsched_py.simulator.machine_files.read import reader_of
+from batsched_py.simulator.machine_files.read import may_have_nodes, reader_of
 from batsched_py.simulator.network.simple import SimpleNetwork
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.simulator.platform import Platform, parse_roles, read_platform
@@ -33,6 +33,7 @@ from batsched_py.workload.read import read_workload
 if TYPE_CHECKING:
     from batsched_py.decision.pybatsim import PyBatsimProcess
     from batsched_py.simulator.engine import Batsim
+    from batsched_py.workload.requests import NodeWords
     from batsched_py.workload.swf.log import SwfLog
 
 
@@ -64,7 +65,7 @@ def build(
 ) -> tuple[Setup, DecisionProcess | PyBatsimProcess, Outputs]:
     """What is simulated, the decision process, and the files, ``PREFIX_jobs.csv`` and so on."""
     platform = read_machine(experiment.scenario.machine, workloads)
-    check_sizes(workloads, len(platform.hosts), experiment.scenario.machine.reject_larger)
+    check_sizes(workloads, platform, experiment.scenario.machine.reject_larger)
     if experiment.actors.users is None and _has_cancelled(workloads):
         experiment = replace(experiment, actors=replace(experiment.actors, users=Choice("rigid")))
     process = new_process(experiment.actors, workloads, given)
@@ -185,10 +186,13 @@ def new_batsim(
     return Batsim(setup, outputs(prefix, scenario.traces_machine_states, links=scenario.links))
 
 
-def read_workloads(workloads: Workloads, logs: Mapping[int, SwfLog] | None = None) -> list[Workload]:
+def read_workloads(
+    workloads: Workloads, logs: Mapping[int, SwfLog] | None = None, words: NodeWords | None = None
+) -> list[Workload]:
     """The workloads in the files, named ``w0``, ``w1``, ... as Batsim does.
 
-    ``logs`` that are already in memory are not read again; each has the place of its file as its key.
+    ``logs`` that are already in memory are not read again; each has the place of its file as its key. With
+    the ``words`` of a machine of nodes, jobs of logs ask for what the log says.
     """
     if workloads.walltime != "max" and workloads.walltime_factor != Workloads().walltime_factor:
         raise InputError("--walltime-factor is for --walltime max; give both, or none of them")
@@ -199,9 +203,9 @@ def read_workloads(workloads: Workloads, logs: Mapping[int, SwfLog] | None = Non
         if logs and number in logs:
             from batsched_py.workload.swf.workload import swf_to_workload
 
-            read.append(swf_to_workload(logs[number], f"w{number}", *rule))
+            read.append(swf_to_workload(logs[number], f"w{number}", *rule, words))
         else:
-            read.append(read_workload(file, f"w{number}", *rule, options))
+            read.append(read_workload(file, f"w{number}", *rule, options, words))
     return read
 
 
@@ -227,6 +231,24 @@ def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:
     return Platform.homogeneous(min(hosts, limit or hosts), speed, _simple_network(machine))
 
 
+def words_of(machine: Machine) -> NodeWords | None:
+    """What logs may ask of a machine of nodes; nothing of other machines."""
+    if machine.file is None or not may_have_nodes(machine.file):
+        return None
+    platform = read_machine(replace(machine, mmax_workload=False), ())
+    if not platform.has_nodes:
+        return None
+    from batsched_py.ledger.nodes.machine import NodeMachine
+    from batsched_py.workload.requests import NodeWords
+
+    nodes = NodeMachine.of(platform.as_protocol()[0]).nodes
+    return NodeWords(
+        frozenset(name for node in nodes for name in node.resources),
+        frozenset(name for node in nodes for name in node.partitions),
+        frozenset(name for node in nodes for name in node.features),
+    )
+
+
 def _simple_network(machine: Machine) -> SimpleNetwork | None:
     more = {"--latency": machine.latency, "--backbone": machine.backbone, "--fat-tree": machine.fat_tree}
     if machine.bandwidth is None:
@@ -237,24 +259,26 @@ def _simple_network(machine: Machine) -> SimpleNetwork | None:
     return SimpleNetwork(machine.bandwidth, machine.latency or "0", machine.backbone, machine.fat_tree)
 
 
-def check_sizes(workloads: Sequence[Workload], nb_hosts: int, reject_larger: bool) -> None:
+def check_sizes(workloads: Sequence[Workload], platform: Platform, reject_larger: bool) -> None:
     """Refuse workloads of which many jobs can never run, as when processors are taken for hosts; warn of few.
 
     ``reject_larger`` says that they are to be rejected, and that everybody knows.
     """
+    nb_hosts = len(platform.hosts)
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
     larger = sum(as_jobs(workload.jobs).nb_larger_than(nb_hosts) for workload in workloads)
     if not larger:
         return
-    what = (
-        f"{larger:,} of {nb_jobs:,} jobs ({larger / nb_jobs:.1%}) ask for more than the {nb_hosts:,} hosts "
-        "of the machine and can never run"
-    )
+    has = f"{nb_hosts:,} hosts of the machine"
+    advice = "Are sizes in cores, and hosts whole nodes? Give a machine that is large enough (--hosts N)"
+    if platform.has_nodes:
+        nb_nodes = len({host.properties.get("node", host.name) for host in platform.hosts})
+        has = f"{nb_hosts:,} cores of the {nb_nodes:,} nodes of the machine"
+        advice = "Give a machine with more nodes (-p FILE)"
+    share = f"{larger:,} of {nb_jobs:,} jobs ({larger / nb_jobs:.1%})"
+    what = f"{share} ask for more than the {has} and can never run"
     if larger > max(FEW_LARGER, MOST_LARGER * nb_jobs) and not reject_larger:
-        raise InputError(
-            f"{what}. Are sizes in cores, and hosts whole nodes? Give a machine that is large enough "
-            "(--hosts N), or --reject-larger to have them rejected"
-        )
+        raise InputError(f"{what}. {advice}, or --reject-larger to have them rejected")
     _log.warning("%s; they are rejected", what)
 
 

@@ -118,6 +118,8 @@ def _read(size: int, text: bytes) -> Request:
     ):
         per_task.update({name: count * factor for name, count in amounts.items()})
     per_task.update({name: -(-count * bundle // tasks) for name, count in per_job.items()})
+    if max(per_task.values(), default=0) > MOST:
+        raise ValueError(f"request: a task asks for more than {MOST} of a resource")
     return Request(
         tasks // bundle,
         given.cores * bundle,

@@ -124,6 +124,25 @@ def test_a_platform_file_is_handed_on(root: Path, folder: Path, install: Callabl
     assert "COMPLETED_SUCCESSFULLY" in jobs and "REJECTED" in jobs
 
 
+def test_nodes_are_handed_on_as_a_platform_of_simgrid(folder: Path, install: Callable[[str], None]) -> None:
+    """A Batsim reads no other file. Requests are in the workload: here 3 GB a core, on nodes of 8 GB."""
+    install(GOOD)
+    log, records = folder / "small.swf", []
+    for line in log.read_text().splitlines():
+        fields = line.split()
+        records.append(line if line.startswith(";") else " ".join([*fields[:9], "3145728", *fields[10:]]))
+    log.write_text("\n".join(records) + "\n")
+    (folder / "nodes.toml").write_text('nodes = [{count = 8, cores = 8, memory = "8 GB"}]')
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace("{ hosts = 64 }", '{ file = "nodes.toml" }'))
+    run = runs(folder)[0]
+    (same,) = to_do(folder, [run.name], "built-in")
+    assert execute(run).error is None and execute(same).error is None
+    jobs = (run.folder / "out_jobs.csv").read_text()
+    assert jobs == (same.folder / "out_jobs.csv").read_text()
+    assert ",0-1 8-9 16-17 24-25 32-33 40-41 48-49 56-57," in jobs
+
+
 OUTAGE = """{"timestamp": 1000, "type": "machine_unavailable", "resources": "0-3"}
 {"timestamp": 90000, "type": "machine_available", "resources": "0-3"}
 """

@@ -18,6 +18,8 @@ from batsched_py.experiment.build import (
 from batsched_py.experiment.run import run_experiment
 from batsched_py.protocol.events import Settings
 from batsched_py.protocol.jobs import Job
+from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.platform import Platform
 from batsched_py.workload.model import Workload
 
 ROOT = Path(__file__).parents[2]
@@ -107,7 +109,14 @@ def test_a_workload_is_refused_of_which_many_jobs_can_never_run(
     workload = Workload("w0", [Job(f"w0!{n}", 0.0, size, 1.0, "p") for n, size in enumerate(sizes)], {})
     if refused:
         with pytest.raises(InputError, match=f"^{larger} of {jobs} jobs"):
-            check_sizes([workload], 8, reject_larger=False)
+            check_sizes([workload], Platform.homogeneous(8), reject_larger=False)
     else:
-        check_sizes([workload], 8, reject_larger=False)
-    check_sizes([workload], 8, reject_larger=True)
+        check_sizes([workload], Platform.homogeneous(8), reject_larger=False)
+    check_sizes([workload], Platform.homogeneous(8), reject_larger=True)
+
+
+def test_on_nodes_the_cores_count() -> None:
+    platform = platform_of([NodeKind(["a", "b"], 4, {})], {}, "")
+    workload = Workload("w0", [Job(f"w0!{number}", 0.0, 9, 1.0, "p") for number in range(11)], {})
+    with pytest.raises(InputError, match=r"more than the 8 cores of the 2 nodes .* more nodes"):
+        check_sizes([workload], platform, reject_larger=False)

@@ -44,6 +44,7 @@ def test_that_the_gpus_of_a_job_are_shared_out_exactly(tasks: int, gpus: int, ma
         ({"per_task": {"gpu": -1}}, "gpu: -1 is not a whole number"),
         ({"per_task": {"gpu": "one"}}, "gpu: 'one' is not a whole number"),
         ({"per_job": {"gpu": 1}, "nodes": 2}, "cannot be shared out"),
+        ({"cores": 8, "per_core": {"gpu": 1 << 48}}, "a task asks for more than 281474976710656"),
         ([1], "Expected `object`"),
         ("all", "Expected `object`"),
     ],

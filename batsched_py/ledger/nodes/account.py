@@ -12,6 +12,7 @@ from batsched_py.ledger.nodes.demand import Demand, demand_of
 from batsched_py.ledger.nodes.free import FreeNodes
 from batsched_py.ledger.nodes.machine import CORES, Integers, NodeMachine
 from batsched_py.ledger.nodes.placement import NodeChoice, Offer, Placement, place
+from batsched_py.ledger.nodes.refusal import Refusal, why_never
 from batsched_py.ledger.nodes.reservation import Reservation
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol.hosts import HostSet, Run
@@ -67,6 +68,10 @@ class NodeAccount:
         """Whether a job would fit if nothing else ran."""
         demand = self.demand(job)
         return demand.nodes(self.machine.has) is not None and self.has_licences(demand, self.machine.licences)
+
+    def why_never(self, job: Job) -> Refusal | None:
+        """Why a job would not even fit if nothing else ran."""
+        return why_never(self.demand(job), self.machine)
 
     def fits(self, job: Job) -> bool:
         """Whether all that a job asks for is free now."""

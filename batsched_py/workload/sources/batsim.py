@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from batsched_py.protocol.dialect import Dialect
@@ -13,6 +14,7 @@ from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.protocol.numbers import is_natural
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile, Unintelligible
 from batsched_py.workload.batsim_json import read_content, write_batsim_json
+from batsched_py.workload.requests import NodeWords
 from batsched_py.workload.sources.accounting import Account
 from batsched_py.workload.sources.base import Source, count_lost
 from batsched_py.workload.swf.conventions import LOG_SPEED
@@ -57,18 +59,23 @@ class Batsim(Source):
             "requested_time": np.array([job.walltime if job.has_walltime else -1.0 for job in jobs]),
             **{name: np.array([_number(job.extra.get(name)) for job in jobs]) for name in _NAMES},
         }
+        more = {}
+        if any("request" in job.extra for job in jobs):
+            requests = [msgspec.json.encode(job.extra.get("request", {})).decode() for job in jobs]
+            more["request"] = np.array([text if text != "{}" else "" for text in requests], dtype=object)
         ids = [job.name for job in jobs]
         if all(re.fullmatch("[0-9]{1,15}", name) for name in ids) and len(set(ids)) == len(ids):
             columns["job_number"] = np.array([int(name) for name in ids])
-        return account.log(columns, {"MaxProcs": str(content.about["nb_res"])})
+        return account.log(columns, {"MaxProcs": str(content.about["nb_res"])}, more=more)
 
     def write(self, path: Path, log: SwfLog) -> None:
         """Write a workload."""
-        write_batsim_json(path, swf_to_workload(log, walltime="requested"), self.dialect)
+        words = NodeWords() if "request" in log.more else None
+        write_batsim_json(path, swf_to_workload(log, walltime="requested", words=words), self.dialect)
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """What was recorded of the jobs is no part of a workload."""
-        return count_lost(log, _RECORDED)
+        return count_lost(log, _RECORDED, kept=("request",))
 
     def recognises(self, beginning: bytes) -> bool:
         """Curly."""

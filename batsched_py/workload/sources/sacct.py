@@ -64,11 +64,13 @@ class Sacct(Source):
     """The text of Slurm's ``sacct --parsable2 --allusers --duplicates``, at least JobID, Submit and State.
 
     Better with User, Group, JobName, Partition, Start, End, ElapsedRaw, Timelimit, ReqCPUS, AllocCPUS,
-    ReqMem, MaxRSS, TotalCPU, AllocTRES and NodeList, too. Each task of an array and each attempt of a job
-    that was requeued is a job of its own; an attempt names the one before it as its preceding job. Steps only
-    tell how much memory was used. A job that was cancelled before it started has a run time of 0 and waited
-    until then. Beyond the format the log has the columns ``id``, ``state``, ``gpus``, ``nodes``, ``hosts``,
-    and ``account``, ``qos``, ``priority`` and ``reservation`` where the file says them.
+    ReqMem, MaxRSS, TotalCPU, ReqTRES, AllocTRES, NodeList and Constraints, too. Each task of an array and
+    each attempt of a job that was requeued is a job of its own; an attempt names the one before it as its
+    preceding job. Steps only tell how much memory was used. A job that was cancelled before it started has a
+    run time of 0 and waited until then. Beyond the format the log has the columns ``id``, ``state``,
+    ``gpus``, ``nodes``, ``hosts``, and where the file says them ``account``, ``qos``, ``priority``,
+    ``reservation``, ``requested_nodes`` (ReqNodes or ReqTRES), ``tasks`` (NTasks) and ``features``
+    (Constraints).
     """
 
     name = "sacct"
@@ -99,6 +101,7 @@ class Sacct(Source):
             "nodes": records.nodes().astype(np.int64),
             "hosts": records.hosts(),
             **{name: text for name, field in _KEPT.items() if (text := records.known_text(field)).any()},
+            **_requests(records),
         }
         return account.log(columns | named, header, more=more)
 
@@ -182,6 +185,16 @@ class Sacct(Source):
     def recognises(self, beginning: bytes) -> bool:
         """The first line names columns."""
         return set(beginning.split(b"\n")[0].strip().split(b"|")) >= {name.encode() for name in NEEDED}
+
+
+def _requests(records: Records) -> dict[str, NDArray[Any]]:
+    """What jobs asked for beside processors and memory, as far as the file says."""
+    counts = {"requested_nodes": records.requested_nodes(), "tasks": records.number("NTasks")}
+    asked: dict[str, NDArray[Any]] = {
+        name: column.astype(np.int64) for name, column in counts.items() if (column >= 0).any()
+    }
+    features = records.features()
+    return asked | ({"features": features} if features.any() else {})
 
 
 def _tables(path: Path, account: Account) -> Iterator[pd.DataFrame]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -47,6 +48,10 @@ _UNKNOWN_TIMES: Final = ("", "Unknown", "None", "N/A", "NONE")
 _NOTHING: Final = ("", "Unknown", "None", "(null)")
 _NO_HOSTS: Final = ("None assigned", "(null)")
 _TWICE: Final = "time in the hour that comes twice when summer time ends"
+#: How many nodes must have a feature, as in ``ib*4``.
+_COUNT_OF_NODES: Final = re.compile(r"\*[0-9]+")
+#: Alternatives stand in square brackets, too.
+_PARENTHESES: Final = str.maketrans("[]", "()")
 #: Numbers are not longer.
 _LONGEST: Final = 16
 _LENGTH_WITHOUT_ZONE: Final = len("2023-05-01T08:00:00")
@@ -108,6 +113,17 @@ class Records:
         """How many they are."""
         return first_known(self.number("NNodes"), for_each(self.hosts(), count_hosts))
 
+    def requested_nodes(self) -> Numbers:
+        """How many nodes a job asked for at least."""
+        counted = for_each(self.text("ReqTRES"), lambda text: resources(text).get("node", -1.0))
+        return first_known(self.number("ReqNodes"), counted)
+
+    def features(self) -> Texts:
+        """What the nodes of a job had to have, without how many of them had to."""
+        codes, distinct = distinct_texts(self.known_text("Constraints"))
+        plain = [_COUNT_OF_NODES.sub("", text).translate(_PARENTHESES) for text in distinct]
+        return np.array(plain, dtype=object)[codes] if plain else np.empty(0, dtype=object)
+
     def limit(self) -> Numbers:
         """The longest time that a job may run."""
         minutes = self.number("TimelimitRaw")
@@ -122,7 +138,10 @@ class Records:
         """Kilobytes requested for each processor."""
         texts = self.text("ReqMem")
         amounts = for_each(texts, lambda text: memory(text)[0])
-        kinds = for_each(texts, lambda text: "cn".find(memory(text)[1] or " "))
+        kinds = np.where(amounts > 0, for_each(texts, lambda text: "cn".find(memory(text)[1] or " ")), -1)
+        for tres in ("ReqTRES", "AllocTRES"):
+            said = for_each(self.text(tres), lambda text: resources(text).get("mem", -1.0))
+            amounts = np.where(amounts > 0, amounts, said)
         whole = np.where(kinds == 1, amounts * np.maximum(self.nodes(), 1), amounts)
         each = np.where(kinds == 0, amounts, np.round(whole / np.maximum(sizes, 1)))
         return np.where(amounts > 0, each, -1.0)

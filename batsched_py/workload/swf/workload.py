@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile
+from batsched_py.protocol.read_only import ReadOnlyDict
 from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather, narrow
 from batsched_py.workload.model import CANCELLED_AFTER, CancelledRule, WalltimeRule, Workload
 from batsched_py.workload.swf.conventions import (
@@ -28,6 +30,9 @@ from batsched_py.workload.swf.jobs import LoggedJobs, RecordedFinishes
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 from batsched_py.workload.swf.reader import SwfReader, keep
 
+if TYPE_CHECKING:
+    from batsched_py.workload.requests import NodeWords
+
 _log = logging.getLogger(__name__)
 
 
@@ -37,6 +42,7 @@ def swf_to_workload(
     walltime_factor: float = 2.0,
     walltime: WalltimeRule = "at-least-run-time",
     cancelled: CancelledRule = "leave-out",
+    words: NodeWords | None = None,
 ) -> Workload:
     """The jobs of a log, ready to be simulated.
 
@@ -50,12 +56,19 @@ def swf_to_workload(
 
     Jobs that were cancelled while they waited are left out. With the rule ``"withdraw"`` their ``extra`` says
     how long they had waited, for users who withdraw them then, and they run for longer than that.
+
+    With the ``words`` of a machine of nodes, jobs get a ``request`` of what the log says that they asked for.
     """
+    columns = {column: getattr(log, column) for column in COLUMNS}
+    jobs = _JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
+    if words is not None:
+        from batsched_py.workload.requests import requests_of
+
+        columns["request"], jobs.requests = requests_of(log, words)
     pieces = (
-        {column: getattr(log, column)[start : start + BLOCK] for column in COLUMNS}
+        {name: column[start : start + BLOCK] for name, column in columns.items()}
         for start in range(0, len(log), BLOCK)
     )
-    jobs = _JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
     return jobs.workload(gather(jobs.derive(pieces)), name, log.header, log.path)
 
 
@@ -84,12 +97,16 @@ class _JobColumns:
         self._withdrawn = cancelled == "withdraw"
         self._extras: dict[tuple[int, ...], int] = {}
         """The row of each combination of values that jobs have in their ``extra``."""
+        self.requests: list[dict[str, Any]] = []
+        """What jobs ask for on a machine of nodes; the column ``request`` says which of these is a job's."""
 
     def derive(self, pieces: Iterable[Mapping[str, Numbers]]) -> Iterable[dict[str, Numbers]]:
         """The columns of jobs, and those that tell whether a record can be used."""
         for piece in pieces:
             columns = {
-                name: piece[name] for name in ("job_number", "submit", "run_time", "skipped") if name in piece
+                name: piece[name]
+                for name in ("job_number", "submit", "run_time", "skipped", "request")
+                if name in piece
             }
             allocated = piece["allocated_processors"]
             cancelled = never_started(piece["status"], piece["run_time"], allocated)
@@ -133,8 +150,11 @@ class _JobColumns:
         profiles: dict[str, Profile] = {
             profile: Homogeneous(run_time * LOG_SPEED) for run_time, profile in names.items()
         }
+        asked = columns.pop("request", None)
         extras = narrow(np.array(list(self._extras), dtype=np.int64))
         jobs: Sequence[Job] = LoggedJobs(name, columns, extras, names)
+        if asked is not None:
+            jobs = _with_requests(jobs, columns["extra"].tolist(), asked.tolist(), self.requests)
         if waits:
             jobs = _with_withdrawals(jobs, dict(zip(withdrawn.tolist(), waits, strict=True)), profiles)
         return Workload(
@@ -146,6 +166,21 @@ class _JobColumns:
             finishes=finishes,
             has_cancelled=bool(waits),
         )
+
+
+def _with_requests(
+    jobs: Sequence[Job], rows: Sequence[int], asked: Sequence[int], requests: Sequence[dict[str, Any]]
+) -> list[Job]:
+    """The jobs, each with its request; jobs with the same values share an ``extra``."""
+    extras: dict[tuple[int, int], dict[str, Any]] = {}
+    made = list(jobs)
+    for place, (job, row, number) in enumerate(zip(made, rows, asked, strict=True)):
+        if requests[number]:
+            extra = extras.get((row, number))
+            if extra is None:
+                extras[row, number] = extra = ReadOnlyDict(job.extra | {"request": requests[number]})
+            made[place] = replace(job, extra=extra)
+    return made
 
 
 def _with_withdrawals(
