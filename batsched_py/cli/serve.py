@@ -50,8 +50,8 @@ DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
 @click.option(
     "--once-per-instant",
     is_flag=True,
-    help="Ask the scheduler once for all messages of an instant, 10 microseconds after the first of them. For "
-    "a real Batsim, and logs with fractions of seconds; see docs/built-in-batsim.md.",
+    help="Ask the scheduler once for all messages of an instant, 10 microseconds after the first of them. "
+    "For a real Batsim, and logs with fractions of seconds; see docs/built-in-batsim.md.",
 )
 @live_option
 def command(
