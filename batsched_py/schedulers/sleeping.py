@@ -85,17 +85,22 @@ class Sleeping(Wrapper):
         reservation = None
         for job in cluster.queue:
             if reservation is None:
-                if not room.take(job):
+                if not (self._may_start(job) and room.take(job)):
                     reservation = self.seen.reservation(job)
             elif job.id not in self._woken_for:
                 estimate = cluster.queue.estimate(job)
-                if reservation.allows(job.size, estimate) and room.take(job):
+                if self._may_start(job) and reservation.allows(job.size, estimate) and room.take(job):
                     self._woken_for.add(job.id)
             if room.nothing_sleeps:
                 break
         self._woken_for &= {job.id for job in cluster.queue}
         self._beds.wake(cluster, room.woken)
         self._waking = self._waking | (room.woken & cluster.switching)
+
+    def _may_start(self, job: Job) -> bool:
+        """Whether a job has nothing to wait for but hosts."""
+        limit = self.seen.limit(job)
+        return limit is None or limit.suffices()
 
     def _put_to_sleep(self, cluster: Cluster) -> None:
         soon = cluster.now + TICK

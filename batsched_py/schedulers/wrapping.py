@@ -66,6 +66,8 @@ class View(Cluster):
 
 def look_through(view: type[View], cluster: Cluster) -> View:
     """A view of a cluster, which may be one itself."""
+    if isinstance(cluster, view):
+        return cluster
     cls = type(view.__name__, (view, type(cluster)), {})
     looking = cast(View, cls.__new__(cls))
     object.__setattr__(looking, "__dict__", cluster.__dict__)
