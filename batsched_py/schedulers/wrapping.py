@@ -6,6 +6,7 @@ other answers, such as that a job does not fit although enough hosts are free. T
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf
 from typing import ClassVar, cast
@@ -99,8 +100,9 @@ class Wrapper(Scheduler):
         """What the policy inside expects."""
         return self.inner.estimate(job)
 
+    @abstractmethod
     def schedule(self, cluster: Cluster) -> None:
-        """Let the policy inside decide."""
+        """Let the policy inside decide, and do before or after it what else there is to do."""
         self.inner.schedule(self.seen)
 
 
