@@ -44,6 +44,7 @@ class EasyMoldable(EasyBackfilling):
     """
 
     name = "easy-moldable"
+    reads_profiles = True
 
     def orders(self, cluster: Cluster) -> tuple[Order | None, Order | None]:
         """Submission order."""

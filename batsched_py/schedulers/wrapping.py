@@ -86,6 +86,11 @@ class Wrapper(Scheduler):
     inner: ClassVar[Scheduler]
     """What it is around; each instance has its own."""
 
+    @property
+    def reads_profiles(self) -> bool:  # type: ignore[override]
+        """Whether the policy inside does."""
+        return self.inner.reads_profiles
+
     def begin(self, cluster: Cluster) -> None:
         """Let the policy inside begin."""
         self.seen = look_through(self.view, cluster)
