@@ -169,7 +169,9 @@ class LayeredRegistry(Registry[Plugin]):
 
     def options(self, name: str) -> list[str]:
         """The names of the options that one of the classes has."""
-        found = (option for layer in self.layers(name) for option in super(LayeredRegistry, self).options(layer))
+        found = (
+            option for layer in self.layers(name) for option in super(LayeredRegistry, self).options(layer)
+        )
         return list(dict.fromkeys(found))
 
     def create(self, name: str, options: Mapping[str, str]) -> Plugin:
@@ -191,7 +193,7 @@ class LayeredRegistry(Registry[Plugin]):
         """The names from the outermost class to the innermost, which goes around nothing."""
         layers = self._names(name)
         while issubclass(last := super().find(layers[-1]), self.wrapper):
-            layers.append(last.around)
+            layers.append(last.around)  # type: ignore[attr-defined]
         for layer in layers[:-1]:
             if not issubclass(super().find(layer), self.wrapper):
                 raise InputError(f"{self.kind} {name!r}: {layer!r} goes around no other one")

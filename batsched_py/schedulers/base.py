@@ -28,7 +28,7 @@ class Scheduler(ABC):
     """Whether all that the policy ever does is to start waiting jobs; then it is not asked if none fits."""
 
     reads_profiles: ClassVar[bool] = False
-    """Whether what jobs do decides what the policy may do; then a Batsim 5 is asked to send their profiles."""
+    """Whether the policy must know what jobs do; then a Batsim 5 is asked to send their profiles."""
 
     selection: Annotated[SelectionName, Meta(description="Which of the free hosts a job gets.")] = "lowest"
     nodes: Annotated[NodeChoiceName, Meta(description="Which nodes a job gets, on a machine of nodes.")] = (

@@ -91,7 +91,9 @@ class UnderACap(View):
         if switched:
             super().switch(switched, pstate)
         elif not (sleep or self.running or self.switching):
-            raise PolicyError(f"scheduler 'capped': {self._power.cap:g} W do not suffice to wake a single node")
+            raise PolicyError(
+                f"scheduler 'capped': {self._power.cap:g} W do not suffice to wake a single node"
+            )
 
 
 @dataclass
@@ -113,17 +115,19 @@ class Capped(Wrapper):
         """Look up what hosts draw."""
         power = PowerAccount(cluster.machines, self.watts)
         if isinstance(cluster, AmongSleepers):
-            raise PolicyError("scheduler 'capped': write capped(sleeping(...)), so that the cap holds for hosts "
-                "that fall asleep and wake")
+            raise PolicyError(
+                "scheduler 'capped': write capped(sleeping(...)), so that the cap holds for hosts "
+                "that fall asleep and wake"
+            )
         if not power.allows(power.idle):
             raise PolicyError(
-                f"scheduler 'capped': all hosts draw {power.idle:g} W when they are idle, more than the cap of "
-                f"{self.watts:g} W"
+                f"scheduler 'capped': all hosts draw {power.idle:g} W when they are idle, more than the cap "
+                f"of {self.watts:g} W"
             )
         if self.watts < inf and not power.largest:
             raise PolicyError(
-                "scheduler 'capped': no host says that it draws more power with a job; give hosts the property "
-                "wattage_per_state in the platform file, or idle_watts and full_watts in a machine in TOML"
+                "scheduler 'capped': no host says that it draws more power with a job; give hosts the "
+                "property wattage_per_state in the platform file, or idle_watts and full_watts in a machine in TOML"
             )
         self._power = power
         cluster._set(_power=power, _nodes=nodes_of(cluster.machines))
@@ -147,4 +151,6 @@ class Capped(Wrapper):
         self._power.started(running)
         if not self._power.allows(self.seen.predicted):  # type: ignore[attr-defined]
             job = running.job
-            raise self.seen._broke(f"ExecuteJob {job.id}", RuleBroken(f"the cap of {self.watts:g} W is exceeded"))
+            raise self.seen._broke(
+                f"ExecuteJob {job.id}", RuleBroken(f"the cap of {self.watts:g} W is exceeded")
+            )

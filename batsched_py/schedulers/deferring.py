@@ -32,7 +32,8 @@ class Deferring(Wrapper):
         str, Meta(description="A CSV file with times in seconds and the value from each on; without, none.")
     ] = ""
     most: Annotated[
-        float, Meta(ge=0, description="A job joins the queue so many seconds after its submission at the latest.")
+        float,
+        Meta(ge=0, description="A job joins the queue so many seconds after its submission at the latest."),
     ] = 43200.0
 
     def __post_init__(self) -> None:

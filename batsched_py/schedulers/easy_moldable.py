@@ -1,10 +1,9 @@
 """EASY backfilling of moldable jobs.
 
-A moldable job can run on several numbers of hosts, and the scheduler chooses when it starts the job: D.
-Feitelson and L. Rudolph, "Toward Convergence in Job Schedulers for Parallel Supercomputers", JSSPP 1996. Here
-it takes the size with which the job is expected to end first, as in S. Srinivasan, V. Subramani, R. Kettimuthu,
-P. Holenarsipur and P. Sadayappan, "Effective Selection of Partition Sizes for Moldable Scheduling of Parallel
-Jobs", HiPC 2002.
+A moldable job can run on several numbers of hosts, and the scheduler chooses one when it starts the job: D.
+Feitelson and L. Rudolph, "Toward Convergence in Job Schedulers for Parallel Supercomputers", JSSPP 1996. How
+to choose is the question of S. Srinivasan et al., "Effective Selection of Partition Sizes for Moldable
+Scheduling of Parallel Jobs", HiPC 2002. Here it is the size with which the job is expected to end first.
 """
 
 from __future__ import annotations
@@ -74,7 +73,9 @@ class EasyMoldable(EasyBackfilling):
         """Start each job that can have a size which does not delay the head, with the shortest run time."""
         reservation = cluster.reservation(head.job)
         if cluster.heeded:
-            cluster.remark(head.job, f"heads the queue, to run on {head.job.size} hosts", reservation.shadow_time)
+            cluster.remark(
+                head.job, f"heads the queue, to run on {head.job.size} hosts", reservation.shadow_time
+            )
         for job in list(cluster.queue):
             if job.id == head.job.id:
                 continue
@@ -119,4 +120,6 @@ def _start(cluster: Cluster, choice: Choice) -> RunningJob:
         return cluster.start(job)
     cluster.expect(job, choice.run_time)
     selection = cluster._selection
-    return cluster.start(job, cluster.free.lowest(size) if selection is None else selection(cluster.free, size))
+    return cluster.start(
+        job, cluster.free.lowest(size) if selection is None else selection(cluster.free, size)
+    )

@@ -144,9 +144,7 @@ class _Room:
 class _NodeRoom(_Room):
     """The same on a machine of nodes, each of which wakes as a whole."""
 
-    def __init__(
-        self, account: NodeAccount, awake: HostSet, asleep: HostSet, nodes: list[HostSet]
-    ) -> None:
+    def __init__(self, account: NodeAccount, awake: HostSet, asleep: HostSet, nodes: list[HostSet]) -> None:
         super().__init__(0, asleep)
         self._account = account
         self._awake = account.with_cores(awake)

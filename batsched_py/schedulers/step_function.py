@@ -47,9 +47,11 @@ class StepFunction(Struct, frozen=True):
 
         The integral is linear between the times at which a value changes at either end of the duration.
         """
-        begins = {*self.between(first, last), *(
-            time - duration for time in self.between(first + duration, last + duration)
-        ), last}
+        begins = {
+            *self.between(first, last),
+            *(time - duration for time in self.between(first + duration, last + duration)),
+            last,
+        }
         best, least = first, self.integral(first, first + duration)
         for begin in sorted(begins):
             cost = self.integral(begin, begin + duration)
@@ -59,7 +61,7 @@ class StepFunction(Struct, frozen=True):
 
 
 def read_steps(path: str) -> StepFunction:
-    """The values of a CSV file with two columns, time in seconds and value; a first line of names is left out."""
+    """The values of a CSV file of times in seconds and values; a first line of names is left out."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
             rows = list(_rows(path, csv.reader(file)))
@@ -84,7 +86,9 @@ def _rows(path: str, rows: Iterator[list[str]]) -> Iterator[tuple[float, float]]
         except ValueError:
             if number == 1:
                 continue
-            raise InputError(f"{path}: line {number}: a time and a value are expected, like 3600,0.25") from None
+            raise InputError(
+                f"{path}: line {number}: a time and a value are expected, like 3600,0.25"
+            ) from None
         if last is not None and time <= last:
             raise InputError(f"{path}: line {number}: time {time:g} does not come after {last:g}")
         last = time

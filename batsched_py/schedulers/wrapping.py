@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar, cast
+from typing import Any, ClassVar
 
 from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.kinds import check_job
@@ -43,9 +43,7 @@ class View(Cluster):
         check_job(job)
         ledger, limit, now = self._ledger, self.limit(job), self.now
         if ledger.nodes is not None:
-            return ledger.nodes.reservation(
-                job, now, self.running, ledger.unavailable, self.to_wake, limit
-            )
+            return ledger.nodes.reservation(job, now, self.running, ledger.unavailable, self.to_wake, limit)
         extra, time = self.nb_free + len(self.to_wake) - job.size, now
         ends = iter(self.running)
         while extra < 0 or not (limit is None or limit.suffices()):
@@ -69,8 +67,8 @@ def look_through(view: type[View], cluster: Cluster) -> View:
     """A view of a cluster, which may be one itself."""
     if isinstance(cluster, view):
         return cluster
-    cls = type(view.__name__, (view, type(cluster)), {})
-    looking = cast(View, cls.__new__(cls))
+    cls: Any = type(view.__name__, (view, type(cluster)), {})
+    looking: View = cls.__new__(cls)
     object.__setattr__(looking, "__dict__", cluster.__dict__)
     return looking
 

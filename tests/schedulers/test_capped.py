@@ -23,7 +23,7 @@ from tests.power import WATTS, machine, power60, random_jobs, run, sized, starts
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("inner", ["fcfs", "easy", "conservative"])
 def test_a_cap_for_so_many_busy_hosts_is_a_machine_of_so_many(inner: str, seed: int, tmp_path: Path) -> None:
-    """On equal hosts, a cap says how many may be busy at a time: the schedule is that of a smaller machine."""
+    """On equal hosts, a cap says how many may be busy: the schedule is that of a smaller machine."""
     jobs = random_jobs(seed, 60, 5)
     (tmp_path / "small").mkdir(), (tmp_path / "large").mkdir()
     run(Setup(machine(5), [jobs]), inner, tmp_path / "small")
@@ -31,7 +31,9 @@ def test_a_cap_for_so_many_busy_hosts_is_a_machine_of_so_many(inner: str, seed: 
     assert starts(tmp_path / "large") == starts(tmp_path / "small")
 
 
-@pytest.mark.parametrize("policy", ["capped", "capped(conservative)", "capped(sleeping)", "capped(deferring)"])
+@pytest.mark.parametrize(
+    "policy", ["capped", "capped(conservative)", "capped(sleeping)", "capped(deferring)"]
+)
 def test_the_cap_is_never_exceeded(policy: str, tmp_path: Path) -> None:
     options = {"after": "30"} if "sleeping" in policy else {}
     setup = power60()

@@ -19,7 +19,6 @@ from batsched_py.simulator.setup import Setup
 from batsched_py.testing import JobSpec, workload_of
 from tests.power import INNER, machine, random_jobs, run, sized, starts
 
-
 PRICES = "seconds,price\n0,30\n1000,10\n2000,30\n\n5000,5\n"
 
 

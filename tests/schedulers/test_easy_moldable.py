@@ -36,13 +36,13 @@ def made(jobs: Workload, hosts: int, folder: Path) -> dict[str, tuple[float, int
     run(Setup(machine(hosts), [jobs]), "easy-moldable", folder)
     schedule = read_schedule(folder / "out_jobs.csv")
     assert validate(schedule, hosts, [jobs]) == []
-    return {
-        row.job_id: (row.starting_time, round(80 / row.execution_time)) for row in schedule.itertuples()
-    }
+    return {row.job_id: (row.starting_time, round(80 / row.execution_time)) for row in schedule.itertuples()}
 
 
 def test_a_job_takes_the_size_with_which_it_ends_first(tmp_path: Path) -> None:
-    jobs = moldable({"id": "a"}, {"id": "b", "subtime": 1, "sizes": {"1": 80, "2": 40}}, {"id": "c", "subtime": 9})
+    jobs = moldable(
+        {"id": "a"}, {"id": "b", "subtime": 1, "sizes": {"1": 80, "2": 40}}, {"id": "c", "subtime": 9}
+    )
     assert made(jobs, 8, tmp_path) == {"a": (0, 8), "b": (10, 2), "c": (10, 4)}
 
 

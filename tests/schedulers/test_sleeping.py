@@ -33,7 +33,12 @@ def test_sleeping_saves_energy_under_any_policy_and_runs_every_job(inner: str, t
 
 def test_hosts_wake_for_the_head_and_sleep_while_it_waits_for_running_jobs(tmp_path: Path) -> None:
     jobs = workload_of(
-        [sized("long", 0, 1, 500), sized("two", 100, 2, 50), sized("all", 300, 4, 10), sized("one", 301, 1, 50)]
+        [
+            sized("long", 0, 1, 500),
+            sized("two", 100, 2, 50),
+            sized("all", 300, 4, 10),
+            sized("one", 301, 1, 50),
+        ]
     )
     run(Setup(machine(4), [jobs], energy=True), "sleeping(easy)", tmp_path, after="60")
     assert starts(tmp_path) == {"long": 0, "two": 120, "one": 321, "all": 520}
@@ -147,7 +152,7 @@ def test_half_of_a_sleep_is_refused(line: str, message: str, tmp_path: Path) -> 
 def test_options_go_to_the_policy_that_has_them() -> None:
     made = SCHEDULERS.create("capped(sleeping(easy))", {"watts": "5", "after": "7", "order": "shortest"})
     assert (made.watts, made.inner.after, made.inner.inner.order) == (5, 7, "shortest")  # type: ignore[attr-defined]
-    with pytest.raises(InputError, match="has no option 'watts'; it knows sleeping.selection"):
+    with pytest.raises(InputError, match=r"has no option 'watts'; it knows sleeping\.selection"):
         SCHEDULERS.create("sleeping(easy)", {"watts": "5"})
     with pytest.raises(InputError, match="'easy' goes around no other one"):
         SCHEDULERS.create("easy(fcfs)", {})
