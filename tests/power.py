@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.experiment import Machine
+from batsched_py.experiment.build import read_machine
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
@@ -17,7 +19,7 @@ from batsched_py.simulator.setup import Setup
 from batsched_py.testing import JobSpec, workload_of
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
-from tests.drive import platform
+from tests.drive import platform, workload
 
 ROOT = Path(__file__).parents[1]
 POWER60 = ROOT / "tests" / "data" / "golden" / "power60_sleeper"
@@ -74,4 +76,36 @@ def random_jobs(seed: int, count: int, most: int) -> Workload:
             )
             for number in range(count)
         ]
+    )
+
+
+#: 6 nodes of 4 cores that draw 600 W in all when they are idle, and 1800 W when they are busy.
+TOML = """
+[[nodes]]
+count = 6
+name = "n"
+cores = 4
+memory = "8 GB"
+idle_watts = 100
+full_watts = 300
+sleep_watts = 8
+switch_on_seconds = 40
+switch_off_seconds = 10
+switch_on_watts = 200
+"""
+
+
+def nodes_machine(folder: Path) -> Platform:
+    """Nodes that can sleep."""
+    (folder / "machine.toml").write_text(TOML)
+    return read_machine(Machine(file=str(folder / "machine.toml")), ())
+
+
+def node_jobs() -> Workload:
+    """10 jobs for these nodes, one of which asks for memory and one for all cores."""
+    memory = {"per_core": {"memory": "4 GB"}}
+    return workload(
+        *({"id": f"a{number}", "subtime": 200 * number, "res": 2, "walltime": 60} for number in range(8)),
+        {"id": "memory", "subtime": 500, "res": 8, "walltime": 60, "request": memory},
+        {"id": "all", "subtime": 700, "res": 24, "walltime": 60},
     )

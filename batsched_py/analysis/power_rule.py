@@ -32,7 +32,9 @@ def over_power_cap(
     """
     schedule = schedule.assign(id=full_ids(schedule), hosts=host_sets(schedule))
     machine = _Machine(hosts)
-    for time, kind, name, allocation, pstate in sorted(_instants(schedule, switches)):
+    for time, kind, name, allocation, pstate in sorted(
+        _instants(schedule, switches), key=lambda instant: instant[:2]
+    ):
         machine.change(kind, list(HostSet.parse(allocation)), pstate)
         watts = machine.watts()
         if kind != _END and watts > cap * (1 + PRECISION):
@@ -50,6 +52,8 @@ def _instants(
     schedule: pd.DataFrame, switches: pd.DataFrame | None
 ) -> Iterator[tuple[float, int, str, str, int]]:
     """All that changes the power, with its time; what ends when something starts ends before.
+
+    Power states change in the order in which the simulator tells it.
 
     Jobs of no length draw nothing.
     """

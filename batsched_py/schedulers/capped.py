@@ -127,7 +127,7 @@ class Capped(Wrapper):
         if self.watts < inf and not power.largest:
             raise PolicyError(
                 "scheduler 'capped': no host says that it draws more power with a job; give hosts the "
-                "property wattage_per_state in the platform file, or idle_watts and full_watts in a machine in TOML"
+                "property wattage_per_state in the platform file, or idle_watts and full_watts in TOML"
             )
         self._power = power
         cluster._set(_power=power, _nodes=nodes_of(cluster.machines))

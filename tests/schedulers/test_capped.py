@@ -17,7 +17,7 @@ from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import workload_of
 from tests.drive import workload
-from tests.power import WATTS, machine, power60, random_jobs, run, sized, starts
+from tests.power import WATTS, machine, node_jobs, nodes_machine, power60, random_jobs, run, sized, starts
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -52,6 +52,17 @@ def test_the_cap_is_never_exceeded(policy: str, tmp_path: Path) -> None:
         if time - since > 0.1
     ]
     assert max(powers) < 1300
+
+
+@pytest.mark.parametrize("policy", ["capped", "capped(sleeping)", "capped(sleeping(conservative))"])
+def test_the_cap_is_kept_on_nodes(policy: str, tmp_path: Path) -> None:
+    options = {"after": "30"} if "sleeping" in policy else {}
+    made = nodes_machine(tmp_path)
+    results = run(Setup(made, [node_jobs()], energy=True), policy, tmp_path, watts="1000", **options)
+    schedule = read_schedule(tmp_path / "out_jobs.csv")
+    switches = read_switches(tmp_path / "out_pstate_changes.csv")
+    assert (results.nb_success, results.nb_rejected) == (9, 1)
+    assert list(over_power_cap(schedule, made.as_protocol()[0], 1000, switches)) == []
 
 
 def test_the_validator_finds_a_job_that_exceeds_the_cap(tmp_path: Path) -> None:

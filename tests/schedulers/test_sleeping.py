@@ -14,12 +14,10 @@ from batsched_py.experiment.build import read_machine
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulator.machine_files.simgrid import simgrid_lines
-from batsched_py.simulator.platform import Platform, read_platform
+from batsched_py.simulator.platform import read_platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import workload_of
-from batsched_py.workload.model import Workload
-from tests.drive import workload
-from tests.power import INNER, machine, power60, run, sized, starts
+from tests.power import INNER, machine, node_jobs, nodes_machine, power60, run, sized, starts
 
 
 @pytest.mark.parametrize("inner", INNER)
@@ -77,35 +75,6 @@ def test_a_reservation_counts_on_sleeping_hosts(tmp_path: Path) -> None:
     assert began["does not"] == 207
     assert began["head"] == 1020
     assert began["delays"] == 1030
-
-
-TOML = """
-[[nodes]]
-count = 6
-name = "n"
-cores = 4
-memory = "8 GB"
-idle_watts = 100
-full_watts = 300
-sleep_watts = 8
-switch_on_seconds = 40
-switch_off_seconds = 10
-switch_on_watts = 200
-"""
-
-
-def nodes_machine(folder: Path) -> Platform:
-    (folder / "machine.toml").write_text(TOML)
-    return read_machine(Machine(file=str(folder / "machine.toml")), ())
-
-
-def node_jobs() -> Workload:
-    memory = {"per_core": {"memory": "4 GB"}}
-    return workload(
-        *({"id": f"a{number}", "subtime": 200 * number, "res": 2, "walltime": 60} for number in range(8)),
-        {"id": "memory", "subtime": 500, "res": 8, "walltime": 60, "request": memory},
-        {"id": "all", "subtime": 700, "res": 24, "walltime": 60},
-    )
 
 
 @pytest.mark.parametrize("inner", ["fcfs", "easy", "conservative"])
