@@ -12,9 +12,10 @@ import inspect
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -145,6 +146,97 @@ class Registry(Generic[Plugin]):
                 f"{self.kind} {name!r}: {file} defines no {self.kind} {class_name!r} (it defines {defined})"
             )
         return cls
+
+
+class LayeredRegistry(Registry[Plugin]):
+    """Classes some of which go around others, and are named so: ``outer(inner)``.
+
+    An option is for each of them that has one of its name. With ``NAME.`` in front it is for that one only.
+    """
+
+    wrapper: ClassVar[type[Any]]
+    """What goes around others; each instance has what it is around as ``inner``.
+
+    The class says as ``around`` what that is when nothing is said, and may say that nothing goes around it
+    (``outermost``).
+    """
+    example: ClassVar[str]
+    """How one is named around another."""
+
+    def find(self, name: str) -> type[Plugin]:
+        """The outermost class."""
+        return super().find(self._names(name)[0])
+
+    def options(self, name: str) -> list[str]:
+        """The names of the options that one of the classes has."""
+        found = (
+            option for layer in self.layers(name) for option in super(LayeredRegistry, self).options(layer)
+        )
+        return list(dict.fromkeys(found))
+
+    def create(self, name: str, options: Mapping[str, str]) -> Plugin:
+        """The outermost, around all others."""
+        layers = self.layers(name)
+        if len(layers) == 1:
+            return super().create(name, options)
+        given = self._shared_out(name, layers, options)
+        created: list[Any] = [
+            super(LayeredRegistry, self).create(layer, mine)
+            for layer, mine in zip(layers, given, strict=True)
+        ]
+        for outer, inner in pairwise(created):
+            outer.inner = inner
+        outermost: Plugin = created[0]
+        return outermost
+
+    def layers(self, name: str) -> list[str]:
+        """The names from the outermost class to the innermost, which goes around nothing."""
+        layers = self._names(name)
+        while issubclass(last := super().find(layers[-1]), self.wrapper):
+            layers.append(last.around)  # type: ignore[attr-defined]
+        for layer in layers[:-1]:
+            if not issubclass(super().find(layer), self.wrapper):
+                raise InputError(f"{self.kind} {name!r}: {layer!r} goes around no other one")
+        for outer, inner in pairwise(layers):
+            if getattr(super().find(inner), "outermost", False):
+                raise InputError(f"{self.kind} {name!r}: write {inner}({outer}(...)), not {outer}({inner})")
+        return layers
+
+    def _names(self, name: str) -> list[str]:
+        """The names in ``outer(inner)``, from the outermost to the innermost."""
+        layers = []
+        rest = name
+        while rest.endswith(")"):
+            outer, bracket, inner = rest[:-1].partition("(")
+            if not (outer.strip() and bracket and inner.strip()):
+                raise InputError(f"{self.kind} {name!r}: write outer(inner), like {self.example}")
+            layers.append(outer.strip())
+            rest = inner.strip()
+        return [*layers, rest]
+
+    def _shared_out(self, name: str, layers: list[str], options: Mapping[str, str]) -> list[dict[str, str]]:
+        """For each class, the options that are for it; what is for one only comes first."""
+        known = [super(LayeredRegistry, self).options(layer) for layer in layers]
+        given: list[dict[str, str]] = [{} for _ in layers]
+        for key, value in options.items():
+            hits = 0
+            for layer, fields, mine in zip(layers, known, given, strict=True):
+                if key in fields:
+                    mine.setdefault(key, value)
+                    hits += 1
+                elif key.startswith(f"{layer}.") and (own := key.removeprefix(f"{layer}.")) in fields:
+                    mine[own] = value
+                    hits += 1
+            if not hits:
+                all_known = ", ".join(
+                    f"{layer}.{field}"
+                    for layer, fields in zip(layers, known, strict=True)
+                    for field in fields
+                )
+                raise InputError(
+                    f"{self.kind} {name!r} has no option {key!r}; it knows {all_known or 'none'}"
+                )
+        return given
 
 
 def _options(cls: type[Any]) -> list[str]:

@@ -43,7 +43,7 @@ def command(
       batsched-py run -w KTH-SP2.swf.gz --hosts 50 -s easy --users think-time --sessions arrival:60
       batsched-py run -w workload.json -p platform.xml -s my_policy.py:MyPolicy -o depth=10 --json
       batsched-py run -w workload.json -p platform.xml -s pybatsim:path/to/mySched.py
-      batsched-py run -w workload.json -p power.xml --energy -s sleeper -o idle_time=600
+      batsched-py run -w workload.json -p power.xml --energy -s 'sleeping(easy)' -o after=600
       batsched-py run -w KTH-SP2.swf.gz -s easy --step 'when queue > 10'
       batsched-py run -w KTH-SP2.swf.gz -s easy --live 86400
     """

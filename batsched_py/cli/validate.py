@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     type=click.Choice(["fcfs", "easy", "conservative"]),
     help="Check what this policy promises as well; easy and conservative need --hosts or -p.",
 )
+@click.option(
+    "--power-cap",
+    metavar="WATTS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Check that no more power is drawn; needs -p with a platform that says what hosts draw.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -41,6 +47,7 @@ def command(
     platform_file: str | None,
     hosts: int | None,
     policy: Policy | None,
+    power_cap: float | None,
 ) -> None:
     """Check the jobs.csv of a simulation, by this or any other Batsim, for violations of the rules.
 
@@ -62,6 +69,10 @@ def command(
       conservative-reservation
                              no job starts later than the reservation it gets on arrival
 
+    With --power-cap
+      power                  hosts with jobs, if all are fully busy, and the others draw no more;
+                             power states are read from PREFIX_pstate_changes.csv if it is there
+
     Times that differ by less than their printing error are the same. The first violation is printed, with
     the number of violations of each rule; the exit code is then 1.
 
@@ -70,16 +81,22 @@ def command(
       batsched-py validate out_jobs.csv
       batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
     """
+    from batsched_py.analysis.power_rule import over_power_cap, read_switches
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.validator import validate
     from batsched_py.experiment.build import read_machine, read_workloads, words_of
 
     jobs = read_workloads(workloads, words=words_of(Machine(file=platform_file)))
-    size = None
+    machine = None
     if platform_file is not None or hosts is not None:
-        size = len(read_machine(Machine(file=platform_file, hosts=hosts), jobs).hosts)
+        machine = read_machine(Machine(file=platform_file, hosts=hosts), jobs)
     schedule = read_schedule(schedule_file)
-    found = validate(schedule, size, jobs, policy)
+    found = validate(schedule, None if machine is None else len(machine.hosts), jobs, policy)
+    if power_cap is not None:
+        if machine is None:
+            raise click.UsageError("--power-cap needs the platform with -p")
+        switches = read_switches(Path(str(schedule_file).replace("_jobs.csv", "_pstate_changes.csv")))
+        found += over_power_cap(schedule, machine.as_protocol()[0], power_cap, switches)
     if found:
         counts = Counter(violation.rule for violation in found)
         say(f"{schedule_file}: {found[0]}")

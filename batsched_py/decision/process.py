@@ -77,8 +77,15 @@ class DecisionProcess:
 
     @property
     def needs(self) -> ev.Settings:
-        """What a simulator must allow: jobs that are registered, and their profiles used again, for users."""
-        return ev.Settings(dynamic_jobs=bool(self.users), profile_reuse=bool(self.users))
+        """What a simulator must allow: jobs that are registered, and their profiles used again, for users.
+
+        Some policies must be told the profiles of jobs.
+        """
+        return ev.Settings(
+            dynamic_jobs=bool(self.users),
+            profile_reuse=bool(self.users),
+            forward_profiles=self.scheduler.reads_profiles,
+        )
 
     @property
     def ledger(self) -> Ledger:
@@ -362,6 +369,8 @@ class DecisionProcess:
         for event in events:
             if type(event) is ev.JobSubmitted:
                 if self._is_new(event.job.id):
+                    if event.profile is not None:
+                        self._ledger.registry.learn(event.job, event.profile)
                     self.job_submitted(event.job, now)
             elif type(event) is ev.JobCompleted:
                 self.job_ended(event.job_id, event.state, event.return_code, now)

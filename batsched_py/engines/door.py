@@ -8,6 +8,7 @@ from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.simulation import Simulation
 from batsched_py.protocol.profiles import Delay, Profile
+from batsched_py.schedulers import wrapping
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.runnable import is_plain, refusal
 from batsched_py.simulator.setup import Setup
@@ -40,6 +41,7 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "the native engine is not installed, or turned off": native.library is None,
         "a decision process of another kind": type(process) is not DecisionProcess,
         "a scheduler that takes time to decide": bool(process.scheduling_delay),
+        "a policy around another": isinstance(process.scheduler, wrapping.Wrapper),
         "energy and power states": setup.energy,
         "traces of machine states": outputs.machine_states,
         "a record of what links carry": outputs.links,

@@ -76,6 +76,8 @@ class Ledger:
         self.queue = JobQueue()
         self.unfit: dict[str, Job] = {}
         """Jobs that wait and ask for no host, or for more than there are."""
+        self.held: dict[str, tuple[Job, float]] = {}
+        """Jobs that wait and are kept from the queue for a while, and how long each is expected to run."""
         self.running = Running()
         self.free = FreeHosts(self.hosts)
         self.unavailable = NOWHERE
@@ -221,6 +223,14 @@ class Ledger:
         if self.registry.collects:
             self.registry.keep(job)
 
+    def hold(self, job: Job) -> None:
+        """A waiting job is kept from the queue."""
+        self.held[job.id] = job, self.queue._discard(job.id)
+
+    def let_go(self, job_id: str) -> None:
+        """A job that was kept from the queue joins it again, at its end."""
+        self.queue._append(*self.held.pop(job_id))
+
     def release(self, job_id: str) -> RunningJob | None:
         """A job has left its hosts, which are free again, except those that were taken away meanwhile."""
         running = self.running._pop(job_id)
@@ -307,7 +317,7 @@ class Ledger:
         size = job.size
         if hosts is None and self.nodes is not None:
             hosts = self.nodes.hosts_for(job)
-        if hosts is not None or not 0 < size <= free.count or self.registry.for_files_only:
+        if hosts is not None or not 0 < size <= free.count or self.registry.for_files_only or self.held:
             return self._run(
                 ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
             )
@@ -421,16 +431,20 @@ class Ledger:
             rules.refuse_without_energy(query)
 
     def _is_waiting(self, job_id: str) -> bool:
-        return self.queue.get(job_id) is not None or job_id in self.unfit
+        return self.queue.get(job_id) is not None or job_id in self.unfit or job_id in self.held
 
     def _waiting(self, job_id: str) -> Job:
         job = self.queue.get(job_id) or self.unfit.get(job_id)
+        if job is None and job_id in self.held:
+            job = self.held[job_id][0]
         if job is None:
             raise RuleBroken(self._why_not_waiting(job_id))
         return job
 
     def _stop_waiting(self, job: Job) -> float:
         """A job waits no longer; how long it is expected to run."""
+        if held := self.held.pop(job.id, None):
+            return held[1]
         return job.walltime if self.unfit.pop(job.id, None) else self.queue._discard(job.id)
 
     def _why_not_waiting(self, job_id: str) -> str:

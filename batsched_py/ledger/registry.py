@@ -61,6 +61,10 @@ class Registry:
         if isinstance(profile, Composed | Trace):
             self.for_files_only.add((workload, name))
 
+    def learn(self, job: Job, profile: Profile) -> None:
+        """What a job does was told with its submission, by a simulator that may not have told it before."""
+        self.profiles.setdefault(job.workload, {}).setdefault(job.profile, profile)
+
     def add_job(self, job: Job) -> Profile:
         """Make a job known; what it does."""
         self._check_open()

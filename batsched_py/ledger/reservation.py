@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -11,6 +11,19 @@ from msgspec.structs import force_setattr
 from batsched_py.ledger.kinds import count, expected, number
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.jobs import Job
+
+
+class Limit(Protocol):
+    """What a job has to wait for beside hosts, such as power; running jobs give it back when they end."""
+
+    def suffices(self) -> bool:
+        """Whether there is enough of it."""
+
+    def job_ends(self, running: RunningJob) -> None:
+        """A running job gives back what it has of it."""
+
+    def extra(self) -> int:
+        """For how many hosts more it suffices."""
 
 
 class Reservation(Struct, frozen=True, gc=False, eq=False):

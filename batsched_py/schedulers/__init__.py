@@ -7,12 +7,12 @@ To write one, subclass :class:`Scheduler` in a file of your own (see ``fcfs.py``
 from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.queue import JobQueue, Waiting
 from batsched_py.ledger.running import RunningJob
-from batsched_py.plugins import Registry
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Order
+from batsched_py.schedulers.wrapping import Schedulers, View, Wrapper
 
 #: The known policies.
-SCHEDULERS = Registry[Scheduler](
+SCHEDULERS = Schedulers(
     "scheduler",
     Scheduler,  # type: ignore[type-abstract]
     package="batsched_py.schedulers",
@@ -27,5 +27,7 @@ __all__ = [
     "Order",
     "RunningJob",
     "Scheduler",
+    "View",
     "Waiting",
+    "Wrapper",
 ]

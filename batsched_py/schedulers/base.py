@@ -27,6 +27,9 @@ class Scheduler(ABC):
     only_starts_jobs: ClassVar[bool] = False
     """Whether all that the policy ever does is to start waiting jobs; then it is not asked if none fits."""
 
+    reads_profiles: ClassVar[bool] = False
+    """Whether the policy must know what jobs do; then a Batsim 5 is asked to send their profiles."""
+
     selection: Annotated[SelectionName, Meta(description="Which of the free hosts a job gets.")] = "lowest"
     nodes: Annotated[NodeChoiceName, Meta(description="Which nodes a job gets, on a machine of nodes.")] = (
         "first-fit"

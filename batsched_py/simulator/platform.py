@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -16,6 +15,7 @@ from msgspec import Struct, field
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import NODE_PROPERTIES, Host
+from batsched_py.protocol.watts import read_number, read_watts
 from batsched_py.workload.swf.conventions import LOG_SPEED
 
 if TYPE_CHECKING:
@@ -324,36 +324,14 @@ def _check_speeds(host: PlatformHost) -> None:
 def _power_states(host: DeclaredHost) -> list[PowerState]:
     for name in ("wattage_off", "watt_off"):
         if name in host.properties:
-            _watts(name, host.properties[name])
-    name = "wattage_per_state" if "wattage_per_state" in host.properties else "watt_per_state"
-    text = host.properties.get(name)
-    if text is None:
+            read_number(name, host.properties[name])
+    watts = read_watts(host.properties)
+    if watts is None:
         return [PowerState(speed) for speed in host.speeds]
-    parts = text.split(",")
-    if len(parts) != len(host.speeds):
-        raise ValueError(f"{name} describes {len(parts)} pstates, but there are {len(host.speeds)} speeds")
-    return [_power_state(name, speed, part) for speed, part in zip(host.speeds, parts, strict=True)]
-
-
-def _power_state(name: str, speed: float, text: str) -> PowerState:
-    watts = [_watts(name, part) for part in text.split(":")]
-    match watts:
-        case [idle, full]:
-            return PowerState(speed, idle, idle, full)
-        case [idle, epsilon, full]:
-            return PowerState(speed, idle, epsilon, full)
-        case _:
-            raise ValueError(f"{name} has {text.strip()!r} where it needs IDLE:FULL or IDLE:EPSILON:FULL")
-
-
-def _watts(name: str, text: str) -> float:
-    try:
-        watts = float(text)
-    except ValueError:
-        watts = -1.0
-    if watts < 0 or not isfinite(watts):
-        raise ValueError(f"{name} has {text.strip()!r} where it needs a power in watts")
-    return watts
+    if len(watts) != len(host.speeds):
+        name = "wattage_per_state" if "wattage_per_state" in host.properties else "watt_per_state"
+        raise ValueError(f"{name} describes {len(watts)} pstates, but there are {len(host.speeds)} speeds")
+    return [PowerState(speed, *state) for speed, state in zip(host.speeds, watts, strict=True)]
 
 
 def _sleep_states(host: DeclaredHost) -> dict[int, SleepState]:

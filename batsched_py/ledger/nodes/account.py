@@ -14,6 +14,7 @@ from batsched_py.ledger.nodes.machine import CORES, Integers, NodeMachine
 from batsched_py.ledger.nodes.placement import NodeChoice, Offer, Placement, place
 from batsched_py.ledger.nodes.refusal import Refusal, why_never
 from batsched_py.ledger.nodes.reservation import Reservation
+from batsched_py.ledger.reservation import Limit
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol.hosts import HostSet, Run
 from batsched_py.protocol.jobs import Job
@@ -195,13 +196,29 @@ class NodeAccount:
         taken[np.searchsorted(placement.nodes, nodes), CORES] = cores
         return placement.nodes, taken
 
-    def reservation(self, job: Job, now: float, running: Running, unavailable: HostSet) -> Reservation:
-        """When a job can start at the latest, if the running ones end as expected."""
+    def reservation(
+        self,
+        job: Job,
+        now: float,
+        running: Running,
+        unavailable: HostSet,
+        to_wake: HostSet = NOWHERE,
+        limit: Limit | None = None,
+    ) -> Reservation:
+        """When a job can start at the latest, if the running ones end as expected.
+
+        Hosts ``to_wake`` count as free, and there must be enough of what a ``limit`` is about.
+        """
         demand = self.demand(job)
-        future, licences = self.free.amounts.copy(), dict(self.licences)
-        nb_free, time = self.free.count, now
+        future, licences = self.with_cores(to_wake), dict(self.licences)
+        nb_free, time = self.free.count + len(to_wake), now
         ends = iter(running)
-        while nb_free < job.size or demand.nodes(future) is None or not self.has_licences(demand, licences):
+        while (
+            nb_free < job.size
+            or demand.nodes(future) is None
+            or not self.has_licences(demand, licences)
+            or not (limit is None or limit.suffices())
+        ):
             ending = next(ends, None)
             if ending is None:
                 return Reservation(job, now, inf, 0, self, demand, future, licences)
@@ -210,8 +227,18 @@ class NodeAccount:
             nb_free += int(taken[:, CORES].sum())
             for name, count in self.demand(ending.job).request.licences:
                 licences[name] += count
+            if limit is not None:
+                limit.job_ends(ending)
             time = max(ending.expected_end, now)
-        return Reservation(job, now, time, nb_free - job.size, self, demand, future, licences)
+        extra = nb_free - job.size if limit is None else min(nb_free - job.size, limit.extra())
+        return Reservation(job, now, time, extra, self, demand, future, licences)
+
+    def with_cores(self, hosts: HostSet) -> Integers:
+        """What would be free on each node if these hosts were free, too."""
+        amounts = self.free.amounts.copy()
+        nodes, cores = self._cores_of(hosts)
+        amounts[nodes, CORES] += cores
+        return amounts
 
     def find(self, job: Job, estimate: float, beside: Reservation | None) -> Placement | None:
         """A place for a job that is free now and does not delay a reservation.

@@ -19,10 +19,21 @@
     features = ["a100"]
     partitions = ["gpu"]
 
+    [[nodes]]
+    count = 40
+    name = "green"
+    cores = 64
+    idle_watts = 120
+    full_watts = 480
+    sleep_watts = 10
+    switch_on_seconds = 150
+    switch_off_seconds = 20
+
     [licences]
     matlab = 10
 
-Any further key with a number is a resource that can be counted.
+Any further key with a number is a resource that can be counted. Watts are those of a whole node; each of its
+cores has an equal share of them. All cores of a node sleep together, if a scheduler lets them.
 """
 
 from __future__ import annotations
@@ -36,12 +47,13 @@ from msgspec import Meta, Struct
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.requests import amount
-from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.machine_files.nodes import NodeKind, NodePower, NodeSleep, platform_of
 from batsched_py.simulator.platform import Platform
 
 _Names = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:+-]+$")]
 _Count = Annotated[int, Meta(ge=1, le=1 << 20)]
 _Number = Annotated[float, Meta(gt=0)]
+_Watts = Annotated[float, Meta(ge=0)]
 
 
 class _Nodes(Struct):
@@ -54,8 +66,14 @@ class _Nodes(Struct):
     partitions: list[_Names] = []
     nodes_per_switch: _Count | None = None
     speed: _Number = 1.0
-    idle_watts: Annotated[float, Meta(ge=0)] | None = None
-    full_watts: Annotated[float, Meta(ge=0)] | None = None
+    idle_watts: _Watts | None = None
+    full_watts: _Watts | None = None
+    sleep_watts: _Watts | None = None
+    switch_on_seconds: _Number | None = None
+    switch_off_seconds: _Number | None = None
+    switch_on_watts: _Watts | None = None
+    """While it switches on; by default what it draws when all cores are busy."""
+    switch_off_watts: _Watts | None = None
 
 
 class _File(Struct, forbid_unknown_fields=True):
@@ -100,7 +118,25 @@ def _kind(table: dict[str, Any]) -> NodeKind:
         [f"{nodes.name}-switch{place // per_switch}" for place in range(nodes.count)] if per_switch else (),
         nodes.partitions,
         nodes.speed,
-        None
-        if nodes.idle_watts is None or nodes.full_watts is None
-        else (nodes.idle_watts / nodes.cores, nodes.full_watts / nodes.cores),
+        _power(nodes),
+    )
+
+
+def _power(nodes: _Nodes) -> NodePower | None:
+    """What each core of the nodes draws."""
+    sleeping = (nodes.sleep_watts, nodes.switch_on_seconds, nodes.switch_off_seconds)
+    switching = (nodes.switch_on_watts, nodes.switch_off_watts)
+    if nodes.idle_watts is None or nodes.full_watts is None:
+        if any(value is not None for value in (*sleeping, *switching)):
+            raise ValueError("nodes that sleep need idle_watts and full_watts")
+        return None
+    idle, full = nodes.idle_watts / nodes.cores, nodes.full_watts / nodes.cores
+    asleep, on_seconds, off_seconds = sleeping
+    if asleep is None or on_seconds is None or off_seconds is None:
+        if any(value is not None for value in (*sleeping, *switching)):
+            raise ValueError("sleep_watts, switch_on_seconds and switch_off_seconds go together; give all")
+        return NodePower(idle, full)
+    on_watts, off_watts = (full if watts is None else watts / nodes.cores for watts in switching)
+    return NodePower(
+        idle, full, NodeSleep(asleep / nodes.cores, on_seconds, on_watts, off_seconds, off_watts)
     )

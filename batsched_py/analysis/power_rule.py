@@ -1,0 +1,105 @@
+"""The power that a machine draws, checked against a cap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.analysis.schedule import full_ids, host_sets
+from batsched_py.analysis.violation import SLACK, Violation
+from batsched_py.errors import InputError
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Host
+from batsched_py.protocol.watts import read_watts
+
+#: A sum of watts may be more than the cap by this share.
+PRECISION = 1e-9
+
+#: What an instant does: a job ends, hosts change their power state, a job starts.
+_END, _SWITCH, _START = range(3)
+
+
+def over_power_cap(
+    schedule: pd.DataFrame, hosts: Sequence[Host], cap: float, switches: pd.DataFrame | None = None
+) -> Iterator[Violation]:
+    """When more power than a cap is drawn, if each host with a job is fully busy.
+
+    ``switches`` are the changes of power states that the simulator has written down. Without them, hosts are
+    always awake. On their way from one state to another, they may draw what they draw on any such way.
+    """
+    schedule = schedule.assign(id=full_ids(schedule), hosts=host_sets(schedule))
+    machine = _Machine(hosts)
+    for time, kind, name, allocation, pstate in sorted(
+        _instants(schedule, switches), key=lambda instant: instant[:2]
+    ):
+        machine.change(kind, list(HostSet.parse(allocation)), pstate)
+        watts = machine.watts()
+        if kind != _END and watts > cap * (1 + PRECISION):
+            jobs = (name,) if name else ()
+            what = f"job {name} starts" if name else f"hosts {allocation} switch"
+            yield Violation("power", jobs, time, f"{what} and {watts:g} W are drawn, the cap is {cap:g} W")
+
+
+def read_switches(path: Path) -> pd.DataFrame | None:
+    """The changes of power states in a ``pstate_changes.csv``, if there is such a file."""
+    return pd.read_csv(path, dtype={"machine_id": str}) if path.is_file() else None
+
+
+def _instants(
+    schedule: pd.DataFrame, switches: pd.DataFrame | None
+) -> Iterator[tuple[float, int, str, str, int]]:
+    """All that changes the power, with its time; what ends when something starts ends before.
+
+    Power states change in the order in which the simulator tells it.
+
+    Jobs of no length draw nothing.
+    """
+    ran = schedule[schedule["starting_time"].notna()]
+    for job, start, finish, hosts in zip(
+        ran["id"], ran["starting_time"], ran["finish_time"], ran["hosts"], strict=True
+    ):
+        if finish - start > SLACK:
+            yield float(start), _START, job, str(hosts), 0
+            yield float(finish) - SLACK, _END, job, str(hosts), 0
+    if switches is not None:
+        for time, hosts, pstate in switches.itertuples(index=False):
+            yield float(time) - SLACK / 2, _SWITCH, "", hosts, int(pstate)
+
+
+class _Machine:
+    """What each host draws now."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self._states = [_states(host) for host in hosts]
+        self._ways = [
+            max((states[way][2] for ways in host.sleep_pstates.values() for way in ways), default=0.0)
+            for host, states in zip(hosts, self._states, strict=True)
+        ]
+        first = [states[host.computing_pstate] for host, states in zip(hosts, self._states, strict=True)]
+        self._idle = np.array([state[0] for state in first])
+        self._full = np.array([state[2] for state in first])
+        self._jobs = np.zeros(len(hosts), np.int64)
+
+    def change(self, kind: int, hosts: list[int], pstate: int) -> None:
+        """A job starts or ends, or hosts reach a power state; below 0, they are on their way."""
+        if kind == _SWITCH:
+            for host in hosts:
+                way = self._ways[host]
+                idle, _, full = (way, way, way) if pstate < 0 else self._states[host][pstate]
+                self._idle[host], self._full[host] = idle, full
+        else:
+            self._jobs[hosts] += 1 if kind == _START else -1
+
+    def watts(self) -> float:
+        """What all hosts draw."""
+        return float(np.where(self._jobs > 0, self._full, self._idle).sum())
+
+
+def _states(host: Host) -> list[tuple[float, float, float]]:
+    watts = read_watts(host.properties)
+    if watts is None:
+        raise InputError(f"host {host.name!r} does not say what power it draws, so no cap can be checked")
+    return watts

@@ -1,0 +1,121 @@
+"""A cap on power under any policy."""
+
+from __future__ import annotations
+
+import csv
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from batsched_py.analysis.power_rule import over_power_cap, read_switches
+from batsched_py.analysis.schedule import read_schedule
+from batsched_py.errors import PolicyError
+from batsched_py.schedulers import Cluster, Scheduler
+from batsched_py.schedulers.capped import Capped
+from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.setup import Setup
+from batsched_py.testing import workload_of
+from tests.drive import workload
+from tests.power import WATTS, machine, node_jobs, nodes_machine, power60, random_jobs, run, sized, starts
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("inner", ["fcfs", "easy", "conservative"])
+def test_a_cap_for_so_many_busy_hosts_is_a_machine_of_so_many(inner: str, seed: int, tmp_path: Path) -> None:
+    """On equal hosts, a cap says how many may be busy: the schedule is that of a smaller machine."""
+    jobs = random_jobs(seed, 60, 5)
+    (tmp_path / "small").mkdir(), (tmp_path / "large").mkdir()
+    run(Setup(machine(5), [jobs]), inner, tmp_path / "small")
+    run(Setup(machine(9), [jobs]), f"capped({inner})", tmp_path / "large", watts="1400")
+    assert starts(tmp_path / "large") == starts(tmp_path / "small")
+
+
+@pytest.mark.parametrize(
+    "policy", ["capped", "capped(conservative)", "capped(sleeping)", "capped(deferring)"]
+)
+def test_the_cap_is_never_exceeded(policy: str, tmp_path: Path) -> None:
+    options = {"after": "30"} if "sleeping" in policy else {}
+    setup = power60()
+    results = run(setup, policy, tmp_path, watts="1300", **options)
+    schedule = read_schedule(tmp_path / "out_jobs.csv")
+    switches = read_switches(tmp_path / "out_pstate_changes.csv")
+    hosts = setup.platform.as_protocol()[0]
+    assert results.nb_success == sum(job.size <= 5 for job in setup.workloads[0].jobs) > 0
+    assert list(over_power_cap(schedule, hosts, 1300, switches)) == []
+    assert list(over_power_cap(schedule, hosts, 1200, switches)) != []
+    with (tmp_path / "out_consumed_energy.csv").open() as file:
+        drawn = [(float(row["time"]), float(row["energy"])) for row in csv.DictReader(file)]
+    powers = [
+        (joules - before) / (time - since)
+        for (since, before), (time, joules) in pairwise(drawn)
+        if time - since > 0.1
+    ]
+    assert max(powers) < 1300
+
+
+@pytest.mark.parametrize("policy", ["capped", "capped(sleeping)", "capped(sleeping(conservative))"])
+def test_the_cap_is_kept_on_nodes(policy: str, tmp_path: Path) -> None:
+    options = {"after": "30"} if "sleeping" in policy else {}
+    made = nodes_machine(tmp_path)
+    results = run(Setup(made, [node_jobs()], energy=True), policy, tmp_path, watts="1000", **options)
+    schedule = read_schedule(tmp_path / "out_jobs.csv")
+    switches = read_switches(tmp_path / "out_pstate_changes.csv")
+    assert (results.nb_success, results.nb_rejected) == (9, 1)
+    assert list(over_power_cap(schedule, made.as_protocol()[0], 1000, switches)) == []
+
+
+def test_the_validator_finds_a_job_that_exceeds_the_cap(tmp_path: Path) -> None:
+    jobs = workload_of([sized("a", 0, 2, 100), sized("b", 50, 1, 100)])
+    run(Setup(machine(4), [jobs]), "easy", tmp_path)
+    schedule, hosts = read_schedule(tmp_path / "out_jobs.csv"), machine(4).as_protocol()[0]
+    assert list(over_power_cap(schedule, hosts, 700)) == []
+    (violation,) = over_power_cap(schedule, hosts, 699)
+    assert str(violation) == "power at 50.000000: job w0!b starts and 700 W are drawn, the cap is 699 W"
+
+
+def test_a_job_that_could_never_run_under_the_cap_is_rejected(tmp_path: Path) -> None:
+    jobs = workload_of([sized("large", 0, 4, 100), sized("small", 0, 3, 100)])
+    results = run(Setup(machine(4), [jobs]), "capped", tmp_path, watts="700")
+    assert (results.nb_rejected, results.nb_success) == (1, 1)
+
+
+def test_hosts_of_different_power_are_counted_as_the_worst_that_could_be_chosen(tmp_path: Path) -> None:
+    made = machine(4)
+    for host in made.hosts[2:]:
+        host.properties["wattage_per_state"] = WATTS.replace(":200", ":150")
+    jobs = workload_of([sized("a", 0, 2, 100), sized("b", 0, 2, 100)])
+    run(Setup(made, [jobs]), "capped", tmp_path, watts="700")
+    assert starts(tmp_path) == {"a": 0, "b": 0}
+    run(Setup(made, [jobs]), "capped", tmp_path, watts="699")
+    assert starts(tmp_path) == {"a": 0, "b": 100}
+
+
+def test_a_policy_that_starts_jobs_without_asking_is_stopped_by_the_cap() -> None:
+    class Careless(Scheduler):
+        """Starts everything."""
+
+        name = "careless"
+
+        def schedule(self, cluster: Cluster) -> None:
+            for job in list(cluster.queue):
+                cluster.start(job)
+
+    capped = Capped(watts=600.0)
+    capped.inner = Careless()  # type: ignore[misc]
+    jobs = workload_of([sized("a", 0, 2, 100), sized("b", 1, 1, 100)])
+    with pytest.raises(PolicyError, match="ExecuteJob w0!b: the cap of 600 W is exceeded"):
+        run(Setup(machine(4), [jobs]), capped)
+
+
+@pytest.mark.parametrize(
+    ("policy", "hosts", "watts", "message"),
+    [
+        ("capped", machine(4), "399", "all hosts draw 400 W when they are idle, more than the cap of 399 W"),
+        ("capped", Platform.homogeneous(4), "399", "no host says that it draws more power with a job"),
+        ("sleeping(capped)", machine(4), "800", r"write capped\(sleeping\(...\)\)"),
+    ],
+)
+def test_a_cap_that_cannot_be_kept_is_refused(policy: str, hosts: Platform, watts: str, message: str) -> None:
+    with pytest.raises(PolicyError, match=message):
+        run(Setup(hosts, [workload({"id": "a"})]), policy, watts=watts)

@@ -1,0 +1,127 @@
+"""Idle hosts that sleep under any policy; and how policies go around others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batsched_py.analysis.schedule import read_schedule
+from batsched_py.analysis.validator import validate
+from batsched_py.errors import InputError
+from batsched_py.experiment import Machine
+from batsched_py.experiment.build import read_machine
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.schedulers import SCHEDULERS
+from batsched_py.simulator.machine_files.simgrid import simgrid_lines
+from batsched_py.simulator.platform import read_platform
+from batsched_py.simulator.setup import Setup
+from batsched_py.testing import workload_of
+from tests.power import INNER, machine, node_jobs, nodes_machine, power60, run, sized, starts
+
+
+@pytest.mark.parametrize("inner", INNER)
+def test_sleeping_saves_energy_under_any_policy_and_runs_every_job(inner: str, tmp_path: Path) -> None:
+    awake = run(power60(), inner)
+    asleep = run(power60(), f"sleeping({inner})", tmp_path)
+    assert asleep.nb_success == awake.nb_success == 60
+    assert asleep.consumed_joules < 0.95 * awake.consumed_joules
+    assert validate(read_schedule(tmp_path / "out_jobs.csv"), 8, power60().workloads) == []
+
+
+def test_hosts_wake_for_the_head_and_sleep_while_it_waits_for_running_jobs(tmp_path: Path) -> None:
+    jobs = workload_of(
+        [
+            sized("long", 0, 1, 500),
+            sized("two", 100, 2, 50),
+            sized("all", 300, 4, 10),
+            sized("one", 301, 1, 50),
+        ]
+    )
+    run(Setup(machine(4), [jobs], energy=True), "sleeping(easy)", tmp_path, after="60")
+    assert starts(tmp_path) == {"long": 0, "two": 120, "one": 321, "all": 520}
+    assert (tmp_path / "out_pstate_changes.csv").read_text().splitlines()[1:] == [
+        "0,0-3,0",
+        "60,1-3,-2",
+        "70,1-3,2",
+        "100,1-2,-1",
+        "120,1-2,0",
+        "230,1-2,-2",
+        "240,1-2,2",
+        "301,1,-1",
+        "321,1,0",
+        "431,1,-2",
+        "441,1,2",
+        "500,1-3,-1",
+        "520,1-3,0",
+        "590,0-3,-2",
+        "600,0-3,2",
+    ]
+
+
+def test_a_reservation_counts_on_sleeping_hosts(tmp_path: Path) -> None:
+    """Otherwise the head would never start, as far as EASY knows, and anything could delay it."""
+    jobs = workload_of(
+        [
+            sized("five", 0, 5, 1000),
+            sized("two", 0, 2, 200),
+            sized("head", 205, 10, 10),
+            sized("delays", 206, 2, 5000),
+            sized("does not", 207, 2, 500),
+        ]
+    )
+    run(Setup(machine(10), [jobs], energy=True), "sleeping(easy)", tmp_path, after="60")
+    began = starts(tmp_path)
+    assert began["does not"] == 207
+    assert began["head"] == 1020
+    assert began["delays"] == 1030
+
+
+@pytest.mark.parametrize("inner", ["fcfs", "easy", "conservative"])
+def test_nodes_of_a_toml_machine_sleep_as_a_whole(inner: str, tmp_path: Path) -> None:
+    made = nodes_machine(tmp_path)
+    awake = run(Setup(made, [node_jobs()], energy=True), inner)
+    asleep = run(Setup(made, [node_jobs()], energy=True), f"sleeping({inner})", tmp_path, after="30")
+    assert asleep.nb_success == awake.nb_success == 10
+    assert asleep.consumed_joules < 0.7 * awake.consumed_joules
+    switched = (tmp_path / "out_pstate_changes.csv").read_text().splitlines()[2:]
+    nodes = [HostSet.of(range(4 * node, 4 * node + 4)) for node in range(6)]
+    assert len(switched) > 10
+    for line in switched:
+        hosts = HostSet.parse(line.split(",")[1])
+        assert all(node <= hosts or not node & hosts for node in nodes)
+    assert starts(tmp_path)["memory"] == 540
+
+
+def test_a_toml_machine_that_sleeps_is_the_same_in_xml(tmp_path: Path) -> None:
+    made = nodes_machine(tmp_path)
+    (tmp_path / "machine.xml").write_text("\n".join(simgrid_lines(made)))
+    again = read_platform(tmp_path / "machine.xml")
+    assert [state.idle_watts for state in made.hosts[0].pstates] == [25, 2, 75, 50]
+    assert [1 / state.speed for state in made.hosts[0].pstates[2:]] == [10, 40]
+    assert [(host.pstates, host.sleep_states) for host in again.hosts] == [
+        (host.pstates, host.sleep_states) for host in made.hosts
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("sleep_watts = 1", "nodes that sleep need idle_watts and full_watts"),
+        ("idle_watts = 9\nfull_watts = 20\nsleep_watts = 1", "switch_off_seconds go together"),
+        ("idle_watts = 9\nfull_watts = 20\nswitch_on_watts = 1", "switch_off_seconds go together"),
+    ],
+)
+def test_half_of_a_sleep_is_refused(line: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text(f"[[nodes]]\ncount = 1\n{line}\n")
+    with pytest.raises(InputError, match=message):
+        read_machine(Machine(file=str(tmp_path / "m.toml")), ())
+
+
+def test_options_go_to_the_policy_that_has_them() -> None:
+    made = SCHEDULERS.create("capped(sleeping(easy))", {"watts": "5", "after": "7", "order": "shortest"})
+    assert (made.watts, made.inner.after, made.inner.inner.order) == (5, 7, "shortest")  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match=r"has no option 'watts'; it knows sleeping\.selection"):
+        SCHEDULERS.create("sleeping(easy)", {"watts": "5"})
+    with pytest.raises(InputError, match="'easy' goes around no other one"):
+        SCHEDULERS.create("easy(fcfs)", {})
