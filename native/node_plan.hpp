@@ -12,9 +12,9 @@ class NodeProfile {
 public:
     NodeProfile(const Nodes& nodes, double now) : nodes_(nodes), times_{now}, free_{{nodes.free.nodes, nodes.free.licences}} {}
 
-    // The earliest time from which there is a place for so long, and that place.
-    std::optional<std::pair<double, Placement>> earliest(const Demand& demand, double duration) const {
-        for (size_t step = 0; step < times_.size(); ++step) {
+    // The earliest time from which there is a place for so long, and that place, if it is before some time.
+    std::optional<std::pair<double, Placement>> earliest(const Demand& demand, double duration, double before = INFINITY) const {
+        for (size_t step = 0; step < times_.size() && times_[step] < before; ++step) {
             if (!nodes_.fits(demand, free_[step])) continue;
             FreeAmounts least = free_[step];
             bool fits = true;
@@ -58,6 +58,17 @@ private:
         if (!(start < end)) return;
         size_t first = step(start), last = end < INFINITY ? step(end) : times_.size();
         for (size_t place = first; place < last; ++place) function(free_[place]);
+        for (size_t step : {last, first}) {
+            if (0 < step && step < times_.size() && is_no_step(step)) {
+                times_.erase(times_.begin() + static_cast<ptrdiff_t>(step));
+                free_.erase(free_.begin() + static_cast<ptrdiff_t>(step));
+            }
+        }
+    }
+
+    // Whether nothing changes when a step begins.
+    bool is_no_step(size_t step) const {
+        return free_[step].nodes == free_[step - 1].nodes && free_[step].licences == free_[step - 1].licences;
     }
 
     // The step that begins at a time, made if there is none.
@@ -96,6 +107,7 @@ public:
         auto held = held_.extract(&job);
         if (!held) return;
         profile_.give(now, held.mapped().end, *held.mapped().placement, demand(job));
+        freed_until_ = std::max(freed_until_, held.mapped().end);
         some_ended_ = true;
     }
 
@@ -112,12 +124,16 @@ public:
     // Lets each job in turn have the earliest reservation that all others leave, if jobs have ended.
     void move_forward() {
         if (!std::exchange(some_ended_, false)) return;
+        double freed_until = std::exchange(freed_until_, 0.0);
         for (Reservation& one : reserved_) {
+            double latest = std::min(freed_until, one.start), end = one.end();
             give_up(one);
-            auto found = profile_.earliest(demand(*one.job), one.job->told_walltime);
-            if (found && found->first < one.start) {
+            auto found = profile_.earliest(demand(*one.job), one.job->told_walltime, latest);
+            if (found) {
                 one.start = found->first;
                 one.placement = std::move(found->second);
+                freed_until_ = std::max(freed_until_, end);
+                freed_until = std::max(freed_until, freed_until_);
             }
             take(one);
         }
@@ -167,6 +183,7 @@ private:
     NodeProfile profile_;
     std::vector<Reservation> reserved_;
     std::unordered_map<const Job*, Held> held_;
+    double freed_until_ = 0;
     bool some_ended_ = false;
     int64_t last_ = 0;  // the arrival of the last job with a reservation
 

@@ -32,7 +32,7 @@ class _Slot(Struct, frozen=True, eq=False):
 class Plan(Live):
     """What :class:`~batsched_py.ledger.plan.Plan` is for equal hosts, on nodes."""
 
-    __slots__ = ("_account", "_cluster", "_held", "_profile", "_reserved", "_some_ended")
+    __slots__ = ("_account", "_cluster", "_freed_until", "_held", "_profile", "_reserved", "_some_ended")
 
     def __init__(self, cluster: Planned, account: NodeAccount) -> None:
         self._cluster = cluster
@@ -43,6 +43,7 @@ class Plan(Live):
         self._held: dict[str, _Slot] = {}
         """What running jobs have."""
         self._some_ended = False
+        self._freed_until = 0.0
         unavailable = cluster.hosts - cluster.available
         for running in cluster.running:
             end = max(running.expected_end, cluster.now + TICK)
@@ -64,22 +65,36 @@ class Plan(Live):
         if slot is None:
             return
         self._profile.give(self._cluster.now, slot.end, slot.demand, slot.nodes, slot.taken)
+        self._freed_until = max(self._freed_until, slot.end)
         self._some_ended = True
 
     def move_forward(self) -> None:
-        """Let each job in turn have the earliest reservation that all others leave, if jobs have ended."""
+        """Let each job in turn have the earliest reservation that all others leave, if jobs have ended.
+
+        Only where something has become free can it be earlier than before. What a job leaves behind when it
+        moves may serve those after it at once, and those before it the next time.
+        """
         if not self._some_ended:
             return
-        self._some_ended = False
+        freed_until, self._freed_until, self._some_ended = self._freed_until, 0.0, False
         reserved, self._reserved = self._reserved, {}
         for job, before in reserved.items():
-            if before is not None:
-                self._return(before[0])
-            found = self._profile.earliest(self._account.demand(job), job.walltime)
-            if before is not None and (found is None or found[0] >= before[0].start):
+            if before is None:
+                self._reserve(job, self._profile.earliest(self._account.demand(job), job.walltime))
+                continue
+            slot = before[0]
+            latest = min(freed_until, slot.start)
+            if latest <= self._cluster.now:
+                self._reserved[job] = before
+                continue
+            self._return(slot)
+            found = self._profile.earliest(slot.demand, job.walltime, latest)
+            if found is None:
                 self._take(job, *before)
-            else:
-                self._reserve(job, found)
+                continue
+            self._reserve(job, found)
+            self._freed_until = max(self._freed_until, slot.end)
+            freed_until = max(freed_until, self._freed_until)
 
     def reserve_new(self) -> None:
         """Give the jobs that have none a reservation."""

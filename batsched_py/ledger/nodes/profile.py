@@ -22,10 +22,17 @@ class NodeProfile:
         self._free = [account.free.amounts.copy()]
         self._licences = [account.licences.copy()]
 
-    def earliest(self, demand: Demand, duration: float) -> tuple[float, Placement] | None:
-        """The earliest time from which there is a place for so long, and that place, if there is one."""
+    def earliest(
+        self, demand: Demand, duration: float, before: float = inf
+    ) -> tuple[float, Placement] | None:
+        """The earliest time from which there is a place for so long, and that place.
+
+        There is none if it would not be ``before`` some time.
+        """
         times, account = self._times, self._account
         for step, start in enumerate(times):
+            if start >= before:
+                return None
             end = bisect_left(times, start + duration) if duration < inf else len(times)
             steps = range(step, max(end, step + 1))
             if account.has_licences(demand, self._licences[step]) and all(
@@ -67,6 +74,14 @@ class NodeProfile:
             self._free[step][nodes] += change
             for name, count in demand.request.licences:
                 self._licences[step][name] += sign * count
+        for step in (last, first):
+            if 0 < step < len(self._times) and self._is_no_step(step):
+                del self._times[step], self._free[step], self._licences[step]
+
+    def _is_no_step(self, step: int) -> bool:
+        """Whether nothing changes when a step begins."""
+        same = np.array_equal(self._free[step], self._free[step - 1])
+        return same and self._licences[step] == self._licences[step - 1]
 
     def _step(self, time: float) -> int:
         """The step that begins at ``time``, made if there is none."""
