@@ -1113,7 +1113,7 @@ void bind_cluster(Class& engine) {
     method(engine, kind, "plan", [](nb::handle self) {
         Simulation& simulation = engine_of(self).simulation;
         View view{nb::borrow(self), &engine_of(self)};
-        if (simulation.nodes) return PlanView{std::move(view), simulation.node_plan()};
+        if (simulation.nodes && !simulation.nodes->are_hosts) return PlanView{std::move(view), simulation.node_plan()};
         return PlanView{std::move(view), Plan(simulation.profile())};
     });
 }
@@ -1156,9 +1156,10 @@ void bind_engine(nb::module_& module) {
         .def("set_write", &Engine::set_write)
         .def("set_estimate", &Engine::set_estimate)
         .def("set_nodes", [](Engine& self, size_t columns, Amounts has, Amounts licences, std::vector<int64_t> firsts,
-                             std::vector<size_t> switches, int choice, nb::object demand_of) {
+                             std::vector<size_t> switches, int choice, bool are_hosts, nb::object demand_of) {
             self.set_nodes(columns, {std::move(has), std::move(licences)}, std::move(firsts), std::move(switches), choice,
                            std::move(demand_of));
+            self.simulation.nodes->are_hosts = are_hosts;
         })
         .def("add_demand", [](Engine& self, int64_t tasks, int64_t cores, int64_t least, int64_t most, int64_t per_node,
                               bool exclusive, Amounts by_task, Amounts by_node,

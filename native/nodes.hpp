@@ -39,6 +39,7 @@ public:
     enum class Choice { kFirstFit, kBestFit, kWorstFit, kConsolidate, kSpread, kDominantResource, kFewestSwitches };
 
     FreeAmounts free;
+    bool are_hosts = false;  // whether they are equal, with one core each and nothing else: any of them will do
 
     Nodes(size_t columns, FreeAmounts has, std::vector<int64_t> firsts, std::vector<size_t> switches, Choice choice)
         : free(has), columns_(columns), count_(firsts.size()), has_(std::move(has)), firsts_(std::move(firsts)),

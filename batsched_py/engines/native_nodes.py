@@ -32,6 +32,7 @@ class NativeNodes:
             machine.firsts.tolist(),
             switch_of,
             list(CHOICES).index(choice),
+            machine.are_hosts,
             self._number,
         )
 

@@ -165,18 +165,22 @@ class Ledger:
         """
         queue, nb_changes = self.queue, self._nb_changes
         behind = queue._nb_settled if only_new else 0
-        if self.nodes is not None:
-            return self._placing(
-                self.nodes, queue._search(self.free, behind, None, score, None), condition, beside
-            )
         if beside is None:
-            return queue._search(self.free, behind, condition, score, beside)
+            return self._search(behind, condition, score, beside)
         tried = (beside.job, nb_changes, self.running._count)
         if self._tried[:3] == tried:
             behind = max(behind, self._tried[3])
         nb_arrived = queue._nb_arrived
-        found = queue._search(self.free, behind, condition, score, beside)
+        found = self._search(behind, condition, score, beside)
         return self._noting(found, beside.job, nb_changes, nb_arrived) if condition is None else found
+
+    def _search(
+        self, behind: int, condition: Condition | None, score: Score | None, beside: Reservation | None
+    ) -> Iterator[Job]:
+        if self.nodes is None:
+            return self.queue._search(self.free, behind, condition, score, beside)
+        found = self.queue._search(self.free, behind, None, score, None)
+        return self._placing(self.nodes, found, condition, beside)
 
     def _noting(self, found: Iterator[Job], job: Job, nb_changes: int, nb_arrived: int) -> Iterator[Job]:
         yield from found

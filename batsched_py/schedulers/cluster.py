@@ -209,7 +209,7 @@ class Cluster(Live):
 
     def plan(self) -> Plan | NodePlan:
         """A reservation for each waiting job, beginning with what the running jobs leave free."""
-        if self._ledger.nodes is None:
+        if self._ledger.nodes is None or self._ledger.nodes.machine.are_hosts:
             return Plan(self)
         from batsched_py.ledger.nodes.plan import NodePlan
 

@@ -105,6 +105,8 @@ class NodeAccount:
         placement = self._chosen.get(job.id) or self.place(demand, self.free.amounts)
         if placement is None:
             return None
+        if self.machine.are_hosts:
+            return self._selection(self.free.hosts(), job.size)
         runs: list[Run] = []
         for node, tasks in zip(placement.nodes.tolist(), placement.tasks.tolist(), strict=True):
             runs += self._selection(self._free_cores(node), tasks * demand.request.cores).runs()

@@ -79,6 +79,13 @@ class NodeMachine:
             raise InputError(f"the nodes of the platform: {error}") from None
 
     @cached_property
+    def are_hosts(self) -> bool:
+        """Whether nodes are equal, with one core each and nothing else: then any of them will do."""
+        return not self.licences and all(
+            node == Node(node.name, node.first, cores=1, resources={}) for node in self.nodes
+        )
+
+    @cached_property
     def switches(self) -> list[Integers]:
         """The nodes behind each switch, in the order of their first nodes."""
         behind: dict[str, list[int]] = {}

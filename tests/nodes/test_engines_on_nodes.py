@@ -1,0 +1,57 @@
+"""The native engine against the Python engine, on machines of nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.schedulers import SCHEDULERS
+from batsched_py.schedulers.node_choice import CHOICES
+from batsched_py.simulator.setup import Setup
+from tests.nodes.test_reference import as_platform, as_workload, random_jobs, random_machine
+from tests.test_engines import Erratic, native_only, on_both, run
+
+POLICIES = sorted(SCHEDULERS.all())
+
+
+def compare(seed: int, folder: Path, nb_jobs: int = 40) -> None:
+    """All policies and choices of nodes take turns, one pair for each seed, and one that is erratic."""
+    policy = POLICIES[seed % len(POLICIES)]
+    choice = list(CHOICES)[seed // len(POLICIES) % len(CHOICES)]
+    random = Random(seed)
+    nodes, licences = random_machine(random)
+    platform = as_platform(nodes, licences)
+    workload = as_workload(random_jobs(random, nb_jobs), len(platform.hosts))
+
+    def decided(engine: str) -> list[bytes]:
+        process = DecisionProcess(SCHEDULERS.create(policy, {"nodes": choice}))
+        return run(engine, Setup(platform, [workload]), process, str(folder / engine))
+
+    by_python, by_native = on_both(decided)
+    assert by_native == by_python, (seed, policy, choice)
+
+    def heard(engine: str) -> tuple[list[str], list[bytes]]:
+        erratic = Erratic(seed)
+        erratic.nodes = choice
+        files = run(engine, Setup(platform, [workload]), DecisionProcess(erratic), str(folder / engine))
+        return erratic.heard, files
+
+    by_python, by_native = on_both(heard)
+    assert by_native == by_python, (seed, "erratic", choice)
+
+
+@native_only
+def test_both_engines_write_the_same_files_on_machines_of_nodes(tmp_path: Path) -> None:
+    for seed in range(40):
+        compare(seed, tmp_path, nb_jobs=25)
+
+
+@native_only
+@pytest.mark.slow
+def test_both_engines_write_the_same_files_on_five_hundred_machines_of_nodes(tmp_path: Path) -> None:
+    """So many that each policy meets each choice of nodes several times."""
+    for seed in range(500):
+        compare(seed, tmp_path)
