@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from batsched_py.api.explained import Explained
     from batsched_py.api.figures import ResultFigures
     from batsched_py.api.log import FileName, Log
+    from batsched_py.ledger.nodes.machine import NodeMachine
     from batsched_py.workload.swf.log import SwfLog
 
 
@@ -61,6 +62,14 @@ class Result:
         return with_recorded(self._schedule, self.workloads)
 
     @cached_property
+    def machine(self) -> NodeMachine | None:
+        """The nodes of the machine, if it has any: their cores, memory, features and partitions."""
+        from batsched_py.experiment.build import read_machine
+
+        machine = self.experiment.scenario.machine
+        return None if machine.file is None else read_machine(machine, self.workloads).as_nodes()
+
+    @cached_property
     def machine_states(self) -> pd.DataFrame:
         """How many hosts were in which state, from each time on at which that changed."""
         return self._table("machine_states", "enable_machine_state_tracing=True")
@@ -84,7 +93,10 @@ class Result:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
         from batsched_py.analysis.validator import validate
 
-        return validate(self._schedule, self.overview.hosts, self.workloads, policy)
+        nodes = self.experiment.actors.scheduler.options.get("nodes", "first-fit")
+        return validate(
+            self._schedule, self.overview.hosts, self.workloads, policy, self.machine, nodes
+        )
 
     def explain(self, job: str) -> Explained:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``."""

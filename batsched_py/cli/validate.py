@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from batsched_py.api.terminal import say
 from batsched_py.cli.options import struct_options
 from batsched_py.experiment import Machine, Workloads
+from batsched_py.schedulers.selection import NodeChoiceName
 
 if TYPE_CHECKING:
     from batsched_py.analysis.validator import Policy
@@ -25,13 +26,20 @@ if TYPE_CHECKING:
     "platform_file",
     metavar="FILE",
     type=click.Path(),
-    help="The platform of SimGrid (.xml) it was made on.",
+    help="The machine it was made on: a platform of SimGrid (.xml), or nodes (.toml, .conf, .config, .json).",
 )
 @click.option("--hosts", metavar="N", type=int, help="The number of hosts it was made on.")
 @click.option(
     "--policy",
     type=click.Choice(["fcfs", "easy", "conservative"]),
     help="Check what this policy promises as well; easy and conservative need --hosts or -p.",
+)
+@click.option(
+    "--nodes",
+    type=click.Choice(get_args(NodeChoiceName)),
+    default="first-fit",
+    show_default=True,
+    help="How nodes were chosen, on a machine of nodes: what conservative promises depends on it.",
 )
 @click.pass_context
 def command(
@@ -41,6 +49,7 @@ def command(
     platform_file: str | None,
     hosts: int | None,
     policy: Policy | None,
+    nodes: NodeChoiceName,
 ) -> None:
     """Check the jobs.csv of a simulation, by this or any other Batsim, for violations of the rules.
 
@@ -54,6 +63,14 @@ def command(
                  twice       no job has two rows
     With -w      lost, invented, workload
                              every job is there, as the workload describes it, and no other
+    With -w and a machine of nodes
+                 resources   no node has more cores, memory or GPUs in use than it has
+                 licences    nor the machine more licences
+                 exclusive   nobody else is on the nodes of a job that must have them alone
+                 partition, features
+                             the nodes are of the kind that the job asked for
+                 nodes       neither too few of them nor too many
+                 tasks       no task is split over nodes, and not too many are on one
     With --policy
       fcfs-order             jobs start in the order of submission
       easy-idle              the head of the queue starts as soon as it fits
@@ -62,6 +79,8 @@ def command(
       conservative-reservation
                              no job starts later than the reservation it gets on arrival
 
+    On a machine of nodes the promises hold in every resource: "fits" means that there is a place.
+
     Times that differ by less than their printing error are the same. The first violation is printed, with
     the number of violations of each rule; the exit code is then 1.
 
@@ -69,17 +88,19 @@ def command(
     Examples:
       batsched-py validate out_jobs.csv
       batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
+      batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
     """
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.validator import validate
     from batsched_py.experiment.build import read_machine, read_workloads
 
     jobs = read_workloads(workloads)
-    size = None
+    size = machine = None
     if platform_file is not None or hosts is not None:
-        size = len(read_machine(Machine(file=platform_file, hosts=hosts), jobs).hosts)
+        platform = read_machine(Machine(file=platform_file, hosts=hosts), jobs)
+        size, machine = len(platform.hosts), platform.as_nodes()
     schedule = read_schedule(schedule_file)
-    found = validate(schedule, size, jobs, policy)
+    found = validate(schedule, size, jobs, policy, machine, nodes)
     if found:
         counts = Counter(violation.rule for violation in found)
         say(f"{schedule_file}: {found[0]}")

@@ -21,6 +21,7 @@ from batsched_py.workload.swf.conventions import LOG_SPEED
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
+    from batsched_py.ledger.nodes.machine import NodeMachine
     from batsched_py.simulator.network.routing import Network
     from batsched_py.simulator.network.simple import SimpleNetwork
     from batsched_py.simulator.simgrid_xml import DeclaredHost
@@ -167,6 +168,14 @@ class Platform(Struct):
         return not isinstance(self.hosts, EqualHosts) and any(
             name in host.properties for host in self.hosts for name in NODE_PROPERTIES
         )
+
+    def as_nodes(self) -> NodeMachine | None:
+        """The nodes that hosts make up, if they are more than hosts."""
+        if not self.has_nodes:
+            return None
+        from batsched_py.ledger.nodes.machine import NodeMachine
+
+        return NodeMachine.of(self.as_protocol()[0])
 
     def as_protocol(self) -> tuple[list[Host], list[Host]]:
         """The computing and the storage hosts, as a decision process is shown them."""
