@@ -107,6 +107,11 @@ def _share(node: int, cores: int, request: Request) -> Share:
     return Share(node, cores, tasks, amounts)
 
 
+def first_hosts(machine: NodeMachine) -> dict[str, int]:
+    """The first host of each node, by its name."""
+    return {node.name: node.first for node in machine.nodes}
+
+
 def all_hosts(machine: NodeMachine) -> HostSet:
     """All cores of a machine."""
     last = machine.nodes[-1]

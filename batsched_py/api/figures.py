@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from batsched_py.analysis.node_shares import first_hosts
 from batsched_py.analysis.plots.figures import KINDS, draw
 from batsched_py.analysis.plots.kind import Kind, RunsKind, TableKind
 from batsched_py.analysis.plots.look import Look
@@ -87,5 +88,6 @@ def _runs(results: Sequence[Result], distinct: bool) -> list[Run]:
             raise InputError(f"the label {result.label!r} is taken; give one of the results another .label")
         run = run_of(result.jobs, result.label, result.overview.hosts)
         energy = energy_by_time(result.energy) if result.experiment.scenario.energy else None
-        runs.append(replace(run, log=result.simulated_log, energy=energy))
+        nodes = {} if result.machine is None else first_hosts(result.machine)
+        runs.append(replace(run, log=result.simulated_log, energy=energy, nodes=nodes))
     return runs

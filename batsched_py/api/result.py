@@ -101,6 +101,7 @@ class Result:
     def explain(self, job: str) -> Explained:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``."""
         from batsched_py.analysis.explain import explain
+        from batsched_py.analysis.node_shares import requests_of
         from batsched_py.analysis.remarks import read_remarks
         from batsched_py.api.absences import absences_in
         from batsched_py.api.explained import Explained
@@ -109,7 +110,12 @@ class Result:
         remarks = {} if file is None else read_remarks(file, "remarks.csv")
         events, changes = self.experiment.scenario.events, self._open("pstate_changes")
         absences = absences_in(self._schedule, events, changes)
-        return Explained(explain(self._schedule, str(job), self.overview.hosts, remarks, absences))
+        requests = None if self.machine is None else requests_of(self.workloads)
+        return Explained(
+            explain(
+                self._schedule, str(job), self.overview.hosts, remarks, absences, self.machine, requests
+            )
+        )
 
     # --- figures ---------------------------------------------------------------------------------
 

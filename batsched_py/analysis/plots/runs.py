@@ -37,6 +37,8 @@ class Run:
     """What the policy remarked on jobs, by their full identifiers, if that was written down."""
     intervals: pd.DataFrame | None = None
     """Which hosts each job had, as ``host_intervals`` tells; not known of a log."""
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    """The first host of each node by its name, in the order of hosts, if hosts are cores of nodes."""
 
     @cached_property
     def executed(self) -> pd.DataFrame:

@@ -7,7 +7,9 @@ by the share of each pixel that they cover, so that dense parts stay true: a pal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -15,6 +17,7 @@ import pandas as pd
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from batsched_py.analysis.node_shares import first_hosts
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import TELLS_USERS, RunsKind
 from batsched_py.analysis.plots.raster import paint
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 OUTLINED: Final = 3000
 #: The most jobs whose names are written on them.
 NAMED: Final = 60
+#: The most nodes whose names are written beside them, and between which lines are drawn.
+NAMED_NODES: Final = 20
+LINED_NODES: Final = 200
 #: Columns and rows of the image of a dense chart.
 SIZE: Final = (1500, 400)
 #: How many users have a colour of their own.
@@ -82,9 +88,16 @@ class Gantt(RunsKind):
     use_of_log: ClassVar[str] = TELLS_USERS
 
     colour: Annotated[Literal["job", "user"], Meta(description="What a colour stands for.")] = "job"
+    platform: Annotated[
+        str | None,
+        Meta(description="The machine of nodes that the runs were made on: draw which hosts are cores of a node."),
+    ] = None
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """Draw it."""
+        if self.platform is not None:
+            nodes = nodes_of(self.platform)
+            runs = [replace(run, nodes=nodes) for run in runs]
         end = max(run.end for run in runs)
         unit, name = style.time_unit(end)
         users = busiest_users(runs[0]) if self.colour == "user" else []
@@ -108,6 +121,8 @@ def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, 
     chart.grid(False)
     chart.set_ylim(0, run.hosts)
     chart.set_ylabel("host")
+    if run.nodes:
+        _draw_nodes(chart, run)
     if len(areas) > OUTLINED:
         extent = (0, end / unit, 0, run.hosts)
         image = gantt_image(areas, of_jobs, place, end, run.hosts)
@@ -116,6 +131,27 @@ def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, 
         _draw_outlined(chart, areas, of_jobs[place], unit)
     if len(run.jobs) <= NAMED:
         _draw_names(chart, areas, run, end, unit)
+
+
+def nodes_of(platform: str) -> dict[str, int]:
+    """The first host of each node of a machine file."""
+    from batsched_py.experiment import Machine
+    from batsched_py.experiment.build import read_machine
+
+    machine = read_machine(Machine(file=platform), ()).as_nodes()
+    return {} if machine is None else first_hosts(machine)
+
+
+def _draw_nodes(chart: Axes, run: Run) -> None:
+    """Rows of cores, node by node: a line between two nodes, and the names of as many as there is room for."""
+    firsts = [*run.nodes.values(), run.hosts]
+    middles = [(first + after) / 2 for first, after in pairwise(firsts)]
+    named = range(0, len(middles), ceil(len(middles) / NAMED_NODES))
+    chart.set_yticks([middles[place] for place in named], [list(run.nodes)[place] for place in named])
+    chart.tick_params(axis="y", length=0, labelsize=6)
+    chart.set_ylabel("node, core by core")
+    if len(middles) <= LINED_NODES:
+        chart.hlines(firsts[1:-1], 0, 1, style.GREY, linewidth=0.4, transform=chart.get_yaxis_transform())
 
 
 def gantt_image(

@@ -1,0 +1,45 @@
+"""The policy test kit on machines of nodes."""
+
+from __future__ import annotations
+
+import pytest
+
+from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
+from batsched_py.testing import findings
+from batsched_py.testing.properties import PROPERTIES
+
+OTHERS = [name for name in PROPERTIES if name != "works on nodes"]
+
+
+class OnlyCounts(Scheduler):
+    """Looks at the number of free hosts only, as was right on plain machines."""
+
+    name = "only-counts"
+
+    def schedule(self, cluster: Cluster) -> None:
+        for job in list(cluster.queue):
+            if job.size <= cluster.nb_free:
+                cluster.start(job, cluster.free.lowest(job.size))
+
+
+def test_that_a_policy_that_only_counts_hosts_is_found() -> None:
+    faults = [finding.fault for finding in findings(OnlyCounts, waived=OTHERS, nodes=True)]
+    assert any("do not have free what the job asks for" in fault for fault in faults)
+    assert any("are not all on nodes that the job may run on" in fault for fault in faults)
+
+
+def test_that_an_example_tells_its_nodes() -> None:
+    (finding, *_) = findings(OnlyCounts, waived=OTHERS, nodes=True)
+    assert "    node n0: " in str(finding)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
+def test_that_policies_keep_their_promises_on_nodes(policy: str) -> None:
+    assert findings(policy, promise=policy, waived=OTHERS, examples=10, nodes=True) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", sorted(SCHEDULERS.all()))
+def test_that_all_policies_work_on_nodes(policy: str) -> None:
+    promise = policy if policy in ("fcfs", "easy", "conservative") else None
+    assert findings(policy, promise=promise, waived=OTHERS, examples=300, nodes=True) == []  # type: ignore[arg-type]
