@@ -23,19 +23,14 @@ class OnlyCounts(Scheduler):
 
 
 def test_that_a_policy_that_only_counts_hosts_is_found() -> None:
-    faults = [finding.fault for finding in findings(OnlyCounts, waived=OTHERS, nodes=True)]
-    assert any("do not have free what the job asks for" in fault for fault in faults)
-    assert any("are not all on nodes that the job may run on" in fault for fault in faults)
+    found = findings(OnlyCounts, waived=OTHERS, nodes=True)
+    assert any("do not have free what the job asks for" in finding.fault for finding in found)
+    assert any("are not all on nodes that the job may run on" in finding.fault for finding in found)
+    assert all("    node n0: " in str(finding) for finding in found)
 
 
-def test_that_an_example_tells_its_nodes() -> None:
-    (finding, *_) = findings(OnlyCounts, waived=OTHERS, nodes=True)
-    assert "    node n0: " in str(finding)
-
-
-@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
-def test_that_policies_keep_their_promises_on_nodes(policy: str) -> None:
-    assert findings(policy, promise=policy, waived=OTHERS, examples=10, nodes=True) == []  # type: ignore[arg-type]
+def test_that_easy_keeps_its_promise_on_nodes() -> None:
+    assert findings("easy", promise="easy", waived=OTHERS, examples=8, nodes=True) == []
 
 
 @pytest.mark.slow
