@@ -175,8 +175,10 @@ class Explainer:
         self._rows = {job_id: row for row, job_id in enumerate(self._ids)}
         self._nodes = None
         if machine is not None:
-            starts = np.where(self._ran, self._start, inf)
-            self._nodes = NodeWaits(machine, requests or {}, self._ids, self._hosts, starts, self._finish)
+            starts = np.where(self._ran, self._start, inf).tolist()
+            self._nodes = NodeWaits(
+                machine, requests or {}, self._ids, self._hosts, starts, self._finish.tolist()
+            )
 
     def explain(self, job: str) -> Explanation:
         """The facts about a job."""

@@ -22,9 +22,7 @@ def node_rules(schedule: pd.DataFrame, machine: NodeMachine, requests: Requests)
     """All violations of what jobs ask for, and of what nodes have."""
     executed = started(schedule)
     taken = list(executed_shares(executed, machine, requests))
-    for job, time, (request, shares) in zip(
-        executed["id"], executed["starting_time"], taken, strict=True
-    ):
+    for job, time, (request, shares) in zip(executed["id"], executed["starting_time"], taken, strict=True):
         for rule, text in _misplaced(machine, request, shares):
             yield Violation(rule, (job,), time, f"job {job} {text}")
     yield from _Usage(machine, executed, taken).violations()

@@ -18,7 +18,6 @@ from batsched_py.workload.model import Workload
 Requests = Mapping[str, Request]
 
 
-
 class Share(Struct, frozen=True):
     """What a job has of one node."""
 

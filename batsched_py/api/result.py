@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from batsched_py.api.overview import Overview
 from batsched_py.api.quantities import as_html, two_columns
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from batsched_py.api.figures import ResultFigures
     from batsched_py.api.log import FileName, Log
     from batsched_py.ledger.nodes.machine import NodeMachine
+    from batsched_py.schedulers.selection import NodeChoiceName
     from batsched_py.workload.swf.log import SwfLog
 
 
@@ -93,10 +94,9 @@ class Result:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
         from batsched_py.analysis.validator import validate
 
-        nodes = self.experiment.actors.scheduler.options.get("nodes", "first-fit")
-        return validate(
-            self._schedule, self.overview.hosts, self.workloads, policy, self.machine, nodes
-        )
+        options = self.experiment.actors.scheduler.options
+        nodes = cast("NodeChoiceName", options.get("nodes", "first-fit"))
+        return validate(self._schedule, self.overview.hosts, self.workloads, policy, self.machine, nodes)
 
     def explain(self, job: str) -> Explained:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``."""
@@ -112,9 +112,7 @@ class Result:
         absences = absences_in(self._schedule, events, changes)
         requests = None if self.machine is None else requests_of(self.workloads)
         return Explained(
-            explain(
-                self._schedule, str(job), self.overview.hosts, remarks, absences, self.machine, requests
-            )
+            explain(self._schedule, str(job), self.overview.hosts, remarks, absences, self.machine, requests)
         )
 
     # --- figures ---------------------------------------------------------------------------------

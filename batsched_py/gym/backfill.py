@@ -63,11 +63,11 @@ class Backfill(Task):
                 extra -= started.nb_hosts
 
     def _on_nodes(self, cluster: Cluster, reservation: Reservation) -> Questions:
-        """Offer the jobs for which there is a place beside the reservation; each goes there if it is taken."""
-        while places := {job.id: None for job in cluster.fitting(_any, beside=reservation)}:
+        """Offer the jobs that have a place beside the reservation; each goes there if it is taken."""
+        while offered := {job.id for job in cluster.fitting(_any, beside=reservation)}:
             mask = np.zeros(self.nb_actions, np.int8)
             for place, job in enumerate(islice(cluster.queue, self.slots)):
-                mask[place] = job.id in places
+                mask[place] = job.id in offered
             if not mask.any():
                 return
             mask[-1] = 1

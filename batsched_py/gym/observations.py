@@ -57,7 +57,7 @@ class QueueObservation(Observation):
     machine: tuple[MachineFeature, ...] = MACHINE
 
     def on_nodes(self, resources: Sequence[str]) -> QueueObservation:
-        """The machine has the free share of each resource, too; a job fits if all that it asks for is free."""
+        """The free share of each resource is there, too; a job fits if all that it asks for is free."""
         job = tuple(fits_on_nodes if feature is fits else feature for feature in self.job)
         return replace(self, job=job, machine=(*self.machine, *map(free_of, resources)))
 

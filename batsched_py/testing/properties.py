@@ -89,7 +89,7 @@ PROPERTIES = {
     "decides the same by messages": "For a simulator elsewhere it decides as for one in its own process.",
     "survives meddling": "It goes on when jobs are rejected and killed, which it did not do itself.",
     "survives outages": "It starts nothing on hosts that are away, and goes on when they are back.",
-    "works on nodes": "Jobs that ask for memory, GPUs or kinds of nodes start only where they fit; with nodes=True.",
+    "works on nodes": "With nodes=True: it starts jobs that ask for memory, GPUs or kinds of nodes where they fit.",
 }
 
 #: Those that a plain workload shows.
@@ -113,9 +113,7 @@ def check(
     property's name: shortest job first, for one, starves jobs. So many examples of each kind are tried. With
     ``nodes`` it is tried on machines of nodes, too, where jobs ask for more than hosts.
     """
-    if found := findings(
-        policy, promise=promise, waived=waived, hosts=hosts, examples=examples, nodes=nodes
-    ):
+    if found := findings(policy, promise=promise, waived=waived, hosts=hosts, examples=examples, nodes=nodes):
         raise PropertyBroken(found)
 
 

@@ -57,13 +57,16 @@ def outages(draw: st.DrawFn, hosts: int) -> list[HostsAvailable | HostsUnavailab
 
 @st.composite
 def machines(draw: st.DrawFn, max_nodes: int = 4) -> Platform:
-    """Machines of nodes: of one to three kinds, with memory, GPUs, features, partitions and licences, or without."""
+    """Machines of nodes of one to three kinds; some have memory, GPUs, features or licences."""
     kinds, number = [], 0
     for _ in range(draw(st.integers(1, 3))):
         count = draw(st.integers(1, max(1, max_nodes // 2)))
         resources = {
             name: most
-            for name, most in (("memory", draw(st.sampled_from((2, 4, 8))) * GB), ("gpu", draw(st.integers(1, 3))))
+            for name, most in (
+                ("memory", draw(st.sampled_from((2, 4, 8))) * GB),
+                ("gpu", draw(st.integers(1, 3))),
+            )
             if draw(st.booleans())
         }
         names = [f"n{place}" for place in range(number, number + count)]

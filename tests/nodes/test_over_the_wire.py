@@ -21,14 +21,16 @@ from tests.nodes.test_reference import as_platform, as_workload, random_jobs, ra
 from tests.processes import PATIENCE, call_here, serving
 
 
-
 def hosts_in(version: str, event: dict[str, Any]) -> str | None:
     """The hosts on which an event starts a job, if it does; it says nothing else."""
     match version, event:
         case "4", {"type": "EXECUTE_JOB", "data": {"job_id": str(), "alloc": str(hosts), **others}}:
             assert not others
             return hosts
-        case "5", {"event_type": "ExecuteJobEvent", "event": {"job_id": str(), "allocation": given, **others}}:
+        case "5", {
+            "event_type": "ExecuteJobEvent",
+            "event": {"job_id": str(), "allocation": given, **others},
+        }:
             assert others == {"profile_allocation_override": [], "storage_placement": []}
             hosts = given.pop("host_allocation")
             assert given == {
@@ -136,7 +138,9 @@ def talk_about(folder: Path, policy: str, seed: int) -> None:
             with between(service.endpoint, heard) as endpoint:
                 assert batsim(version, endpoint, folder / version, "-w", workload, "-p", machine) == expected
             replies = [reply for _, reply in heard]
-            events = [event for reply in replies if reply[:1] == b"{" for event in json.loads(reply)["events"]]
+            events = [
+                event for reply in replies if reply[:1] == b"{" for event in json.loads(reply)["events"]
+            ]
             started = [hosts for event in events if (hosts := hosts_in(version, event)) is not None]
             assert len(started) == sum(row[1] != "REJECTED" for row in expected)
             assert all(re.fullmatch(r"\d+(-\d+)?([ ,]\d+(-\d+)?)*", hosts) for hosts in started)

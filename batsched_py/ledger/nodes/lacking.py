@@ -14,9 +14,7 @@ EMPTY = "empty nodes"
 TOGETHER = "together"
 
 
-def lacking(
-    machine: NodeMachine, demand: Demand, free: Integers, licences: Mapping[str, int]
-) -> list[str]:
+def lacking(machine: NodeMachine, demand: Demand, free: Integers, licences: Mapping[str, int]) -> list[str]:
     """The resources of which alone too little is free for a job; none if there is a place for it.
 
     Where of each alone enough is free, but not on the same nodes, it is :data:`TOGETHER`.

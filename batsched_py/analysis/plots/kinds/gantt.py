@@ -90,7 +90,9 @@ class Gantt(RunsKind):
     colour: Annotated[Literal["job", "user"], Meta(description="What a colour stands for.")] = "job"
     platform: Annotated[
         str | None,
-        Meta(description="The machine of nodes that the runs were made on: draw which hosts are cores of a node."),
+        Meta(
+            description="The machine of nodes that the runs were made on: draw which hosts are cores of a node."
+        ),
     ] = None
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
