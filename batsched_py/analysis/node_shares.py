@@ -1,4 +1,4 @@
-"""What the jobs of a schedule have of the nodes of a machine: from their hosts, and from what they ask for."""
+"""What the jobs of a schedule have of the nodes of a machine, by their hosts and what they ask for."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ PROPERTIES = {
     "decides the same by messages": "For a simulator elsewhere it decides as for one in its own process.",
     "survives meddling": "It goes on when jobs are rejected and killed, which it did not do itself.",
     "survives outages": "It starts nothing on hosts that are away, and goes on when they are back.",
-    "works on nodes": "With nodes=True: it starts jobs that ask for memory, GPUs or kinds of nodes where they fit.",
+    "works on nodes": "With nodes=True: jobs that ask for memory or kinds of nodes start where they fit.",
 }
 
 #: Those that a plain workload shows.

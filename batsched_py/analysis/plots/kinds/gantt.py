@@ -7,7 +7,7 @@ by the share of each pixel that they cover, so that dense parts stay true: a pal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
@@ -17,7 +17,6 @@ import pandas as pd
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from batsched_py.analysis.node_shares import first_hosts
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import TELLS_USERS, RunsKind
 from batsched_py.analysis.plots.raster import paint
@@ -86,20 +85,12 @@ class Gantt(RunsKind):
 
     name = "gantt"
     use_of_log: ClassVar[str] = TELLS_USERS
+    shows_nodes: ClassVar[bool] = True
 
     colour: Annotated[Literal["job", "user"], Meta(description="What a colour stands for.")] = "job"
-    platform: Annotated[
-        str | None,
-        Meta(
-            description="The machine of nodes that the runs were made on: draw which hosts are cores of a node."
-        ),
-    ] = None
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """Draw it."""
-        if self.platform is not None:
-            nodes = nodes_of(self.platform)
-            runs = [replace(run, nodes=nodes) for run in runs]
         end = max(run.end for run in runs)
         unit, name = style.time_unit(end)
         users = busiest_users(runs[0]) if self.colour == "user" else []
@@ -135,17 +126,8 @@ def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, 
         _draw_names(chart, areas, run, end, unit)
 
 
-def nodes_of(platform: str) -> dict[str, int]:
-    """The first host of each node of a machine file."""
-    from batsched_py.experiment import Machine
-    from batsched_py.experiment.build import read_machine
-
-    machine = read_machine(Machine(file=platform), ()).as_nodes()
-    return {} if machine is None else first_hosts(machine)
-
-
 def _draw_nodes(chart: Axes, run: Run) -> None:
-    """Rows of cores, node by node: a line between two nodes, and the names of as many as there is room for."""
+    """Rows of cores, node by node: a line between two nodes, and as many names as there is room for."""
     firsts = [*run.nodes.values(), run.hosts]
     middles = [(first + after) / 2 for first, after in pairwise(firsts)]
     named = range(0, len(middles), ceil(len(middles) / NAMED_NODES))
