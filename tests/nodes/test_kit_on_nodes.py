@@ -23,18 +23,14 @@ class OnlyCounts(Scheduler):
 
 
 def test_that_a_policy_that_only_counts_hosts_is_found() -> None:
-    found = findings(OnlyCounts, waived=OTHERS, nodes=True)
+    found = findings(OnlyCounts, waived=OTHERS, examples=12, nodes=True)
     assert any("do not have free what the job asks for" in finding.fault for finding in found)
     assert any("are not all on nodes that the job may run on" in finding.fault for finding in found)
     assert all("    node n0: " in str(finding) for finding in found)
 
 
-def test_that_easy_keeps_its_promise_on_nodes() -> None:
-    assert findings("easy", promise="easy", waived=OTHERS, examples=8, nodes=True) == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", sorted(SCHEDULERS.all()))
-def test_that_all_policies_work_on_nodes(policy: str) -> None:
+def test_that_all_policies_work_on_nodes_and_keep_their_promises(policy: str) -> None:
     promise = policy if policy in ("fcfs", "easy", "conservative") else None
-    assert findings(policy, promise=promise, waived=OTHERS, examples=300, nodes=True) == []  # type: ignore[arg-type]
+    assert findings(policy, promise=promise, waived=OTHERS, examples=60, nodes=True) == []  # type: ignore[arg-type]
