@@ -59,15 +59,6 @@ def cores_by_node(machine: NodeMachine, hosts: HostSet) -> dict[int, int]:
     return count
 
 
-def in_use(machine: NodeMachine, taken: Sequence[Sequence[Share]]) -> list[dict[str, int]]:
-    """How much of each resource jobs with these shares have together, on each node."""
-    used: list[dict[str, int]] = [{} for _ in machine.nodes]
-    for share in (share for each in taken for share in each):
-        for name, count in share.amounts.items():
-            used[share.node][name] = used[share.node].get(name, 0) + count
-    return used
-
-
 def has(node: Node, resource: str) -> int:
     """How much of a resource a node has."""
     return node.cores if resource == "cores" else node.resources.get(resource, 0)
