@@ -1151,6 +1151,10 @@ void bind_engine(nb::module_& module) {
             return self.simulation.nodes->add({tasks, cores, least, most, per_node, exclusive, std::move(by_task),
                                                std::move(by_node), std::move(alternatives), std::move(licences)});
         })
+        .def("free_amounts", [](const Engine& self) {
+            const FreeAmounts& free = self.simulation.nodes->free;
+            return std::pair(free.nodes, free.licences);
+        })
         .def("only_starts_jobs", [](Engine& self) { self.simulation.only_starts_jobs = true; })
         // while it goes on
         .def("advance", [](Engine& self) -> nb::object {

@@ -20,9 +20,12 @@ import pandas as pd
 
 from batsched_py.analysis.absences import Absence, Absences, State
 from batsched_py.analysis.carried import Carried, Contention
+from batsched_py.analysis.node_shares import Requests
+from batsched_py.analysis.node_waits import Lack, NodeWaits
 from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets
 from batsched_py.analysis.violation import SLACK
 from batsched_py.errors import InputError
+from batsched_py.ledger.nodes.machine import NodeMachine
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import JobState
 from batsched_py.schedulers.remarks import Remark
@@ -104,6 +107,10 @@ class Explanation:
     """The other remarks of the policy on it."""
     contention: Contention | None = None
     """Why it ran longer than alone, if it did and that is known."""
+    lacks: Sequence[Lack] | None = None
+    """What it waited for on a machine of nodes, if that and what jobs asked for is known."""
+    where: str = ""
+    """On which nodes, in words."""
 
     @property
     def waited(self) -> float:
@@ -126,12 +133,16 @@ def explain(
     remarks: Mapping[str, Sequence[Remark]] | None = None,
     absences: Absences = NOTHING_TOLD,
     carried: Carried | None = None,
+    machine: NodeMachine | None = None,
+    requests: Requests | None = None,
 ) -> Explanation:
     """Explain the wait of a job, which is named as in the schedule, with or without its workload.
 
-    If the number of hosts is not given, it is that of the hosts that were used.
+    If the number of hosts is not given, it is that of the hosts that were used. On a machine of nodes, what
+    jobs asked for tells which resource it waited for.
     """
-    return Explainer(schedule, hosts, remarks or {}, absences, carried).explain(job)
+    known = remarks or {}
+    return Explainer(schedule, hosts, known, absences, carried, machine, requests or {}).explain(job)
 
 
 class Explainer:
@@ -144,6 +155,8 @@ class Explainer:
         remarks: Mapping[str, Sequence[Remark]],
         absences: Absences = NOTHING_TOLD,
         carried: Carried | None = None,
+        machine: NodeMachine | None = None,
+        requests: Requests | None = None,
     ) -> None:
         self._ids = full_ids(schedule).to_list()
         self._names = schedule["job_id"].to_list()
@@ -168,6 +181,12 @@ class Explainer:
         )
         self._reserved_times = [remark.time for remark in self._reserved]
         self._rows = {job_id: row for row, job_id in enumerate(self._ids)}
+        self._nodes = None
+        if machine is not None:
+            starts = np.where(self._ran, self._start, inf).tolist()
+            self._nodes = NodeWaits(
+                machine, requests or {}, self._ids, self._hosts, starts, self._finish.tolist()
+            )
 
     def explain(self, job: str) -> Explanation:
         """The facts about a job."""
@@ -200,6 +219,8 @@ class Explainer:
             reservations,
             others,
             self._contention(row),
+            None if self._nodes is None else self._nodes.lacks(row, submission, start, absences),
+            "" if self._nodes is None else self._nodes.where(row),
         )
 
     def _contention(self, row: int) -> Contention | None:
@@ -284,7 +305,10 @@ class Explainer:
         free = self._free_at(start, np.flatnonzero(self._ran & (self._start < start - SLACK)), absences)
         reason: Reason
         if reserved is None:
-            reason = "did not fit" if free < self._size[row] else "was not chosen"
+            fits = free >= self._size[row]
+            if self._nodes is not None:
+                fits = fits and self._nodes.would_fit(row, start, absences)
+            reason = "was not chosen" if fits else "did not fit"
         else:
             assert reserved.start is not None
             in_time = expected_end <= reserved.start + SLACK

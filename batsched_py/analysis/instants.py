@@ -14,6 +14,7 @@ import pandas as pd
 
 from batsched_py.analysis.schedule import INSTANT, started
 from batsched_py.analysis.violation import SLACK
+from batsched_py.protocol.hosts import HostSet
 
 
 @dataclass(slots=True, eq=False)
@@ -28,9 +29,14 @@ class Life:
     start: float
     size: int
     """How many hosts it asked for."""
-    held: int
-    """How many hosts it was given."""
     walltime: float
+    hosts: HostSet
+    """Those that it was given."""
+
+    @property
+    def held(self) -> int:
+        """How many hosts it was given."""
+        return len(self.hosts)
 
     @property
     def expected_end(self) -> float:
@@ -83,8 +89,8 @@ def timeline(schedule: pd.DataFrame) -> Timeline:
             *(_numbers(firsts, column) for column in (submissions, starts, finishes)),
             starts.tolist(),
             executed["requested_number_of_resources"].to_list(),
-            map(len, executed["hosts"]),
             np.where(limits < 0, inf, limits).tolist(),
+            executed["hosts"],
             strict=True,
         )
     ]

@@ -48,7 +48,7 @@ def easy(timeline: Timeline, hosts: int) -> Iterator[Violation]:
     overtaking is not checked there.
     """
     idle, promised = set[Life](), set[Life]()
-    for waiting in _waiting(timeline):
+    for waiting in waiting_instants(timeline):
         now, head = waiting.instant.time, waiting.heads[0]
         free = hosts - sum(life.held for life in waiting.running)
         if max(life.size for life in waiting.heads) <= free and head not in idle:
@@ -80,7 +80,7 @@ def easy(timeline: Timeline, hosts: int) -> Iterator[Violation]:
 
 
 @dataclass(slots=True)
-class _Waiting:
+class Waiting:
     """An instant after which jobs are left in the queue."""
 
     instant: Instant
@@ -90,7 +90,8 @@ class _Waiting:
     """By their expected ends."""
 
 
-def _waiting(timeline: Timeline) -> Iterator[_Waiting]:
+def waiting_instants(timeline: Timeline) -> Iterator[Waiting]:
+    """The instants after which jobs wait, one after another."""
     queue, first, expected_end = timeline.lives, 0, attrgetter("expected_end")
     running: list[Life] = []
     for number, instant in enumerate(timeline.instants):
@@ -107,7 +108,7 @@ def _waiting(timeline: Timeline) -> Iterator[_Waiting]:
                 heads.append(queue[last])
             last += 1
         if heads:
-            yield _Waiting(instant, heads, running)
+            yield Waiting(instant, heads, running)
 
 
 def _reservation(size: int, running: Sequence[Life], hosts: int, now: float) -> tuple[float, int]:

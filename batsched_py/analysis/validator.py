@@ -11,11 +11,18 @@ from typing import Literal
 
 import pandas as pd
 
-from batsched_py.analysis import promises, rules
+from batsched_py.analysis import node_promises, promises, rules
 from batsched_py.analysis.instants import timeline
+from batsched_py.analysis.node_promises import Places
+from batsched_py.analysis.node_rules import node_rules
+from batsched_py.analysis.node_shares import all_hosts, requests_of
 from batsched_py.analysis.schedule import full_ids, host_sets
 from batsched_py.analysis.violation import Violation
 from batsched_py.errors import InputError
+from batsched_py.ledger.nodes.account import NodeAccount
+from batsched_py.ledger.nodes.machine import NodeMachine
+from batsched_py.schedulers.node_choice import CHOICES
+from batsched_py.schedulers.selection import NodeChoiceName
 from batsched_py.workload.model import Workload
 
 Policy = Literal["fcfs", "easy", "conservative"]
@@ -26,15 +33,24 @@ def validate(
     hosts: int | None = None,
     workloads: Sequence[Workload] = (),
     policy: Policy | None = None,
+    machine: NodeMachine | None = None,
+    nodes: NodeChoiceName = "first-fit",
 ) -> list[Violation]:
     """All violations in a schedule, in the order of time.
 
     With ``hosts``, host numbers must be below it. With ``workloads``, no job may be missing, added or
     changed. With a ``policy``, its promises must be kept; those of EASY and conservative backfilling depend
-    on ``hosts``.
+    on ``hosts``. On a ``machine`` of nodes, all must hold in every resource that the jobs of the workloads
+    ask for; what conservative backfilling promises there depends on how it chose ``nodes``.
     """
     schedule = schedule.assign(id=full_ids(schedule), hosts=host_sets(schedule))
-    found = [*_rules(schedule, hosts, workloads), *_promises(schedule, hosts, policy)]
+    found = list(_rules(schedule, hosts, workloads))
+    if machine is None:
+        found += _promises(schedule, hosts, policy)
+    else:
+        requests = requests_of(workloads)
+        found += node_rules(schedule, machine, requests)
+        found += _promises_on_nodes(schedule, Places(machine, requests), policy, nodes)
     return sorted(found, key=lambda violation: (violation.time, violation.rule, violation.jobs))
 
 
@@ -62,3 +78,16 @@ def _promises(schedule: pd.DataFrame, hosts: int | None, policy: Policy | None) 
             yield from promises.easy(timeline(schedule), hosts)
         case "conservative":
             yield from promises.conservative(timeline(schedule), hosts)
+
+
+def _promises_on_nodes(
+    schedule: pd.DataFrame, places: Places, policy: Policy | None, nodes: NodeChoiceName
+) -> Iterator[Violation]:
+    match policy:
+        case "fcfs":
+            yield from promises.fcfs(timeline(schedule))
+        case "easy":
+            yield from node_promises.easy(timeline(schedule), places)
+        case "conservative":
+            account = NodeAccount(places.machine, all_hosts(places.machine), CHOICES[nodes])
+            yield from node_promises.conservative(timeline(schedule), places, account)

@@ -9,8 +9,10 @@ from math import inf
 from typing import TypeVar
 
 from batsched_py.analysis.explain import Explanation, Overtaker
+from batsched_py.analysis.node_waits import Lack
 from batsched_py.analysis.remarks import moment
 from batsched_py.api.quantities import duration, hosts_text
+from batsched_py.ledger.nodes.lacking import in_words
 
 Value = TypeVar("Value")
 
@@ -41,6 +43,7 @@ class Explained:
             yield f"{asked}: waited {duration(facts.waited)}, {started}"
             yield from _labelled("queue", [self._queue()])
             yield from _labelled("free", [self._free()])
+            yield from _labelled("waited", self._lacked())
             yield from _labelled("unusable", self._unusable())
             yield from _labelled("held", self._held())
             yield from _labelled("reserved", self._reserved())
@@ -60,10 +63,16 @@ class Explained:
         came = f"{facts.free[0][1]} of {facts.nb_hosts} hosts when it came"
         if facts.untold:
             came += f", counting any that were {' or '.join(facts.untold)}"
+        if facts.lacks is not None:
+            return came
         most = max(count for _, count in facts.free)
         if facts.room <= 0:
             return f"{came}, at most {most} until it started: never enough"
         return f"{came}; enough for {duration(facts.room)} of its wait, so others were to go first"
+
+    def _lacked(self) -> list[str]:
+        """What it waited for, on a machine of nodes."""
+        return [f"for {_lack_text(lack, self.facts.where)}" for lack in self.facts.lacks or ()]
 
     def _unusable(self) -> list[str]:
         told = [
@@ -107,6 +116,8 @@ class Explained:
         facts = self.facts
         if overtaker.reserved_at is None:
             free = f"{hosts_text(overtaker.free)} free"
+            if overtaker.reason == "did not fit" and overtaker.free >= facts.size:
+                return f"{free}, but not what {facts.id} asks for"
             if overtaker.reason == "did not fit":
                 return f"{free}, too few for {facts.id}"
             return f"{free}, enough for {facts.id} too, which was not chosen"
@@ -148,6 +159,13 @@ class Explained:
             return "some day"
         later = time - self.facts.submission
         return f"{duration(-later)} before" if later < 0 else duration(later)
+
+
+def _lack_text(lack: Lack, where: str) -> str:
+    """What a job waited for, and for how long."""
+    if not lack.resources:
+        return f"others to go first, {duration(lack.seconds)} while there was a place for it"
+    return f"{in_words(tuple(lack.resources), where)}, {duration(lack.seconds)}"
 
 
 def _labelled(label: str, lines: Sequence[str]) -> Iterator[str]:

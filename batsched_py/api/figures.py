@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from batsched_py.analysis.node_shares import first_hosts
 from batsched_py.analysis.plots.figures import KINDS, draw
 from batsched_py.analysis.plots.kind import Kind, RunsKind, TableKind
 from batsched_py.analysis.plots.look import Look
@@ -88,5 +89,6 @@ def _runs(results: Sequence[Result], distinct: bool) -> list[Run]:
         run = run_of(result.jobs, result.label, result.overview.hosts)
         energy = energy_by_time(result.energy) if result.experiment.scenario.energy else None
         carried = result.carried if result.experiment.scenario.links else None
-        runs.append(replace(run, log=result.simulated_log, energy=energy, carried=carried))
+        nodes = {} if result.machine is None else first_hosts(result.machine)
+        runs.append(replace(run, log=result.simulated_log, energy=energy, carried=carried, nodes=nodes))
     return runs

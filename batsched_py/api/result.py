@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from batsched_py.api.overview import Overview
 from batsched_py.api.quantities import as_html, two_columns
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from batsched_py.api.explained import Explained
     from batsched_py.api.figures import ResultFigures
     from batsched_py.api.log import FileName, Log
+    from batsched_py.ledger.nodes.machine import NodeMachine
+    from batsched_py.schedulers.selection import NodeChoiceName
     from batsched_py.workload.swf.log import SwfLog
 
 
@@ -62,6 +64,14 @@ class Result:
         return with_recorded(self._schedule, self.workloads)
 
     @cached_property
+    def machine(self) -> NodeMachine | None:
+        """The nodes of the machine, if it has any: their cores, memory, features and partitions."""
+        from batsched_py.experiment.build import read_machine
+
+        machine = self.experiment.scenario.machine
+        return None if machine.file is None else read_machine(machine, self.workloads).as_nodes()
+
+    @cached_property
     def machine_states(self) -> pd.DataFrame:
         """How many hosts were in which state, from each time on at which that changed."""
         return self._table("machine_states", "enable_machine_state_tracing=True")
@@ -92,7 +102,9 @@ class Result:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
         from batsched_py.analysis.validator import validate
 
-        return validate(self._schedule, self.overview.hosts, self.workloads, policy)
+        options = self.experiment.actors.scheduler.options
+        nodes = cast("NodeChoiceName", options.get("nodes", "first-fit"))
+        return validate(self._schedule, self.overview.hosts, self.workloads, policy, self.machine, nodes)
 
     def explain(self, job: str) -> Explained:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``.
@@ -100,6 +112,7 @@ class Result:
         After ``links=True`` it also tells why the job ran longer than alone.
         """
         from batsched_py.analysis.explain import explain
+        from batsched_py.analysis.node_shares import requests_of
         from batsched_py.analysis.remarks import read_remarks
         from batsched_py.api.absences import absences_in
         from batsched_py.api.explained import Explained
@@ -108,8 +121,9 @@ class Result:
         remarks = {} if file is None else read_remarks(file, "remarks.csv")
         events, changes = self.experiment.scenario.events, self._open("pstate_changes")
         absences = absences_in(self._schedule, events, changes)
-        hosts = self.overview.hosts
-        return Explained(explain(self._schedule, str(job), hosts, remarks, absences, self._carried))
+        requests = None if self.machine is None else requests_of(self.workloads)
+        known = (remarks, absences, self._carried, self.machine, requests)
+        return Explained(explain(self._schedule, str(job), self.overview.hosts, *known))
 
     # --- figures ---------------------------------------------------------------------------------
 

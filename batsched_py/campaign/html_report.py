@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from batsched_py.analysis.node_shares import first_hosts
 from batsched_py.analysis.plots.runs import read_run
 from batsched_py.analysis.report import Report, Subject, write_report
 from batsched_py.analysis.report.recorded import LogFile, recorded_subject, replaying_subject
@@ -18,6 +20,7 @@ from batsched_py.campaign.run_parts import is_population
 from batsched_py.campaign.store import Campaign
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
+from batsched_py.experiment.build import read_machine
 from batsched_py.trust import distrusting, is_trusted_import, trusting
 from batsched_py.users import USERS
 from batsched_py.users.think_time import ThinkTime
@@ -86,13 +89,29 @@ def _subject(campaign: Campaign, logs: Logs, trust: bool, run: RunResult) -> Sub
     """What is drawn of a run; nothing when all its jobs were rejected."""
     if run.metrics.get("nb_jobs_finished") == 0:
         return None
-    schedule = read_run(run.jobs_file, run.name)
     experiment = run.manifest.experiment.renamed(partial(_located, campaign, run.manifest))
+    reads = trust or not campaign.is_distrusted
+    schedule = replace(read_run(run.jobs_file, run.name), nodes=_nodes(experiment, run.manifest, reads))
     log = logs.get(_files(run))
     with trusting() if trust else distrusting("give --trust to execute what the manifest of a run names"):
         if log is None or is_population(experiment):
             return Subject(schedule)
         return replaying_subject(schedule, log, _delimiter(experiment, trust))
+
+
+def _nodes(experiment: Experiment, manifest: Manifest, reads_outside: bool) -> dict[str, int]:
+    """The first host of each node of a run's machine, if it has nodes.
+
+    Its file is the campaign's copy, or one outside that may be read and is still what it was.
+    """
+    file = experiment.scenario.machine.file
+    if file is None:
+        return {}
+    is_copy = file != manifest.experiment.scenario.machine.file
+    if not is_copy and not (reads_outside and manifest.still_has([file])):
+        return {}
+    machine = read_machine(experiment.scenario.machine, ()).as_nodes()
+    return {} if machine is None else first_hosts(machine)
 
 
 def _located(campaign: Campaign, manifest: Manifest, file: str) -> str:

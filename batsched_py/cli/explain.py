@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from batsched_py.api.terminal import say
+from batsched_py.cli.options import struct_options
+from batsched_py.experiment import Machine, Workloads
 
 
 @click.command("explain")
@@ -27,7 +29,23 @@ from batsched_py.api.terminal import say
     help="The events from outside that the simulation was given, which tell what hosts were away when; may "
     "be repeated.  [default: what the manifest of a campaign's run names]",
 )
-def command(prefix: str, jobs: tuple[str, ...], hosts: int | None, events: tuple[str, ...]) -> None:
+@click.option(
+    "-p",
+    "--platform",
+    "platform_file",
+    metavar="FILE",
+    type=click.Path(),
+    help="The machine of nodes it was made on; with -w, it is told which resource a job waited for.",
+)
+@struct_options("workloads", Workloads)
+def command(
+    prefix: str,
+    jobs: tuple[str, ...],
+    hosts: int | None,
+    events: tuple[str, ...],
+    platform_file: str | None,
+    workloads: Workloads,
+) -> None:
     """Tell why jobs waited, from the PREFIX_jobs.csv of this or any other Batsim.
 
     From the schedule alone: a job's place in the queue over time, how many hosts were free, who held those
@@ -40,24 +58,34 @@ def command(prefix: str, jobs: tuple[str, ...], hosts: int | None, events: tuple
     Where it was run with --links, it is told how much longer than alone the job ran, and what it shared with
     whom.
 
+    On a machine of nodes (-p) it is told what a job waited for: cores, memory, GPUs, licences, or empty
+    nodes, and for how long. What jobs asked for is in the workload (-w).
+
     \b
     Examples:
       batsched-py run -w KTH-SP2.swf.gz -s easy -e out/kth --remarks
       batsched-py explain out/kth 1234
       batsched-py explain out/outage 1234 --events outage.txt
+      batsched-py explain out/gpu 1234 -w jobs.json -p cluster.toml
     """
     from batsched_py.analysis.carried import carried_beside
     from batsched_py.analysis.explain import Explainer
+    from batsched_py.analysis.node_shares import requests_of
     from batsched_py.analysis.remarks import remarks_beside
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.summary import read_summary
     from batsched_py.api.absences import absences_beside
     from batsched_py.api.explained import Explained
+    from batsched_py.experiment.build import read_machine, read_workloads
 
+    read = read_workloads(workloads)
+    machine = None if platform_file is None else read_machine(Machine(file=platform_file), read).as_nodes()
     file = Path(prefix if prefix.endswith("jobs.csv") else f"{prefix}_jobs.csv")
     schedule, summary = read_schedule(file), read_summary(file)
     absences = absences_beside(file, schedule, summary, events)
+    requests = requests_of(read) if machine is not None else {}
     nb_hosts = hosts or summary.nb_hosts
-    explainer = Explainer(schedule, nb_hosts, remarks_beside(file), absences, carried_beside(file))
+    known = (remarks_beside(file), absences, carried_beside(file), machine, requests)
+    explainer = Explainer(schedule, nb_hosts, *known)
     for job in jobs:
         say(str(Explained(explainer.explain(job))))

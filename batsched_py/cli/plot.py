@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -94,7 +95,14 @@ def _command(kind: type[Kind]) -> click.Command:
             type=click.Path(path_type=Path),
             help=f"The log that was replayed (.swf, .swf.gz). {kind.use_of_log}",
         )
-        params = [*arguments, *own, *([recorded] if kind.use_of_log else []), *looks, output]
+        platform = click.Option(
+            ["-p", "--platform", "platform_file"],
+            metavar="FILE",
+            type=click.Path(),
+            help="The machine of nodes of the runs: show which hosts are cores of a node.",
+        )
+        optional = [*([platform] if kind.shows_nodes else []), *([recorded] if kind.use_of_log else [])]
+        params = [*arguments, *own, *optional, *looks, output]
         callback = partial(_draw_runs, kind)
     else:
         arguments = [click.Argument(["place"], type=click.Path(path_type=Path), metavar="CAMPAIGN|TABLE.csv")]
@@ -104,7 +112,12 @@ def _command(kind: type[Kind]) -> click.Command:
 
 
 def _draw_runs(
-    kind: type[RunsKind], texts: Sequence[str], output: Path, log_file: Path | None = None, **options: Any
+    kind: type[RunsKind],
+    texts: Sequence[str],
+    output: Path,
+    log_file: Path | None = None,
+    platform_file: str | None = None,
+    **options: Any,
 ) -> None:
     from batsched_py.analysis.plots.runs import recorded_run
     from batsched_py.workload.swf.reader import read_swf
@@ -113,10 +126,21 @@ def _draw_runs(
         moved(0, len(texts) + 1)
         log = None if log_file is None else read_swf(log_file)
         runs: list[Run] = []
+        nodes = {} if platform_file is None else _nodes(platform_file)
         for run in _read_runs(texts, log, kind.labels_are_distinct):
-            runs.append(run)
+            runs.append(replace(run, nodes=nodes))
             moved(len(runs), len(texts) + 1)
         _draw(kind, runs, None if log is None else recorded_run(log), output, options)
+
+
+def _nodes(platform_file: str) -> dict[str, int]:
+    """The first host of each node of a machine."""
+    from batsched_py.analysis.node_shares import first_hosts
+    from batsched_py.experiment import Machine
+    from batsched_py.experiment.build import read_machine
+
+    machine = read_machine(Machine(file=platform_file), ()).as_nodes()
+    return {} if machine is None else first_hosts(machine)
 
 
 def _draw_table(kind: type[Kind], place: Path, output: Path, **options: Any) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from batsched_py.api.terminal import say
 from batsched_py.cli.options import struct_options
 from batsched_py.experiment import Machine, Workloads
+from batsched_py.schedulers.selection import NodeChoiceName
 
 if TYPE_CHECKING:
     from batsched_py.analysis.validator import Policy
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     "platform_file",
     metavar="FILE",
     type=click.Path(),
-    help="The platform of SimGrid (.xml) it was made on.",
+    help="The machine it was made on: a platform of SimGrid (.xml), or nodes (.toml, .conf, .config, .json).",
 )
 @click.option("--hosts", metavar="N", type=int, help="The number of hosts it was made on.")
 @click.option(
@@ -39,6 +40,13 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0, min_open=True),
     help="Check that no more power is drawn; needs -p with a platform that says what hosts draw.",
 )
+@click.option(
+    "--nodes",
+    type=click.Choice(get_args(NodeChoiceName)),
+    default="first-fit",
+    show_default=True,
+    help="How nodes were chosen, on a machine of nodes: what conservative promises depends on it.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -48,6 +56,7 @@ def command(
     hosts: int | None,
     policy: Policy | None,
     power_cap: float | None,
+    nodes: NodeChoiceName,
 ) -> None:
     """Check the jobs.csv of a simulation, by this or any other Batsim, for violations of the rules.
 
@@ -61,6 +70,14 @@ def command(
                  twice       no job has two rows
     With -w      lost, invented, workload
                              every job is there, as the workload describes it, and no other
+    With -w and a machine of nodes
+                 resources   no node has more cores, memory or GPUs in use than it has
+                 licences    nor the machine more licences
+                 exclusive   nobody else is on the nodes of a job that must have them alone
+                 partition, features
+                             the nodes are of the kind that the job asked for
+                 nodes       neither too few of them nor too many
+                 tasks       no task is split over nodes, and not too many are on one
     With --policy
       fcfs-order             jobs start in the order of submission
       easy-idle              the head of the queue starts as soon as it fits
@@ -73,6 +90,8 @@ def command(
       power                  hosts with jobs, if all are fully busy, and the others draw no more;
                              power states are read from PREFIX_pstate_changes.csv if it is there
 
+    On a machine of nodes the promises hold in every resource: "fits" means that there is a place.
+
     Times that differ by less than their printing error are the same. The first violation is printed, with
     the number of violations of each rule; the exit code is then 1.
 
@@ -80,6 +99,7 @@ def command(
     Examples:
       batsched-py validate out_jobs.csv
       batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
+      batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
     """
     from batsched_py.analysis.power_rule import over_power_cap, read_switches
     from batsched_py.analysis.schedule import read_schedule
@@ -87,16 +107,17 @@ def command(
     from batsched_py.experiment.build import read_machine, read_workloads, words_of
 
     jobs = read_workloads(workloads, words=words_of(Machine(file=platform_file)))
-    machine = None
+    platform = size = machine = None
     if platform_file is not None or hosts is not None:
-        machine = read_machine(Machine(file=platform_file, hosts=hosts), jobs)
+        platform = read_machine(Machine(file=platform_file, hosts=hosts), jobs)
+        size, machine = len(platform.hosts), platform.as_nodes()
     schedule = read_schedule(schedule_file)
-    found = validate(schedule, None if machine is None else len(machine.hosts), jobs, policy)
+    found = validate(schedule, size, jobs, policy, machine, nodes)
     if power_cap is not None:
-        if machine is None:
+        if platform is None:
             raise click.UsageError("--power-cap needs the platform with -p")
         switches = read_switches(Path(str(schedule_file).replace("_jobs.csv", "_pstate_changes.csv")))
-        found += over_power_cap(schedule, machine.as_protocol()[0], power_cap, switches)
+        found += over_power_cap(schedule, platform.as_protocol()[0], power_cap, switches)
     if found:
         counts = Counter(violation.rule for violation in found)
         say(f"{schedule_file}: {found[0]}")

@@ -166,13 +166,12 @@ class NativeSimulation(Simulation):
             speeds = [host.speed for host in setup.platform.hosts]
             begins = SimulationBegins(hosts, speeds=speeds, switches=setup.platform.switches)
             choose = selection(scheduler.selection, begins, scheduler.selection_seed)
-        if setup.platform.has_nodes:
+        nodes = setup.platform.as_nodes()
+        if nodes is not None:
             from batsched_py.engines.native_nodes import NativeNodes
-            from batsched_py.ledger.nodes.machine import NodeMachine
 
-            machine = NodeMachine.of(setup.platform.as_protocol()[0])
-            NativeNodes(self._engine, machine, scheduler.nodes, self._refused)
-        cluster = NativeCluster(self._engine, setup, choose, self._is_to_come, self._process.failed)
+            NativeNodes(self._engine, nodes, scheduler.nodes, self._refused)
+        cluster = NativeCluster(self._engine, setup, choose, self._is_to_come, self._process.failed, nodes)
         if type(scheduler).estimate is not Scheduler.estimate:
             self._engine.set_estimate(self._process.estimate)
         return cluster

@@ -8,10 +8,13 @@ from functools import cached_property
 from math import isnan, nan
 from typing import Any
 
+import numpy as np
+
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.kinds import check_function, check_job, lowest, ranking
 from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
+from batsched_py.ledger.nodes.machine import NodeMachine
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet, checked
@@ -36,6 +39,7 @@ class Cluster(cluster.Cluster):
     asleep = switching = HostSet()
     _engine: Any
     _setup: Setup
+    _node_machine: NodeMachine | None
     _is_to_come: Callable[[str], bool]
     _failed: Callable[[BaseException, object], PolicyError]
     _start_unheard: Callable[[Job, HostSet | None], RunningJob]
@@ -47,6 +51,7 @@ class Cluster(cluster.Cluster):
         selection: Selection | None,
         is_to_come: Callable[[str], bool],
         failed: Callable[[BaseException, object], PolicyError],
+        nodes: NodeMachine | None = None,
     ) -> None:
         """A job ``is_to_come`` if it is known and not submitted; ``failed`` tells what the policy raised."""
         self._set(
@@ -65,6 +70,7 @@ class Cluster(cluster.Cluster):
             plan=engine.plan,
             start=engine.start if selection is None else self._start_otherwise,
             _broken=None,
+            _node_machine=nodes,
             _engine=engine,
             _setup=setup,
             _selection=selection,
@@ -84,6 +90,15 @@ class Cluster(cluster.Cluster):
     @property
     def events(self) -> Sequence[ev.Event]:
         return tuple(_as_event(*told) for told in self._engine.told)
+
+    @property
+    def resources(self) -> dict[str, tuple[int, int]]:
+        machine = self._node_machine
+        if machine is None:
+            return {}
+        free, licences = self._engine.free_amounts()
+        amounts = np.array(free, np.int64).reshape(len(machine.resources), -1).T
+        return machine.totals(amounts, dict(zip(machine.licences, licences, strict=True)))
 
     @property
     def decided(self) -> Sequence[Effect]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from batsched_py.gym.observations import QUEUE, Observation
 from batsched_py.gym.seen import Seen
 from batsched_py.gym.tasks import Questions, Task, waiting_at
+from batsched_py.ledger.reservation import Reservation
 from batsched_py.schedulers.cluster import Cluster
 
 
@@ -37,7 +39,11 @@ class Backfill(Task):
             cluster.start(queue.head)
         if len(queue) < 2 or not cluster.nb_free:
             return
-        shadow_time, extra = cluster.reservation(queue.head)
+        reservation = cluster.reservation(queue.head)
+        if cluster.resources:
+            yield from self._on_nodes(cluster, reservation)
+            return
+        shadow_time, extra = reservation
 
         def harmless(size: Any, estimate: Any) -> Any:
             return (cluster.now + estimate <= shadow_time) | (size <= extra)
@@ -55,3 +61,25 @@ class Backfill(Task):
             started = cluster.start(waiting_at(cluster, action))
             if started.expected_end > shadow_time:
                 extra -= started.nb_hosts
+
+    def _on_nodes(self, cluster: Cluster, reservation: Reservation) -> Questions:
+        """Offer the jobs that have a place beside the reservation; each goes there if it is taken."""
+        while offered := {job.id for job in cluster.fitting(_any, beside=reservation)}:
+            mask = np.zeros(self.nb_actions, np.int8)
+            for place, job in enumerate(islice(cluster.queue, self.slots)):
+                mask[place] = job.id in offered
+            if not mask.any():
+                return
+            mask[-1] = 1
+            action = yield self.show(cluster, Seen(cluster, self.slots), mask)
+            if action == self.slots or not mask[action]:
+                return
+            chosen = waiting_at(cluster, action)
+            for job in cluster.fitting(_any, beside=reservation):
+                if job is chosen:
+                    reservation.admit(cluster.start(job))
+                    break
+
+
+def _any(size: int, estimate: float) -> bool:
+    return True

@@ -61,12 +61,16 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         user_options: Mapping[str, Any] | None = None,
     ) -> None:
         self.task = deepcopy(task)
+        self._machine = Machine(file=None if platform is None else os.fspath(platform), hosts=hosts)
+        self._platform: Platform | None = None
+        if platform is not None:
+            self._platform = read_machine(self._machine, ())
+            nodes = self._platform.as_nodes()
+            self.task.show_nodes(() if nodes is None else tuple(nodes.totals(nodes.has, nodes.licences)))
         self.action_space = self.task.action_space
         self.observation_space = self.task.observation_space
         self._reward = deepcopy(reward_of(reward))
         self._episodes = episodes if callable(episodes) else Windows(episodes)
-        self._machine = Machine(file=None if platform is None else os.fspath(platform), hosts=hosts)
-        self._platform: Platform | None = None
         self._energy = energy
         self._behaviour = _behaviour(users, user_options or {})
         self._questions: Generator[Any, int, None] | None = None

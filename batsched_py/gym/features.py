@@ -7,6 +7,7 @@ matters, not their difference.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from math import log1p
 from typing import Any
 
@@ -52,6 +53,21 @@ def fits(waiting: Seen, cluster: Cluster) -> Any:
 def free(waiting: Seen, cluster: Cluster) -> float:
     """The share of the machine that is free."""
     return cluster.nb_free / cluster.nb_hosts
+
+
+def fits_on_nodes(waiting: Seen, cluster: Cluster) -> Any:
+    """Whether all that the job asks for is free now, on a machine of nodes."""
+    return [cluster.fits(job) for job in islice(cluster.queue, len(waiting))]
+
+
+def free_of(resource: str) -> MachineFeature:
+    """The share of a resource of the nodes that is free."""
+
+    def share(waiting: Seen, cluster: Cluster) -> float:
+        free, there_is = cluster.resources[resource]
+        return free / max(1, there_is)
+
+    return share
 
 
 def queued(waiting: Seen, cluster: Cluster) -> float:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from gymnasium import Space, spaces
 
-from batsched_py.gym.features import JOB, MACHINE, JobFeature, MachineFeature
+from batsched_py.gym.features import (
+    JOB,
+    MACHINE,
+    JobFeature,
+    MachineFeature,
+    fits,
+    fits_on_nodes,
+    free_of,
+)
 from batsched_py.gym.seen import Seen
 from batsched_py.schedulers.cluster import Cluster
 
@@ -19,6 +28,10 @@ _ZERO, _ONE = np.zeros((), np.float32), np.ones((), np.float32)
 
 class Observation(ABC):
     """A way to show a cluster. One of your own has these two methods, and keeps nothing between calls."""
+
+    def on_nodes(self, resources: Sequence[str]) -> Observation:
+        """How to show a machine of nodes that have these resources; one of your own may stay what it is."""
+        return self
 
     @abstractmethod
     def space(self, slots: int, actions: int) -> Space[Any]:
@@ -42,6 +55,11 @@ class QueueObservation(Observation):
 
     job: tuple[JobFeature, ...] = JOB
     machine: tuple[MachineFeature, ...] = MACHINE
+
+    def on_nodes(self, resources: Sequence[str]) -> QueueObservation:
+        """The free share of each resource is there, too; a job fits if all that it asks for is free."""
+        job = tuple(fits_on_nodes if feature is fits else feature for feature in self.job)
+        return replace(self, job=job, machine=(*self.machine, *map(free_of, resources)))
 
     def space(self, slots: int, actions: int) -> Space[Any]:
         """Numbers from 0 to 1."""

@@ -7,7 +7,7 @@ the scheduler. It goes by turns of the policy, each a generator that stops for e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -40,6 +40,11 @@ class Task(ABC):
     @abstractmethod
     def nb_actions(self) -> int:
         """What the agent can do: a number below this one."""
+
+    def show_nodes(self, resources: Sequence[str]) -> None:
+        """The machine has nodes with these resources: let the agent see what is free of them."""
+        if resources:
+            self.observation = self.observation.on_nodes(resources)
 
     def begin(self, cluster: Cluster) -> None:  # noqa: B027
         """Prepare; called once, before any job is submitted."""

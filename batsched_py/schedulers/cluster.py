@@ -126,6 +126,15 @@ class Cluster(Live):
         return tuple(self._events())
 
     @property
+    def resources(self) -> dict[str, tuple[int, int]]:
+        """How much of each resource of the nodes is free, and how much there is; none on a plain machine.
+
+        Cores, memory (in KiB), GPUs and what else nodes have, and licences, by their names.
+        """
+        nodes = self._ledger.nodes
+        return {} if nodes is None else nodes.machine.totals(nodes.free.amounts, nodes.licences)
+
+    @property
     def decided(self) -> Sequence[Effect]:
         """What was decided since the policy was last asked."""
         return tuple(deepcopy(effect) if isinstance(effect, Event) else effect for effect in self._decisions)

@@ -21,6 +21,7 @@ from batsched_py.workload.swf.conventions import LOG_SPEED
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
+    from batsched_py.ledger.nodes.machine import NodeMachine
     from batsched_py.simulator.network.routing import Network
     from batsched_py.simulator.network.simple import SimpleNetwork
     from batsched_py.simulator.simgrid_xml import DeclaredHost
@@ -172,6 +173,14 @@ class Platform(Struct):
     def switches(self) -> list[str] | None:
         """The switch of each host that computes, if there is a network."""
         return None if self.network is None else self.network.switches(len(self.hosts))
+
+    def as_nodes(self) -> NodeMachine | None:
+        """The nodes that hosts make up, if they are more than hosts."""
+        if not self.has_nodes:
+            return None
+        from batsched_py.ledger.nodes.machine import NodeMachine
+
+        return NodeMachine.of(self.as_protocol()[0])
 
     def as_protocol(self) -> tuple[list[Host], list[Host]]:
         """The computing and the storage hosts, as a decision process is shown them."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf
+from typing import Any
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous
@@ -22,6 +23,8 @@ class JobSpec:
     run_time: float
     walltime: float = inf
     user: str | None = None
+    request: Mapping[str, Any] = field(default_factory=dict)
+    """What it asks of nodes, as in a workload file; without it, single cores anywhere."""
 
     @property
     def duration(self) -> float:
@@ -49,7 +52,8 @@ def workload_of(jobs: Sequence[JobSpec]) -> Workload:
                 spec.size,
                 float(spec.walltime),
                 f"run_{spec.run_time}",
-                {"user": str(number % 3) if spec.user is None else spec.user},
+                {"user": str(number % 3) if spec.user is None else spec.user}
+                | ({"request": dict(spec.request)} if spec.request else {}),
             )
             for number, spec in enumerate(jobs)
         ],

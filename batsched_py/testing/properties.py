@@ -19,6 +19,7 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import BatschedError, Deadlock
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable, Message
 from batsched_py.schedulers import Scheduler
+from batsched_py.simulator.platform import Platform
 from batsched_py.testing.jobs import JobSpec, workload_of
 from batsched_py.testing.policies import Meddler, Policy, new
 from batsched_py.testing.runs import jobs_csv, rows_in, rows_of, schedule_of
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 class Example:
     """What a policy is tried on."""
 
-    hosts: int
+    hosts: int | Platform
+    """How many there are, or a machine of nodes."""
     first: Sequence[JobSpec]
     outages: Sequence[HostsAvailable | HostsUnavailable] = ()
     rejects: int = 4
@@ -47,7 +49,8 @@ class Example:
         return [*self.first, *self.followers]
 
     def __str__(self) -> str:
-        lines = [f"{self.hosts} hosts", *map(str, self.first)]
+        machine = [f"{self.hosts} hosts"] if isinstance(self.hosts, int) else list(_nodes(self.hosts))
+        lines = [*machine, *map(str, self.first)]
         lines += [f"at {outage.time:g} {type(outage).__name__} {outage.hosts}" for outage in self.outages]
         if self.followers:
             lines.append(f"{self.followers[0]} and {len(self.followers) - 1} more like it")
@@ -86,7 +89,11 @@ PROPERTIES = {
     "decides the same by messages": "For a simulator elsewhere it decides as for one in its own process.",
     "survives meddling": "It goes on when jobs are rejected and killed, which it did not do itself.",
     "survives outages": "It starts nothing on hosts that are away, and goes on when they are back.",
+    "works on nodes": "With nodes=True: jobs that ask for memory or kinds of nodes start where they fit.",
 }
+
+#: Those that a plain workload shows.
+_PLAIN = {"keeps the rules", "forgets no job", "decides the same again", "decides the same by messages"}
 
 
 def check(
@@ -96,15 +103,17 @@ def check(
     waived: Collection[str] = (),
     hosts: int = 4,
     examples: int = 25,
+    nodes: bool = False,
 ) -> None:
     """Hold a policy against all :data:`PROPERTIES`; :class:`PropertyBroken` says which it does not have.
 
     The policy is a name as on the command line, ``path/to/file.py:ClassName`` included, or whatever makes a
     fresh one, such as its class. With a ``promise``, it must also keep that of FCFS, of EASY (nothing delays
     the head of the queue) or of conservative backfilling. What a policy does on purpose is ``waived`` by the
-    property's name: shortest job first, for one, starves jobs. So many examples of each kind are tried.
+    property's name: shortest job first, for one, starves jobs. So many examples of each kind are tried. With
+    ``nodes`` it is tried on machines of nodes, too, where jobs ask for more than hosts.
     """
-    if found := findings(policy, promise=promise, waived=waived, hosts=hosts, examples=examples):
+    if found := findings(policy, promise=promise, waived=waived, hosts=hosts, examples=examples, nodes=nodes):
         raise PropertyBroken(found)
 
 
@@ -115,23 +124,37 @@ def findings(
     waived: Collection[str] = (),
     hosts: int = 4,
     examples: int = 25,
+    nodes: bool = False,
 ) -> list[Finding]:
     """What :func:`check` would complain of; each kind of fault once, where it is seen first."""
     from hypothesis import strategies as st
 
-    from batsched_py.testing.strategies import exact, outages, workloads
+    from batsched_py.testing.strategies import exact, machines, node_workloads, outages, workloads
 
     if unknown := set(waived) - set(PROPERTIES):
         raise ValueError(f"there is no property {min(unknown)!r}; there are {', '.join(PROPERTIES)}")
     machine, often, crowd = st.just(hosts), st.integers(1, 5), st.just(_crowd(hosts))
-    trials: list[tuple[Trial, SearchStrategy[Example]]] = [
-        (partial(_plain, promise=promise), st.builds(Example, machine, workloads(hosts))),
-        (_crowded, st.builds(Example, machine, workloads(hosts, max_jobs=4).map(exact), followers=crowd)),
-        (_meddled_with, st.builds(Example, machine, workloads(hosts), rejects=often, kills=often)),
-        (_with_outages, st.builds(Example, machine, workloads(hosts), outages(hosts))),
+    crowded = st.builds(Example, machine, workloads(hosts, max_jobs=4).map(exact), followers=crowd)
+    meddled_with = st.builds(Example, machine, workloads(hosts), rejects=often, kills=often)
+    trials: list[tuple[set[str], Trial, SearchStrategy[Example]]] = [
+        (_PLAIN, partial(_plain, promise=promise), st.builds(Example, machine, workloads(hosts))),
+        ({"starves no job"}, _crowded, crowded),
+        ({"survives meddling"}, _meddled_with, meddled_with),
+        (
+            {"survives outages"},
+            _with_outages,
+            st.builds(Example, machine, workloads(hosts), outages(hosts)),
+        ),
     ]
+    if nodes:
+        on_nodes = machines().flatmap(
+            lambda platform: st.builds(Example, st.just(platform), node_workloads(len(platform.hosts)))
+        )
+        trials.append(({"works on nodes"}, partial(_on_nodes, promise=promise), on_nodes))
     found: dict[str, Finding] = {}
-    for trial, tried_on in trials:
+    for properties, trial, tried_on in trials:
+        if properties <= set(waived) and not (properties is _PLAIN and promise):
+            continue
 
         def faults(example: Example, trial: Trial = trial) -> Iterator[Finding]:
             for name, fault in trial(policy, example):
@@ -154,6 +177,7 @@ Trial: TypeAlias = Callable[[Policy, Example], Iterator[tuple[str, str]]]
 
 
 def _plain(policy: Policy, example: Example, promise: Promise | None) -> Iterator[tuple[str, str]]:
+    hosts = example.hosts if isinstance(example.hosts, int) else len(example.hosts.hosts)
     try:
         with jobs_csv(new(policy), example.jobs, example.hosts) as file:
             schedule, once = read_schedule(file), rows_in(file)
@@ -163,7 +187,7 @@ def _plain(policy: Policy, example: Example, promise: Promise | None) -> Iterato
     except BatschedError as error:
         yield "keeps the rules", str(error)
         return
-    for violation in validate(schedule, example.hosts, [workload_of(example.jobs)], promise):
+    for violation in validate(schedule, hosts, [workload_of(example.jobs)], promise):
         of_promise = promise is not None and violation.rule.startswith(promise)
         yield f"keeps the promise of {promise}" if of_promise else "keeps the rules", str(violation)
     for name, other, when in (
@@ -202,14 +226,29 @@ def _with_outages(policy: Policy, example: Example) -> Iterator[tuple[str, str]]
     return (("survives outages", fault) for fault in _faults(new(policy), example))
 
 
-def _faults(policy: Scheduler, example: Example) -> Iterator[str]:
+def _on_nodes(policy: Policy, example: Example, promise: Promise | None) -> Iterator[tuple[str, str]]:
+    return (("works on nodes", fault) for fault in _faults(new(policy), example, promise))
+
+
+def _nodes(platform: Platform) -> Iterator[str]:
+    """The nodes of a machine, a line each."""
+    machine = platform.as_nodes()
+    for node in () if machine is None else machine.nodes:
+        about = [*(f"{name} {count}" for name, count in node.resources.items()), *sorted(node.features)]
+        yield f"node {node.name}: {', '.join([f'{node.cores} cores', *about, *node.partitions])}"
+
+
+def _faults(policy: Scheduler, example: Example, promise: Promise | None = None) -> Iterator[str]:
     """What breaks a simulation, or else every violation of the rules."""
     try:
         schedule = schedule_of(policy, example.jobs, example.hosts, example.outages)
     except BatschedError as error:
         yield str(error)
         return
-    yield from map(str, validate(schedule, example.hosts, [workload_of(example.jobs)]))
+    machine = None if isinstance(example.hosts, int) else example.hosts.as_nodes()
+    nb_hosts = example.hosts if isinstance(example.hosts, int) else len(example.hosts.hosts)
+    workloads = [workload_of(example.jobs)]
+    yield from map(str, validate(schedule, nb_hosts, workloads, promise, machine, policy.nodes))
 
 
 def _crowd(hosts: int, followers: int = 80) -> list[JobSpec]:

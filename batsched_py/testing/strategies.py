@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 try:
     from hypothesis import strategies as st
@@ -13,7 +14,15 @@ except ImportError:
 
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
+from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.platform import Platform
 from batsched_py.testing.jobs import JobSpec
+
+GB = 1024**2
+
+#: What drawn nodes may be called for, and the partitions that they are in.
+FEATURES = ("big", "new")
+PARTITIONS = ("long", "short")
 
 
 @st.composite
@@ -44,6 +53,54 @@ def outages(draw: st.DrawFn, hosts: int) -> list[HostsAvailable | HostsUnavailab
             time += draw(st.integers(1, 16)) / 2
             events.append(HostsAvailable(HostSet.of([host]), time=time))
     return sorted(events, key=lambda event: event.time)
+
+
+@st.composite
+def machines(draw: st.DrawFn, max_nodes: int = 4) -> Platform:
+    """Machines of nodes of one to three kinds; some have memory, GPUs, features or licences."""
+    kinds, number = [], 0
+    for _ in range(draw(st.integers(1, 3))):
+        count = draw(st.integers(1, max(1, max_nodes // 2)))
+        resources = {
+            name: most
+            for name, most in (
+                ("memory", draw(st.sampled_from((2, 4, 8))) * GB),
+                ("gpu", draw(st.integers(1, 3))),
+            )
+            if draw(st.booleans())
+        }
+        names = [f"n{place}" for place in range(number, number + count)]
+        features = sorted(draw(st.sets(st.sampled_from(FEATURES))))
+        partitions = [draw(st.sampled_from(PARTITIONS))]
+        kinds.append(NodeKind(names, draw(st.integers(1, 4)), resources, features, (), partitions))
+        number += count
+    return platform_of(kinds, draw(st.sampled_from(({}, {"tool": 1}, {"tool": 2}))), "a drawn machine")
+
+
+@st.composite
+def node_workloads(draw: st.DrawFn, hosts: int, max_jobs: int = 12) -> list[JobSpec]:
+    """Like :func:`workloads`, of jobs that ask for nodes in all ways; some ask for what no machine has."""
+    return [replace(job, request=draw(_requests(job.size))) for job in draw(workloads(hosts, max_jobs))]
+
+
+@st.composite
+def _requests(draw: st.DrawFn, size: int) -> dict[str, Any]:
+    """What a job of a size may ask for; most ask for one or two things."""
+    cores = draw(st.sampled_from([each for each in (1, 1, 1, 2, 3) if size % each == 0]))
+    tasks = size // cores
+    ways: dict[str, st.SearchStrategy[Any]] = {
+        "per_task": st.sampled_from(({"memory": "1 GB"}, {"gpu": 1}, {"memory": "500 MB", "gpu": 1})),
+        "per_node": st.sampled_from(({"memory": "2 GB"}, {"gpu": 1})),
+        "nodes": st.integers(1, tasks) | st.integers(1, tasks).map(lambda least: [least, least + 1]),
+        "tasks_per_node": st.integers(1, 3),
+        "exclusive": st.just(True),
+        "features": st.sampled_from((*FEATURES, f"!{FEATURES[0]}", " | ".join(FEATURES))),
+        "partitions": st.lists(st.sampled_from(PARTITIONS), min_size=1, max_size=2, unique=True),
+        "one_switch": st.just(True),
+        "licences": st.just({"tool": 1}),
+    }
+    chosen = draw(st.lists(st.sampled_from(sorted(ways)), max_size=2, unique=True))
+    return {"cores": cores} | {name: draw(ways[name]) for name in chosen}
 
 
 def exact(jobs: Sequence[JobSpec]) -> list[JobSpec]:

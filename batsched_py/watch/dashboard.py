@@ -19,6 +19,7 @@ from batsched_py.ledger.ledger import Ledger, RejectedJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.watch.curves import History, curve
+from batsched_py.watch.nodes import asked_text, nodes_text
 from batsched_py.watch.scenes import Scene
 from batsched_py.watch.telling import clock, decision, happening
 
@@ -79,7 +80,7 @@ class Dashboard:
         )
         layout.split_column(
             Layout(Panel(self._head(state, speed, elapsed)), size=3),
-            Layout(Panel(self._hosts(width - 4), title="hosts"), size=4),
+            Layout(Panel(self._hosts(width - 4), title=self._machine()), size=4),
             Layout(self._curves(width), size=6),
             body,
             Layout(Text(KEYS, style="dim"), size=1),
@@ -93,6 +94,10 @@ class Dashboard:
         faster = f"{speed:,.0f} s/s" if speed else ""
         told = [self._title, clock(self.now), state, over, f"for {duration(elapsed)}", faster]
         return Text("   ".join(filter(None, told)), no_wrap=True, overflow="ellipsis")
+
+    def _machine(self) -> str:
+        nodes = None if self._ledger is None else self._ledger.nodes
+        return "hosts" if nodes is None else f"cores of {len(nodes.machine.nodes):,} nodes"
 
     def _hosts(self, width: int) -> Group:
         """A strip of all hosts in the colours of their jobs, and how many are in which state."""
@@ -119,6 +124,8 @@ class Dashboard:
             (len(asleep), "asleep or switching"),
         ]
         words = "   ".join(f"{count:,} {what}" for count, what in counts if count)
+        if ledger.nodes is not None:
+            words += "   " + nodes_text(ledger.nodes)
         each = "" if per_cell == 1 else f"   ({per_cell} hosts to a character)"
         return Group(strip, Text(words + each))
 
@@ -140,10 +147,12 @@ class Dashboard:
         return curves
 
     def _queue(self, height: int) -> Table:
-        table = _table("job", "hosts", "walltime", "waits")
+        nodes = None if self._ledger is None else self._ledger.nodes
+        table = _table("job", "hosts", *([] if nodes is None else ["asks for"]), "walltime", "waits")
         for job in islice(self._ledger.queue if self._ledger is not None else (), height):
             limit = "-" if job.walltime == inf else duration(job.walltime)
-            table.add_row(job.id, f"{job.size:,}", limit, duration(self.now - job.submission_time))
+            asked = [] if nodes is None else [asked_text(nodes.demand(job).request)]
+            table.add_row(job.id, f"{job.size:,}", *asked, limit, duration(self.now - job.submission_time))
         return table
 
     def _running(self, height: int) -> Table:

@@ -11,6 +11,7 @@ from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job
+from batsched_py.watch.nodes import lacks, node_lines
 from batsched_py.watch.scenes import Scene
 
 #: So many jobs of a list are told one by one.
@@ -90,8 +91,8 @@ def _why_no_more(scene: Scene) -> Iterator[str]:
         return
     head = ledger.queue.head
     yield f"{waits(head, ledger, scene.now)}; it is first in the queue"
-    expected = _expected(head, ledger)
-    left = [job for job in islice(ledger.queue, 1, None) if job.size <= ledger.free.count]
+    expected = _expected(head, ledger, scene.now)
+    left = [job for job in islice(ledger.queue, 1, None) if ledger.fits(job)]
     for job in left[:3]:
         end = scene.now + job.walltime
         late = f", but may run until {end:.10g}, when {head.id} could run" if end > expected else ""
@@ -106,9 +107,11 @@ def _why_no_more(scene: Scene) -> Iterator[str]:
 def waits(job: Job, ledger: Ledger, now: float) -> str:
     """Why a job waits: how many hosts it lacks, and when they will be there by what is expected."""
     lacking = job.size - ledger.free.count
-    if lacking <= 0:
-        return f"{job.id} needs {hosts_text(job.size)}, which are free"
-    expected = _expected(job, ledger)
+    needs = f"{job.id} needs {hosts_text(job.size)}"
+    on_nodes = "" if ledger.nodes is None else lacks(job, ledger.nodes)
+    if lacking <= 0 and not on_nodes:
+        return f"{needs}, which are free"
+    expected = _expected(job, ledger, now)
     when = (
         f"{expected:.10g}"
         if now < expected < inf
@@ -116,11 +119,14 @@ def waits(job: Job, ledger: Ledger, now: float) -> str:
         if expected <= now
         else "nobody knows when"
     )
-    return f"{job.id} needs {hosts_text(job.size)}, {lacking} more than are free; expected by {when}"
+    short = f"and waits for {on_nodes}" if on_nodes else f"{lacking} more than are free"
+    return f"{needs}, {short}; expected by {when}"
 
 
-def _expected(job: Job, ledger: Ledger) -> float:
+def _expected(job: Job, ledger: Ledger, now: float) -> float:
     """When enough hosts will be free for a job, if running jobs end as expected."""
+    if ledger.nodes is not None:
+        return ledger.reservation(job, now).shadow_time
     free = ledger.free.count
     if free >= job.size:
         return 0.0
@@ -164,7 +170,11 @@ def host_lines(ledger: Ledger) -> list[str]:
         ("asleep", ledger.asleep),
         ("switching", ledger.switching),
     ]
-    return [f"      {label:<9} {len(hosts):>6}  {hosts}" for label, hosts in groups if hosts]
+    lines = [f"      {label:<9} {len(hosts):>6}  {hosts}" for label, hosts in groups if hosts]
+    if ledger.nodes is None:
+        return lines
+    told = [f"      {line}" for line in node_lines(ledger.nodes, MOST)]
+    return [*lines, *_with_rest(told, len(ledger.nodes.machine.nodes), "")]
 
 
 def _with_rest(lines: list[str], count: int, none: str) -> list[str]:

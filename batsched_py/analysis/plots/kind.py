@@ -37,6 +37,8 @@ class RunsKind(Kind):
 
     use_of_log: ClassVar[str] = SHOWN_TOO
     """What the recorded log is for."""
+    shows_nodes: ClassVar[bool] = False
+    """Whether it shows which hosts are cores of a node, where the machine is known."""
     labels_are_distinct: ClassVar[bool] = True
     """Whether no two runs may have the same label."""
 

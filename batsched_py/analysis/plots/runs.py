@@ -41,6 +41,8 @@ class Run:
     """Which hosts each job had, as ``host_intervals`` tells; not known of a log."""
     carried: Carried | None = None
     """What links, hosts and storages carried, if that was recorded."""
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    """The first host of each node by its name, in the order of hosts, if hosts are cores of nodes."""
 
     @cached_property
     def executed(self) -> pd.DataFrame:

@@ -30,7 +30,9 @@ SHADES: Final = 16
 def gantt(run: Run, most: int) -> dict[str, Any]:
     """The chart of a run from time 0 to its end; its jobs if they make at ``most`` so many rectangles."""
     areas = rectangles(run)
-    chart = {"hosts": run.hosts, "end": float(f"{end_of(run):.6g}")}
+    chart: dict[str, Any] = {"hosts": run.hosts, "end": float(f"{end_of(run):.6g}")}
+    if run.nodes:
+        chart["nodes"] = {"names": list(run.nodes), "firsts": list(run.nodes.values())}
     if len(areas) <= most:
         return chart | _outlines(run, areas)
     return chart | {"image": base64.b64encode(_png(_shades(run, areas))).decode()}

@@ -93,6 +93,15 @@ class NodeMachine:
             behind.setdefault(node.switch, []).append(place)
         return [np.array(places, np.int64) for places in behind.values()]
 
+    def totals(self, free: Integers, licences: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+        """Of each resource and licence, how much is free of all nodes together, and how much there is."""
+        found = {
+            name: (int(free[:, column].sum()), int(self.has[:, column].sum()))
+            for name, column in self.column.items()
+            if column != PLACES
+        }
+        return found | {name: (licences[name], count) for name, count in self.licences.items()}
+
     def nodes_of(self, first: int, last: int) -> range:
         """The nodes to which the hosts of an interval belong."""
         low, high = np.searchsorted(self.firsts, (first, last), "right")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 OUTLINED: Final = 3000
 #: The most jobs whose names are written on them.
 NAMED: Final = 60
+#: The most nodes whose names are written beside them, and between which lines are drawn.
+NAMED_NODES: Final = 20
+LINED_NODES: Final = 200
 #: Columns and rows of the image of a dense chart.
 SIZE: Final = (1500, 400)
 #: How many users have a colour of their own.
@@ -80,6 +85,7 @@ class Gantt(RunsKind):
 
     name = "gantt"
     use_of_log: ClassVar[str] = TELLS_USERS
+    shows_nodes: ClassVar[bool] = True
 
     colour: Annotated[Literal["job", "user"], Meta(description="What a colour stands for.")] = "job"
 
@@ -108,6 +114,8 @@ def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, 
     chart.grid(False)
     chart.set_ylim(0, run.hosts)
     chart.set_ylabel("host")
+    if run.nodes:
+        _draw_nodes(chart, run)
     if len(areas) > OUTLINED:
         extent = (0, end / unit, 0, run.hosts)
         image = gantt_image(areas, of_jobs, place, end, run.hosts)
@@ -116,6 +124,18 @@ def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, 
         _draw_outlined(chart, areas, of_jobs[place], unit)
     if len(run.jobs) <= NAMED:
         _draw_names(chart, areas, run, end, unit)
+
+
+def _draw_nodes(chart: Axes, run: Run) -> None:
+    """Rows of cores, node by node: a line between two nodes, and as many names as there is room for."""
+    firsts = [*run.nodes.values(), run.hosts]
+    middles = [(first + after) / 2 for first, after in pairwise(firsts)]
+    named = range(0, len(middles), ceil(len(middles) / NAMED_NODES))
+    chart.set_yticks([middles[place] for place in named], [list(run.nodes)[place] for place in named])
+    chart.tick_params(axis="y", length=0, labelsize=6)
+    chart.set_ylabel("node, core by core")
+    if len(middles) <= LINED_NODES:
+        chart.hlines(firsts[1:-1], 0, 1, style.GREY, linewidth=0.4, transform=chart.get_yaxis_transform())
 
 
 def gantt_image(

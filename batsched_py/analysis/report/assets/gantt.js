@@ -3,6 +3,7 @@
 const TIME = { label: "time", unit: "s", scale: "linear" };
 const HOSTS = { label: "host", unit: "", scale: "linear" };
 const JOB_COLOURS = 6;
+const MOST_NODES = 8;
 
 class Gantt extends Plot {
   constructor() {
@@ -31,6 +32,7 @@ class Gantt extends Plot {
     document.getElementById("gantt-key").hidden = !image;
     if (image) this.drawImage(context, ends);
     else this.drawJobs(context);
+    this.drawNodes(context);
     this.end(context);
   }
 
@@ -74,8 +76,37 @@ class Gantt extends Plot {
     if (hit < 0) return null;
     const parts = job.map((_, place) => place).filter((place) => job[place] === job[hit]);
     const hosts = parts.map((place) => (high[place] - low[place] > 1 ? `${low[place]}-${high[place] - 1}` : low[place]));
-    const where = `${this.x.tell(from[hit])} to ${this.x.tell(to[hit])}, hosts ${hosts.join(" ")}`;
+    const where = `${this.x.tell(from[hit])} to ${this.x.tell(to[hit])}, hosts ${hosts.join(" ")}${this.onNodes(parts)}`;
     return { name: `job ${jobs[job[hit]]}`, text: [where, ...(remarks?.[job[hit]] ?? [])].join("; ") };
+  }
+
+  /* --- nodes --- */
+
+  /* How many cores of which nodes some rectangles cover, where hosts are cores of nodes. */
+  onNodes(parts) {
+    const { nodes, hosts, low, high } = this.row.gantt;
+    if (!nodes) return "";
+    const told = nodes.firsts.map((first, place) => {
+      const next = nodes.firsts[place + 1] ?? hosts;
+      const cores = parts.reduce((sum, part) => sum + Math.max(0, Math.min(next, high[part]) - Math.max(first, low[part])), 0);
+      return cores && `${nodes.names[place]} (${cores} of ${next - first} cores)`;
+    }).filter(Boolean);
+    return `; ${told.slice(0, MOST_NODES).join(", ")}${told.length > MOST_NODES ? `, and ${told.length - MOST_NODES} more nodes` : ""}`;
+  }
+
+  /* A line between each two nodes, where they are far enough from each other. */
+  drawNodes(context) {
+    const { nodes } = this.row.gantt;
+    if (!nodes || (this.box.bottom - this.box.top) / nodes.firsts.length < 4) return;
+    context.fillStyle = css("--ink");
+    context.globalAlpha = 0.25;
+    for (const first of nodes.firsts.slice(1)) context.fillRect(this.box.left, this.toY(first), this.box.right - this.box.left, 1);
+    context.globalAlpha = 1;
+  }
+
+  nodeOf(host) {
+    const { nodes } = this.row.gantt;
+    return nodes ? `node ${nodes.names[nodes.firsts.findLastIndex((first) => first <= host)]}, ` : "";
   }
 
   /* --- image --- */
@@ -122,7 +153,7 @@ class Gantt extends Plot {
     const [first, next] = [line, line + 1].map((each) => Math.round((each / height) * hosts));
     const share = Math.round((busy[(height - 1 - line) * width + column] / 255) * 100);
     return {
-      name: next - first > 1 ? `hosts ${first} to ${next - 1}` : `host ${first}`,
+      name: this.nodeOf(first) + (next - first > 1 ? `hosts ${first} to ${next - 1}` : `host ${first}`),
       text: `${share} % busy at ${this.x.tell(time)}`,
     };
   }
