@@ -18,8 +18,10 @@ class Demand(Struct, frozen=True, eq=False):
     request: Request
     per_task: Integers
     per_node: Integers
+    meant: Sequence[Integers]
+    """Nodes of its partitions with its features, an alternative each; the preferred one comes first."""
     alternatives: Sequence[Integers]
-    """Nodes that may run the job, all of it on some of one alternative; the preferred one comes first."""
+    """Those of them that could take a task if they were empty; all of the job goes to one alternative."""
 
     def capacities(self, free: Integers) -> Integers:
         """How many tasks each node could take, of which so much of each resource is free.
@@ -64,12 +66,13 @@ def demand_of(request: Request, machine: NodeMachine) -> Demand:
         or per_node is None
         or any(name not in machine.licences for name, _ in request.licences)
     ):
-        return Demand(request, *2 * (np.ones(len(machine.resources), np.int64),), ())
+        return Demand(request, *2 * (np.ones(len(machine.resources), np.int64),), (), ())
     per_task[CORES] = request.cores
     per_node[PLACES] = ALL_PLACES if request.exclusive else 1
-    could_run = Demand(request, per_task, per_node, ()).capacities(machine.has) > 0
-    alternatives = [nodes[could_run[nodes]] for nodes in _alternatives(request, machine)]
-    return Demand(request, per_task, per_node, [nodes for nodes in alternatives if len(nodes)])
+    meant = [nodes for nodes in _alternatives(request, machine) if len(nodes)]
+    could_run = Demand(request, per_task, per_node, meant, ()).capacities(machine.has) > 0
+    alternatives = [nodes[could_run[nodes]] for nodes in meant]
+    return Demand(request, per_task, per_node, meant, [nodes for nodes in alternatives if len(nodes)])
 
 
 def _row(amounts: Amounts, machine: NodeMachine) -> Integers | None:

@@ -34,7 +34,7 @@ def why_never(demand: Demand, machine: NodeMachine) -> Refusal | None:
         return unknown
     if demand.nodes(machine.has) is not None:
         return None
-    usable = np.unique(np.concatenate(demand.alternatives))
+    usable = np.unique(np.concatenate(demand.meant))
     return _of_a_node(demand, machine, usable) or _of_all_nodes(demand, machine)
 
 
@@ -52,7 +52,7 @@ def _unknown(demand: Demand, machine: NodeMachine) -> Refusal | None:
     for name, _ in (*request.per_task, *request.per_node):
         if name not in machine.column:
             return Refusal(f"{shown_name(name)} of a node", f"asks for {shown_name(name)}, which no node has")
-    if demand.alternatives:
+    if demand.meant:
         return None
     partitions = " or ".join(map(shown_name, request.partitions))
     if request.partitions and not any(
@@ -86,9 +86,7 @@ def _of_a_node(demand: Demand, machine: NodeMachine, usable: Integers) -> Refusa
 def _of_all_nodes(demand: Demand, machine: NodeMachine) -> Refusal:
     """What too few nodes have."""
     request, capacities = demand.request, demand.capacities(machine.has)
-    nodes = max(
-        demand.alternatives, key=lambda nodes: int(np.minimum(capacities[nodes], request.tasks).sum())
-    )
+    nodes = max(demand.meant, key=lambda nodes: int(np.minimum(capacities[nodes], request.tasks).sum()))
     fitting = int((capacities[nodes] > 0).sum())
     if fitting < request.least_nodes:
         return Refusal("nodes", f"asks for {request.least_nodes} nodes, {fitting} have what it asks for")

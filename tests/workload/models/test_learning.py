@@ -42,7 +42,7 @@ def equal(first: SwfLog, second: SwfLog) -> bool:
 
 
 def test_every_model_is_known_by_name() -> None:
-    assert list(MODELS.all()) == ["lublin", *LEARNING]
+    assert list(MODELS.all()) == ["cluster", "lublin", *LEARNING]
 
 
 @pytest.mark.parametrize("name", LEARNING)
