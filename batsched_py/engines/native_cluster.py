@@ -6,15 +6,12 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import cached_property
 from math import isnan, nan
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.kinds import check_function, check_job, lowest, ranking
 from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
-from batsched_py.ledger.nodes.machine import NodeMachine
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet, checked
@@ -25,6 +22,9 @@ from batsched_py.schedulers.decisions import own_copy
 from batsched_py.schedulers.selection import Selection
 from batsched_py.simulator.runnable import check_io_job, refusal
 from batsched_py.simulator.setup import Setup
+
+if TYPE_CHECKING:
+    from batsched_py.ledger.nodes.machine import NodeMachine
 
 _WAITING, _RUNNING = "SUBMITTED", "RUNNING"
 
@@ -97,6 +97,8 @@ class Cluster(cluster.Cluster):
         if machine is None:
             return {}
         free, licences = self._engine.free_amounts()
+        import numpy as np
+
         amounts = np.array(free, np.int64).reshape(len(machine.resources), -1).T
         return machine.totals(amounts, dict(zip(machine.licences, licences, strict=True)))
 
