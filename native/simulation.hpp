@@ -341,7 +341,7 @@ private:
     // --- nodes -------------------------------------------------------------------------------------------
 
     Reservation node_reservation(Request request, int64_t arrival) {
-        if (!could_grant(request)) return {arrival, now(), INFINITY, {}, nodes, &nodes->demand(request), nodes->free};
+        if (!could_grant(request)) return {arrival, now(), INFINITY, {}, nodes};
         if (!arrival || reserved_.made.arrival != arrival || reserved_.nb_changes != nb_changes_ ||
             reserved_.nb_started != running.nb_started()) {
             make_node_reservation(request, arrival);
