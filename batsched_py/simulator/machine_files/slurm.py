@@ -7,87 +7,95 @@ its ``Features`` and its ``Weight``. A file ``topology.conf`` beside it says whi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from batsched_py.errors import InputError
-from batsched_py.simulator.machine_files.hostlist import expand
+from msgspec.structs import replace
+
+from batsched_py.protocol.hostlist import compact, expand
 from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.machine_files.slurm_lines import ConfLine, Report, read_conf, refuse
 from batsched_py.simulator.platform import Platform
-
-#: A line of a configuration: its settings, in small letters, with where it stands.
-Line = tuple[str, dict[str, str]]
-
-_SETTING = re.compile(r'([A-Za-z0-9_]+)=("[^"]*"|\S*)')
 
 
 def read_slurm_machine(path: str | Path) -> Platform:
     """The machine that a ``slurm.conf`` describes."""
-    lines = list(read_lines(Path(path)))
-    partitions = _members(lines, "partitionname", "nodes")
+    lines = with_node_sets(read_conf(Path(path)))
+    return platform_of(node_kinds(Path(path), lines), {}, str(path))
+
+
+def with_node_sets(lines: Sequence[ConfLine], report: Report = refuse) -> list[ConfLine]:
+    """The lines, with the nodes of each ``NodeSet`` in place of its name in partitions."""
+    sets = _members(lines, "nodeset", "nodes", report)
+    for line in lines:
+        name, wanted = line.get("nodeset"), line.get("feature")
+        if name and wanted:
+            sets.setdefault(name, []).extend(_with_feature(lines, wanted, report))
+    if not sets:
+        return list(lines)
+    return [
+        replace(line, settings=line.settings | {"nodes": _without_sets(line.get("nodes"), sets)})
+        if "partitionname" in line.settings and "nodes" in line.settings
+        else line
+        for line in lines
+        if "nodeset" not in line.settings
+    ]
+
+
+def _without_sets(nodes: str, sets: Mapping[str, list[str]]) -> str:
+    parts = re.findall(r"(?:[^,\[]|\[[^\]]*\])+", nodes)
+    return ",".join(compact(sets[part]) if part in sets else part for part in parts)
+
+
+def _with_feature(lines: Iterable[ConfLine], feature: str, report: Report) -> list[str]:
+    """All nodes that have a feature."""
+    found: list[str] = []
+    for line in lines:
+        features = line.get("features", line.get("feature")).split(",")
+        if "nodename" in line.settings and feature in features:
+            try:
+                found += expand(line.get("nodename"))
+            except ValueError as error:
+                report(line.where, str(error))
+    return found
+
+
+def node_kinds(path: Path, lines: Sequence[ConfLine], report: Report = refuse) -> list[NodeKind]:
+    """The nodes of a configuration, of which the lines are known; mistakes are reported."""
+    partitions = _members(lines, "partitionname", "nodes", report)
     switches: dict[str, list[str]] = {}
-    topology = Path(path).with_name("topology.conf")
+    topology = path.with_name("topology.conf")
     if topology.exists():
-        switches = _members(list(read_lines(topology)), "switchname", "nodes")
+        switches = _members(read_conf(topology, report), "switchname", "nodes", report)
     switch_of = {node: switch for switch, nodes in switches.items() for node in nodes}
     kinds: list[NodeKind] = []
     defaults: dict[str, str] = {}
-    for where, settings in lines:
-        if settings.get("nodename", "").upper() == "DEFAULT":
-            defaults |= settings
-        elif "nodename" in settings:
+    for line in lines:
+        if line.get("nodename").upper() == "DEFAULT":
+            defaults |= line.settings
+        elif "nodename" in line.settings:
             try:
-                kinds += _kinds(defaults | settings, partitions, switch_of)
+                kinds += _kinds(defaults | line.settings, partitions, switch_of)
             except ValueError as error:
-                raise InputError(f"{where}: {error}") from None
+                report(line.where, str(error))
     if not kinds:
-        raise InputError(f"{path}: there is no line NodeName=... with the nodes of the machine")
+        report(str(path), "there is no line NodeName=... with the nodes of the machine")
     known = {name for kind in kinds for name in kind.names}
     for partition, nodes in partitions.items():
         if "ALL" not in nodes and (unknown := [node for node in nodes if node not in known]):
-            raise InputError(
-                f"{path}: partition {partition!r} has node {unknown[0]!r}, which has no NodeName"
-            )
-    return platform_of(kinds, {}, str(path))
+            report(str(path), f"partition {partition!r} has node {unknown[0]!r}, which has no NodeName")
+    return kinds
 
 
-def read_lines(path: Path) -> Iterator[Line]:
-    """The lines of a configuration and of the files that it includes, each with its settings."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(f"{path}: cannot read this file ({error.strerror})") from None
-    number = 0
-    joined = ""
-    for line in text.splitlines():
-        number += 1
-        line = re.sub(r"(?<!\\)#.*", "", line).strip()
-        if line.endswith("\\"):
-            joined += line[:-1] + " "
-            continue
-        line, joined = joined + line, ""
-        included = re.fullmatch(r"(?i)include\s+(\S+)", line)
-        if included is not None:
-            other = path.parent / included[1]
-            if other.resolve() == path.resolve():
-                raise InputError(f"{path}, line {number}: this file includes itself")
-            yield from read_lines(other)
-        elif line:
-            yield (
-                f"{path}, line {number}",
-                {name.lower(): value.strip('"') for name, value in _SETTING.findall(line)},
-            )
-
-
-def _members(lines: list[Line], kind: str, member: str) -> dict[str, list[str]]:
+def _members(lines: Iterable[ConfLine], kind: str, member: str, report: Report) -> dict[str, list[str]]:
     """The nodes of each partition or switch."""
     members: dict[str, list[str]] = {}
-    for where, settings in lines:
-        if kind in settings and settings[kind].upper() != "DEFAULT" and member in settings:
+    for line in lines:
+        if kind in line.settings and line.get(kind).upper() != "DEFAULT" and member in line.settings:
             try:
-                members[settings[kind]] = expand(settings[member])
+                members[line.get(kind)] = expand(line.get(member))
             except ValueError as error:
-                raise InputError(f"{where}: {error}") from None
+                report(line.where, str(error))
     return members
 
 

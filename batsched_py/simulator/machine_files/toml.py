@@ -20,6 +20,11 @@
     partitions = ["gpu"]
 
     [[nodes]]
+    names = "fat[1-2],old"
+    cores = 128
+    switch = "s1"
+
+    [[nodes]]
     count = 40
     name = "green"
     cores = 64
@@ -46,6 +51,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from batsched_py.errors import InputError
+from batsched_py.protocol.hostlist import expand
 from batsched_py.protocol.requests import amount
 from batsched_py.simulator.machine_files.nodes import NodeKind, NodePower, NodeSleep, platform_of
 from batsched_py.simulator.platform import Platform
@@ -59,12 +65,16 @@ _Watts = Annotated[float, Meta(ge=0)]
 class _Nodes(Struct):
     """A table of nodes that are alike."""
 
-    count: _Count
+    count: _Count | None = None
     name: _Names = "node"
+    names: Annotated[str, Meta(min_length=1)] | None = None
+    """All names, as Slurm writes them."""
     cores: _Count = 1
     features: list[_Names] = []
     partitions: list[_Names] = []
     nodes_per_switch: _Count | None = None
+    switch: _Names | None = None
+    """That of all of them."""
     speed: _Number = 1.0
     idle_watts: _Watts | None = None
     full_watts: _Watts | None = None
@@ -108,18 +118,35 @@ def _kind(table: dict[str, Any]) -> NodeKind:
             raise ValueError(f"{key!r} is not known; a resource has a number, memory a size like '256 GB'")
     if (nodes.idle_watts is None) != (nodes.full_watts is None):
         raise ValueError("idle_watts and full_watts go together; give both")
-    width = len(str(nodes.count - 1))
-    per_switch = nodes.nodes_per_switch
+    names = _node_names(nodes)
     return NodeKind(
-        [f"{nodes.name}{number:0{width}}" for number in range(nodes.count)],
+        names,
         nodes.cores,
         {key: amount(key, value) for key, value in rest.items()},
         nodes.features,
-        [f"{nodes.name}-switch{place // per_switch}" for place in range(nodes.count)] if per_switch else (),
+        _switches(nodes, len(names)),
         nodes.partitions,
         nodes.speed,
         _power(nodes),
     )
+
+
+def _node_names(nodes: _Nodes) -> list[str]:
+    if (nodes.count is None) == (nodes.names is None):
+        raise ValueError("give either a count of nodes, or names like 'n[1-16]'")
+    if nodes.names is not None:
+        return expand(nodes.names)
+    count = nodes.count or 0
+    width = len(str(count - 1))
+    return [f"{nodes.name}{number:0{width}}" for number in range(count)]
+
+
+def _switches(nodes: _Nodes, count: int) -> list[str]:
+    """The switch of each node, if that is known."""
+    if nodes.switch is not None:
+        return [nodes.switch] * count
+    per_switch = nodes.nodes_per_switch
+    return [f"{nodes.name}-switch{place // per_switch}" for place in range(count)] if per_switch else []
 
 
 def _power(nodes: _Nodes) -> NodePower | None:

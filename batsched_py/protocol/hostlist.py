@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 
 from batsched_py.protocol.shown import shown
 
 _PART = re.compile(r"([^,\[\]]|\[[^\[\]]*\])+")
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,15})")
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 
 #: So many nodes at most are meant by one list.
@@ -34,6 +35,39 @@ def expand(text: str) -> list[str]:
                 raise ValueError(f"{shown(text)} means more than {MOST_NODES} nodes")
         place = match.end() + 1
     return names
+
+
+def compact(names: Iterable[str]) -> str:
+    """A list of nodes as short as Slurm writes it, in the order of the names.
+
+    >>> compact(["n08", "n09", "n10", "login", "n12"])
+    'n[08-10],login,n12'
+    """
+    groups: list[tuple[str, int, list[list[int]]]] = []
+    """Their beginning, how many digits they have at least, and ranges of their numbers."""
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        head, digits = (match[1], match[2]) if match else (name, "")
+        width = len(digits) if digits.startswith("0") else 0
+        last = groups[-1] if groups else ("", 0, [])
+        if digits and last[2] and last[0] == head and last[1] in (width, len(digits)):
+            number, ranges = int(digits), last[2]
+            if number == ranges[-1][1] + 1:
+                ranges[-1][1] = number
+            else:
+                ranges.append([number, number])
+        else:
+            groups.append((head, width, [[int(digits), int(digits)]] if digits else []))
+    return ",".join(_written(*group) for group in groups)
+
+
+def _written(head: str, width: int, ranges: list[list[int]]) -> str:
+    if not ranges:
+        return head
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return f"{head}{ranges[0][0]:0{width}}"
+    parts = [f"{a:0{width}}" + (f"-{b:0{width}}" if b > a else "") for a, b in ranges]
+    return f"{head}[{','.join(parts)}]"
 
 
 def _piece(text: str) -> Iterator[str]:

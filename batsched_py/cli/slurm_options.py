@@ -1,0 +1,50 @@
+"""What the commands of ``batsched-py slurm`` have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from batsched_py.api.terminal import say
+from batsched_py.errors import InputError
+
+if TYPE_CHECKING:
+    from batsched_py.slurm.findings import Mistakes
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+#: So many lines of what is not modelled are printed; the file has all of them.
+SHOWN = 40
+
+accounts_option = click.option(
+    "--accounts",
+    metavar="FILE",
+    type=FILE,
+    multiple=True,
+    help="What `sacctmgr dump`, `sacctmgr -P show assoc`, `sacctmgr -P show qos` or `sshare -P -a` printed; "
+    "may be given several times.",
+)
+reservations_option = click.option(
+    "--reservations",
+    metavar="FILE",
+    type=FILE,
+    multiple=True,
+    help="What `scontrol show reservation` printed, or a script (.sh) with lines `scontrol create "
+    "reservation ...`; it is read, not executed.",
+)
+zone_option = click.option(
+    "--zone", metavar="ZONE", default="UTC", show_default=True, help="Time zone of all dates."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
+page_option = click.option("--output", metavar="PAGE.html", type=FILE, help="Write a page.")
+
+
+def told_one_by_one(mistakes: Mistakes) -> InputError:
+    """Print all mistakes but the last, one a line; the last one ends the command."""
+    *others, last = mistakes.found
+    for mistake in others:
+        say(f"batsched-py: error: {mistake}", err=True)
+    return InputError(str(last))

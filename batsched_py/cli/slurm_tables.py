@@ -1,0 +1,84 @@
+"""Tables of schedules of Slurm on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from batsched_py.cli.console import console_for_tables
+from batsched_py.protocol.shown import harmless
+from batsched_py.slurm.comparison.comparison import Compared, Comparison
+from batsched_py.slurm.comparison.page import HEADS, cells
+from batsched_py.slurm.forecast.forecast import Forecast
+from batsched_py.slurm.forecast.page import forecast_cells, forecast_heads
+from batsched_py.slurm.what_if.outcome import Effect, Outcome
+from batsched_py.slurm.what_if.page import EFFECT_HEADS, effect_cells
+
+#: So many groups of a kind are printed, the busiest ones; the page and the JSON have all of them.
+SHOWN = 12
+
+
+def comparison_tables(found: Comparison) -> None:
+    """Print a recorded schedule beside a simulated one."""
+    console = console_for_tables()
+    console.print(f"{harmless(found.recorded)} (recorded) and {harmless(found.simulated)} (simulated)")
+    if found.only_recorded or found.only_simulated:
+        console.print(
+            f"{found.only_recorded} jobs ran in the first only, {found.only_simulated} in the second only"
+        )
+    console.print(_table({"all jobs": found.all}))
+    for grouping, groups in found.groups.items():
+        if groups:
+            console.print(f"\nby {grouping}")
+            console.print(_table(dict(list(groups.items())[:SHOWN])))
+            if len(groups) > SHOWN:
+                console.print(f"and {len(groups) - SHOWN} more, which --json and --output show")
+
+
+def what_if_tables(found: Outcome) -> None:
+    """Print who gains and who loses by a change."""
+    console = console_for_tables()
+    repetitions = f", {len(found.seeds)} repetitions" if len(found.seeds) > 1 else ""
+    console.print(f"{harmless('; '.join(found.changes))} (users: {harmless(found.users)}{repetitions})")
+    console.print("utilization: {:.1%} before, {:.1%} after".format(*found.utilization))
+    console.print(_effects({"all jobs": found.all}))
+    for grouping, groups in found.groups.items():
+        if groups:
+            console.print(f"\nby {grouping}, those who gain most first")
+            console.print(_effects(groups))
+
+
+def forecast_table(found: Forecast) -> None:
+    """Print when jobs will start."""
+    console = console_for_tables()
+    console.print(
+        f"{found.now} UTC: {len(found.jobs)} jobs wait, {found.running} run, {found.held} are held"
+        + (f"; run times were drawn {found.repetitions} times" if found.repetitions else "")
+    )
+    if found.misplaced:
+        console.print(f"{found.misplaced} running jobs do not fit on their nodes, as it seems")
+    heads = forecast_heads(found)
+    console.print(_filled(heads, {job.id: forecast_cells(job, found) for job in found.jobs}))
+    if found.instead is not None:
+        before = next(job for job in found.jobs if job.id == found.instead.id)
+        console.print(f"\njob {harmless(found.instead.id)}, as it is and instead")
+        rows = {"as it is": forecast_cells(before, found), "instead": forecast_cells(found.instead, found)}
+        console.print(_filled(heads, rows))
+
+
+def _effects(rows: dict[str, Effect]) -> Table:
+    return _filled(EFFECT_HEADS, {name: effect_cells(row) for name, row in rows.items()})
+
+
+def _table(rows: dict[str, Compared]) -> Table:
+    return _filled(HEADS, {name: cells(row) for name, row in rows.items()})
+
+
+def _filled(heads: Sequence[str], rows: dict[str, list[str]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if place else "left")
+    for name, row in rows.items():
+        table.add_row(harmless(name), *row)
+    return table

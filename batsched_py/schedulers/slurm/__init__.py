@@ -1,0 +1,217 @@
+"""A twin of Slurm's scheduler, one concept a file; :mod:`.configuration` says how it is set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heappop, heappush
+from itertools import islice
+from math import inf
+from typing import Annotated
+
+from msgspec import Meta
+
+from batsched_py.ledger.running import RunningJob
+from batsched_py.protocol.jobs import Job
+from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.cluster import Cluster
+from batsched_py.schedulers.slurm.backfill import Backfill
+from batsched_py.schedulers.slurm.clock import Clock
+from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
+from batsched_py.schedulers.slurm.host_choice import Hosts
+from batsched_py.schedulers.slurm.main_loop import run_main_loop
+from batsched_py.schedulers.slurm.nodes import Share
+from batsched_py.schedulers.slurm.records import RunningRecord, WaitingRecord
+from batsched_py.schedulers.slurm.setup import Setup
+
+REQUEUED = 121
+"""A job that was put back into the queue may start so many seconds later (``cred_expire`` and one)."""
+
+DIGITS = 3
+"""Times are kept to the millisecond."""
+
+
+@dataclass
+class Slurm(Scheduler):
+    """A twin of Slurm: its main loop and its backfill loop, with partitions, priorities and limits."""
+
+    name = "slurm"
+
+    configuration_file: Annotated[
+        str,
+        Meta(description="A slurm.toml, made by `batsched-py slurm import`; Slurm's defaults without one."),
+    ] = ""
+    completing: Annotated[
+        float,
+        Meta(ge=0, description="How long it takes to launch a job and to clean up its nodes, in seconds."),
+    ] = 0.8
+
+    def configuration(self) -> Configuration:
+        """That of the file; without one, Slurm's defaults."""
+        file = self.configuration_file
+        return read_configuration(file) if file else Configuration()
+
+    @cached_property
+    def requeues(self) -> bool:  # type: ignore[override]
+        """Whether jobs make way for others by going back into the queue."""
+        return self.configuration().requeues
+
+    def begin(self, cluster: Cluster) -> None:
+        """Read the configuration, and look up the nodes."""
+        self._configuration = self.configuration()
+        self._setup = Setup(self._configuration, cluster.machines)
+        self._state = self._setup.state(cluster.can_requeue)
+        self._priorities = self._setup.priorities()
+        self._hosts = Hosts(self._setup.machine)
+        self._clock = Clock(self._configuration.scheduling)
+        self._known: dict[str, list[WaitingRecord]] = {}
+        self._running: dict[str, RunningRecord] = {}
+        self._cleaned: list[tuple[float, int, RunningRecord]] = []
+        """The jobs whose nodes are cleaned up, and until when."""
+        self._available = cluster.available
+        self._preempts = self._configuration.preemption.type != "none"
+        self._cancelled: set[str] = set()
+        """Running jobs that make way for others."""
+        self._requeued: set[str] = set()
+        """What jobs are called next that go back into the queue."""
+        self._called = -inf
+        self._cycle: Backfill | None = None
+        self._reordered = False
+        """Whether priorities have changed since the last look at the whole queue."""
+        self._depth = self._configuration.scheduling.default_queue_depth
+        self._nb_ended = 0
+        cluster.on_end(lambda ended: self._ended(ended, cluster.now))
+
+    def schedule(self, cluster: Cluster) -> None:
+        """Run the loops that are due, and ask for a call when the next one is."""
+        now = round(cluster.now, DIGITS)
+        self._advance(now)
+        self._hear(cluster)
+        self._clean(now)
+        clock, state = self._clock, self._state
+        if state.waiting:
+
+            def start(record: WaitingRecord, share: Share) -> None:
+                self._begin_job(cluster, record, share)
+
+            def cancel(running: RunningRecord) -> None:
+                self._cancel(cluster, running)
+
+            full = clock.is_full_due(now)
+            if full or clock.is_main_due(now):
+                run_main_loop(state, int(now), start, full, cancel if self._preempts else None)
+                clock.main_done(now, full)
+                self._reordered = self._reordered and not full
+            if clock.is_backfill_due(now):
+                if self._cycle is None or not self._cycle.goes_on(int(now)):
+                    self._cycle = Backfill(state, int(now), start)
+                    self._cycle.run()
+                clock.backfill_done(now, self._cycle.holds_until)
+        self._ask_for_call(cluster)
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def _hear(self, cluster: Cluster) -> None:
+        """Enter the jobs that are new, and forget those that were taken back."""
+        queue, known = cluster.queue, self._known
+        if not cluster.quiet:
+            self._look_at_hosts(cluster)
+            for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
+                del known[job_id]
+                self._state.remove(job_id)
+        if len(queue) == len(known):
+            return
+        if not known:
+            self._clock.idle_until(cluster.now)
+        for job in list(islice(queue, len(known), None)):
+            records = self._setup.records(job, cluster.now)
+            if not records:
+                cluster.remark(job, "can never run in its partitions, or is held for ever")
+                cluster.reject(job)
+                continue
+            if job.id in self._requeued:
+                for record in records:
+                    record.eligible = int(cluster.now) + REQUEUED
+            known[job.id] = records
+            self._priorities.enter(records, cluster.now)
+            self._state.add(records)
+            self._clock.happened(cluster.now)
+
+    def _look_at_hosts(self, cluster: Cluster) -> None:
+        """Leave out the nodes of which hosts have been taken away."""
+        available = cluster.available
+        if available != self._available:
+            self._available = available
+            self._state.set_up(self._setup.nodes_within(available))
+            self._clock.happened(cluster.now)
+
+    def _advance(self, now: float) -> None:
+        """Compute priorities again, if it is time for that."""
+        state = self._state
+        if self._priorities.advance(now, state.waiting, state.running) and state.waiting:
+            state.sort()
+            self._reordered = True
+            self._clock.changed(now)
+
+    def _ended(self, ended: RunningJob, now: float) -> None:
+        running = self._running.pop(ended.job.id, None)
+        if running is not None:
+            self._cancelled.discard(ended.job.id)
+            self._advance(now)
+            self._priorities.ended(running, now)
+            self._state.ended(running)
+            self._nb_ended += 1
+            heappush(self._cleaned, (now + self.completing, self._nb_ended, running))
+            self._clock.changed(now)
+
+    def _clean(self, now: float) -> None:
+        """Free the nodes that are clean by now."""
+        if not self._cleaned or self._cleaned[0][0] > now:
+            return
+        while self._cleaned and self._cleaned[0][0] <= now:
+            running = heappop(self._cleaned)[2]
+            self._hosts.give(running.taken)
+        self._state.set_completing([running for _, _, running in self._cleaned])
+        self._clock.happened(now)
+
+    # --- what is decided -------------------------------------------------------------------------
+
+    def _begin_job(self, cluster: Cluster, record: WaitingRecord, share: Share) -> None:
+        job: Job = record.job
+        taken = self._hosts.take(record.asked, share)
+        cluster.start(job, self._hosts.hosts(taken))
+        del self._known[job.id]
+        running = self._state.start(record, share, int(cluster.now))
+        running.taken = taken
+        self._running[job.id] = running
+        self._clock.changed(cluster.now)
+
+    def _full_matters(self, now: float) -> float:
+        """From when on a look at the whole queue may start a job that the last one did not start."""
+        state = self._state
+        if state.reservations or self._reordered or len(state.waiting) > self._depth:
+            return now
+        return min((record.eligible for record in state.waiting if record.eligible > now), default=inf)
+
+    def _cancel(self, cluster: Cluster, running: RunningRecord) -> None:
+        """Let a running job make way; its nodes are free when it has ended."""
+        job, preemption = running.waiting.job, self._state.preemption
+        if job.id in self._cancelled:
+            return
+        self._cancelled.add(job.id)
+        if preemption is not None and preemption.requeues(running.waiting):
+            cluster.remark(job, "goes back into the queue, because a job needs its nodes that may preempt it")
+            self._requeued.add(cluster.requeue(job))
+        else:
+            cluster.remark(job, "is cancelled, because a job needs its nodes that may preempt it")
+            cluster.kill(job)
+
+    def _ask_for_call(self, cluster: Cluster) -> None:
+        """Be called when something is due next."""
+        due = self._cleaned[0][0] if self._cleaned else inf
+        if self._state.waiting:
+            due = min(due, self._clock.next_time(self._full_matters(cluster.now)), self._priorities.next_time)
+        due = round(due, DIGITS)
+        if due < inf and not cluster.now < self._called <= due:
+            self._called = due
+            cluster.call_at(max(due, cluster.now + 10**-DIGITS))

@@ -1,0 +1,133 @@
+"""What a job asks of the machine, in Slurm's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, inf
+
+from msgspec import Struct
+
+from batsched_py.protocol.requests import MOST, Amounts, Request
+from batsched_py.schedulers.slurm.nodes import Machine, places
+
+YEAR = 365 * 24 * 60
+"""In minutes: how long a job is taken to run that has no time limit at all."""
+
+KIBIBYTES = 1024
+"""Of a megabyte, which is the unit of memory in the configuration."""
+
+
+class PartitionRules(Struct, frozen=True):
+    """What a partition makes of the jobs in it."""
+
+    whole_nodes: bool = False
+    consumes_memory: bool = False
+    memory_per_cpu: int = 0
+    """Of a job that does not say, in MB, as with the next one."""
+    memory_per_node: int = 0
+    most_cpus_of_node: int = 0
+
+
+class Asked(Struct, frozen=True, gc=False):
+    """Tasks with their processors and other resources, and which nodes will do."""
+
+    number: int
+    """What is asked for in the same way has the same number."""
+    tasks: int
+    cpus_per_task: int
+    unit: int
+    """Processors of a node are used in multiples of this: a task, or 1 where tasks may be cut in two."""
+    cpus: int
+    """Of the whole job, at least."""
+    least_nodes: int
+    wanted_nodes: int
+    """So many if they can be had: the upper end, where a range was asked for."""
+    most_nodes: int
+    nodes: int
+    """The nodes that would do if nobody else used them."""
+    exclusive: bool = False
+    memory_per_cpu: int = 0
+    memory_per_node: int = 0
+    """All memory of its nodes if neither is asked for."""
+    others: tuple[tuple[int, int, int], ...] = ()
+    """Which other resource, how much of it on each node, and how much for each task."""
+    capacities: tuple[int, ...] = ()
+    """How many of its tasks each node of the machine could take if it were empty."""
+    licences: Amounts = ()
+    least_cpus_of_node: int = 1
+    """A node with fewer free processors is of no use."""
+    most_cpus_of_node: int = 0
+    """It may not have more of a node; 0 is no limit."""
+
+
+def asked_of(
+    number: int,
+    request: Request,
+    of_task: int,
+    nodes: int,
+    machine: Machine,
+    names: Sequence[str],
+    rules: PartitionRules,
+) -> Asked:
+    """What a request means in a partition, of whose nodes these have what it names.
+
+    So many tasks of the request are a task for Slurm. The ``names`` are those of the other resources of the
+    machine.
+    """
+    per_task, per_node = dict(request.per_task), dict(request.per_node)
+    tasks, cores = request.tasks // of_task, request.cores * of_task
+    exclusive = rules.whole_nodes or request.exclusive
+    of_cpu = -(-per_task.pop("memory", 0) // request.cores)
+    of_node = per_node.pop("memory", 0)
+    if not (of_cpu or of_node):
+        of_cpu, of_node = rules.memory_per_cpu * KIBIBYTES, rules.memory_per_node * KIBIBYTES
+    others = tuple(
+        (column, per_node.get(name, 0), per_task.get(name, 0))
+        for column, name in enumerate(names)
+        if name in per_node or name in per_task
+    )
+    most_of_node = min(request.tasks_per_node * cores, rules.most_cpus_of_node or MOST)
+    least_of_node = cores * (tasks if request.most_nodes == 1 else 1)
+    usable, capacities = 0, [0] * len(machine.nodes)
+    for place in places(nodes & machine.up):
+        node = machine.nodes[place]
+        needed = of_node + of_cpu * (node.cpus if exclusive and rules.consumes_memory else least_of_node)
+        if (
+            node.cpus >= least_of_node
+            and node.memory >= needed
+            and all(node.others[column] >= most + each for column, most, each in others)
+        ):
+            usable |= 1 << place
+            most = min(node.cpus // cores, request.tasks_per_node)
+            if of_cpu:
+                most = min(most, (node.memory - of_node) // (of_cpu * cores))
+            for column, of_all, of_task in others:
+                if of_task:
+                    most = min(most, (node.others[column] - of_all) // of_task)
+            capacities[place] = max(most, 1)
+    least = max(request.least_nodes, -(-tasks // request.tasks_per_node))
+    return Asked(
+        number=number,
+        tasks=tasks,
+        cpus_per_task=cores,
+        unit=cores if of_task == 1 else 1,
+        cpus=tasks * cores,
+        least_nodes=least,
+        wanted_nodes=least if request.most_nodes == MOST else max(request.most_nodes, least),
+        most_nodes=request.most_nodes,
+        nodes=usable,
+        exclusive=exclusive,
+        memory_per_cpu=of_cpu,
+        memory_per_node=of_node,
+        others=others,
+        capacities=tuple(capacities),
+        licences=request.licences,
+        least_cpus_of_node=least_of_node,
+        most_cpus_of_node=0 if most_of_node >= MOST else most_of_node,
+    )
+
+
+def minutes(walltime: float, most: float) -> int:
+    """A time limit in whole minutes, as Slurm keeps it, under the most that a partition allows."""
+    limit = min(walltime, most)
+    return YEAR if limit == inf else max(ceil(limit / 60), 1)

@@ -1,0 +1,158 @@
+"""When and where a job could run if running jobs last until their time limits.
+
+Slurm lets the running jobs end in its mind, one after another, and tries after some of them. ``cons_tres``
+does not try after each: jobs that end close to one another are taken together, within a time that doubles
+with each try. So the start that is found may be later than need be; that is a part of how Slurm plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from batsched_py.schedulers.slurm.asked import Asked
+from batsched_py.schedulers.slurm.nodes import Share, Usage, places
+from batsched_py.schedulers.slurm.records import RunningRecord
+from batsched_py.schedulers.slurm.selection import Selector
+
+FIRST_WINDOW = 30
+"""Seconds within which running jobs are taken to end together, at first."""
+
+
+class Future:
+    """The running jobs at one moment, in the order of their ends, and what is free after each.
+
+    It holds as long as no job starts or ends. Answers are kept: many jobs ask for the same.
+    """
+
+    def __init__(
+        self,
+        usage: Usage,
+        running: Sequence[RunningRecord],
+        selector: Selector,
+        window_step: int = 0,
+        is_linear: bool = False,
+    ) -> None:
+        self._usage = usage
+        self._running = list(running)
+        self._selector = selector
+        self._window_step = window_step
+        self._is_linear = is_linear
+        self._idle = self._idle_after()
+        self._now: dict[tuple[int, int], Share | None] = {}
+        self._later: dict[tuple[int, int], tuple[RunningRecord, Share] | None] = {}
+
+    @property
+    def first_end(self) -> float:
+        """When the first time limit is over, among those that can matter."""
+        return self._running[0].end if self._running else float("inf")
+
+    def _idle_after(self) -> list[int]:
+        """The nodes without jobs when so many jobs have ended."""
+        left, idle, after = self._usage.jobs.copy(), self._usage.idle, []
+        for running in self._running:
+            after.append(idle)
+            if running.share.exclusive:
+                idle |= running.share.nodes
+            for node, _, _ in running.share.parts:
+                left[node] -= 1
+                if not left[node]:
+                    idle |= 1 << node
+        after.append(idle)
+        return after
+
+    def at_once(self, asked: Asked, nodes: int) -> Share | None:
+        """What a job would get of these nodes now."""
+        key = asked.number, nodes
+        if key not in self._now:
+            self._now[key] = self._selector.select(asked, nodes, self._usage)
+        return self._now[key]
+
+    def later(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
+        """After which running job a job could start, and what it would get of these nodes."""
+        key = asked.number, nodes
+        if key not in self._later:
+            search = self._whole if asked.exclusive else self._shared
+            usable = nodes & asked.nodes
+            self._later[key] = None if usable.bit_count() < asked.least_nodes else search(asked, nodes)
+        return self._later[key]
+
+    def _tries(self, nodes: int) -> Iterator[tuple[int, RunningRecord]]:
+        if self._is_linear:
+            return one_by_one(self._running, nodes)
+        return in_windows(self._running, nodes, self._window_step)
+
+    def _whole(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
+        """For a job that shares its nodes with nobody."""
+        usable, idle = nodes & asked.nodes, self._idle
+        for place, last in self._tries(nodes):
+            if (idle[place] & usable).bit_count() >= asked.least_nodes:
+                share = self._selector.whole(asked, idle[place] & usable)
+                if share is not None:
+                    return last, share
+        return None
+
+    def _shared(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
+        """For a job that may share its nodes; it is tried only if enough processors are free at all."""
+        usage, running, done = self._usage.copy(), self._running, 0
+        usable, cpus, has = nodes & asked.nodes, usage.cpus, self._selector.machine.cpus
+        free = sum([cpus[node] for node in places(usable & ~usage.exclusive)])
+        single = asked.tasks == 1
+        for place, last in self._tries(nodes):
+            touched = False
+            while done < place:
+                share = running[done].share
+                done += 1
+                if not share.nodes & usable:
+                    continue
+                usage.give(share)
+                if share.exclusive:
+                    free += sum([has[node] for node in places(share.nodes & usable)])
+                    touched = True
+                for node, count, _ in share.parts:
+                    if usable >> node & 1:
+                        free += count
+                        touched = touched or not single or cpus[node] >= asked.least_cpus_of_node
+            if touched and free >= asked.cpus:
+                found = self._selector.select(asked, nodes, usage)
+                if found is not None:
+                    return last, found
+        return None
+
+
+def one_by_one(running: Sequence[RunningRecord], nodes: int) -> Iterator[tuple[int, RunningRecord]]:
+    """After how many running jobs ``select/linear`` tries a start: after each that is on the nodes."""
+    for place, ending in enumerate(running, start=1):
+        if ending.share.nodes & nodes:
+            yield place, ending
+
+
+def in_windows(
+    running: Sequence[RunningRecord], nodes: int, step: int
+) -> Iterator[tuple[int, RunningRecord]]:
+    """After how many running jobs ``select/cons_tres`` tries a start, and the last of them on the nodes.
+
+    With a ``step``, windows grow by it instead of doubling.
+    """
+    window, base, place, count = FIRST_WINDOW, 0, 0, len(running)
+    while place < count:
+        last = None
+        following = None
+        while place < count:
+            ending = running[place]
+            place += 1
+            if not ending.share.nodes & nodes:
+                continue
+            if not base:
+                base = ending.end + window - ending.end % window
+            last = ending
+            if place == count:
+                break
+            if running[place].end > base + window:
+                following = running[place]
+                break
+        if last is None:
+            return
+        window = window + step if step else window * 2
+        while following is not None and following.end > base + window:
+            window = window + step if step else window * 2
+        yield place, last

@@ -1,0 +1,72 @@
+"""Which hosts of its nodes a job runs on."""
+
+from __future__ import annotations
+
+from batsched_py.protocol.hosts import HostSet, Run
+from batsched_py.schedulers.slurm.asked import Asked
+from batsched_py.schedulers.slurm.nodes import Machine, Share, places
+
+
+class Hosts:
+    """The free hosts of each node; a host is a processor."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._free = [(1 << node.cpus) - 1 for node in machine.nodes]
+        """Bits for the processors of each node."""
+
+    def take(self, asked: Asked, share: Share) -> dict[int, int]:
+        """Processors for a job, of each of its nodes, the first free ones."""
+        if share.exclusive:
+            tasks = self._tasks(asked, share.nodes)
+            counts = {node: count * asked.cpus_per_task for node, count in tasks.items()}
+        else:
+            counts = {node: cpus for node, cpus, _ in share.parts}
+        taken = {node: _lowest(self._free[node], count) for node, count in counts.items()}
+        for node, bits in taken.items():
+            self._free[node] &= ~bits
+        return taken
+
+    def give(self, taken: dict[int, int]) -> None:
+        """A job has left its processors."""
+        for node, bits in taken.items():
+            self._free[node] |= bits
+
+    def hosts(self, taken: dict[int, int]) -> HostSet:
+        """The hosts that these processors are."""
+        runs: list[Run] = []
+        for node in sorted(taken, key=lambda node: self._machine.nodes[node].first):
+            first, bits = self._machine.nodes[node].first, taken[node]
+            while bits:
+                low = (bits & -bits).bit_length() - 1
+                length = ((bits >> low) + 1 & ~(bits >> low)).bit_length() - 1
+                bits &= ~(((1 << length) - 1) << low)
+                begin = first + low
+                if runs and runs[-1][1] == begin - 1:
+                    begin = runs.pop()[0]
+                runs.append((begin, first + low + length - 1))
+        return HostSet.of_runs(runs)
+
+    def _tasks(self, asked: Asked, nodes: int) -> dict[int, int]:
+        """How many tasks each whole node gets: one, and then as many as it can."""
+        tasks = dict.fromkeys(places(nodes), 1)
+        left = asked.tasks - len(tasks)
+        if left < 0:
+            return dict.fromkeys(list(tasks)[: asked.tasks], 1)
+        for node in tasks:
+            if not left:
+                break
+            more = min(asked.capacities[node] - 1, left)
+            tasks[node] += more
+            left -= more
+        return tasks
+
+
+def _lowest(bits: int, count: int) -> int:
+    """The lowest of some bits, so many of them."""
+    lowest = 0
+    for _ in range(count):
+        bit = bits & -bits
+        lowest |= bit
+        bits ^= bit
+    return lowest

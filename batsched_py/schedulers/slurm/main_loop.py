@@ -1,0 +1,104 @@
+"""The main loop: after events, and once in a while, start jobs from the front of the queue.
+
+It looks at jobs in the order of the queue and starts each that fits. The first one of a partition that has to
+wait stops the partition: no later job of it is started, and no job of any partition on its nodes. What is
+behind it is left to the backfill loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from batsched_py.schedulers.slurm.limits import Verdict
+from batsched_py.schedulers.slurm.nodes import Share
+from batsched_py.schedulers.slurm.records import RunningRecord, WaitingRecord
+from batsched_py.schedulers.slurm.state import State
+
+#: Starts a job on its share of the nodes.
+Start = Callable[[WaitingRecord, Share], None]
+
+#: Cancels a running job.
+Cancel = Callable[[RunningRecord], None]
+
+
+def run_main_loop(state: State, now: int, start: Start, full: bool, cancel: Cancel | None = None) -> None:
+    """Look at the ``full`` queue or at its first jobs, and start those that may start."""
+    settings = state.configuration.scheduling
+    available = state.up
+    stopped = 0
+    """Partitions that are stopped, as bits."""
+    nb_partitions = len(state.partitions)
+    nb_looked_at = nb_started = 0
+    looked_at_of: dict[str, int] = {}
+    started: set[str] = set()
+    for record in list(state.waiting):
+        partition = record.partition
+        if record.eligible > now or record.job.id in started:
+            continue
+        if settings.sched_max_job_start and nb_started >= settings.sched_max_job_start:
+            return
+        if settings.partition_job_depth:
+            looked_at_of[partition.name] = looked_at_of.get(partition.name, 0) + 1
+            if looked_at_of[partition.name] > settings.partition_job_depth:
+                continue
+        nb_looked_at += 1
+        if not full and nb_looked_at > settings.default_queue_depth + 1:
+            return
+        bit = 1 << partition.number
+        if stopped & bit and not record.fields.reservation:
+            continue
+        if state.limits.before_selection(record, now) is Verdict.WAITS or not state.has_licences(record):
+            continue
+        waits = _try(state, record, now, available, start, cancel)
+        if waits is None:
+            nb_started += 1
+            started.add(record.job.id)
+        elif waits and not record.fields.reservation and not _is_too_young(state, record, now):
+            stopped |= bit
+            available &= ~partition.nodes
+            if stopped.bit_count() == nb_partitions:
+                return
+
+
+def _try(
+    state: State, record: WaitingRecord, now: int, available: int, start: Start, cancel: Cancel | None
+) -> bool | None:
+    """Start a job; otherwise say whether it stops its partition."""
+    nodes = available & record.partition.nodes
+    if record.asked.least_nodes > nodes.bit_count():
+        return True
+    allowed = state.reservations.allowed(record, now, now, moves=False)
+    if allowed is None:
+        return False
+    nodes &= allowed[0]
+    usage = state.usage
+    share = state.selector.select(record.asked, nodes & ~state.completing, usage)
+    if share is not None:
+        verdict = state.limits.after_selection(record, share, now)
+        if verdict is Verdict.WAITS:
+            return state.configuration.scheduling.assoc_limit_stop
+        start(record, share)
+        return None
+    if cancel is not None and state.preemption is not None and not state.completing & nodes:
+        for running in state.preemption.victims(record, nodes, usage, state.running, state.selector, now):
+            cancel(running)
+    return _is_busy(state, record, nodes)
+
+
+def _is_busy(state: State, record: WaitingRecord, nodes: int) -> bool:
+    """Whether a job waits for other jobs to end, and not for nodes that are kept for somebody else."""
+    usage, asked = state.usage, record.asked
+    usable = nodes & (usage.idle if asked.exclusive else ~usage.exclusive) & ~state.completing
+    if usable != nodes:
+        return True
+    if usable.bit_count() < asked.least_nodes:
+        return False
+    return nodes == record.partition.nodes or state.selector.select(asked, nodes, state.empty) is not None
+
+
+def _is_too_young(state: State, record: WaitingRecord, now: int) -> bool:
+    """Whether nothing is kept for a job yet, so that it stops nobody."""
+    settings = state.configuration.scheduling
+    return now - record.eligible < settings.bf_min_age_reserve or (
+        record.priority < settings.bf_min_prio_reserve
+    )

@@ -1,0 +1,217 @@
+"""Which nodes a job gets, as ``select/cons_tres`` chooses them.
+
+The nodes that have room for the job are cut into sets of neighbours. Of those with the least weight, Slurm
+takes the smallest set that is large enough, or else the largest, and goes on until the job has all it asks
+for. In a set it begins with the first node; for the last node of a job it takes the one with the fewest
+processors that are enough.
+"""
+
+from __future__ import annotations
+
+from batsched_py.schedulers.slurm.asked import Asked
+from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage, neighbours, places
+
+
+class Selector:
+    """Chooses nodes of one machine."""
+
+    def __init__(self, machine: Machine, consumes_memory: bool = False) -> None:
+        self.machine = machine
+        self.consumes_memory = consumes_memory
+
+    def select(self, asked: Asked, nodes: int, usage: Usage) -> Share | None:
+        """The nodes that a job gets, if only these may be taken."""
+        if asked.exclusive:
+            return self.whole(asked, nodes & asked.nodes & usage.idle)
+        room = self._room(asked, nodes & asked.nodes & ~usage.exclusive, usage)
+        chosen = self._choose(asked, room)
+        if chosen is None and asked.most_nodes < len(room):
+            chosen = self._choose_from_larger(asked, room)
+        return None if chosen is None else self._share(asked, chosen)
+
+    def _choose_from_larger(self, asked: Asked, room: dict[int, int]) -> dict[int, int] | None:
+        """Leave out the nodes with the least room, more and more of them, until the rest will do."""
+        for smallest in range(1, max(room.values())):
+            fewer = {node: cpus for node, cpus in room.items() if cpus > smallest}
+            if len(fewer) < max(asked.least_nodes, 1):
+                return None
+            if len(fewer) < len(room):
+                room = fewer
+                chosen = self._choose(asked, room)
+                if chosen is not None:
+                    return chosen
+        return None
+
+    def whole(self, asked: Asked, nodes: int) -> Share | None:
+        """Some of these idle nodes, which are given whole."""
+        if nodes.bit_count() < asked.least_nodes:
+            return None
+        if self.machine.is_uniform and asked.cpus <= asked.least_nodes == asked.wanted_nodes:
+            chosen = fewest_neighbours(asked.least_nodes, nodes, self.machine.by_weight)
+            return Share(chosen, True)
+        room = {node: asked.capacities[node] * asked.cpus_per_task for node in places(nodes)}
+        found = self._choose(asked, room)
+        if found is None and asked.most_nodes < len(room):
+            found = self._choose_from_larger(asked, room)
+        return None if found is None else Share(sum(1 << node for node in found), True)
+
+    def _room(self, asked: Asked, nodes: int, usage: Usage) -> dict[int, int]:
+        """How many processors a job could use on each node."""
+        free, memory = usage.cpus, usage.memory
+        room: dict[int, int] = {}
+        per_task, least, most = asked.cpus_per_task, asked.least_cpus_of_node, asked.most_cpus_of_node
+        of_cpu = asked.memory_per_cpu
+        for node in places(nodes):
+            cpus = free[node]
+            if cpus < least:
+                continue
+            if of_cpu:
+                left = memory[node] - asked.memory_per_node
+                if cpus * of_cpu > left:
+                    cpus = left // of_cpu
+            elif asked.memory_per_node:
+                if asked.memory_per_node > memory[node]:
+                    continue
+            elif self.consumes_memory and memory[node] < self.machine.memory[node]:
+                continue
+            for column, of_node, of_task in asked.others:
+                left = usage.others[column][node] - of_node
+                cpus = min(cpus, left // of_task * per_task) if of_task else cpus * (left >= 0)
+            if asked.unit > 1:
+                cpus -= cpus % asked.unit
+            if most:
+                cpus = min(cpus, most)
+            if cpus >= least:
+                room[node] = cpus
+        return room
+
+    def _choose(self, asked: Asked, room: dict[int, int]) -> dict[int, int] | None:
+        """How many processors a job gets on which nodes."""
+        least_nodes = asked.least_nodes
+        if len(room) < least_nodes or sum(room.values()) < asked.cpus:
+            return None
+        cpus_left, nodes_left = asked.cpus, asked.wanted_nodes
+        most_nodes = min(asked.most_nodes, max(asked.tasks, least_nodes))
+        usable_cpus = asked.cpus
+        chosen: dict[int, int] = {}
+        nodes = 0
+        for node in room:
+            nodes |= 1 << node
+        for of_weight in self.machine.by_weight:
+            sets = [
+                (sum([room[node] for node in places(part)]), part) for part in neighbours(nodes & of_weight)
+            ]
+            while sets and most_nodes:
+                best = _best(sets, cpus_left, nodes_left)
+                members = list(places(sets.pop(best)[1]))
+                if nodes_left <= 1:
+                    enough = [node for node in members if room[node] >= cpus_left]
+                    if enough:
+                        members = [min(enough, key=room.__getitem__)]
+                for node in members:
+                    if not most_nodes or (nodes_left <= 0 and cpus_left <= 0):
+                        break
+                    cpus = room[node]
+                    if most_nodes == 1 and cpus < cpus_left:
+                        continue
+                    if not asked.exclusive:
+                        kept = usable_cpus - max(nodes_left - asked.wanted_nodes + least_nodes - 1, 0)
+                        if cpus > kept:
+                            cpus = max(kept, asked.cpus_per_task)
+                    chosen[node] = cpus
+                    cpus_left -= cpus
+                    usable_cpus -= cpus
+                    nodes_left -= 1
+                    most_nodes -= 1
+                if nodes_left <= 0 and cpus_left <= 0:
+                    return chosen
+        return chosen if cpus_left <= 0 and nodes_left <= asked.wanted_nodes - least_nodes else None
+
+    def _share(self, asked: Asked, chosen: dict[int, int]) -> Share:
+        """What a job takes of the nodes that it shares."""
+        nodes, parts, others = 0, [], []
+        if asked.unit < asked.cpus_per_task:
+            chosen = dealt(asked, chosen)
+        for node, cpus in chosen.items():
+            memory = asked.memory_per_cpu * cpus + asked.memory_per_node
+            if self.consumes_memory and not memory:
+                memory = self.machine.memory[node]
+            parts.append((node, cpus, memory))
+            for column, of_node, of_task in asked.others:
+                others.append((column, node, of_node + of_task * (cpus // asked.cpus_per_task)))
+            nodes |= 1 << node
+        return Share(nodes, False, tuple(parts), tuple(others))
+
+
+def dealt(asked: Asked, room: dict[int, int]) -> dict[int, int]:
+    """How many processors a job gets of its nodes if its tasks may be cut in two.
+
+    Each node gets a task, then one more in turn as long as a whole one fits. What is left fills the nodes.
+    Slurm leaves out a part of a task that is cut; here a job has all of its processors.
+    """
+    of_task, order = asked.cpus_per_task, sorted(room)
+    given = dict.fromkeys(order, 0)
+    left = asked.tasks
+    while left:
+        fits = [node for node in order if given[node] + of_task <= room[node]][:left]
+        if not fits:
+            break
+        for node in fits:
+            given[node] += of_task
+        left -= len(fits)
+    missing = left * of_task
+    for node in order:
+        more = min(room[node] - given[node], missing)
+        given[node] += more
+        missing -= more
+    return given
+
+
+def _best(sets: list[tuple[int, int]], cpus: int, nodes: int) -> int:
+    """The smallest set of neighbours that is enough, or else the largest; of equal ones the first."""
+    best, best_cpus, best_is_enough = 0, 0, False
+    for place, (of_set, part) in enumerate(sets):
+        enough = of_set >= cpus and part.bit_count() >= nodes
+        if (
+            place == 0
+            or (enough and not best_is_enough)
+            or (enough and of_set < best_cpus)
+            or (not enough and of_set > best_cpus)
+        ):
+            best, best_cpus, best_is_enough = place, of_set, enough
+    return best
+
+
+def fewest_neighbours(count: int, nodes: int, by_weight: list[int]) -> int:
+    """So many of some nodes that have the same number of processors; there are enough.
+
+    >>> bin(fewest_neighbours(2, 0b1101110111, [0b1111111111]))
+    '0b1100000000'
+    """
+    chosen = 0
+    for of_weight in by_weight:
+        sets = list(neighbours(nodes & of_weight))
+        while sets and count:
+            best = sets[0]
+            size = best.bit_count()
+            enough = size >= count
+            for part in sets[1:]:
+                of_part = part.bit_count()
+                if of_part >= count:
+                    if not enough or of_part < size:
+                        best, size, enough = part, of_part, True
+                elif of_part > size:
+                    best, size, enough = part, of_part, False
+            sets.remove(best)
+            if size <= count:
+                chosen |= best
+                count -= size
+                continue
+            for node in places(best):
+                chosen |= 1 << node
+                count -= 1
+                if not count:
+                    break
+        if not count:
+            break
+    return chosen

@@ -1,0 +1,140 @@
+"""What the twin knows of the machine and its jobs at a moment."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping, Sequence
+
+from batsched_py.schedulers.slurm.configuration import Configuration
+from batsched_py.schedulers.slurm.future import Future
+from batsched_py.schedulers.slurm.limits import NoLimits
+from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage
+from batsched_py.schedulers.slurm.preemption import Preemption
+from batsched_py.schedulers.slurm.records import PartitionRecord, Rank, RunningRecord, WaitingRecord
+from batsched_py.schedulers.slurm.reservations import Reservations
+from batsched_py.schedulers.slurm.selection import Selector
+
+
+class State:
+    """The queue, the running jobs, and what is free; both loops read it, and starts change it."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        machine: Machine,
+        partitions: Sequence[PartitionRecord],
+        reservations: Reservations | None = None,
+        limits: NoLimits | None = None,
+        licences: Mapping[str, int] | None = None,
+        preemption: Preemption | None = None,
+    ) -> None:
+        self.configuration = configuration
+        self.machine = machine
+        self.partitions = partitions
+        self.reservations = reservations or Reservations((), machine)
+        self.limits = limits or NoLimits()
+        self.preemption = preemption
+        """Who makes way for whom, if anybody does."""
+        self.licences = dict(licences or {})
+        """Those that are free."""
+        self.selector = Selector(machine, configuration.selection.memory)
+        self.up = machine.up
+        """The nodes that jobs may get now."""
+        self.usage = Usage(machine)
+        self.empty = Usage(machine)
+        """The machine without jobs, which nobody changes."""
+        self.completing = 0
+        """Nodes of jobs that have ended and are being cleaned up."""
+        self._future: Future | None = None
+        self.running: list[RunningRecord] = []
+        """In the order of their ends."""
+        self.waiting: list[WaitingRecord] = []
+        """In the order in which the loops look at them; a job in two partitions is there twice."""
+        self.news: list[WaitingRecord] = []
+        """Those that the backfill loop has not seen."""
+        self.epoch = 0
+        """How often something else has changed than that jobs joined the queue."""
+
+    # --- the queue -------------------------------------------------------------------------------
+
+    def add(self, records: Iterable[WaitingRecord]) -> None:
+        """A job waits from now on, in each of its partitions."""
+        for record in records:
+            insort(self.waiting, record, key=_rank)
+            self.news.append(record)
+
+    def remove(self, job_id: str) -> None:
+        """A job waits no longer."""
+        self.epoch += 1
+        self.waiting = [record for record in self.waiting if record.job.id != job_id]
+
+    def sort(self) -> None:
+        """Put the queue in order again, after priorities have changed."""
+        self.epoch += 1
+        self.waiting.sort(key=_rank)
+
+    def has_licences(self, record: WaitingRecord) -> bool:
+        """Whether the licences are free that a job asks for."""
+        return all(self.licences.get(name, 0) >= count for name, count in record.asked.licences)
+
+    def set_up(self, nodes: int) -> None:
+        """These nodes are up from now on, as far as they can be."""
+        self.epoch += 1
+        self.up = nodes & self.machine.up
+
+    # --- the machine -----------------------------------------------------------------------------
+
+    @property
+    def future(self) -> Future:
+        """What will be free and when, as long as no job starts or ends."""
+        if self._future is None:
+            step = int(self.configuration.scheduling.bf_window_linear)
+            is_linear = self.configuration.selection.type == "linear"
+            self._future = Future(self.usage, self.running, self.selector, step, is_linear)
+        return self._future
+
+    def start(self, record: WaitingRecord, share: Share, now: int) -> RunningRecord:
+        """A job leaves the queue and has its share of the nodes."""
+        place = bisect_left(self.waiting, _rank(record), key=_rank)
+        if self.waiting[place] is record and record.nb_partitions == 1:
+            del self.waiting[place]
+        else:
+            self.remove(record.job.id)
+        self._future = None
+        self.epoch += 1
+        self.usage.take(share)
+        running = RunningRecord(record, share, now)
+        insort(self.running, running, key=_end)
+        self.limits.started(running)
+        for name, count in record.asked.licences:
+            self.licences[name] -= count
+        return running
+
+    def set_completing(self, ended: Iterable[RunningRecord]) -> None:
+        """The nodes of these jobs are being cleaned up, and no others."""
+        self.epoch += 1
+        self.completing = 0
+        for running in ended:
+            self.completing |= running.share.nodes
+
+    def ended(self, running: RunningRecord) -> None:
+        """A job has left its share; no other one starts on its nodes until they are clean."""
+        place = bisect_left(self.running, running.end, key=_end)
+        while self.running[place] is not running:
+            place += 1
+        del self.running[place]
+        self.limits.ended(running)
+        for name, count in running.waiting.asked.licences:
+            self.licences[name] += count
+        self._future = None
+        self.epoch += 1
+        self.usage.give(running.share)
+        self.completing |= running.share.nodes
+
+
+def _rank(record: WaitingRecord) -> Rank:
+    return record.rank
+
+
+def _end(running: RunningRecord) -> int:
+    return running.end

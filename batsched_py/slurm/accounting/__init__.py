@@ -1,0 +1,1 @@
+"""Accounts, users, shares, limits and QOS, from what ``sacctmgr`` and ``sshare`` print."""

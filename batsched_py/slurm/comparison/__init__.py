@@ -1,0 +1,1 @@
+"""Schedules that were recorded, beside simulated ones."""

@@ -1,0 +1,137 @@
+"""A recorded schedule beside a simulated one, job by job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from msgspec import Struct
+
+from batsched_py.analysis.calibration.calibration import cells_of, percentiles_of
+from batsched_py.analysis.calibration.waits import Waits
+from batsched_py.analysis.classes import CLASSES, class_numbers
+from batsched_py.analysis.levels import mean_level
+from batsched_py.errors import InputError
+from batsched_py.workload.swf.log import Floats
+
+#: The ways in which jobs are grouped.
+GROUPINGS = ("class", "partition", "account", "user")
+
+#: So many values of the utilization are computed.
+STEPS = 96
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """What is compared of some jobs; times are in seconds.
+
+    A job waits from when it is eligible: not held, not before its ``--begin``, with its dependencies
+    fulfilled.
+    """
+
+    waits: Waits
+    deviation: float | None
+    """By how much the simulated mean wait differs from the recorded one, as a share of that."""
+    start_difference: float
+    """The mean of how far apart the two starts of a job are."""
+    median_start_difference: float
+    largest_start_difference: float
+
+    @classmethod
+    def of(cls, recorded: pd.DataFrame, simulated: pd.DataFrame) -> Compared:
+        """The comparison of the same jobs in two tables."""
+        waits = Waits.of(*(_waits(table) for table in (recorded, simulated)))
+        mean = waits.mean_recorded
+        apart = np.abs(recorded["start"].to_numpy() - simulated["start"].to_numpy())
+        return cls(
+            waits=waits,
+            deviation=(waits.mean_simulated - mean) / mean if mean > 0 else None,
+            start_difference=float(apart.mean()),
+            median_start_difference=float(np.median(apart)),
+            largest_start_difference=float(apart.max()),
+        )
+
+
+class Utilization(Struct, frozen=True, kw_only=True):
+    """How many cores (or nodes, where only these are known) jobs have, in equal steps of time."""
+
+    edges: list[float]
+    recorded: list[float]
+    simulated: list[float]
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """A recorded schedule beside a simulated one."""
+
+    recorded: str
+    simulated: str
+    only_recorded: int
+    """Jobs that ran in the recording only."""
+    only_simulated: int
+    all: Compared
+    groups: dict[str, dict[str, Compared]]
+    """By class, partition, account and user, the busiest first."""
+    utilization: Utilization
+    percentiles: list[tuple[float, float]]
+    cells: list[tuple[int, int, int]]
+
+    def save(self, path: str | Path) -> None:
+        """Write it as a page."""
+        from batsched_py.slurm.comparison.page import write_comparison_page
+
+        write_comparison_page(path, self)
+
+
+def compare(tables: Sequence[pd.DataFrame], names: tuple[str, str]) -> Comparison:
+    """Compare the jobs that ran in both tables, the recorded one first; ``names`` tells what they are."""
+    recorded, simulated = tables
+    both = recorded.index[recorded.index.isin(simulated.index)]
+    if not len(both):
+        raise InputError(f"no job ran both in {names[0]} and in {names[1]}")
+    one, other = recorded.loc[both], simulated.loc[both]
+    waits = _waits(one), _waits(other)
+    return Comparison(
+        recorded=names[0],
+        simulated=names[1],
+        only_recorded=len(recorded) - len(both),
+        only_simulated=len(simulated) - len(both),
+        all=Compared.of(one, other),
+        groups={grouping: _grouped(one, other, grouping) for grouping in GROUPINGS},
+        utilization=_utilization(one, other),
+        percentiles=percentiles_of(*waits),
+        cells=cells_of(*waits),
+    )
+
+
+def labels(jobs: pd.DataFrame, grouping: str) -> pd.Series:
+    """The group of each job."""
+    if grouping == "class":
+        numbers = class_numbers((jobs["end"] - jobs["start"]).to_numpy(), jobs["size"].to_numpy())
+        return pd.Series(np.array(CLASSES)[numbers], index=jobs.index)
+    return jobs[grouping].astype(str)
+
+
+def _grouped(recorded: pd.DataFrame, simulated: pd.DataFrame, grouping: str) -> dict[str, Compared]:
+    found = {
+        str(name): Compared.of(recorded.loc[jobs], simulated.loc[jobs])
+        for name, jobs in recorded.groupby(labels(recorded, grouping)).groups.items()
+        if name
+    }
+    return dict(sorted(found.items(), key=lambda item: (-item[1].waits.jobs, item[0])))
+
+
+def _utilization(recorded: pd.DataFrame, simulated: pd.DataFrame) -> Utilization:
+    begin = min(table["submit"].min() for table in (recorded, simulated))
+    end = max(table["end"].max() for table in (recorded, simulated))
+    edges = np.linspace(begin, max(end, begin + 1.0), STEPS + 1)
+    sizes = recorded["size"].to_numpy(dtype=np.float64)
+    levels = [
+        mean_level(table["start"], table["end"], sizes, edges).tolist() for table in (recorded, simulated)
+    ]
+    return Utilization(edges=edges.tolist(), recorded=levels[0], simulated=levels[1])
+
+
+def _waits(jobs: pd.DataFrame) -> Floats:
+    waits: Floats = (jobs["start"] - jobs["eligible"]).to_numpy(dtype=np.float64)
+    return np.maximum(waits, 0.0)

@@ -1,0 +1,1 @@
+"""From the lines of a ``slurm.conf`` to the tables of a configuration."""

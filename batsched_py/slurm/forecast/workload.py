@@ -1,0 +1,134 @@
+"""The jobs of a live cluster as a workload that begins now.
+
+Jobs that run come first: they have the highest priorities, and each may only be on the nodes that it is on,
+which is told by a feature that each node has for itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+
+from msgspec.structs import replace
+
+from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Delay
+from batsched_py.schedulers.slurm.configuration import Configuration
+from batsched_py.simulator.machine_files.nodes import NodeKind
+from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.forecast.live import LiveJob
+from batsched_py.slurm.jobs import WORKLOAD, JobMaker, Submitted
+from batsched_py.slurm.moments import Clock
+from batsched_py.slurm.platform import words_of
+from batsched_py.slurm.sbatch import Submission
+from batsched_py.workload.model import Workload
+from batsched_py.workload.swf.conventions import profile_name
+
+#: How long a job without a time limit is taken to run.
+FOR_EVER = 365 * 86400.0
+
+#: Above every priority of Slurm.
+FIRST = 1 << 33
+
+_ENDS = ("afterok", "afternotok", "aftercorr")
+_TARGET = re.compile(r"[0-9]+(?:_[0-9]+)?")
+
+#: The whole run time of a job that has run for so long.
+RunTime = Callable[[LiveJob, float], float]
+
+
+def pinned(kinds: Iterable[NodeKind]) -> list[NodeKind]:
+    """The nodes, each with a feature of its own."""
+    return [
+        replace(
+            kind,
+            names=[name],
+            switches=[kind.switches[place]] if kind.switches else (),
+            features=[*kind.features, _feature(name)],
+        )
+        for kind in kinds
+        for place, name in enumerate(kind.names)
+    ]
+
+
+def workload_of(
+    jobs: Sequence[LiveJob],
+    now: float,
+    configuration: Configuration,
+    machine: Sequence[NodeKind],
+    run_time: RunTime,
+    findings: Findings,
+) -> Workload:
+    """The jobs that run or may start, as a workload that begins at a moment; held ones are left out."""
+    maker = JobMaker(configuration, words_of(machine), Clock(now), findings)
+    known = {name for job in jobs for name in (job.id, job.array_id)}
+    made: list[Job] = []
+    profiles = {}
+    for place, job in enumerate(jobs):
+        if job.state == "waiting" and not job.priority:
+            continue
+        ran = max(now - job.started, 0.0) if job.state == "running" and job.started is not None else 0.0
+        left = max(round(run_time(job, ran) - ran), 1)
+        submission = _submission(job, now, ran, FIRST - place, known, findings)
+        submitted = Submitted(job.array_id if job.array else job.id, 0.0, left, submission, job.where)
+        profiles[profile_name(left)] = Delay(seconds=left)
+        made += maker.jobs(submitted)
+    return Workload(WORKLOAD, made, profiles, sum(len(kind.names) * kind.cores for kind in machine))
+
+
+def limit_of(job: LiveJob) -> float:
+    """The time limit of a job that has one."""
+    return FOR_EVER if job.time_limit == inf else job.time_limit
+
+
+def _submission(
+    job: LiveJob, now: float, ran: float, first: int, known: set[str], findings: Findings
+) -> Submission:
+    is_running = job.state == "running"
+    fields = {
+        "account": job.account,
+        "qos": job.qos,
+        "reservation": job.reservation,
+        "name": job.name,
+        "priority": first if is_running else job.priority,
+    }
+    features, named = job.features, expand(job.node_list)
+    if is_running or (named and len(named) >= job.nodes):
+        features = "|".join(map(_feature, named))
+    elif named:
+        findings.left_out(job.where, f"job {job.id} asks for {job.node_list} among others by name")
+    if not is_running and job.eligible is not None and job.eligible > now:
+        fields["begin"] = job.eligible - now
+    return Submission(
+        nodes=(job.nodes, job.nodes) if is_running or job.nodes > 1 else None,
+        tasks=job.tasks,
+        cpus_per_task=job.cpus_per_task,
+        time=max(limit_of(job) - ran, 60.0),
+        memory_per_cpu=job.memory_per_cpu or None,
+        memory_per_node=job.memory_per_node or None,
+        resources_per_node={"gpu": job.gpus_per_node} if job.gpus_per_node else {},
+        features=features,
+        partitions=job.partitions,
+        exclusive=job.exclusive,
+        dependency=_still_open(job.dependency, known),
+        array=job.array,
+        user=job.user,
+        fields={name: value for name, value in fields.items() if value != ""},
+    )
+
+
+def _still_open(dependency: str, known: set[str]) -> str:
+    """A dependency without the jobs that are over; whether the others will succeed is not known."""
+    parts = []
+    for part in re.split("[,?]", dependency):
+        kind, *targets = part.replace("_*", "").split(":")
+        still = [target for target in targets if _TARGET.fullmatch(target) and target in known]
+        if still:
+            parts.append(":".join(["afterany" if kind in _ENDS else kind, *still]))
+    return ("?" if "?" in dependency else ",").join(parts)
+
+
+def _feature(node: str) -> str:
+    return f"node:{node}"

@@ -1,0 +1,233 @@
+"""Jobs of a workload, made of what ``sbatch`` was asked for and of what the cluster adds to that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from math import ceil, inf
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from batsched_py.protocol.dependencies import AFTER, ARRAY, read_dependency
+from batsched_py.protocol.features import parse_features
+from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.requests import read_request
+from batsched_py.protocol.shown import shown, shown_name
+from batsched_py.schedulers.slurm.configuration import Configuration
+from batsched_py.schedulers.slurm.job_fields import FIELD, JobFields
+from batsched_py.schedulers.slurm.settings.partitions import Partition
+from batsched_py.slurm.divided_tasks import divided
+from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.moments import Clock
+from batsched_py.slurm.sbatch import Submission
+from batsched_py.workload.requests import NodeWords
+from batsched_py.workload.swf.conventions import profile_name
+
+WORKLOAD = "w0"
+"""The name of every workload that is made here."""
+
+_ARRAY = re.compile(r"([0-9,:-]+)(?:%([1-9][0-9]{0,8}))?")
+_TASKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([1-9][0-9]{0,8}))?")
+_COUNT_OF_NODES = re.compile(r"\*[0-9]+")
+_MOST_TASKS = 1_000_000
+
+
+class Submitted(Struct, frozen=True):
+    """A call of ``sbatch``."""
+
+    name: str
+    """The job's name in the workload."""
+    at: float
+    run_time: float
+    submission: Submission
+    where: str
+
+
+class JobMaker:
+    """Makes jobs for a cluster."""
+
+    def __init__(
+        self, configuration: Configuration, words: NodeWords, clock: Clock, findings: Findings
+    ) -> None:
+        self._configuration = configuration
+        self._partitions = {partition.name: partition for partition in configuration.partitions}
+        self._words = words
+        self._clock = clock
+        self._findings = findings
+
+    def jobs(self, submitted: Submitted) -> Iterator[Job]:
+        """The job of a submission, or the tasks of its array; none if something is wrong with it."""
+        try:
+            yield from self._made(submitted)
+        except ValueError as error:
+            self._findings.mistake(submitted.where, str(error))
+
+    def _made(self, submitted: Submitted) -> list[Job]:
+        asked = submitted.submission
+        partition = self._partition(asked)
+        tasks, request = self._request(asked, partition, submitted.where)
+        size = tasks * asked.cpus_per_task
+        request, of_tasks = divided(request)
+        read_request(size, request)
+        extra: dict[str, Any] = {"request": request}
+        if asked.user:
+            extra["user"] = asked.user
+        fields = dict(asked.fields) | of_tasks
+        if asked.begin:
+            fields["begin"] = max(self._clock.moment(asked.begin, submitted.at) - submitted.at, 0.0)
+        if asked.time is None:
+            fields["no_time_limit"] = True
+        for key in ("node_list", "exclude"):
+            expand(fields.get(key, ""))
+        given = {key: value for key, value in fields.items() if value is not None}
+        if slurm := msgspec.to_builtins(msgspec.convert(given, JobFields)):
+            extra[FIELD] = slurm
+        if after := self._after(asked.dependency, submitted.where):
+            extra[AFTER] = after
+        names, limit = task_names(submitted.name, asked.array)
+        if asked.array:
+            extra[ARRAY] = submitted.name + (f"%{limit}" if limit else "")
+        return [
+            Job(
+                f"{WORKLOAD}!{name}",
+                submitted.at,
+                size,
+                _time_limit(asked, partition),
+                profile_name(submitted.run_time),
+                extra,
+            )
+            for name in names
+        ]
+
+    def _partition(self, asked: Submission) -> Partition:
+        """The first partition of a job; that of jobs that name none is the default one."""
+        for name in asked.partitions:
+            if name not in self._partitions:
+                raise ValueError(f"there is no partition {shown_name(name)}")
+        if asked.partitions:
+            return self._partitions[asked.partitions[0]]
+        default = [partition for partition in self._partitions.values() if partition.default]
+        if not default:
+            raise ValueError("names no partition, and none is the default")
+        asked.partitions = (default[-1].name,)
+        return default[-1]
+
+    def _request(self, asked: Submission, partition: Partition, where: str) -> tuple[int, dict[str, Any]]:
+        """How many tasks there are, and the field ``request``."""
+        least, most = asked.nodes or (1, None)
+        linear = self._configuration.selection.type == "linear"
+        exclusive = asked.exclusive or linear or partition.over_subscribe == "exclusive"
+        tasks = asked.tasks or least * (asked.tasks_per_node or 1)
+        if exclusive and asked.tasks is None and most is not None:
+            tasks = max(tasks, most)
+        least = min(least, tasks)
+        request: dict[str, Any] = {}
+        if asked.cpus_per_task > 1:
+            request |= {"tasks": tasks, "cores": asked.cpus_per_task}
+        if asked.nodes is not None and most is not None:
+            request["nodes"] = least if least == most or most > tasks == least else [least, max(most, least)]
+            if most > least and asked.tasks is None and not exclusive:
+                self._findings.left_out(where, "of a range of nodes, the least number is used")
+        if asked.tasks_per_node:
+            request["tasks_per_node"] = asked.tasks_per_node
+        per_node = self._resources(asked.resources_per_node, where)
+        per_core, of_node = self._memory(asked, partition, where)
+        if per_core:
+            request["per_core"] = {"memory": per_core}
+        if of_node:
+            per_node["memory"] = of_node
+        if per_node:
+            request["per_node"] = per_node
+        if asked.gpus and self._resources({"gpu": asked.gpus}, where):
+            request["per_job"] = {"gpu": asked.gpus}
+        if asked.gpus_per_task and self._resources({"gpu": asked.gpus_per_task}, where):
+            request["per_task"] = {"gpu": asked.gpus_per_task}
+        if exclusive:
+            request["exclusive"] = True
+        if asked.features:
+            request["features"] = self._features(asked.features, where)
+        if asked.one_switch:
+            request["one_switch"] = True
+        if asked.licences:
+            request["licences"] = asked.licences
+        return tasks, request | {"partitions": list(asked.partitions)}
+
+    def _gives_memory(self) -> bool:
+        return self._configuration.selection.memory and "memory" in self._words.resources
+
+    def _memory(self, asked: Submission, partition: Partition, where: str) -> tuple[int, int]:
+        """The memory of each core and of each node, in MB; a job without any gets all memory of its nodes."""
+        selection = self._configuration.selection
+        if asked.memory_per_gpu:
+            self._findings.left_out(where, "--mem-per-gpu is not modelled")
+        if not (selection.memory and "memory" in self._words.resources):
+            if asked.memory_per_cpu or asked.memory_per_node:
+                self._findings.left_out(where, "memory is not given out on this cluster, and not asked for")
+            return 0, 0
+        if asked.memory_per_cpu or asked.memory_per_node is not None:
+            return asked.memory_per_cpu or 0, asked.memory_per_node or 0
+        per_cpu = _first(partition.def_mem_per_cpu, selection.def_mem_per_cpu)
+        return per_cpu, 0 if per_cpu else _first(partition.def_mem_per_node, selection.def_mem_per_node)
+
+    def _resources(self, amounts: Mapping[str, int], where: str) -> dict[str, Any]:
+        """What of some resources the machine has."""
+        for name in amounts:
+            if name not in self._words.resources:
+                self._findings.left_out(where, f"the machine has no {shown_name(name)}; not asked for")
+        return {name: amount for name, amount in amounts.items() if name in self._words.resources}
+
+    def _features(self, text: str, where: str) -> str:
+        """What nodes must have, without how many of them must."""
+        plain = _COUNT_OF_NODES.sub("", text).replace("[", "(").replace("]", ")")
+        if plain != text:
+            self._findings.left_out(where, f"all nodes must have {plain}, not {text}")
+        parse_features(plain)
+        return plain
+
+    def _after(self, text: str, where: str) -> str:
+        """What a job waits for, without what is not simulated."""
+        kept = []
+        for part in filter(None, re.split("[,?]", text)):
+            try:
+                read_dependency(part)
+                kept.append(part)
+            except ValueError as error:
+                if part.partition(":")[0] in ("after", "aftercorr", "afterburstbuffer", "expand"):
+                    self._findings.left_out(where, f"--dependency={shown_name(part)} is not modelled")
+                else:
+                    raise ValueError(f"--dependency: {error}") from None
+        return ("?" if "?" in text else ",").join(kept)
+
+
+def _first(*values: int | None) -> int:
+    return next((value for value in values if value is not None), 0)
+
+
+def _time_limit(asked: Submission, partition: Partition) -> float:
+    """In whole minutes, as Slurm has it."""
+    limit = asked.time if asked.time else partition.default_time or partition.max_time
+    return limit if limit == inf else ceil(limit / 60) * 60.0
+
+
+def task_names(name: str, array: str) -> tuple[list[str], str]:
+    """The names of the tasks of an array, and how many may run at once; without an array, the job alone.
+
+    >>> task_names("7", "1-5:2%2")
+    (['7_1', '7_3', '7_5'], '2')
+    """
+    if not array:
+        return [name], ""
+    match = _ARRAY.fullmatch(array)
+    numbers: list[int] = []
+    for part in match[1].split(",") if match else [""]:
+        tasks = _TASKS.fullmatch(part)
+        if tasks is None:
+            raise ValueError(f"--array: {shown(array)} is not of the form 1-10, 1,3,5 or 0-20:5%2")
+        found = range(int(tasks[1]), int(tasks[2] or tasks[1]) + 1, int(tasks[3] or 1))
+        if len(found) + len(numbers) > _MOST_TASKS:
+            raise ValueError(f"--array: {shown(array)} has too many tasks")
+        numbers += found
+    return [f"{name}_{number}" for number in numbers], (match[2] if match else None) or ""

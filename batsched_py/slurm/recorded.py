@@ -1,0 +1,56 @@
+"""The files of a recorded scenario: ``jobs.csv`` with what was submitted, and what became of it.
+
+``jobs.csv`` has the columns ``at``, ``run`` and ``args``: when a job is submitted, how long it sleeps, and
+the options of ``sbatch``, in which ``%3`` is the third job of the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+from batsched_py.protocol.shown import shown
+from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.jobs import Submitted
+from batsched_py.slurm.sbatch import read_options
+from batsched_py.slurm.texts import read_text
+from batsched_py.slurm.values import number
+
+COLUMNS = ("at", "run", "args")
+
+_JOB = re.compile(r"(?<=:)%([0-9]{1,9})")
+USER = "root"
+"""Who submits jobs that do not say."""
+
+
+def read_submissions(path: Path, findings: Findings) -> Iterator[Submitted]:
+    """The jobs of a file, named by their numbers."""
+    rows = csv.reader(StringIO(read_text(path, findings)))
+    head = next(rows, [])
+    if missing := [name for name in COLUMNS if name not in head]:
+        findings.mistake(f"{path}, line 1", f"there is no column {missing[0]}")
+        return
+    for place, row in enumerate(rows, start=1):
+        where = f"{path}, line {rows.line_num}"
+        if len(row) != len(head):
+            findings.mistake(where, f"has {len(row)} fields instead of {len(head)}")
+            continue
+        values = dict(zip(head, row, strict=True))
+        try:
+            yield _submission(place, values, where, findings)
+        except ValueError as error:
+            findings.mistake(where, str(error))
+
+
+def _submission(place: int, values: dict[str, str], where: str, findings: Findings) -> Submitted:
+    for name in _JOB.findall(values["args"]):
+        if not 1 <= int(name) < place:
+            raise ValueError(f"{shown('%' + name)} is no job above this line")
+    words = shlex.split(_JOB.sub(r"\1", values["args"]))
+    submission = read_options(words, where, findings)
+    submission.user = submission.user or USER
+    return Submitted(str(place), number(values["at"]), number(values["run"]), submission, where)

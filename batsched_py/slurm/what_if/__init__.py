@@ -1,0 +1,1 @@
+"""What a change of the configuration would do: both schedules, and who gains and who loses."""

@@ -1,0 +1,77 @@
+"""The page that shows what a change would do."""
+
+from __future__ import annotations
+
+import html
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from batsched_py.analysis.calibration.figures import time_text
+from batsched_py.analysis.pages import write_page
+from batsched_py.analysis.pages.parts import figure, section, table, tiles
+from batsched_py.slurm.comparison.figures import usage_figure
+from batsched_py.slurm.what_if.outcome import Effect, Outcome
+
+EFFECT_HEADS: Final = ("", "jobs", "mean wait, before", "after", "difference", "who")
+
+
+def write_what_if_page(path: str | Path, found: Outcome) -> None:
+    """Write the page: one file that needs no other and no network."""
+    title = f"What if: {'; '.join(found.changes)}"
+    repeated = f", {len(found.seeds)} repetitions" if len(found.seeds) > 1 else ""
+    header = f"""<h1>{html.escape(title)}</h1>
+<p class="note">Users: {html.escape(found.users)}{repeated}. Differences are of mean waits, after less before,
+with a 95 % interval over the repetitions.</p>
+<div id="tiles">{_tiles(found)}</div>"""
+    sections = [
+        *(
+            section(
+                f"By {grouping}",
+                "Jobs are short up to an hour and narrow up to eight hosts." if grouping == "class" else "",
+                table(
+                    "",
+                    EFFECT_HEADS,
+                    [[html.escape(name), *effect_cells(each)] for name, each in groups.items()],
+                ),
+                layout="wide",
+            )
+            for grouping, groups in found.groups.items()
+            if groups
+        ),
+        section("Utilization", "", figure("Cores in use, over time", "utilization"), layout="wide"),
+    ]
+    body = f"<header>\n{header}\n</header>\n<main>\n{''.join(sections)}\n</main>"
+    assets = files("batsched_py.analysis.log_page") / "assets"
+    levels = dict(zip(("before", "after"), found.levels, strict=True))
+    drawn = msgspec.to_builtins({"utilization": usage_figure(found.edges, levels)})
+    write_page(path, title, body, drawn, assets / "log_page.css", [assets / "log_page.js"])
+
+
+def effect_cells(effect: Effect) -> list[str]:
+    """The cells of a row behind its name."""
+    difference = effect.difference
+    sign = "-" if difference.mean < 0 else "+"
+    half = "" if difference.half_width is None else f" ± {time_text(difference.half_width)}"
+    return [
+        f"{effect.jobs:,.0f}",
+        time_text(effect.before),
+        time_text(effect.after),
+        f"{sign}{time_text(abs(difference.mean))}{half}",
+        effect.verdict,
+    ]
+
+
+def _tiles(found: Outcome) -> str:
+    shown = effect_cells(found.all)
+    before, after = found.utilization
+    return tiles(
+        [
+            ("jobs", shown[0], ""),
+            ("mean wait, after", shown[2], f"{shown[1]} before"),
+            ("difference", shown[3], shown[4]),
+            ("utilization, after", f"{after:.1%}", f"{before:.1%} before"),
+        ]
+    )

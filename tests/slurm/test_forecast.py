@@ -1,0 +1,237 @@
+"""When the waiting jobs of a live cluster will start."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.forecast.live import LiveJob, read_live
+from tests.processes import call_here
+
+CONF = """\
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+NodeName=n[1-4] CPUs=4 RealMemory=8000
+PartitionName=batch Nodes=ALL Default=YES MaxTime=1-0 OverSubscribe=EXCLUSIVE
+"""
+PARAGRAPH = """\
+JobId={id} JobName=a job
+   UserId={user}(1000) GroupId=users(100) MCS_label=N/A
+   Priority={priority} Nice=0 Account=physics QOS=normal
+   JobState={state} Reason=None Dependency={dependency}
+   Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0
+   RunTime={ran} TimeLimit={limit} TimeMin=N/A
+   SubmitTime=2026-03-01T07:00:00 EligibleTime=2026-03-01T07:00:00
+   AccrueTime=2026-03-01T07:00:00
+   StartTime={start} EndTime=Unknown Deadline=N/A
+   Partition=batch AllocNode:Sid=head:1
+   ReqNodeList=(null) ExcNodeList=(null)
+   NodeList={nodes}
+   NumNodes={count}-{count} NumCPUs={count} NumTasks={count} CPUs/Task=1 ReqB:S:C:T=0:0:*:*
+   TRES=cpu={count},mem=8000M,node={count},billing={count}
+   Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*
+   MinCPUsNode=1 MinMemoryNode=0 MinTmpDiskNode=0
+   Features=(null) DelayBoot=00:00:00
+   OverSubscribe=NO Contiguous=0 Licenses=(null) Network=(null)
+   Command=/home/ada/job.sh
+   WorkDir=/home/ada
+
+"""
+
+
+def running(id: int, nodes: str, count: int, ran: str, limit: str, start: str) -> str:
+    return PARAGRAPH.format(
+        id=id, user="ada", priority=5, state="RUNNING", dependency="(null)", ran=ran, limit=limit,
+        start=f"2026-03-01T{start}", nodes=nodes, count=count,
+    )  # fmt: skip
+
+
+def waiting(id: int, count: int, limit: str, priority: int, dependency: str = "(null)") -> str:
+    return PARAGRAPH.format(
+        id=id, user="bob", priority=priority, state="PENDING", dependency=dependency, ran="00:00:00",
+        limit=limit, start="Unknown", nodes="(null)", count=count,
+    )  # fmt: skip
+
+
+#: At 8:00: nodes 3 and 4 are busy until 9:00, node 1 until 8:30; node 2 is free.
+QUEUE = (
+    running(1, "n[3-4]", 2, "01:00:00", "02:00:00", "07:00:00")
+    + running(2, "n1", 1, "00:30:00", "01:00:00", "07:30:00")
+    + waiting(3, 4, "01:00:00", 100)
+    + waiting(4, 1, "00:30:00", 90)
+    + waiting(5, 1, "02:00:00", 80)
+    + waiting(6, 1, "00:10:00", 0)
+    + waiting(7, 1, "00:10:00", 70, "afterok:4(unfulfilled),afterany:99(unfulfilled)")
+)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    (tmp_path / "slurm.conf").write_text(CONF)
+    (tmp_path / "jobs.txt").write_text(QUEUE)
+    return tmp_path
+
+
+def forecast_of(folder: Path, *options: str | Path, listing: str = "jobs.txt") -> dict[str, Any]:
+    arguments = ["slurm", "forecast", folder / "slurm.conf", folder / listing, *options, "--json"]
+    code, out, err = call_here(arguments)
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def near(seconds: float, hours: float) -> bool:
+    """Whether a start is at a time, up to the cadence of the loops."""
+    return abs(seconds - hours * 3600) <= 120
+
+
+def test_starts_by_limits(cluster: Path) -> None:
+    found = forecast_of(cluster)
+    assert (found["now"], found["running"], found["held"]) == ("2026-03-01 08:00:00", 2, 1)
+    assert found["misplaced"] == 0 and found["repetitions"] == 0
+    starts = {job["id"]: job["start"]["by_limits"] for job in found["jobs"]}
+    assert starts.keys() == {"3", "4", "5", "7"}
+    assert near(starts["3"], 1), "all four nodes are free at 9:00"
+    assert near(starts["4"], 0), "it ends before that on the free node"
+    assert near(starts["7"], 0.5), "when job 4 is over"
+    assert near(starts["5"], 2), "it would be in the way of job 3"
+
+
+def test_a_job_that_asks_for_less_starts_earlier(cluster: Path) -> None:
+    found = forecast_of(cluster, "--job", "5", "--time", "20")
+    assert found["instead"]["time_limit"] == 1200
+    assert near(found["instead"]["start"]["by_limits"], 0.5)
+    found = forecast_of(cluster, "--job", "3", "--nodes", "1")
+    assert near(found["instead"]["start"]["by_limits"], 0)
+
+
+def test_a_log_gives_likely_starts_and_intervals(cluster: Path) -> None:
+    head = "JobID|User|Submit|Start|End|State|ElapsedRaw|Timelimit|AllocCPUS"
+    rows = [
+        f"{number}|ada|2026-02-01T00:00:00|2026-02-01T00:00:00|2026-02-01T01:00:00|COMPLETED|{elapsed}|01:00:00|1"
+        for number, elapsed in enumerate([2000, 2700, 3600] * 11)
+    ]
+    (cluster / "log.sacct").write_text("\n".join([head, *rows]) + "\n")
+    found = forecast_of(cluster, "--log", cluster / "log.sacct", "--seeds", "6")
+    first = next(job["start"] for job in found["jobs"] if job["id"] == "3")
+    assert found["repetitions"] == 6
+    assert near(first["by_limits"], 1) and first["early"] < first["by_limits"]
+    assert first["early"] <= first["median"] <= first["late"] <= first["by_limits"] + 120
+
+
+def test_squeue_json_of_both_kinds_tells_the_same(cluster: Path) -> None:
+    text = read_live(cluster / "jobs.txt", "UTC", Findings()).jobs
+
+    def plain(job: LiveJob) -> dict[str, Any]:
+        return {
+            "job_id": int(job.id), "job_state": {"running": "RUNNING", "waiting": "PENDING"}[job.state],
+            "user_name": job.user, "account": job.account, "qos": job.qos, "partition": "batch",
+            "priority": job.priority, "time_limit": int(job.time_limit // 60), "start_time": job.started or 0,
+            "eligible_time": job.eligible, "node_count": job.nodes, "cpus": job.tasks, "tasks": job.tasks,
+            "cpus_per_task": 1, "nodes": job.node_list, "dependency": job.dependency, "shared": "none",
+            "name": "a",
+        }  # fmt: skip
+
+    def wrapped(fields: dict[str, Any]) -> dict[str, Any]:
+        numbers = {
+            name: {"set": True, "infinite": False, "number": fields[name]}
+            for name in ("priority", "time_limit", "start_time", "node_count", "cpus", "tasks")
+        }
+        return fields | numbers | {"job_state": [fields["job_state"]], "shared": ["none"]}
+
+    jobs = [plain(job) for job in text]
+    (cluster / "old.json").write_text(json.dumps({"jobs": jobs}))
+    content = {"jobs": list(map(wrapped, jobs)), "last_update": {"set": True, "number": 1772352000}}
+    (cluster / "new.json").write_text(json.dumps(content))
+    expected = forecast_of(cluster)["jobs"]
+    assert forecast_of(cluster, listing="new.json")["jobs"] == expected
+    assert forecast_of(cluster, "--at", "2026-03-01T08:00:00", listing="old.json")["jobs"] == expected
+
+
+def test_one_line_listings_and_waiting_arrays(cluster: Path) -> None:
+    lines = [part.replace("\n   ", " ") for part in QUEUE.strip().split("\n\n")]
+    array = waiting(20, 1, "00:05:00", 95).replace("JobId=20 ", "JobId=20 ArrayJobId=20 ArrayTaskId=4-6%2 ")
+    (cluster / "lines.txt").write_text("\n".join([*lines, array.strip().replace("\n   ", " ")]) + "\n")
+    found = forecast_of(cluster, listing="lines.txt")
+    names = [job["id"] for job in found["jobs"]]
+    assert "20_[4-6%2]" in names and len(names) == 5
+
+
+def test_a_listing_with_details_tells_the_same(cluster: Path) -> None:
+    """``scontrol -d show job`` adds what a job has on each node."""
+    details = "   JOB_GRES=(null)\n     Nodes=n1 CPU_IDs=0 Mem=0 GRES=\n   MinCPUsNode"
+    (cluster / "details.txt").write_text(QUEUE.replace("   MinCPUsNode", details))
+    assert forecast_of(cluster, listing="details.txt") == forecast_of(cluster)
+
+
+def test_the_table_and_the_page(cluster: Path) -> None:
+    arguments = ["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt"]
+    code, out, _ = call_here([*arguments, "--job", "5", "--time", "20", "--output", cluster / "page.html"])
+    assert code == 0
+    assert "4 jobs wait, 2 run, 1 are held" in out and "instead" in out
+    page = (cluster / "page.html").read_text()
+    assert "When jobs will start" in page and 'data-figure="starts"' in page
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "there is no job that waits or runs"),
+        ("No jobs in the system\n", "there is no job that waits or runs"),
+        ("hello\n", "not of the form Name=Value"),
+        ("Priority=5\n", "stands before any JobId"),
+        ("JobId=5 JobName=x\n", "line 1: tells no JobState"),
+        (QUEUE + QUEUE, "there are two jobs 1"),
+        (QUEUE.replace("TimeLimit=02:00:00", "TimeLimit=soon"), "line 1: job 1: 'soon' is not a time"),
+        (QUEUE.replace("Partition=batch", "Partition=gone"), "there is no partition gone"),
+        (waiting(1, 1, "10", 5), "give --at TIME"),
+        ('{"jobs": [', "is not what squeue --json prints"),
+        ('{"jobs": [{"job_id": 5}]}', "job 0: tells no job_state"),
+        ('{"jobs": [{"job_id": 5, "job_state": "PENDING", "priority": "high"}]}', "priority: 'high'"),
+    ],
+)
+def test_listings_that_are_wrong_or_cut_short_are_told_by_line(cluster: Path, text: str, words: str) -> None:
+    (cluster / "jobs.txt").write_text(text)
+    code, out, err = call_here(["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt"])
+    assert (code, out) == (1, "") and words in err and "Traceback" not in err
+
+
+def test_questions_that_make_no_sense(cluster: Path) -> None:
+    arguments = ["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt"]
+    for options, words in [
+        (["--time", "5"], "give --job ID too"),
+        (["--job", "5"], "--job needs --time or --nodes"),
+        (["--job", "77", "--time", "5"], "there is no waiting job '77'"),
+        (["--job", "5", "--time", "x"], "--time: 'x' is not a time"),
+        (["--at", "noon"], "--at: 'noon' is not a moment"),
+    ]:
+        code, _, err = call_here([*arguments, *options])
+        assert code == 1 and words in err and len(err.splitlines()) == 1
+
+
+def test_a_real_slurm_had_planned_the_same_starts(root: Path, tmp_path: Path) -> None:
+    """The listings were printed by Slurm 22.05.8 with four emulated nodes."""
+    data = root / "tests" / "data" / "slurm"
+    (tmp_path / "slurm.conf").write_text(
+        "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+        "NodeName=n[1-4] CPUs=4 CoresPerSocket=4 RealMemory=8000 Features=fast\n"
+        "PartitionName=batch Nodes=n[1-4] Default=YES MaxTime=1-0\n"
+        "PartitionName=short Nodes=n[1-2] MaxTime=15\n"
+    )
+    live = read_live(data / "live_jobs.txt", "UTC", Findings())
+    assert live.now is not None
+    planned = {job.id: job.started - live.now for job in live.jobs if job.state == "waiting" and job.started}
+    (tmp_path / "jobs.txt").write_text((data / "live_jobs.txt").read_text())
+    found = forecast_of(tmp_path, "--reservations", data / "live_reservation.txt")
+    starts = {job["id"]: job["start"]["by_limits"] for job in found["jobs"]}
+    assert found["misplaced"] == 0 and starts.keys() == {"3", "4", "5", "6_[3-4%2]", "8", "9"}
+    resolution, interval = (
+        60,
+        30,
+    )  # plans begin on a grid, and a later cycle of the backfill loop starts the job
+    for job in ("3", "4", "9"):
+        assert -1 <= starts[job] - planned[job] <= resolution + interval, job

@@ -1,0 +1,86 @@
+"""Limits of QOS and associations: who would exceed one waits, and others go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Delay
+from batsched_py.schedulers.slurm.backfill import Backfill
+from batsched_py.schedulers.slurm.configuration import Configuration
+from batsched_py.schedulers.slurm.nodes import Share
+from batsched_py.schedulers.slurm.records import WaitingRecord
+from batsched_py.schedulers.slurm.settings.associations import Association
+from batsched_py.schedulers.slurm.settings.qos import Qos
+from batsched_py.schedulers.slurm.settings.scheduling import Scheduling
+from batsched_py.schedulers.slurm.settings.selection import Selection
+from batsched_py.schedulers.slurm.setup import Setup
+from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.testing.runs import rows_of
+from batsched_py.workload.model import Workload
+from tests.slurm.scenario import Twin
+
+
+def starts(qos: Qos, *associations: Association, enforced: bool = True) -> dict[str, float]:
+    """Four jobs of one core and 1000 s, submitted 10 s after each other, of two users in one account."""
+    configuration = Configuration(
+        enforce=("associations", "limits", "qos") if enforced else (),
+        selection=Selection(type="cons_tres"),
+        qos=(qos,),
+        associations=(
+            Association(account="phys", user="ann"),
+            Association(account="phys", user="bob"),
+            *associations,
+        ),
+    )
+    platform = platform_of([NodeKind(["n1", "n2"], 4, {})], {}, "test")
+    jobs = [job(number, "ann" if number < 3 else "bob") for number in range(4)]
+    workload = Workload("w0", jobs, {"run": Delay(1000.0)}, len(platform.hosts))
+    rows = rows_of(DecisionProcess(Twin(configuration)), workload, platform)
+    return {row["job_id"]: float(row["starting_time"]) for row in rows}
+
+
+def job(number: int, user: str) -> Job:
+    extra: dict[str, Any] = {"user": user, "slurm": {"account": "phys", "qos": "normal"}}
+    return Job(f"w0!{number}", 10.0 * number, 1, 3600.0, "run", extra)
+
+
+def test_jobs_of_a_user_wait_for_one_another_and_others_pass() -> None:
+    found = starts(Qos(name="normal", max_jobs_per_user=2))
+    assert found["2"] > 1000
+    assert found["3"] < 100
+
+
+def test_resources_of_a_whole_qos() -> None:
+    found = starts(Qos(name="normal", grp_tres={"cpu": 3.0}))
+    assert [name for name, start in found.items() if start > 1000] == ["3"]
+
+
+def test_a_limit_of_the_qos_counts_in_place_of_that_of_the_account() -> None:
+    account = Association(account="phys", grp_jobs=1)
+    assert sum(start > 900 for start in starts(Qos(name="normal"), account).values()) == 3
+    assert sum(start > 900 for start in starts(Qos(name="normal", grp_jobs=4), account).values()) == 0
+
+
+def test_limits_count_only_where_they_are_enforced() -> None:
+    assert max(starts(Qos(name="normal", grp_jobs=1), enforced=False).values()) < 100
+
+
+def test_a_start_is_planned_for_so_many_tasks_of_an_array_only() -> None:
+    """Two tasks of an array are planned for; the third is passed over, and a job behind it is planned for."""
+    configuration = Configuration(
+        scheduling=Scheduling(bf_max_job_array_resv=2), selection=Selection(type="cons_tres")
+    )
+    setup = Setup(configuration, platform_of([NodeKind(["n1"], 4, {})], {}, "test").as_protocol()[0])
+    state = setup.state()
+    tasks = [Job(f"w0!7_{number}", 0.0, 4, 600.0, "run", {"array": "7"}) for number in range(3)]
+    for each in [Job("w0!1", 0.0, 4, 600.0, "run"), *tasks, Job("w0!8", 0.0, 4, 600.0, "run")]:
+        state.add(setup.records(each, 0.0))
+    planned: list[str] = []
+
+    def start(record: WaitingRecord, share: Share) -> None:
+        state.start(record, share, 0)
+
+    Backfill(state, 0, start, lambda record, begin, nodes: planned.append(record.job.name)).run()
+    assert planned == ["7_0", "7_1", "8"]

@@ -1,0 +1,42 @@
+"""Backfill cycles that are skipped, or go on from the last one, would have found the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import batsched_py.schedulers.slurm as policy
+from batsched_py.schedulers.slurm.backfill import Backfill
+from tests.slurm.scenario import RECORDED, SHARED, simulated, simulated_anew
+
+needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs the scenarios of ../shared/slurm")
+
+
+class EachCycle(Backfill):
+    """Runs each cycle from the beginning."""
+
+    def goes_on(self, now: int) -> bool:
+        return False
+
+    @property
+    def holds_until(self) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        RECORDED / "mixed-2",
+        RECORDED / "linear-1",
+        pytest.param(SHARED / "basic-1", marks=[needs_shared, pytest.mark.slow]),
+        pytest.param(SHARED / "shared-1", marks=[needs_shared, pytest.mark.slow]),
+    ],
+    ids=lambda folder: folder.name,
+)
+def test_jobs_start_as_if_each_cycle_were_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to the rounding of the times of cycles to milliseconds."""
+    some = simulated(folder).starts
+    monkeypatch.setattr(policy, "Backfill", EachCycle)
+    each = simulated_anew(folder).starts
+    assert some == pytest.approx(each, abs=0.2)

@@ -1,0 +1,128 @@
+"""What a change of the configuration would do."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from batsched_py.errors import InputError
+from batsched_py.schedulers.slurm.configuration import Configuration
+from batsched_py.schedulers.slurm.settings.associations import Association
+from batsched_py.schedulers.slurm.settings.partitions import Partition
+from batsched_py.slurm.what_if.change import changed
+from batsched_py.slurm.what_if.outcome import outcome
+from tests.processes import call_here
+
+BASE = Configuration(
+    partitions=(
+        Partition(name="batch", nodes="n[1-2]", default=True),
+        Partition(name="short", nodes="n[1-2]", max_time=900, priority_job_factor=10),
+    ),
+    associations=(Association(account="physics"), Association(account="physics", user="ada", shares=3)),
+)
+
+CONF = """\
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=bf_interval=30
+PriorityType=priority/multifactor
+PriorityWeightPartition=1000
+NodeName=n[1-2] CPUs=4
+PartitionName=batch Nodes=ALL Default=YES PriorityJobFactor=1
+PartitionName=short Nodes=ALL MaxTime=15 PriorityJobFactor=10
+"""
+
+
+@pytest.fixture
+def twin(tmp_path: Path) -> Path:
+    (tmp_path / "slurm.conf").write_text(CONF)
+    rows = [
+        f"{10 * place},{200 + 37 * place % 400},-n {4 + place % 5} -t 10 -p {part} --uid={user}"
+        for place, (part, user) in enumerate([("batch", "ada"), ("short", "bob"), ("batch", "cy")] * 6)
+    ]
+    (tmp_path / "jobs.csv").write_text("\n".join(["at,run,args", *rows]) + "\n")
+    code, _, err = call_here(["slurm", "import", tmp_path, tmp_path / "twin"])
+    assert code == 0, err
+    return tmp_path / "twin"
+
+
+def test_lines_of_slurm_conf_change_what_they_name_and_nothing_else() -> None:
+    made = changed(BASE, "SchedulerParameters=bf_interval=60,bf_continue")
+    assert (made.scheduling.bf_interval, made.scheduling.bf_continue) == (60, True)
+    assert (made.partitions, made.associations) == (BASE.partitions, BASE.associations)
+    assert changed(made, "SchedulerParameters=bf_window=60").scheduling.bf_interval == 60
+    made = changed(BASE, "PartitionName=short MaxTime=INFINITE")
+    assert made.partitions[1] == Partition(name="short", nodes="n[1-2]", priority_job_factor=10)
+    assert made.partitions[1].max_time == inf
+    assert len(changed(BASE, "PartitionName=new Nodes=n1").partitions) == 3
+    assert changed(BASE, "PriorityWeightAge=5000").priority.weight_age == 5000
+
+
+def test_fields_of_slurm_toml() -> None:
+    assert changed(BASE, "scheduling.bf_interval=60").scheduling.bf_interval == 60
+    assert changed(BASE, "priority.type=multifactor").priority.type == "multifactor"
+    assert changed(BASE, "partitions.short.max_time = 60").partitions[1].max_time == 60
+    assert changed(BASE, "associations.physics/ada.shares=10").associations[1].shares == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("scheduling.bf_frobnicate=1", "bf_frobnicate"),
+        ("scheduling.bf_interval=soon", "Expected `float`"),
+        ("nothing.here=1", "no table"),
+        ("partitions.long.max_time=1", "there are batch, short"),
+        ("Frobnicate=1", "this would change nothing here"),
+        ("SlurmctldPort=1", "this would change nothing here"),
+        ("PriorityWeightAge=old", "not a whole number"),
+        ("NodeName=n3 CPUs=4", "platform.toml"),
+        ("what", "not of the form Name=Value"),
+        ("", "not of the form Name=Value"),
+    ],
+)
+def test_changes_that_make_no_sense_are_refused_in_one_line(text: str, words: str) -> None:
+    with pytest.raises(InputError, match="--set") as caught:
+        changed(BASE, text)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_effects_have_intervals_over_repetitions() -> None:
+    def table(waits: list[float]) -> pd.DataFrame:
+        jobs = pd.DataFrame({"submit": 0.0, "eligible": 0.0, "start": waits, "size": 1})
+        jobs = jobs.assign(end=jobs["start"] + 10, partition="p", account="", user=["ada", "bob"])
+        return jobs.set_index(pd.Index(["1", "2"]))
+
+    pairs = [(table([100, 50]), table([80, 60])), (table([100, 50]), table([70, 40]))]
+    found = outcome(pairs, ["x"], "patience", [0, 1], 4)
+    assert found.groups["account"] == {}
+    ada, bob = found.groups["user"]["ada"], found.groups["user"]["bob"]
+    assert list(found.groups["user"]) == ["ada", "bob"]
+    assert (ada.before, ada.after, ada.difference.mean) == (100, 75, -25)
+    assert ada.difference.half_width == pytest.approx(12.706 * 5, rel=1e-3)
+    assert (ada.verdict, bob.difference.mean, bob.verdict) == ("unclear", 0, "unclear")
+    assert outcome(pairs[:1], ["x"], "rigid", [0], 4).groups["user"]["ada"].verdict == "gains"
+
+
+def test_the_command_tells_who_gains_and_who_loses(twin: Path) -> None:
+    arguments = ["slurm", "what-if", twin, "--set", "PartitionName=short PriorityJobFactor=1"]
+    code, out, err = call_here([*arguments, "--users", "rigid", "--json", "-e", twin / "both"])
+    assert (code, err) == (0, "")
+    partitions = json.loads(out)["groups"]["partition"]
+    assert partitions["short"]["difference"]["mean"] > 0 > partitions["batch"]["difference"]["mean"]
+    before, after = ((twin / f"both_{side}_jobs.csv").read_text() for side in ("before", "after"))
+    assert before != after and len(before.splitlines()) == len(after.splitlines()) == 19
+    code, out, err = call_here([*arguments, "--seeds", "2", "--output", twin / "page.html"])
+    assert (code, err) == (0, "")
+    assert "users: distribution, 2 repetitions" in out and "±" in out and "loses" in out
+    assert "What if: PartitionName=short" in (twin / "page.html").read_text()
+
+
+def test_nothing_to_change_and_folders_without_a_scenario_are_told(twin: Path, tmp_path: Path) -> None:
+    code, _, err = call_here(["slurm", "what-if", twin])
+    assert code == 1 and "give --set CHANGE or --other DIR" in err
+    code, _, err = call_here(["slurm", "what-if", tmp_path, "--set", "PriorityWeightAge=1"])
+    assert code == 1 and "there is no such file" in err
