@@ -13,14 +13,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import accumulate
 from math import inf
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Submission, User
+from batsched_py.users.mix import run_time_of
 from batsched_py.users.named import NamedUsers
 from batsched_py.users.note import recorded_note
 from batsched_py.workload.model import Workload
@@ -39,6 +41,8 @@ class Record(Struct, eq=False):
     sessions: Sequence[Session]
     finishes: Mapping[str, float]
     """When each job had finished."""
+    begins: Mapping[str, float]
+    """By when jobs had to be over for each job to depend on them: its submission, or its start."""
 
 
 @dataclass
@@ -58,6 +62,13 @@ class InBatches(NamedUsers):
             "otherwise it begins as recorded, and only the batches inside it wait for each other."
         ),
     ] = True
+    ended_before: Annotated[
+        Literal["submission", "start"],
+        Meta(
+            description="A batch may depend on what had ended before its submission, or before it started to "
+            "run; a user who was too early for the latter, as recorded, then submits without thinking."
+        ),
+    ] = "submission"
 
     keeps_breaks: ClassVar[bool] = True
     """Whether the time between sessions is think time, which is kept like that between batches."""
@@ -72,10 +83,16 @@ class InBatches(NamedUsers):
         finishes = {
             job.id: float(finish) for job, finish in zip(workload.jobs, workload.finishes, strict=True)
         }
+        begins = {
+            job.id: finishes[job.id] - run_time_of(job, workload.profiles[job.profile])
+            if self.ended_before == "start"
+            else job.submission_time
+            for job in workload.jobs
+        }
         presence = self.presences(workload)
         users: list[User] = []
         for name, sessions in cut.items():
-            record = Record(name, sessions, finishes)
+            record = Record(name, sessions, finishes, begins)
             links = BatchLinks(record, self.dependence, self.keeps_breaks)
             users.append(BatchUser(name, links, presence(record), workload.profiles, self.order))
         return users
@@ -113,7 +130,7 @@ class BatchLinks:
             self.session_of += [number] * len(cut)
         count = len(self.batches)
         if dependence:
-            graph = SessionGraph(self.batches)
+            graph = SessionGraph(_with_starts(self.batches, record.begins))
             self.successors: list[Sequence[int]] = [graph.successors(index) for index in range(count)]
         else:
             following = [*self.session_of[1:], -1]
@@ -132,8 +149,17 @@ class BatchLinks:
     def think_time(self, before: int, after: int) -> float:
         """How long the user thinks between the end of one batch and the start of another."""
         if self._keeps_breaks or not self.opens_session(after):
-            return self.batches[after].start - self.batches[before].finish
+            return max(self.batches[after].start - self.batches[before].finish, 0.0)
         return 0.0
+
+
+def _with_starts(batches: list[Session], begins: Mapping[str, float]) -> list[Session]:
+    """The batches, each with the time by which those that it depends on had ended.
+
+    Users keep the order of their batches, so each one waits for all that the one before it waits for.
+    """
+    starts = accumulate((begins[batch.jobs[0].id] for batch in batches), max)
+    return [Session(batch.jobs, start, batch.finish) for batch, start in zip(batches, starts, strict=True)]
 
 
 class BatchUser(User):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from batsched_py.users.base import Behaviour, User
 from batsched_py.users.wrapping import Wrapper
+from batsched_py.workload.dependencies import among_themselves
 from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 
@@ -46,7 +47,10 @@ class NamedUsers(Behaviour):
                 len(nameless),
                 len(workload.jobs),
             )
-        return self.named_users(part_of(workload, named)) + others if named else others
+        part = part_of(workload, named)
+        if not others:
+            part = replace(part, jobs=among_themselves(part.jobs))
+        return self.named_users(part) + others if named else others
 
     @abstractmethod
     def named_users(self, workload: Workload) -> list[User]:

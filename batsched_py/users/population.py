@@ -119,6 +119,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     """How many times the users of the log there are."""
     rest: int | None = None
     """How many weeks long-term users are away between two stays; as long as in the log if not said."""
+    begin_active: bool = False
+    """Whether all long-term users are there at the beginning; if not, each may be away."""
     cycles: bool = True
     """Whether jobs keep their weekday and time of the day; if not, each stay is moved by part of a week."""
     weights: Mapping[str, float] = {}
@@ -147,7 +149,8 @@ class Turnover:
         random = np.random.default_rng([rules.seed, 0])
         for stream in pool.long_term:
             for _ in range(_rounded(rules.load * rules.weights.get(stream.user, 1.0), random)):
-                place = int(random.integers(stream.nb_weeks + self._rest(stream)))
+                away = 0 if rules.begin_active else self._rest(stream)
+                place = int(random.integers(stream.nb_weeks + away))
                 if place < stream.nb_weeks:
                     self._come_again(0, stream, stream.first_week + place)
                 else:

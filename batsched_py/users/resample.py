@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -14,9 +14,11 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.users.base import Action, Behaviour, Submission, User
 from batsched_py.users.broker import Broker
+from batsched_py.users.mix import no_longer_than, shuffled
 from batsched_py.users.named import NamedUsers, part_of
 from batsched_py.users.population import WEEK, Pool, Rules, Stay, Turnover
 from batsched_py.users.wrapping import Wrapper
+from batsched_py.workload.dependencies import have_dependencies, with_names
 from batsched_py.workload.model import Workload
 
 
@@ -25,10 +27,11 @@ class Resample(NamedUsers, Wrapper):
     """New users made of those of the log come and go, each with the jobs of one recorded user.
 
     Long-term users, with activity over 12 weeks or more, stay for their recorded weeks, are away for as long
-    as they were in the log, and start over; at the beginning each is in an arbitrary week of that. Temporary
-    users come at the log's rate, a random number each week, nobody twice in a week; at the beginning the
-    log's mean number of them is there. All jobs keep their weekday and time of the day, but for what the
-    behaviour of the users inside makes of them, which is `fluid` unless another one is named.
+    as they were in the log, and start over; at the beginning each is in an arbitrary week of that, or with
+    `begin=active` in one of the recorded weeks. Temporary users come at the log's rate, a random number each
+    week, nobody twice in a week; at the beginning the log's mean number of them is there. All jobs keep their
+    weekday and time of the day, but for what the behaviour of the users inside makes of them, which is
+    `fluid` unless another one is named.
     """
 
     name = "resample"
@@ -49,6 +52,10 @@ class Resample(NamedUsers, Wrapper):
     rest: Annotated[
         int | None, Meta(description="Weeks that long-term users are away; as in the log if not said.")
     ] = None
+    begin: Annotated[
+        Literal["any", "active"],
+        Meta(description="Long-term users begin in any week, so that some are away, or in an active one."),
+    ] = "any"
     cycles: Annotated[
         bool,
         Meta(description="Whether jobs keep their weekday and time of day; if not, users come any time."),
@@ -56,6 +63,14 @@ class Resample(NamedUsers, Wrapper):
     oversample: Annotated[
         str, Meta(description="Users who are taken more often than others: USER:TIMES, several with commas.")
     ] = ""
+    longest: Annotated[
+        float,
+        Meta(ge=0, description="Jobs that run for more hours than this are left out; 0 keeps all."),
+    ] = 0.0
+    shuffle: Annotated[
+        bool,
+        Meta(description="Whether jobs are dealt anew: users keep when they submit, and submit any job."),
+    ] = False
     seed: Annotated[int, Meta(ge=0, description="Of the population.")] = 0
 
     def __post_init__(self) -> None:
@@ -65,12 +80,16 @@ class Resample(NamedUsers, Wrapper):
             seed=self.seed,
             load=self.load,
             rest=self.rest,
+            begin_active=self.begin == "active",
             cycles=self.cycles,
             weights=_read_weights(self.oversample),
         )
 
     def pool(self, workload: Workload) -> Pool:
         """The users of whom the population is made."""
+        workload = no_longer_than(workload, self.longest)
+        if self.shuffle:
+            workload = shuffled(workload, self.seed)
         return Pool.of(workload, self.long_term, self.margin)
 
     def named_users(self, workload: Workload) -> list[User]:
@@ -144,13 +163,18 @@ class PopulationUser(User):
         part = part_of(stay.stream.workload, list(stay.places))
         extras: dict[int, dict[str, Any]] = {}
         jobs: list[Job] = []
+        names: dict[str, str] = {}
+        first = self._nb_jobs
         for job in part.jobs:
             self._nb_jobs += 1
             extra = extras.get(id(job.extra))
             if extra is None:
                 extra = extras[id(job.extra)] = job.extra | {"user": stay.name}
+            names[job.name] = names[job.id] = str(self._nb_jobs)
             time = job.submission_time + stay.shift
             jobs.append(replace(job, id=f"{job.workload}!{self._nb_jobs}", submission_time=time, extra=extra))
+        if have_dependencies(jobs):
+            jobs = with_names(jobs, names.get, f".{first}")
         finishes = part.finishes and [finish + stay.shift for finish in part.finishes]
         self._stays[stay.name] = stay
         self._nb_to_come[stay.name] = len(jobs)

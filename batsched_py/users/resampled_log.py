@@ -30,30 +30,32 @@ def unroll(turnover: Turnover, nb_weeks: int) -> list[Stay]:
 
 
 def resampled_log(log: SwfLog, population: Resample) -> SwfLog:
-    """A log in which every job is one of an old log, moved by whole weeks.
+    """A log in which every job is one of an old log, moved by whole weeks or, if jobs are shuffled, anywhere.
 
     Jobs and users are numbered anew, and so a user who comes twice is two. Jobs without processors or
-    without a user are left out. What is recorded of a job's wait is kept, as it tells how the users' think
-    times came about.
+    without a user are left out, and jobs wait for no others. What is recorded of a job's wait is kept, as it
+    tells how the users' think times came about.
     """
     workload = swf_to_workload(log)
     pool = population.pool(workload)
     nb_weeks = population.weeks or pool.nb_weeks
     record_of = {str(number): record for record, number in enumerate(log.job_number.tolist())}
+    time_of = {job.name: job.submission_time for job in workload.jobs}
     records: list[int] = []
-    shifts: list[float] = []
+    times: list[float] = []
     users: list[int] = []
     for number, stay in enumerate(unroll(Turnover(pool, population.rules), nb_weeks), start=1):
         for place in stay.places:
             job = stay.stream.workload.jobs[place]
             if job.submission_time + stay.shift < nb_weeks * WEEK:
-                records.append(record_of[job.name])
-                shifts.append(stay.shift)
+                record = record_of[job.name]
+                dealt = job.submission_time - time_of[job.name]
+                records.append(record)
+                times.append(float(log.submit[record]) + (dealt + stay.shift))
                 users.append(number)
-    new = log.select(np.array(records, dtype=np.intp))
-    submit: NDArray[np.float64] = new.submit + np.array(shifts)
+    submit: NDArray[np.float64] = np.array(times, dtype=np.float64)
     order = np.argsort(submit, kind="stable")
-    new = new.select(order)
+    new = log.select(np.array(records, dtype=np.intp)[order])
     count = len(new)
     header = {key: value for key, value in log.header.items() if key not in _OUTDATED}
     note = (
@@ -71,4 +73,5 @@ def resampled_log(log: SwfLog, population: Resample) -> SwfLog:
         think_time=np.full(count, -1.0),
         header=header,
         path="",
+        more={name: column for name, column in new.more.items() if name not in ("after", "array")},
     )

@@ -19,16 +19,13 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
-from batsched_py.input_files import read_input
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Homogeneous, HomogeneousTotal, Profile
 from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
 from batsched_py.users.named import EachUser, one_by_one
+from batsched_py.users.sobriety import DEEDS, Window, in_order, read_chances, read_signal, read_windows
 from batsched_py.users.wrapping import WrappedUser
 from batsched_py.workload.model import Workload
-
-#: A window of time, in seconds since the beginning.
-Window = tuple[float, float]
 
 
 @dataclass
@@ -38,7 +35,8 @@ class Sober(EachUser):
     What a user does is drawn for each job that it wants to submit inside a window; what no chance is given
     for is done as recorded. A job that asks for fewer hosts with the same work runs longer, by
     (hosts / fewer hosts) to the power of `speedup`, as does its walltime. A job that is given up is submitted
-    and withdrawn at once, so that results tell of it.
+    and withdrawn at once, so that results tell of it. A file of chances tells users and levels of the signal
+    apart.
     """
 
     name = "sober"
@@ -59,9 +57,20 @@ class Sober(EachUser):
     less: Annotated[
         float, Meta(ge=0, le=1, description="The chance that a job asks for fewer hosts, and does less.")
     ] = 0.0
+    shorter: Annotated[
+        float,
+        Meta(ge=0, le=1, description="The chance that a job runs for a shorter time, and does less."),
+    ] = 0.0
     give_up: Annotated[float, Meta(ge=0, le=1, description="The chance that a job is given up.")] = 0.0
+    chances_file: Annotated[
+        str,
+        Meta(
+            description="A table of chances by user and level of the signal: CSV with the columns user (* is "
+            "anybody else), level (from which value on) and any of later, fewer, less, shorter, give_up."
+        ),
+    ] = ""
     share: Annotated[
-        float, Meta(gt=0, le=1, description="The share of its hosts that a job asks for that asks for fewer.")
+        float, Meta(gt=0, le=1, description="The share of its hosts, or of its run time, that is left.")
     ] = 0.5
     speedup: Annotated[
         float, Meta(ge=0, description="The exponent of the speed-up law; 1 is perfect, 0 is none.")
@@ -71,68 +80,34 @@ class Sober(EachUser):
     def __post_init__(self) -> None:
         if sum(self.chances) > 1:
             raise InputError(f"the chances of sober users sum up to {sum(self.chances):g}, which is above 1")
-        self.times = sorted(_read_windows(self.windows) + _read_signal(self.signal_file, self.high))
-        for before, after in zip(self.times, self.times[1:], strict=False):
-            if after[0] < before[1]:
-                raise InputError(f"the windows of sober users overlap at {after[0]:g} s")
+        self.table = read_chances(self.chances_file, {self.high: self.chances})
+        levels = {level for rows in self.table.by_user.values() for level in rows}
+        windows = read_windows(self.windows) + read_signal(self.signal_file, self.table.lowest)
+        self.times = in_order(windows, sorted(levels))
 
     @property
     def chances(self) -> tuple[float, ...]:
         """Of what is not done as recorded."""
-        return self.later, self.fewer, self.less, self.give_up
+        return self.later, self.fewer, self.less, self.shorter, self.give_up
 
     def named_users(self, workload: Workload) -> list[User]:
         """A sober user around each."""
         return [
-            SoberUser(user, self, np.random.default_rng([self.seed, crc32(name.encode())]))
+            SoberUser(user, name, self, np.random.default_rng([self.seed, crc32(name.encode())]))
             for name, part in one_by_one(workload).items()
             for user in self.inner.users(part)
         ]
 
 
-def _read_windows(text: str) -> list[Window]:
-    """Windows as an option gives them.
-
-    >>> _read_windows("0-3600,86400-90000")
-    [(0.0, 3600.0), (86400.0, 90000.0)]
-    """
-    windows = []
-    for part in filter(None, text.split(",")):
-        start, _, end = part.partition("-")
-        try:
-            windows.append((float(start), float(end)))
-        except ValueError:
-            windows.append((inf, -inf))
-        if not windows[-1][0] < windows[-1][1] < inf:
-            raise InputError(f"window {part!r} of sober users: write START-END in seconds, like 36000-50400")
-    return windows
-
-
-def _read_signal(file: str, high: float) -> list[Window]:
-    """Where a signal is high; each of its values holds until the next one, the last one for ever."""
-    if not file:
-        return []
-    try:
-        lines = read_input(file).decode("utf-8").splitlines()
-        steps = [(float(time), float(value)) for time, value in (line.split(",") for line in lines if line)]
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file}: no signal of lines TIME,VALUE: {error}") from None
-    windows: list[Window] = []
-    for (start, value), (end, _) in zip(steps, [*steps[1:], (inf, 0.0)], strict=True):
-        if value >= high and end > start:
-            merged = bool(windows) and windows[-1][1] == start
-            windows[-1:] = [(windows[-1][0], end)] if merged else [*windows[-1:], (start, end)]
-    return windows
-
-
 class SoberUser(WrappedUser):
     """Hands on what another user does, and changes what it does inside windows."""
 
-    def __init__(self, user: User, rules: Sober, random: np.random.Generator) -> None:
+    def __init__(self, user: User, name: str, rules: Sober, random: np.random.Generator) -> None:
         super().__init__(user)
+        self._who = name
         self._rules = rules
         self._random = random
-        self._starts = [start for start, _ in rules.times]
+        self._starts = [window.start for window in rules.times]
         self._held: dict[str, Submission] = {}
         """The jobs that are to be submitted after a window."""
         self._plan: list[tuple[float, str]] = []
@@ -158,8 +133,8 @@ class SoberUser(WrappedUser):
     def _changed(self, action: Action, now: float) -> list[Action]:
         if isinstance(action, Submission):
             place = bisect_right(self._starts, now) - 1
-            window = self._rules.times[place] if place >= 0 else (0.0, 0.0)
-            return self._soberly(action, window) if now < window[1] else [action]
+            window = self._rules.times[place] if place >= 0 else None
+            return [action] if window is None or now >= window.end else self._soberly(action, window)
         held = self._held.get(action.job_id)
         if held is None:
             return [action]
@@ -169,23 +144,41 @@ class SoberUser(WrappedUser):
         return [self._held.pop(action.job_id), action]
 
     def _soberly(self, submission: Submission, window: Window) -> list[Action]:
-        rules = self._rules
-        drawn = int(np.searchsorted(np.cumsum(rules.chances), self._random.random(), side="right"))
-        deed = (*("later", "fewer", "less", "gave-up"), "as-recorded")[drawn]
-        if deed == "later" and window[1] == inf:
+        chances = self._rules.table.of(self._who, window.level)
+        drawn = int(np.searchsorted(np.cumsum(chances), self._random.random(), side="right"))
+        deed = (*DEEDS, "as-recorded")[drawn]
+        if deed == "later" and window.until == inf:
             deed = "gave-up"
         job, profile = submission.job, submission.profile
-        if deed in ("fewer", "less"):
-            changed = self._smaller(job, profile, same_work=deed == "fewer")
+        if deed in ("fewer", "less", "shorter"):
+            changed = (
+                self._shorter(job, profile)
+                if deed == "shorter"
+                else self._smaller(job, profile, same_work=deed == "fewer")
+            )
             deed = "as-recorded" if changed is None else deed
             job, profile = changed or (job, profile)
-        note = f"{submission.note} sober={deed} window={window[0]:g}:{window[1]:g}".strip()
+        level = f" level={window.level:g}" if self._rules.chances_file else ""
+        window_text = f"{window.start:g}:{window.end:g}"
+        note = f"{submission.note} sober={deed} window={window_text}{level}".strip()
         sober = Submission(job, profile, note, submission.decided)
         if deed == "later":
             self._held[job.id] = sober
-            heappush(self._plan, (window[1], job.id))
+            heappush(self._plan, (window.until, job.id))
             return []
         return [sober, Withdrawal(job.id)] if deed == "gave-up" else [sober]
+
+    def _shorter(self, job: Job, profile: Profile) -> tuple[Job, Profile] | None:
+        """The job with less to do, on as many hosts, where that makes sense."""
+        share = self._rules.share
+        match profile:
+            case Homogeneous(work=work) | HomogeneousTotal(work=work):
+                shorter: Profile = replace(profile, work=work * share)
+            case Delay(seconds=seconds):
+                shorter = replace(profile, seconds=seconds * share)
+            case _:
+                return None
+        return replace(job, walltime=job.walltime * share, profile=f"{job.profile}_for_{share:g}"), shorter
 
     def _smaller(self, job: Job, profile: Profile, same_work: bool) -> tuple[Job, Profile] | None:
         """The job on fewer hosts, where that makes sense."""

@@ -6,6 +6,7 @@ A profile that a job names must exist; what it means is up to the simulator.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,12 +17,17 @@ from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5, DIALECTS
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.malleable import malleable_of
 from batsched_py.protocol.profiles import Profile, Unintelligible
 from batsched_py.protocol.requests import read_request
 from batsched_py.protocol.shown import shown
+from batsched_py.workload.dependencies import check_dependencies
 from batsched_py.workload.model import Workload
 
 T = TypeVar("T")
+
+#: The field of a job that tells when it had finished on the machine it was recorded on; Batsim ignores it.
+RECORDED_FINISH = "recorded_finish"
 
 #: The largest number of hosts that a file may name.
 _LARGEST = 2**53
@@ -48,13 +54,27 @@ def read_batsim_json(path: str | Path, name: str, dialect: Dialect | None = None
             raise InputError(f"{path}: job {index} ({job.id}): field `profile`: there is no {job.profile!r}")
         if seen.setdefault(job.id, index) != index:
             raise InputError(f"{path}: job {index} ({job.id}): field `id`: job {seen[job.id]} has it already")
+    check_dependencies(jobs, str(path))
+    jobs.sort(key=lambda job: job.submission_time)
     return Workload(
         name=name,
-        jobs=sorted(jobs, key=lambda job: job.submission_time),
+        jobs=jobs,
         profiles=_needed_profiles(jobs, content.profiles, dialect),
         nb_hosts=content.nb_res,
         path=str(path),
+        finishes=_finishes(path, jobs),
     )
+
+
+def _finishes(path: str | Path, jobs: list[Job]) -> list[float] | None:
+    """When each job had finished on the machine it was recorded on, if all of them say that."""
+    finishes = [job.extra.get(RECORDED_FINISH) for job in jobs]
+    if None in finishes or not finishes:
+        return None
+    for job, finish in zip(jobs, finishes, strict=True):
+        if isinstance(finish, bool) or not isinstance(finish, int | float) or not isfinite(finish):
+            raise InputError(f"{path}: job {job.id}: field `{RECORDED_FINISH}`: {shown(finish)} is no time")
+    return [float(finish) for finish in finishes if finish is not None]
 
 
 def _read_file(path: str | Path) -> _File:
@@ -88,6 +108,7 @@ def _read_job(path: str | Path, index: int, fields: dict[str, Any], workload: st
         job = dialect.read_job(fields, workload)
         if "request" in job.extra:
             read_request(job.size, job.extra["request"])
+        malleable_of(job)
         return job
     except (ProtocolError, ValueError) as error:
         label = f" ({fields['id']})" if "id" in fields else ""

@@ -21,6 +21,9 @@ WalltimeRule = Literal["at-least-run-time", "max", "requested"]
 #: submitted and withdrawn after the time for which they had waited.
 CancelledRule = Literal["leave-out", "withdraw"]
 
+#: Whether jobs of a log wait for their preceding jobs, as the format calls them, and for their think times.
+PrecedingRule = Literal["ignore", "wait"]
+
 #: Under this name the ``extra`` of such a job says for how many seconds it had waited.
 CANCELLED_AFTER = "cancelled_after"
 

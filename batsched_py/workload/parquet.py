@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,8 +13,8 @@ from batsched_py.workload.lines import HARMLESS, HIGHEST_RATIO
 _BYTES: Final = 8
 
 
-def read_parquet(path: Path) -> Any:
-    """The table in a file, if it is not much larger than the file.
+def read_parquet(path: Path, rows: int | None = None) -> Iterator[Any]:
+    """The table in a file, if it is not much larger than the file; at most so many rows at a time.
 
     A few bytes can stand for millions of equal rows, or of equal texts. So each text is read once, and all
     sizes are known before memory is taken.
@@ -25,9 +26,21 @@ def read_parquet(path: Path) -> Any:
     texts = [field.name for field in schema if _is_text(path, field)]
     with ParquetFile(path, read_dictionary=texts) as file:
         _check_size(path, _BYTES * file.metadata.num_rows * max(1, len(schema)), limit)
-        table = file.read()
-    _check_size(path, sum(_length_of_texts(table[name]) for name in texts), limit)
-    return table.cast(schema)
+        length = 0
+        for table in _tables(file, rows):
+            length += sum(_length_of_texts(table[name]) for name in texts)
+            _check_size(path, length, limit)
+            yield table.cast(schema)
+
+
+def _tables(file: Any, rows: int | None) -> Iterator[Any]:
+    if rows is None:
+        yield file.read()
+        return
+    from pyarrow import Table
+
+    for batch in file.iter_batches(rows):
+        yield Table.from_batches([batch])
 
 
 def _is_text(path: Path, field: Any) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from batsched_py.errors import InputError
 from batsched_py.workload.lines import check_is_file
-from batsched_py.workload.model import CancelledRule, WalltimeRule, Workload
+from batsched_py.workload.model import CancelledRule, PrecedingRule, WalltimeRule, Workload
+from batsched_py.workload.swf.conventions import run_time_factor
 
 if TYPE_CHECKING:
     from batsched_py.workload.requests import NodeWords
@@ -21,17 +23,22 @@ def read_workload(
     cancelled: CancelledRule = "leave-out",
     options: Mapping[str, str] | None = None,
     words: NodeWords | None = None,
+    preceding: PrecedingRule = "ignore",
+    attributes: Sequence[str] = (),
 ) -> Workload:
     """Read an SWF log (``.swf``, ``.swf.gz``), a Batsim workload (``.json``) or a log of another known kind.
 
     The rules for walltimes and for jobs that were cancelled while they waited are those of
     :func:`~batsched_py.workload.swf.workload.swf_to_workload`; a Batsim workload says its jobs' walltimes
-    itself, and knows nothing of cancelled ones. ``options`` are those of the kind of the file, if it has any.
-    With the ``words`` of a machine of nodes, jobs of logs get requests.
+    itself, and knows nothing of cancelled ones. The same goes for preceding jobs.
+    ``options`` are those of the kind of the file, if it has any. With the ``words`` of a machine of nodes,
+    jobs of logs get requests. They get further ``attributes`` from columns; those of a Batsim workload have
+    all of its fields anyway.
     """
     path = check_is_file(path)
     ending = path.name.lower()
-    if ending.endswith((".swf", ".swf.gz")) and not options and words is None:
+    as_whole = words is not None or preceding != "ignore" or bool(attributes)
+    if ending.endswith((".swf", ".swf.gz")) and not options and not as_whole:
         from batsched_py.workload.swf.quick_reader import read_quickly
 
         if cancelled == "leave-out":
@@ -44,9 +51,20 @@ def read_workload(
     if ending.endswith(".json") and not options:
         from batsched_py.workload.batsim_json import read_batsim_json
 
+        if attributes:
+            raise InputError(
+                f"{path}: jobs of a Batsim workload have all their fields; leave out --attribute"
+            )
         return read_batsim_json(path, name)
-    from batsched_py.workload.sources import read_log
-    from batsched_py.workload.swf.workload import swf_to_workload
+    from batsched_py.workload.sources import source_of
+    from batsched_py.workload.sources.pieces import ReadsPieces, read_in_pieces
+    from batsched_py.workload.swf.workload import JobColumns, swf_to_workload
 
-    log = read_log(path, options=options)
-    return swf_to_workload(log, name, walltime_factor, walltime, cancelled, words)
+    source = source_of(path, options=options)
+    if not as_whole and isinstance(source, ReadsPieces):
+        jobs = JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
+        workload = read_in_pieces(source, path, name, jobs)
+        if workload is not None:
+            return workload
+    log = source.read(path)
+    return swf_to_workload(log, name, walltime_factor, walltime, cancelled, words, preceding, attributes)

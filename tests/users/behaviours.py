@@ -17,6 +17,8 @@ OPTIONS = {
     "less": "0.2",
     "give_up": "0.2",
     "long_term": "1",
+    "nb_users": "3",
+    "days": "1",
 }
 
 NESTED = (
@@ -27,6 +29,9 @@ NESTED = (
 )
 
 NAMES = (*USERS.all(), *NESTED)
+
+#: Those whose users are not those of the log, one by one.
+POPULATIONS = tuple(name for name in NAMES if name.startswith(("resample", "site-level")))
 
 
 def behaviour(name: str, **options: str) -> Behaviour:

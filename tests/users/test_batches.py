@@ -128,3 +128,33 @@ def test_an_hour_without_activity_is_left_for_one_with_it() -> None:
     assert {int(time // HOUR) for time in drawn} <= {
         week * 168 + hour for week in range(1, 4) for hour in (0, 2)
     }
+
+
+@pytest.mark.parametrize(("session_end", "third"), [("submission", 1000), ("finish", 65)])
+def test_a_session_is_over_with_its_last_submission_or_its_last_finish(
+    session_end: str, third: float
+) -> None:
+    """The first session is from 0 to 20 s, or to 120 s; at twice the speed its jobs are over at 65 s."""
+    workload = workload_of([Record(1, 0, 10), Record(1, 20, 100), Record(1, 1000, 1)])
+    early = users("fluid", workload, session_end=session_end)
+    assert submissions(replay(early, hosts=1, speed=2)) == {"1": 0, "2": 15, "3": third}
+
+
+@pytest.mark.parametrize(("ended_before", "second"), [("submission", 50), ("start", 100)])
+def test_a_batch_waits_for_what_had_ended_before_its_submission_or_its_start(
+    ended_before: str, second: float
+) -> None:
+    """The second job was submitted at 50 s, when the first one ran, and started at 110 s."""
+    workload = workload_of([Record(1, 0, 100), Record(1, 50, 1, wait=60)])
+    waiting = users("adjusted", workload, "arrival:0.5", ended_before=ended_before)
+    assert submissions(replay(waiting, hosts=9)) == {"1": 0, "2": second}
+
+
+@given(log=logs(), sessions=SESSIONS)
+@settings(max_examples=settings().max_examples // 3)
+def test_who_waits_for_what_had_ended_before_the_start_submits_everything(
+    log: list[Record], sessions: str
+) -> None:
+    workload = recorded(log, 4, "easy")
+    found = submissions(replay(users("fluid", workload, sessions, ended_before="start"), 4, "easy"))
+    assert len(found) == len(log)

@@ -176,6 +176,7 @@ def test_behaviours_are_found_by_name() -> None:
         "patience",
         "resample",
         "rigid",
+        "site-level",
         "sober",
         "think-time",
     ]

@@ -14,7 +14,7 @@ from batsched_py.users import USERS
 from batsched_py.workload.model import Workload
 from tests.feedback import Arbitrary, Record, records, replay, rows, workload_of
 from tests.processes import call_here, call_one_after_another, serving
-from tests.users.behaviours import NAMES, behaviour, options_of
+from tests.users.behaviours import NAMES, POPULATIONS, behaviour, options_of
 
 LOGS = records(sizes=st.integers(1, 3), waits=st.integers(0, 20))
 
@@ -49,7 +49,7 @@ def test_in_process_and_by_messages_users_do_the_same(name: str, log: list[Recor
     assert by_itself == wired == acknowledged
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("resample")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in POPULATIONS])
 @few
 @given(log=LOGS)
 def test_every_job_is_submitted_once_unless_it_is_given_up(name: str, log: list[Record]) -> None:
@@ -61,12 +61,14 @@ def test_every_job_is_submitted_once_unless_it_is_given_up(name: str, log: list[
         assert not given_up(jobs_csv)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("resample")])
+@pytest.mark.parametrize("name", POPULATIONS)
 @few
 @given(log=LOGS, seed=st.integers(0, 3))
 def test_a_population_submits_each_of_its_jobs_at_most_once(name: str, log: list[Record], seed: int) -> None:
     """``rows`` fails when a job is there twice."""
-    rows(replay(behaviour(name, weeks="2", seed=str(seed)).users(workload_of(log)), HOSTS, Arbitrary()))
+    weeks = {"weeks": "2"} if "weeks" in USERS.options(name) else {}
+    users = behaviour(name, seed=str(seed), **weeks).users(workload_of(log))
+    rows(replay(users, HOSTS, Arbitrary()))
 
 
 def _actors(name: str, log: Path) -> list[str | Path]:
@@ -116,7 +118,7 @@ def test_over_zeromq_users_do_the_same_as_in_one_process(name: str, tmp_path: Pa
     assert (tmp_path / "one_jobs.csv").read_bytes() == (tmp_path / "two_jobs.csv").read_bytes()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "site-level"])
 def test_jobs_without_a_user_are_left_out_with_a_warning_or_kept(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.users import USERS
+from batsched_py.users.mix import shuffled
 from batsched_py.users.population import WEEK, Pool, Rules, Turnover
 from batsched_py.users.resample import PopulationUser, Resample
 from batsched_py.users.resampled_log import resampled_log, unroll
@@ -67,6 +68,14 @@ def test_long_term_users_start_over() -> None:
     assert all(stay.from_week == 0 for stay in mine[1:])
 
 
+def test_long_term_users_begin_away_or_not() -> None:
+    """Ten who were there for half of the log: about five of them begin, or all."""
+    log = [Record(user, week * WEEK, 60) for week in range(15) for user in range(10)]
+    half = Pool.of(workload_of([*log, Record(99, 29 * WEEK, 60)]), long_term_weeks=12, margin=1)
+    there = [Turnover(half, Rules(seed=1, begin_active=active)).come(0) for active in (False, True)]
+    assert [sum(stay.regular for stay in stays) for stays in there] == [5, 10]
+
+
 def test_more_users_are_more_load() -> None:
     counts = [len(unroll(Turnover(pool(), Rules(seed=1, load=load)), 200)) for load in (1, 3)]
     assert 2.5 < counts[1] / counts[0] < 3.5
@@ -90,8 +99,11 @@ def test_the_population_does_not_depend_on_what_users_live_through() -> None:
         assert both[0] == both[1]
 
 
-def test_without_feedback_the_simulated_population_is_the_written_one(sample_log: SwfLog) -> None:
-    options = {"weeks": "3", "seed": "5", "long_term": "3"}
+@pytest.mark.parametrize("shuffle", ["false", "true"])
+def test_without_feedback_the_simulated_population_is_the_written_one(
+    shuffle: str, sample_log: SwfLog
+) -> None:
+    options = {"weeks": "3", "seed": "5", "long_term": "3", "shuffle": shuffle}
     population = USERS.create("resample(rigid)", options)
     assert isinstance(population, Resample)
     written = resampled_log(sample_log, population)
@@ -99,6 +111,35 @@ def test_without_feedback_the_simulated_population_is_the_written_one(sample_log
         replay(population.users(swf_to_workload(sample_log)), hosts=10**4, scheduler="filler")
     )
     assert sorted(simulated.values()) == pytest.approx((written.submit - sample_log.submit.min()).tolist())
+
+
+@pytest.mark.parametrize("shuffle", ["false", "true"])
+def test_jobs_that_are_too_long_are_left_out(shuffle: str, sample_log: SwfLog) -> None:
+    population = USERS.create("resample", {"longest": "0.5", "long_term": "3", "shuffle": shuffle})
+    assert isinstance(population, Resample)
+    written = resampled_log(sample_log, population)
+    assert sample_log.run_time.max() > 1800 >= written.run_time.max() > 0
+    with pytest.raises(InputError, match="no job runs for at most 1e-06 h"):
+        USERS.create("resample", {"longest": "0.000001"}).users(workload_of([Record(1, 0, 60)]))
+
+
+def test_jobs_that_are_shuffled_go_to_other_users_and_times() -> None:
+    """Each job once, with its own wait and run time; who submits when stays as it was."""
+    log = [Record(n % 3, 100 * n, 10 * n, size=1 + n, wait=n) for n in range(40)]
+    before = workload_of(log)
+    after = shuffled(before, seed=1)
+    slots = [[(job.submission_time, job.user) for job in each.jobs] for each in (before, after)]
+    assert slots[0] == slots[1]
+    facts = [
+        sorted(
+            (job.id, job.size, job.profile, finish - job.submission_time)
+            for job, finish in zip(each.jobs, each.finishes or (), strict=True)
+        )
+        for each in (before, after)
+    ]
+    assert facts[0] == facts[1]
+    moved = sum(one.id != other.id for one, other in zip(before.jobs, after.jobs, strict=True))
+    assert moved > 30
 
 
 @pytest.fixture

@@ -124,6 +124,7 @@ def sober(**options: str) -> dict[str, dict[str, str]]:
         ("later", 200, "4", 10, "COMPLETED_SUCCESSFULLY"),
         ("fewer", 100, "2", 20, "COMPLETED_SUCCESSFULLY"),
         ("less", 100, "2", 10, "COMPLETED_SUCCESSFULLY"),
+        ("shorter", 100, "4", 5, "COMPLETED_SUCCESSFULLY"),
         ("give_up", 100, "4", None, "REJECTED"),
     ],
 )
@@ -147,7 +148,59 @@ def test_a_signal_makes_windows(tmp_path: Path) -> None:
     (tmp_path / "signal.csv").write_text("0,0.2\n50,3\n90,2\n200,0.1\n")
     rules = USERS.create("sober", {"signal_file": str(tmp_path / "signal.csv"), "high": "2"})
     assert isinstance(rules, Sober)
-    assert rules.times == [(50.0, 200.0)]
+    assert [(window.start, window.end) for window in rules.times] == [(50.0, 200.0)]
+
+
+def demand_response(tmp_path: Path, chances: str) -> dict[str, dict[str, str]]:
+    """Jobs of users 1 and 2 at 100 s (signal 1), 200 s (signal 2) and 400 s (signal 0)."""
+    (tmp_path / "signal.csv").write_text("0,0\n50,1\n150,2\n300,0\n")
+    (tmp_path / "chances.csv").write_text(chances)
+    files = {"signal_file": str(tmp_path / "signal.csv"), "chances_file": str(tmp_path / "chances.csv")}
+    log = [Record(user, time, 10, 2) for time in (100, 200, 400) for user in (1, 2)]
+    return rows(replay(USERS.create("sober(rigid)", files).users(workload_of(log)), hosts=8))
+
+
+def test_what_users_do_depends_on_the_level_of_the_signal(tmp_path: Path) -> None:
+    found = demand_response(tmp_path, "user,level,fewer,give_up\n*,1,1,0\n*,2,0,1\n")
+    assert [found[n]["requested_number_of_resources"] for n in "15"] == ["1", "2"]
+    assert [found[n]["final_state"] for n in "1356"] == [
+        "COMPLETED_SUCCESSFULLY",
+        "REJECTED",
+        "COMPLETED_SUCCESSFULLY",
+        "COMPLETED_SUCCESSFULLY",
+    ]
+    assert "sober=fewer window=50:150 level=1" in found["1"]["metadata"]
+    assert "sober=gave-up window=150:300 level=2" in found["3"]["metadata"]
+
+
+def test_what_users_do_depends_on_who_they_are(tmp_path: Path) -> None:
+    """The first comes back when energy is not short at any level; the second does what others do."""
+    found = demand_response(tmp_path, "user,level,later,shorter\n1,1,1,0\n*,2,0,1\n")
+    assert [float(found[n]["submission_time"]) for n in "135"] == [300, 300, 400]
+    assert [float(found[n]["execution_time"]) for n in "246"] == [10, 5, 10]
+
+
+def test_one_of_a_population_does_what_the_user_of_the_log_does(tmp_path: Path) -> None:
+    (tmp_path / "chances.csv").write_text("user,level,later\n12,1,0.5\n*,1,0.25\n")
+    rules = USERS.create("sober", {"chances_file": str(tmp_path / "chances.csv")})
+    assert isinstance(rules, Sober)
+    assert [rules.table.of(user, 1.0)[0] for user in ("12", "12.3", "13")] == [0.5, 0.5, 0.25]
+    assert rules.table.of("12", 0.5) == (0.0,) * 5
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("user,level,later\n*,1,0.5\n*,2,1.5\n", "line 3: write columns user, level and any of later"),
+        ("user,later\n*,0.5\n", "line 2: write columns"),
+        ("user,level,never\n*,1,0.5\n", "line 2: write columns"),
+        ("user,level,later\n7,1,0.5\n7,1,0.6\n", "line 3: user 7 has two rows for level 1"),
+    ],
+)
+def test_mistakes_in_a_file_of_chances_are_named(tmp_path: Path, content: str, complaint: str) -> None:
+    (tmp_path / "chances.csv").write_text(content)
+    with pytest.raises(InputError, match=complaint):
+        USERS.create("sober", {"chances_file": str(tmp_path / "chances.csv")})
 
 
 class GivesUp(WrappedUser):

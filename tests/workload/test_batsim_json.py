@@ -165,3 +165,11 @@ def test_recorded_workloads_can_be_read(shared: Path) -> None:
         workload = read_batsim_json(path, "w0")
         assert len(workload.jobs) == len(raw["jobs"]), path
         assert set(workload.profiles) <= set(raw["profiles"]), path
+
+
+def test_jobs_may_tell_when_they_had_finished(workload_of) -> None:
+    jobs = [JOB | {"recorded_finish": 9}, JOB | {"id": "b", "subtime": 0, "recorded_finish": 7.5}]
+    assert workload_of(jobs).finishes == [7.5, 9.0]
+    assert workload_of([*jobs, JOB | {"id": "c"}]).finishes is None
+    with pytest.raises(InputError, match="job w0!a: field `recorded_finish`: 'late' is no time"):
+        workload_of([JOB | {"recorded_finish": "late"}])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -22,6 +22,7 @@ from batsched_py.workload.description.selection import requested
 from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 
 Indices = NDArray[np.intp]
+Column = TypeVar("Column", Floats, Integers)
 
 #: Nearly 90 % of the times between similar jobs were shorter in the logs of the paper.
 DELTA: Final = 100.0
@@ -55,7 +56,7 @@ class Bags:
         around = values[self.order] - np.repeat(self.means(values), self.sizes)
         return np.sqrt(np.add.reduceat(around**2, self.starts) / self.sizes)
 
-    def first(self, values: Floats) -> Floats:
+    def first(self, values: Column) -> Column:
         """The value of the first job of each bag."""
         return values[self.order[self.starts]]
 
@@ -106,14 +107,19 @@ class BagsOfTasks(Struct, frozen=True, kw_only=True):
 
 def bags_of_tasks(log: SwfLog, delta: float = DELTA) -> BagsOfTasks:
     """Describe the bags of a log."""
-    keys = bag_keys(log)
-    between = np.diff(log.submit)[keys[1:] == keys[:-1]]
+    between = repeat_gaps(log)
     return BagsOfTasks(
         delta=delta,
         share_within_delta=float(np.mean(between <= delta)) if len(between) else None,
         contiguous=bag_statistics(log, contiguous_bags(log, delta)),
         per_key=bag_statistics(log, per_key_bags(log, delta)),
     )
+
+
+def repeat_gaps(log: SwfLog) -> Floats:
+    """The times between successive jobs that agree in the six attributes."""
+    keys = bag_keys(log)
+    return np.diff(log.submit)[keys[1:] == keys[:-1]]
 
 
 def bag_keys(log: SwfLog) -> Integers:

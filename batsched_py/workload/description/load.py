@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from batsched_py.workload.swf.log import Floats, SwfLog
-from batsched_py.workload.wall_clock import WEEK, start_of
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
+from batsched_py.workload.wall_clock import DAY, WEEK, start_of
 
 
 class Week(Struct, frozen=True, kw_only=True):
@@ -60,6 +60,17 @@ def load(log: SwfLog) -> Load:
         utilization=_share(total, machine, end - begin),
         weeks=_weeks(log, work, machine),
     )
+
+
+def daily_work(submit: Floats, work: Floats | Integers) -> Floats:
+    """The work that is submitted on each day, counted from the first submission."""
+    totals: Floats = np.bincount(((submit - submit.min()) // DAY).astype(np.int64), work).astype(np.float64)
+    return totals
+
+
+def variation(values: Floats) -> float:
+    """The coefficient of variation: the standard deviation over the mean."""
+    return float(values.std() / values.mean())
 
 
 def machine_of(log: SwfLog) -> int | None:

@@ -4,7 +4,8 @@ In the paper a bag goes on while jobs follow each other within delta seconds, up
 a Zipf distribution fitted to the sizes in the log. But bags of the log mostly ended because nothing more came
 in time, so to end them once more makes them too small. Here a job that comes in time opens a new bag with the
 probability that the log shows for such a delay after the previous job and for a bag of so many jobs, both in
-classes. Its size then follows from the arrivals, as it does in the log.
+classes. Its size then follows from the arrivals, as it does in the log, except for the largest bags, which
+have their places before (``large_bags``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from batsched_py.workload.description.bags import DELTA, Bags, zipf_exponent
 from batsched_py.workload.swf.log import Floats, Integers
 
 #: Classes of delays: up to so many seconds.
-_DELAYS: Final = np.array([0, 1, 2, 3, 5, 8, 12, 20, 35, 60, DELTA])
+_DELAYS: Final = np.array([0, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, np.inf])
 #: Sizes up to this many are classes of their own; above, each power of two is one.
 _SMALL: Final = 4
 _SIZES: Final = 14
@@ -32,33 +33,39 @@ class BagCuts(Struct):
 
     chances: list[list[float]]
     """For each class of the bag's size so far, and each class of delays."""
+    most: int
+    """The largest bag that comes about in this way."""
 
 
-def fit_bag_cuts(submit: Floats, bags: Bags) -> BagCuts:
-    """Learn from the contiguous bags of a log."""
+def fit_bag_cuts(submit: Floats, bags: Bags, most: int, delta: float = DELTA) -> BagCuts:
+    """Learn from the contiguous bags of a log that have at most so many jobs."""
     delays = np.diff(submit)
     opens = np.zeros(len(submit), dtype=bool)
     opens[bags.starts] = True
     sizes = np.arange(len(submit)) - np.repeat(bags.starts, bags.sizes) + 1
-    in_time = delays <= DELTA
+    in_time = (delays <= delta) & np.repeat(bags.sizes <= most, bags.sizes)[:-1]
     place = (_size_class(sizes[:-1][in_time]), _delay_class(delays[in_time]))
     opened, jobs = np.zeros((_SIZES, len(_DELAYS))), np.zeros((_SIZES, len(_DELAYS)))
     np.add.at(opened, place, opens[1:][in_time])
     np.add.at(jobs, place, 1)
     mean = opened.sum(axis=1, keepdims=True) / np.maximum(jobs.sum(axis=1, keepdims=True), 1)
-    return BagCuts(np.round((opened + _PRIOR * mean) / (jobs + _PRIOR), 5).tolist())
+    return BagCuts(np.round((opened + _PRIOR * mean) / (jobs + _PRIOR), 5).tolist(), most)
 
 
-def cut_bags(cuts: BagCuts, submit: Floats, random: np.random.Generator) -> Bags:
-    """Cut arrivals into bags."""
+def cut_bags(
+    cuts: BagCuts, submit: Floats, planned: Integers, random: np.random.Generator, delta: float = DELTA
+) -> Bags:
+    """Cut arrivals into bags; those with the same positive number in ``planned`` are one already."""
     delays = np.diff(submit)
-    late = (delays > DELTA).tolist()
+    late = ((delays > delta) | (planned[1:] != planned[:-1])).tolist()
+    inside = (planned > 0).tolist()
     delay_classes = _delay_class(delays).tolist()
     size_classes = _size_class(np.arange(1, len(submit) + 1)).tolist()
     chances = random.random(len(submit)).tolist()
     sizes, size = [], 1
     for place in range(len(submit) - 1):
-        if late[place] or chances[place] < cuts.chances[size_classes[size - 1]][delay_classes[place]]:
+        chance = cuts.chances[size_classes[size - 1]][delay_classes[place]]
+        if late[place] or (not inside[place] and (size == cuts.most or chances[place] < chance)):
             sizes.append(size)
             size = 1
         else:
@@ -78,12 +85,14 @@ def fit_zipf_sizes(bags: Bags) -> ZipfSizes:
     return ZipfSizes(exponent=zipf_exponent(bags.sizes), most=int(bags.sizes.max()))
 
 
-def cut_bags_by_size(zipf: ZipfSizes, submit: Floats, random: np.random.Generator) -> Bags:
+def cut_bags_by_size(
+    zipf: ZipfSizes, submit: Floats, random: np.random.Generator, delta: float = DELTA
+) -> Bags:
     """Cut arrivals into bags as Algorithm 1 does."""
     cumulated = np.cumsum(np.arange(1, zipf.most + 1) ** -zipf.exponent)
     drawn = np.searchsorted(cumulated, random.random(len(submit)) * cumulated[-1], side="right") + 1
     limits = iter(np.minimum(drawn, zipf.most).tolist())
-    borders = np.concatenate([[0], np.flatnonzero(np.diff(submit) > DELTA) + 1, [len(submit)]])
+    borders = np.concatenate([[0], np.flatnonzero(np.diff(submit) > delta) + 1, [len(submit)]])
     sizes = []
     for left in np.diff(borders).tolist():
         while left > 0:

@@ -1,10 +1,9 @@
-"""Whose bag it is: users who come, stay for a session, and leave, so that a generated log can be replayed.
+"""Whose bag it is: users who come, stay for a session, return, and leave after some weeks or months.
 
-At any time some users are in a session: they submitted something within the last hour. The next bag belongs
-to one of them with the probability that the log shows for so many users; then each has a weight, the product
-of how likely the one who submitted last, second last, ... goes on, and of how many bags of that class of
-sizes the user has in the log. Else a user begins a session, in proportion to how often each user
-opened one with such a bag.
+Each bag belongs to the user of the last bag, or to that of some bags before, or to any user, in proportion to
+how many bags of that class of sizes each has in the log (``recurrence``). Thus at any time few users submit
+most of the jobs, and they change: Feitelson (2007) calls this locality of sampling. How likely the user of
+the last bag goes on depends on how long ago that was.
 """
 
 from __future__ import annotations
@@ -14,111 +13,80 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from batsched_py.workload.description.bags import Bags
-from batsched_py.workload.description.users import SILENCE
-from batsched_py.workload.models.shapes import BAG_CLASSES, bag_classes
+from batsched_py.workload.description.bags import DELTA, Bags
+from batsched_py.workload.models.recurrence import Recurrence, draw_steps, fit_recurrence
+from batsched_py.workload.models.shapes import BAG_CLASSES, bag_classes, is_large
 from batsched_py.workload.swf.log import Floats, Integers
 
-_MOST_ACTIVE: Final = 16
-#: The weight of a user who has no such bag.
-_LITTLE: Final = 0.01
+#: How long ago the last bag may be: up to delta, up to so many seconds, or longer.
+_BREAKS: Final = (300.0, 900.0, 3600.0)
+_SITUATIONS: Final = len(_BREAKS) + 2
 
 
 class Owners(Struct):
     """The parameters of who submits."""
 
-    stays: list[float]
-    """Probability that a bag belongs to a user in a session, when 0, 1, 2, ... users are."""
-    ranks: list[float]
-    """Then, how likely it is the one who submitted last, second last, ..."""
+    recurrence: Recurrence
+    """Among all bags."""
+    of_large_bags: Recurrence
+    """Among the large bags alone."""
     bags: list[list[int]]
     """For each class of bags, how many each user has; users count from 1."""
-    opens: list[list[int]]
-    """For each class of bags, how many sessions each user opened with one; users count from 1."""
     groups: list[int]
     """The group of each user."""
 
 
-def fit_owners(submit: Floats, users: Integers, groups: Integers, bags: Bags) -> Owners:
+def fit_owners(submit: Floats, users: Integers, groups: Integers, bags: Bags, delta: float = DELTA) -> Owners:
     """Learn from the bags of a log."""
-    starts = bags.first(submit).tolist()
-    lasts = bags.last(submit).tolist()
-    numbers, first, codes = np.unique(users, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    owners = place[codes][bags.order[bags.starts]].tolist()
-    present, stayed = np.zeros(_MOST_ACTIVE + 1), np.zeros(_MOST_ACTIVE + 1)
-    ranks, opens = np.zeros(_MOST_ACTIVE), np.zeros((BAG_CLASSES, len(numbers)), dtype=np.int64)
-    active: dict[int, float] = {}
-    classes = bag_classes(bags.sizes).tolist()
-    owned = np.zeros((BAG_CLASSES, len(numbers)), dtype=np.int64)
-    np.add.at(owned, (classes, owners), 1)
-    for start, last, owner, bag_class in zip(starts, lasts, owners, classes, strict=True):
-        _leave(active, start)
-        count = min(len(active), _MOST_ACTIVE)
-        present[count] += 1
-        if owner in active:
-            stayed[count] += 1
-            ranks[min(list(reversed(active)).index(owner), _MOST_ACTIVE - 1)] += 1
-            del active[owner]
-        else:
-            opens[bag_class, owner] += 1
-        active[owner] = last
+    _, first, codes = np.unique(users, return_index=True, return_inverse=True)
+    place = np.empty(len(first), dtype=np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    owners = place[codes][bags.order[bags.starts]]
+    owned = np.zeros((BAG_CLASSES, len(first)), dtype=np.int64)
+    np.add.at(owned, (bag_classes(bags.sizes), owners), 1)
+    shares = owned.sum(axis=0) / owned.sum()
+    by_chance = float((shares**2).sum())
+    large, situations = is_large(bags), _situations(submit, bags, delta)
+    one = np.zeros(len(owners), dtype=np.int64)
     return Owners(
-        stays=np.round(stayed / np.maximum(present, 1), 5).tolist(),
-        ranks=np.round(ranks / max(ranks.sum(), 1), 5).tolist(),
+        recurrence=fit_recurrence(owners, one, situations, _SITUATIONS, by_chance),
+        of_large_bags=fit_recurrence(owners[large], one[large], one[large], 1, by_chance),
         bags=owned.tolist(),
-        opens=opens.tolist(),
         groups=groups[np.sort(first)].tolist(),
     )
 
 
-def draw_owners(owners: Owners, submit: Floats, bags: Bags, random: np.random.Generator) -> Integers:
+def draw_owners(
+    owners: Owners, submit: Floats, bags: Bags, random: np.random.Generator, delta: float = DELTA
+) -> Integers:
     """The user of each bag."""
-    starts = bags.first(submit).tolist()
-    lasts = bags.last(submit).tolist()
-    count = len(starts)
-    newcomers = _newcomers(owners, bags, random).tolist()
-    classes = bag_classes(bags.sizes).tolist()
-    chances, places = random.random((2, count)).tolist()
-    active: dict[int, float] = {}
-    chosen = []
-    for bag, owner in enumerate(newcomers):
-        _leave(active, starts[bag])
-        if chances[bag] < owners.stays[min(len(active), _MOST_ACTIVE)]:
-            owner = _continuing_user(owners, active, classes[bag], places[bag])
-        active.pop(owner, None)
-        active[owner] = lasts[bag]
+    large = is_large(bags)
+    steps = draw_steps(owners.recurrence, _situations(submit, bags, delta), random)
+    steps[large] = draw_steps(owners.of_large_bags, np.zeros(int(large.sum()), dtype=np.int64), random)
+    anyone = _any_users(owners, bags, random).tolist()
+    chosen: list[int] = []
+    with_large_bags: list[int] = []
+    for user, step, many in zip(anyone, steps.tolist(), large.tolist(), strict=True):
+        before = with_large_bags if many else chosen
+        owner = before[-step] if 0 < step <= len(before) else user
         chosen.append(owner)
+        if many:
+            with_large_bags.append(owner)
     return np.array(chosen) + 1
 
 
-def _continuing_user(owners: Owners, active: dict[int, float], bag_class: int, place: float) -> int:
-    """Which of the users in a session submits a bag of some class; ``place`` is between 0 and 1."""
-    users = list(reversed(active))[:_MOST_ACTIVE]
-    owned = owners.bags[bag_class]
-    weights = [rank * (owned[user] + _LITTLE) for user, rank in zip(users, owners.ranks, strict=False)]
-    at = place * sum(weights)
-    for user, weight in zip(users, weights, strict=True):
-        at -= weight
-        if at < 0:
-            return user
-    return users[-1]
-
-
-def _newcomers(owners: Owners, bags: Bags, random: np.random.Generator) -> Integers:
-    """For each bag, the user who would begin a session with it."""
+def _any_users(owners: Owners, bags: Bags, random: np.random.Generator) -> Integers:
+    """For each bag, any user, by how many such bags each has."""
     users = np.zeros(len(bags.sizes), dtype=np.int64)
     classes = bag_classes(bags.sizes)
     for each in np.unique(classes).tolist():
         members = np.flatnonzero(classes == each)
-        weights = np.cumsum(owners.opens[each] if any(owners.opens[each]) else np.sum(owners.opens, axis=0))
+        weights = np.cumsum(owners.bags[each] if any(owners.bags[each]) else np.sum(owners.bags, axis=0))
         users[members] = np.searchsorted(weights, random.random(len(members)) * weights[-1], side="right")
     return users
 
 
-def _leave(active: dict[int, float], now: float) -> None:
-    """Remove the users who have been silent for too long."""
-    for user in [user for user, last in active.items() if now - last >= SILENCE]:
-        del active[user]
+def _situations(submit: Floats, bags: Bags, delta: float) -> Integers:
+    """For each bag, the class of how long ago the last one was."""
+    gaps = bags.first(submit)[1:] - bags.last(submit)[:-1]
+    return np.append(_SITUATIONS - 1, np.searchsorted([delta, *_BREAKS], gaps))

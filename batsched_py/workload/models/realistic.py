@@ -7,15 +7,43 @@ from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
+from msgspec.structs import replace
 
-from batsched_py.workload.description.bags import DELTA, Bags, contiguous_bags
-from batsched_py.workload.models.bag_cuts import BagCuts, cut_bags, fit_bag_cuts
+from batsched_py.errors import InputError
+from batsched_py.workload.description.bags import DELTA, Bags, bag_keys, contiguous_bags
+from batsched_py.workload.description.load import daily_work, variation
+from batsched_py.workload.description.selection import requested
+from batsched_py.workload.models.bag_cuts import (
+    BagCuts,
+    ZipfSizes,
+    cut_bags,
+    cut_bags_by_size,
+    fit_bag_cuts,
+)
 from batsched_py.workload.models.base import Columns, LearningModel, Parameters, Progress
+from batsched_py.workload.models.calibration import TRIALS, calibrate
 from batsched_py.workload.models.cascade import Cascade, fit_cascade, generate_arrivals
+from batsched_py.workload.models.crowding import fullness_of_days, make_room
+from batsched_py.workload.models.large_bags import (
+    LargeBags,
+    fit_large_bags,
+    most_of_small_bags,
+    place_large_bags,
+)
 from batsched_py.workload.models.mixture import Scale, fit_mixture
 from batsched_py.workload.models.owners import Owners, draw_owners, fit_owners
+from batsched_py.workload.models.persistence import (
+    Persistence,
+    draw_program_values,
+    draw_values,
+    fit_persistence,
+    likeness_of_programs,
+    normal_scores,
+)
+from batsched_py.workload.models.programs import Programs, draw_programs, fit_programs
 from batsched_py.workload.models.requests import Requests, draw_requests, fit_requests
-from batsched_py.workload.models.shapes import Shapes, draw_shapes, fit_shapes
+from batsched_py.workload.models.run_times import Means, draw_run_times, ranks_within
+from batsched_py.workload.models.shapes import Shapes, bag_classes, draw_sizes, fit_shapes
 from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 from batsched_py.workload.wall_clock import wall_clock
 
@@ -23,10 +51,21 @@ from batsched_py.workload.wall_clock import wall_clock
 class RealisticParameters(Parameters):
     """All that the model learns of a log."""
 
+    window: float
+    """Up to how many seconds after each other jobs were one bag."""
     arrivals: Cascade
+    large_bags: LargeBags
     bags: BagCuts
-    shapes: Shapes
     owners: Owners
+    programs: Programs
+    shapes: Shapes
+    sizes: float
+    """How alike the sizes of a user's programs are: a correlation."""
+    run_times: Persistence
+    demand: float
+    """The coefficient of variation of the processors that the jobs of each day ask for."""
+    variation: float
+    """The coefficient of variation of daily work."""
     requests: Requests
 
 
@@ -34,63 +73,157 @@ class RealisticParameters(Parameters):
 class Realistic(LearningModel):
     """Long memory, bursts, cycles, bags of tasks, and run times that go with sizes, as in a log.
 
-    The four stages of Minh and Wolters: clusters of run times by a mixture of Gaussians, parallelism, bags
-    of tasks, and their combination; with arrivals, users and estimates of its own. It learns from the jobs
-    that completed, ran for some time and asked for processors.
+    The four stages of Minh and Wolters: clusters of run times by a mixture of Gaussians, parallelism, bags of
+    tasks, and their combination; with arrivals, users, programs and estimates of its own. Users return, run
+    the same again, and run times persist, as in the log. It learns from the jobs that completed, ran for some
+    time and asked for processors.
     """
 
     name = "realistic"
 
     run_times: Annotated[Scale, Meta(description="What the Gaussians are fitted to.")] = "log"
+    window: Annotated[
+        float, Meta(ge=0, description="Jobs of a bag follow each other within so many seconds.")
+    ] = DELTA
+    zipf: Annotated[
+        float | None,
+        Meta(description="Sizes of bags are Zipf with this exponent; without it they are the log's."),
+    ] = None
     parameters: RealisticParameters | None = field(default=None, init=False)
 
     def learn(
         self, jobs: SwfLog, source: str, machine: int, progress: Progress | None
     ) -> RealisticParameters:
         """Learn the parameters of each stage."""
-        bags = contiguous_bags(jobs)
-        mixture = fit_mixture(jobs.run_time, self.run_times, progress)
-        return RealisticParameters(
+        clusters_done, trials_done = _stages(progress)
+        mixture = fit_mixture(jobs.run_time, self.run_times, clusters_done)
+        bags = contiguous_bags(jobs, self.window)
+        users = bags.first(jobs.user)
+        programs = np.unique(bags.first(bag_keys(jobs)), return_inverse=True)[1]
+        sizes = np.log(bags.first(requested(jobs)))
+        ranks = ranks_within(bag_classes(bags.sizes), bags.means(jobs.run_time))
+        fullness = fullness_of_days(bags.first(jobs.submit), bags.first(requested(jobs)) * bags.sizes)
+        learned = RealisticParameters(
             source=source,
             machine=machine,
+            window=self.window,
             arrivals=fit_cascade(wall_clock(jobs, jobs.submit)),
-            bags=fit_bag_cuts(jobs.submit, bags),
-            shapes=fit_shapes(jobs, bags, mixture),
-            owners=fit_owners(jobs.submit, jobs.user, jobs.group, bags),
+            large_bags=fit_large_bags(jobs.submit, bags),
+            bags=fit_bag_cuts(jobs.submit, bags, most_of_small_bags(bags), self.window),
+            owners=fit_owners(jobs.submit, jobs.user, jobs.group, bags, self.window),
+            programs=fit_programs(jobs.submit, users, programs, bags, self.window),
+            shapes=fit_shapes(jobs, bags, programs, mixture),
+            sizes=likeness_of_programs(sizes, users, programs),
+            run_times=fit_persistence(normal_scores(ranks), users, programs, fullness),
+            demand=variation(daily_work(jobs.submit, requested(jobs))),
+            variation=variation(daily_work(jobs.submit, jobs.run_time * requested(jobs))),
             requests=fit_requests(
-                np.maximum.reduceat(jobs.run_time, bags.starts), bags.first(jobs.requested_time)
+                _longest(programs, bags, jobs.run_time), _first(programs, bags.first(jobs.requested_time))
             ),
         )
 
+        def trial(persistence: Persistence, seed: int) -> Columns:
+            return self.draw(replace(learned, run_times=persistence), len(jobs), np.random.default_rng(seed))
+
+        bags_per_job = len(bags.sizes) / len(jobs)
+        learned.run_times = calibrate(learned.run_times, jobs.run_time, bags_per_job, trial, trials_done)
+        return learned
+
     def draw(self, learned: RealisticParameters, jobs: int, random: np.random.Generator) -> Columns:
-        """Draw arrivals, bags, users, shapes and requests, in this order."""
-        submit = generate_arrivals(learned.arrivals, jobs, random)
-        bags = cut_bags(learned.bags, submit, random)
-        users = draw_owners(learned.owners, submit, bags, random)
-        run_times, sizes, clusters = draw_shapes(learned.shapes, bags, users, random)
-        longest = np.maximum.reduceat(run_times, bags.starts)
-        requests = draw_requests(learned.requests, longest, random)
-        executables = _programs(np.stack([users, sizes, clusters]), submit, bags)
-        return {
-            "submit": submit,
-            "run_time": run_times,
-            "allocated_processors": np.repeat(sizes, bags.sizes),
-            "requested_processors": np.repeat(sizes, bags.sizes),
-            "requested_time": np.repeat(requests, bags.sizes),
-            "user": np.repeat(users, bags.sizes),
-            "group": np.repeat(np.array(learned.owners.groups)[users - 1], bags.sizes),
-            "executable": np.repeat(executables, bags.sizes),
+        """Draw arrivals, bags, users, programs, sizes, run times and requests, in this order."""
+        submit, bags = self._bags(learned, generate_arrivals(learned.arrivals, jobs, random), random)
+        users = draw_owners(learned.owners, submit, bags, random, learned.window)
+        programs = draw_programs(learned.programs, submit, users, bags, random, learned.window)
+        sizes = self._sizes(learned, submit, users, programs, bags, random)
+        means = Means(learned.shapes, bags, sizes, random)
+        fullness = fullness_of_days(bags.first(submit), sizes * bags.sizes)
+        values = draw_values(learned.run_times, users, programs, bags.sizes, fullness, random)
+        values = make_room(
+            values,
+            np.arange(len(values)),
+            bags.first(submit),
+            learned.variation,
+            lambda values: means.by(values) * sizes * bags.sizes,
+        )
+        run_times = draw_run_times(learned.shapes, means.by(values), sizes, bags, random)
+        requests = draw_requests(learned.requests, _longest(programs, bags, run_times), random)
+        of_bags = {
+            "allocated_processors": sizes,
+            "requested_processors": sizes,
+            "requested_time": requests[programs],
+            "user": users,
+            "group": np.array(learned.owners.groups)[users - 1],
+            "executable": programs + 1,
         }
+        of_jobs = {name: np.repeat(column, bags.sizes) for name, column in of_bags.items()}
+        return {"submit": submit, "run_time": run_times, **of_jobs}
+
+    def _sizes(
+        self,
+        learned: RealisticParameters,
+        submit: Floats,
+        users: Integers,
+        programs: Integers,
+        bags: Bags,
+        random: np.random.Generator,
+    ) -> Integers:
+        """The size of each bag."""
+
+        def sizes(values: Floats) -> Integers:
+            return draw_sizes(learned.shapes, programs, bags, submit, _places(values))[programs]
+
+        values = draw_program_values(learned.sizes, users, programs, bags.sizes, random)
+        starts = bags.first(submit)
+        return sizes(
+            make_room(values, programs, starts, learned.demand, lambda values: sizes(values) * bags.sizes)
+        )
+
+    def _bags(
+        self, learned: RealisticParameters, submit: Floats, random: np.random.Generator
+    ) -> tuple[Floats, Bags]:
+        """Arrivals and the bags that they are cut into."""
+        if self.window != learned.window:
+            raise InputError(
+                f"the model was fitted with a window of {learned.window:g} s; "
+                f"fit it again for one of {self.window:g} s"
+            )
+        if self.zipf is not None:
+            most = max([learned.bags.most, *learned.large_bags.sizes])
+            zipf = ZipfSizes(exponent=self.zipf, most=most)
+            return submit, cut_bags_by_size(zipf, submit, random, learned.window)
+        submit, planned = place_large_bags(learned.large_bags, submit, learned.window, random)
+        return submit, cut_bags(learned.bags, submit, planned, random, learned.window)
 
 
-def _programs(shapes: Integers, submit: Floats, bags: Bags) -> Integers:
-    """A program for each bag: the same for all bags of a user with the same size and cluster of run times.
+def _stages(progress: Progress | None) -> tuple[Progress, Progress]:
+    """Who tells of the clusters and of the trials that follow, as steps of one whole."""
+    clusters = 0
 
-    Two such bags that follow each other within delta would be one, so they take turns between two programs.
-    """
-    codes = np.unique(shapes, axis=1, return_inverse=True)[1].ravel()
-    in_time = bags.first(submit)[1:] - bags.last(submit)[:-1] <= DELTA
-    clash = np.concatenate([[False], in_time & (codes[1:] == codes[:-1])])
-    clashes = np.cumsum(clash)
-    before = np.maximum.accumulate(np.where(clash, 0, clashes))
-    return np.unique(2 * codes + (clashes - before) % 2, return_inverse=True)[1] + 1
+    def clusters_done(done: int, total: int) -> None:
+        nonlocal clusters
+        clusters = total
+        if progress is not None:
+            progress(done, total + TRIALS)
+
+    def trials_done(done: int, total: int) -> None:
+        if progress is not None:
+            progress(clusters + done, clusters + total)
+
+    return clusters_done, trials_done
+
+
+def _places(values: Floats) -> Floats:
+    """The place of each value among all, between 0 and 1."""
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable") / len(values)
+
+
+def _longest(programs: Integers, bags: Bags, run_times: Floats) -> Floats:
+    """The longest run time of each program."""
+    longest = np.zeros(int(programs.max()) + 1)
+    np.maximum.at(longest, programs, np.maximum.reduceat(run_times[bags.order], bags.starts))
+    return longest
+
+
+def _first(programs: Integers, values: Floats) -> Floats:
+    """The value of the first bag of each program."""
+    return values[np.unique(programs, return_index=True)[1]]

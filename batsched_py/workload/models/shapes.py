@@ -1,41 +1,34 @@
-"""How long the jobs of a bag run and on how many processors (stages 1, 2 and 4 of Minh and Wolters).
+"""What is learned of run times and sizes, and the sizes of programs (stages 1, 2 and 4 of Minh and Wolters).
 
-The size of a job is drawn together with the cluster of its run time, from how often the log has them
-together, separately for bags of one job, of two or three, of four to seven, and so on, as large bags are
-often made of other jobs than small ones. All jobs of a bag have its size and cluster. Their run times are
-
-    mean + slope * (log(size) - centre) + deviation * (sqrt(r) * bag + sqrt(1 - r) * job)
-
-on the scale of the mixture, with standard normal numbers of the bag and of each job. For each cluster r says
-how alike the jobs of a bag are, and the slope how run time grows with size.
-
-Users come back to what they did before. So among the smaller bags many change places in the end, until
-those of a user that follow each other look alike as often as they do in the log.
+All bags of a program have the same size. Sizes are drawn from those of the log's jobs, separately for
+programs that have one job on a day on which they are run, two or three, four to seven, and so on: many jobs
+at once are mostly small. They are given to programs in the order of hidden values (``persistence``). Run
+times follow, given the sizes (``run_times``).
 """
 
 from __future__ import annotations
 
-from math import log, pi, sqrt
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from batsched_py.workload.description.bags import Bags, bag_keys
+from batsched_py.workload.description.bags import Bags
 from batsched_py.workload.description.selection import requested
 from batsched_py.workload.models.mixture import Mixture
+from batsched_py.workload.models.spread import Spread, fit_spread
 from batsched_py.workload.swf.log import Floats, Integers, SwfLog
+from batsched_py.workload.wall_clock import DAY
 
 BAG_CLASSES: Final = 10
-#: Bags of these classes may change places.
-_SMALL_CLASSES: Final = 4
-_GOLDEN: Final = (sqrt(5) - 1) / 2
 _SEED: Final = 0
-#: A run time that is less than half or more than twice the median of its bag has strayed.
-_STRAY: Final = log(2)
-#: The mean of the absolute value of a standard normal number.
-_MEAN_DEVIATION: Final = sqrt(2 / pi)
+#: A bag of so many jobs is a large one.
+_MANY: Final = 8
+#: How many jobs' worth a size in a class of bags takes from the size in all classes.
+PRIOR: Final = 1.0
+RAKES: Final = 20
+LITTLE: Final = 1e-9
 
 
 class Pairs(Struct):
@@ -52,171 +45,162 @@ class Cluster(Struct):
     slope: float
     centre: float
     deviation: float
-    likeness: float
-    """How alike the run times of a bag are, from 0 to 1: r."""
+
+
+class Sizes(Struct):
+    """How many jobs ask for how many processors, in ascending order."""
+
+    sizes: list[int]
+    counts: list[int]
+
+
+Counted = TypeVar("Counted", Pairs, Sizes)
 
 
 class Shapes(Struct):
     """The parameters of run times and sizes."""
 
     mixture: Mixture
+    sizes: list[Sizes]
+    """For each class of programs, by how many jobs they have on a day on which they are run."""
     pairs: list[Pairs]
     """For each class of bags."""
     clusters: list[Cluster]
-    strays: float
-    """Share of the jobs in bags of two or more whose run time is not like that of the others."""
+    spread: Spread
     longest: list[float]
     """The longest run time of jobs of 1 processor, of 2 or 3, of 4 to 7, ..."""
-    repetition: float
-    """How likely a bag looks like the one before it of the same user."""
 
 
-def fit_shapes(jobs: SwfLog, bags: Bags, mixture: Mixture) -> Shapes:
-    """Learn from the contiguous bags of a log.
+def fit_shapes(jobs: SwfLog, bags: Bags, programs: Integers, mixture: Mixture) -> Shapes:
+    """Learn from the contiguous bags of a log, and the number of each bag's program.
 
-    Each job is counted to a cluster by chance, with the probability that it belongs there: a job between two
-    clusters may be counted to either.
+    Each bag is counted to a cluster by chance, with the probability that its mean belongs there: one between
+    two clusters may be counted to either.
     """
     sizes = requested(jobs)
-    clusters = mixture.sampled(jobs.run_time, np.random.default_rng(_SEED))
-    classes = np.repeat(bag_classes(bags.sizes), bags.sizes)
+    of_bags = bags.first(sizes)
+    clusters = mixture.sampled(bags.means(jobs.run_time), np.random.default_rng(_SEED))
+    of_jobs = mixture.sampled(jobs.run_time, np.random.default_rng(_SEED))
     values = mixture.to_scale(jobs.run_time)
-    within = values - np.repeat(_medians(values, bags), bags.sizes)
-    shared = np.repeat(bags.sizes > 1, bags.sizes)
-    logarithms = np.log(jobs.run_time)
-    strays = np.abs(logarithms - np.repeat(_medians(logarithms, bags), bags.sizes)) > _STRAY
-    alike = shared & ~strays
+    classes = bag_classes(bags.sizes)
+    of_programs = program_classes(programs, bags, jobs.submit)[programs]
     return Shapes(
         mixture=mixture,
-        pairs=[count_pairs(clusters[classes == each], sizes[classes == each]) for each in range(BAG_CLASSES)],
-        clusters=[
-            _cluster(values[inside], sizes[inside], within[inside & alike], deviation)
-            for inside, deviation in zip(_members(clusters, mixture), mixture.deviations, strict=True)
+        sizes=[
+            _sizes(of_bags[of_programs == each], bags.sizes[of_programs == each])
+            for each in range(BAG_CLASSES)
         ],
-        strays=float(strays[shared].mean()) if shared.any() else 0.0,
+        pairs=[
+            count_pairs(clusters[inside], of_bags[inside], bags.sizes[inside])
+            for inside in (classes == each for each in range(BAG_CLASSES))
+        ],
+        clusters=[
+            _cluster(values[inside], sizes[inside], deviation)
+            for inside, deviation in zip(_members(of_jobs, mixture), mixture.deviations, strict=True)
+        ],
+        spread=fit_spread(jobs.run_time, bags),
         longest=_longest(jobs.run_time, sizes),
-        repetition=_repetition(jobs, bags),
     )
 
 
-def draw_shapes(
-    shapes: Shapes, bags: Bags, users: Integers, random: np.random.Generator
-) -> tuple[Floats, Integers, Integers]:
-    """The run time of each job, and the size and cluster of each bag, given its user.
+def draw_sizes(shapes: Shapes, programs: Integers, bags: Bags, submit: Floats, places: Floats) -> Integers:
+    """The size of each program, given its place between 0 and 1.
 
-    Bags take their turns through all pairs of cluster and size in proportion to their counts: those of one
-    job in equal steps, so that what the log has even once is there, and larger ones along the golden ratio,
-    the largest first, so that any number of them is spread evenly. Thus one log does not differ from the next
-    by which pairs happened to fall on the few largest bags.
+    Sizes are dealt out: there are as many jobs of each as in the log, in proportion. A program takes the size
+    at its place among what is left for its class of programs, those with the most jobs first.
     """
-    cluster = np.zeros(len(bags.sizes), dtype=np.int64)
-    size = np.ones(len(bags.sizes), dtype=np.int64)
-    classes = bag_classes(bags.sizes)
-    for each in np.unique(classes).tolist():
-        members = np.flatnonzero(classes == each)
-        members = members[np.lexsort((random.random(len(members)), -bags.sizes[members]))]
-        pairs = _nearest(shapes.pairs, each)
-        step = _GOLDEN if each else 1 / len(members)
-        turns = (np.arange(len(members)) * step + random.random()) % 1
-        cumulated = np.cumsum(pairs.counts)
-        chosen = np.searchsorted(cumulated, turns * cumulated[-1], side="right")
-        if each < _SMALL_CLASSES:
-            members, chosen = _alike(members, chosen, users, shapes.repetition, random)
-        cluster[members] = np.array(pairs.clusters)[chosen]
-        size[members] = np.array(pairs.sizes)[chosen]
-    slope, centre, deviation, likeness = np.array(
-        [(each.slope, each.centre, each.deviation, each.likeness) for each in shapes.clusters]
-    )[cluster].T
-    middle = np.array(shapes.mixture.means)[cluster] + slope * (np.log(size) - centre)
-    middle += deviation * np.sqrt(likeness) * random.standard_normal(len(cluster))
-    around = np.repeat(deviation * np.sqrt(1 - likeness), bags.sizes)
-    values = np.repeat(middle, bags.sizes) + around * random.standard_normal(len(around))
-    longest = np.repeat(np.array(shapes.longest)[_size_classes(size)], bags.sizes)
-    run_times = shapes.mixture.from_scale(values, longest)
-    return _strayed(run_times, bags, size, shapes.strays, random), size, cluster
+    jobs = np.bincount(programs, bags.sizes)
+    classes = program_classes(programs, bags, submit)
+    sizes, left = _sizes_by_class(shapes, np.bincount(classes, jobs, BAG_CLASSES))
+    drawn = np.zeros(len(jobs), dtype=np.int64)
+    for program in np.argsort(-jobs, kind="stable").tolist():
+        mine = left[classes[program]]
+        enough = np.where(mine >= jobs[program], mine, 0)
+        cumulated = np.cumsum(enough if enough.any() else mine == mine.max())
+        drawn[program] = np.searchsorted(cumulated, places[program] * cumulated[-1], side="right")
+        mine[drawn[program]] -= jobs[program]
+    return sizes[drawn]
 
 
-def _strayed(
-    run_times: Floats, bags: Bags, sizes: Integers, share: float, random: np.random.Generator
-) -> Floats:
-    """The same run times, of which some are exchanged between bags of one size and about as many jobs."""
-    chosen = random.random(len(run_times)) < share
-    groups = np.repeat(bag_classes(bags.sizes) * (int(sizes.max()) + 1) + sizes, bags.sizes)
-    strays = np.flatnonzero(chosen & np.repeat(bags.sizes > 1, bags.sizes))
-    places = strays[np.argsort(groups[strays], kind="stable")]
-    sources = strays[np.lexsort((random.random(len(strays)), groups[strays]))]
-    exchanged = run_times.copy()
-    exchanged[places] = run_times[sources]
-    return exchanged
+def _sizes_by_class(shapes: Shapes, jobs: NDArray[Any]) -> tuple[Integers, Floats]:
+    """All sizes, and how many jobs have each in each class of programs, if so many are in each class.
+
+    The log's numbers are raked, so that there are as many jobs of each size as in the log, in proportion.
+    """
+    sizes = np.unique(np.concatenate([each.sizes for each in shapes.sizes])).astype(np.int64)
+    table = np.zeros((BAG_CLASSES, len(sizes)))
+    for each, known in enumerate(shapes.sizes):
+        table[each, np.searchsorted(sizes, known.sizes)] = known.counts
+    wanted = table.sum(axis=0) / table.sum() * jobs.sum()
+    table = shares_of(table + PRIOR * wanted / wanted.sum())
+    for _ in range(RAKES):
+        table = shares_of(table) * jobs[:, None]
+        table *= wanted / np.maximum(table.sum(axis=0), LITTLE)
+    return sizes, table
 
 
-def _alike(
-    members: Integers, chosen: Integers, users: Integers, repetition: float, random: np.random.Generator
-) -> tuple[Integers, Integers]:
-    """The same bags and choices, many of which have changed places, so that a user's bags look alike."""
-    moved = random.random(len(members)) < np.sqrt(repetition)
-    order = random.permutation(int(users.max()) + 1)
-    places = members[moved][np.lexsort((members[moved], order[users[members[moved]]]))]
-    return (
-        np.concatenate([members[~moved], places]),
-        np.concatenate([chosen[~moved], np.sort(chosen[moved])]),
-    )
+def shares_of(counts: Floats) -> Floats:
+    """Counts over the sum of each row; a row of zeros stays one."""
+    total = counts.sum(axis=-1, keepdims=True)
+    return counts / np.where(total > 0, total, 1.0)
 
 
-def bag_classes(sizes: Integers) -> Integers:
+def bag_classes(sizes: NDArray[Any]) -> Integers:
     """Classes of bags: of one job, of two or three, of four to seven, ... of 512 and more."""
     return np.minimum(np.floor(np.log2(sizes)).astype(np.int64), BAG_CLASSES - 1)
 
 
-def count_pairs(clusters: Integers, sizes: Integers) -> Pairs:
+def is_large(bags: Bags) -> NDArray[np.bool_]:
+    """Which bags have many jobs."""
+    return bags.sizes >= _MANY
+
+
+def program_classes(programs: Integers, bags: Bags, submit: Floats) -> Integers:
+    """Classes of programs, by how many jobs they have on a day on which they are run."""
+    days = np.floor(bags.first(submit) / DAY).astype(np.int64)
+    active = np.bincount(np.unique(np.stack([programs, days]), axis=1)[0])
+    return bag_classes(np.bincount(programs, bags.sizes) / active)
+
+
+def count_pairs(clusters: Integers, sizes: Integers, weights: Integers | None = None) -> Pairs:
     """How often each cluster and size come together."""
-    pairs, counts = np.unique(np.stack([clusters, sizes]), axis=1, return_counts=True)
+    pairs, codes = np.unique(np.stack([clusters, sizes]), axis=1, return_inverse=True)
+    counts = np.bincount(codes.ravel(), weights).astype(np.int64)
     return Pairs(pairs[0].tolist(), pairs[1].tolist(), counts.tolist())
 
 
-def _nearest(pairs: list[Pairs], bag_class: int) -> Pairs:
-    """The pairs of a class of bags, or of the nearest one that the log has."""
-    filled = [each for each in range(len(pairs)) if pairs[each].counts]
-    return pairs[min(filled, key=lambda each: abs(each - bag_class))]
+def nearest(tables: list[Counted], bag_class: int) -> Counted:
+    """The table of a class of bags, or of the nearest one that the log has."""
+    filled = [each for each in range(len(tables)) if tables[each].counts]
+    return tables[min(filled, key=lambda each: abs(each - bag_class))]
 
 
-def _medians(values: Floats, bags: Bags) -> Floats:
-    """The median of each bag, the lower one of two."""
-    whose = np.repeat(np.arange(len(bags.sizes)), bags.sizes)
-    return values[np.lexsort((values, whose))][bags.starts + (bags.sizes - 1) // 2]
+def size_classes(sizes: Integers) -> Integers:
+    """Classes of sizes: 1 processor, 2 or 3, 4 to 7, ..."""
+    return np.floor(np.log2(sizes)).astype(np.int64)
+
+
+def _sizes(sizes: Integers, jobs: Integers) -> Sizes:
+    known, codes = np.unique(sizes, return_inverse=True)
+    return Sizes(known.tolist(), np.bincount(codes, jobs).astype(np.int64).tolist())
 
 
 def _members(clusters: Integers, mixture: Mixture) -> list[NDArray[np.bool_]]:
     return [clusters == cluster for cluster in range(len(mixture.weights))]
 
 
-def _cluster(values: Floats, sizes: Integers, within: Floats, deviation: float) -> Cluster:
-    """A straight line through the jobs of a cluster, what they deviate from it, and how much within bags."""
+def _cluster(values: Floats, sizes: Integers, deviation: float) -> Cluster:
+    """A straight line through the jobs of a cluster, and what they deviate from it."""
     logarithms = np.log(sizes)
     slope = centre = 0.0
     if len(values) > 2 and np.ptp(logarithms) > 0:
         centre = float(logarithms.mean())
         slope = float(np.cov(logarithms, values)[0, 1] / logarithms.var(ddof=1))
         deviation = float((values - slope * (logarithms - centre)).std())
-    typical = float(np.mean(np.abs(within))) / _MEAN_DEVIATION if len(within) else 0.0
-    likeness = max(1 - (typical / deviation) ** 2, 0.0) if deviation else 1.0
-    return Cluster(slope, centre, deviation, likeness)
+    return Cluster(slope, centre, deviation)
 
 
 def _longest(run_times: Floats, sizes: Integers) -> list[float]:
-    longest = np.zeros(int(_size_classes(sizes).max()) + 1)
-    np.maximum.at(longest, _size_classes(sizes), run_times)
+    longest = np.zeros(int(size_classes(sizes).max()) + 1)
+    np.maximum.at(longest, size_classes(sizes), run_times)
     return np.maximum(longest, 1).tolist()
-
-
-def _size_classes(sizes: Integers) -> Integers:
-    return np.floor(np.log2(sizes)).astype(np.int64)
-
-
-def _repetition(jobs: SwfLog, bags: Bags) -> float:
-    """Share of the bags that agree in all attributes with the same user's bag before."""
-    first = bags.order[bags.starts]
-    users, keys = jobs.user[first], bag_keys(jobs)[first]
-    order = np.argsort(users, kind="stable")
-    same_user = np.diff(users[order]) == 0
-    return float(np.mean((np.diff(keys[order]) == 0)[same_user])) if same_user.any() else 0.0

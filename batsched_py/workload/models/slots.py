@@ -1,53 +1,63 @@
 """The generator of AccaSim (Galleguillos and others 2020): the day in slots, and jobs by the work they do.
 
 Arrivals: a day has 48 slots of half an hour, each with the share of the log's jobs that come in it as its
-weight. The time to the next job is drawn from those of the log, in days, up to a limit, and spent along the
-slots: to pass one costs its weight. The limit grows from a slot to the longest time of the log with the
-progress made: ``limit = longest - (longest - slot) * (1 - progress)``. Progress is the product of three
-ratios, for the hour of the day, the day of the week and the month that the last job came in: the share of
-all jobs to be generated that have come there, over the log's share. So an hour that lacks jobs holds the
-next one.
+weight. The time to the next job is drawn from those of the log and spent along the slots: to pass one costs
+its weight. In the paper this time has a limit, which grows with the jobs that the hour, the weekday and the
+month have got so far, so that their shares become those of the log. The limit makes logs denser and shorter
+than the one they are like. Here weekdays and months have weights, too, and the times between jobs are learned
+as they are spent, in the time of the weights (:mod:`~.slot_calendar`). So shares and days agree without it.
 
 Jobs: sizes are drawn as in the model of Lublin and Feitelson, with the log's shares. A job's work, in
-operations, is drawn from those of the log, and its duration is the work over its processors and their
-speed: so another machine can be asked for.
+operations, is drawn from those of the log. Its duration is the work over what its units do in a second: so
+another machine can be asked for, with other units (:mod:`~.unit_requests`).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 
 import numpy as np
 from msgspec import Meta
 
+from batsched_py.errors import InputError
 from batsched_py.workload.description.selection import requested
 from batsched_py.workload.models.base import START, Columns, LearningModel, Parameters, Progress
 from batsched_py.workload.models.lublin import job_sizes
+from batsched_py.workload.models.slot_calendar import SLOTS, SlotCalendar, kinds_of_days
+from batsched_py.workload.models.unit_requests import UnitRequests
 from batsched_py.workload.swf.conventions import LOG_SPEED
-from batsched_py.workload.swf.log import Floats, SwfLog
-from batsched_py.workload.wall_clock import DAY, HOUR, local_time, start_of, wall_clock
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
+from batsched_py.workload.wall_clock import DAY, local_time, start_of, wall_clock
 
-SLOTS: Final = 48
 _SLOT: Final = DAY / SLOTS
-_QUANTILES: Final = 2001
-_YEAR: Final = 12
 _LARGE_FROM_TOP: Final = 2.5
+
+#: So many days can be learned from.
+_LONGEST: Final = 100_000
+
+#: Where distributions are cut: in equal steps, and towards the end in smaller ones, as the few longest times
+#: make up much of all time.
+_RANKS: Final = np.concatenate([np.linspace(0, 0.999, 1999), 1 - np.geomspace(1e-3, 1e-7, 161)[1:], [1.0]])
+
+_Weight = Annotated[float, Meta(ge=0, le=1e9)]
+_Amount = Annotated[float, Meta(ge=0, le=1e300)]
+_Quantiles = Annotated[list[_Amount], Meta(min_length=len(_RANKS), max_length=len(_RANKS))]
 
 
 class SlotsParameters(Parameters):
     """What the model learns of a log."""
 
-    slots: list[float]
+    first_day: Annotated[int, Meta(ge=0, le=20_000_000)]
+    """The day on which the log began, since 1970-01-01."""
+    slots: Annotated[list[_Weight], Meta(min_length=SLOTS, max_length=SLOTS)]
     """Share of the jobs in each half hour of the day."""
-    hours: list[float]
-    weekdays: list[float]
-    months: list[float]
-    """Shares of the jobs by month from January; none where the log does not cover all of them."""
-    gaps: list[float]
-    """Quantiles of the times between jobs, in days."""
-    work: list[float]
+    weekdays: Annotated[list[_Weight], Meta(min_length=7, max_length=7)]
+    months: Annotated[list[_Weight], Meta(min_length=12, max_length=12)]
+    """How many jobs come on a day of each weekday and month, relative to the mean; 1 where it is unknown."""
+    gaps: _Quantiles
+    """Quantiles of the times between jobs, in days of the calendar of weights."""
+    work: _Quantiles
     """Quantiles of the operations of a job."""
     serial: float
     power_of_two: float
@@ -58,41 +68,82 @@ class SlotsParameters(Parameters):
     below: float
     """Of the logarithms of parallel sizes: bounds, and the share below the middle."""
 
+    def calendar(self) -> SlotCalendar:
+        """The time in which jobs come at all hours alike."""
+        return SlotCalendar(self.first_day, self.slots, self.weekdays, self.months)
+
 
 @dataclass
 class Slots(LearningModel):
-    """AccaSim's generator: submissions by slots of the day, durations by the work of a job."""
+    """AccaSim's generator: submissions by slots of the day, durations by the work of a job.
+
+    Jobs with ``limits`` have requests, which workloads of Batsim (.json) and tables (.csv) keep and SWF does
+    not.
+    """
 
     name = "slots"
 
     processors: Annotated[
         int | None, Meta(description="Size of the machine that is asked for; the log's by default.")
     ] = None
+    days: Annotated[
+        Annotated[float, Meta(gt=0, le=1e6)] | None,
+        Meta(description="How many days there are; as many as so many jobs took in the log by default."),
+    ] = None
     speed: Annotated[float, Meta(gt=0, description="Speed of its processors, relative to the log's.")] = 1.0
+    limits: Annotated[
+        str,
+        Meta(
+            description="The least and the most that a job asks for on each of its nodes, like "
+            "core:1-8,memory:256M-4G,gpu:0-2; without it, jobs ask for processors only."
+        ),
+    ] = ""
+    performance: Annotated[
+        str,
+        Meta(
+            description="Which other units compute, and how many times as fast as a processor of the log, "
+            "like gpu:560."
+        ),
+    ] = ""
     parameters: SlotsParameters | None = field(default=None, init=False)
 
     def machine(self, learned: SlotsParameters) -> int:
         """Processors of the machine that is asked for, else of the recorded one."""
         return self.processors or learned.machine
 
+    def start(self, learned: SlotsParameters) -> int:
+        """The midnight before the log that was learned from, so that months are in the same places."""
+        return learned.first_day * int(DAY)
+
     def learn(self, jobs: SwfLog, source: str, machine: int, progress: Progress | None) -> SlotsParameters:
         """Learn shares and quantiles."""
         sizes = requested(jobs)
-        clock = wall_clock(jobs, jobs.submit)
         logarithms = np.log2(sizes[sizes > 1]) if (sizes > 1).any() else np.zeros(1)
         high = float(logarithms.max())
         middle = max(high - _LARGE_FROM_TOP, float(logarithms.min()))
         parallel = sizes > 1
-        ranks = np.linspace(0, 1, _QUANTILES)
+        clock = wall_clock(jobs, jobs.submit)
+        clock = np.maximum(clock - clock[0] // DAY * DAY, 0)
+        if clock.max() > _LONGEST * DAY:
+            raise InputError(f"{jobs.path or 'the log'}: covers more than {_LONGEST:,} days, as no log does")
+        first_day = START // int(DAY)
+        if start_of(jobs) is not None:
+            day = local_time(jobs, jobs.submit[:1]).astype("datetime64[D]").astype(np.int64)
+            first_day = max(int(day[0]), 0)
+        slots = np.bincount((clock % DAY // _SLOT).astype(np.int64), minlength=SLOTS) / len(clock)
+        weekdays, months = _rates_of_days(first_day, clock)
+        if start_of(jobs) is None:
+            months = [1.0] * 12
+        calendar = SlotCalendar(first_day, slots.tolist(), weekdays, months)
         return SlotsParameters(
             source=source,
             machine=machine,
-            slots=_shares(clock % DAY // _SLOT, SLOTS),
-            hours=_shares(clock % DAY // HOUR, 24),
-            weekdays=_shares(clock // DAY % 7, 7),
-            months=_months(jobs),
-            gaps=np.quantile(np.diff(jobs.submit) / DAY, ranks).tolist(),
-            work=np.quantile(jobs.run_time * sizes * LOG_SPEED, ranks).tolist(),
+            first_day=first_day,
+            slots=slots.tolist(),
+            weekdays=weekdays,
+            months=months,
+            gaps=np.quantile(np.maximum(np.diff(calendar.spent(clock)), 0), _RANKS).tolist(),
+            work=np.quantile(jobs.run_time * sizes * LOG_SPEED, _RANKS).tolist(),
             serial=float(np.mean(sizes == 1)),
             power_of_two=float(np.mean(parallel & (sizes & (sizes - 1) == 0))),
             low=float(logarithms.min()),
@@ -103,73 +154,43 @@ class Slots(LearningModel):
 
     def draw(self, learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Columns:
         """Draw jobs for the machine that is asked for."""
-        sizes = np.minimum(job_sizes(learned, jobs, random), self.machine(learned))
-        work = np.interp(random.random(jobs), np.linspace(0, 1, _QUANTILES), learned.work)
+        machine = self.machine(learned)
+        units = UnitRequests.read(self.limits, self.performance, self.speed)
+        sizes = np.minimum(job_sizes(learned, jobs, random), machine)
+        work = np.interp(random.random(jobs), _RANKS, learned.work)
+        spent = np.cumsum(np.interp(random.random(jobs), _RANKS, learned.gaps))
+        if self.days is not None and spent[-1] > 0:
+            spent *= learned.calendar().spent(np.array([self.days * DAY]))[0] / spent[-1]
+        asked = units.draw(sizes, machine, random)
+        run_times = np.maximum(np.rint(work / (asked.speed * LOG_SPEED)), 1)
+        if asked.columns:
+            asked.columns["work"] = run_times * asked.speed
         return {
-            "submit": np.floor(_submissions(learned, jobs, random)),
-            "run_time": np.maximum(np.rint(work / (sizes * self.speed * LOG_SPEED)), 1),
-            "allocated_processors": sizes,
-            "requested_processors": sizes,
+            "submit": np.floor(learned.calendar().clock(spent)),
+            "run_time": run_times,
+            "allocated_processors": asked.processors,
+            "requested_processors": asked.processors,
+            **asked.columns,
         }
 
 
-def _shares(places: Floats, count: int) -> list[float]:
-    counts = np.bincount(places.astype(np.int64), minlength=count)
-    return (counts / counts.sum()).tolist()
+def _rates_of_days(first_day: int, clock: Floats) -> tuple[list[float], list[float]]:
+    """How many jobs come on a day of each weekday, and of each month, relative to the mean of all days.
 
-
-def _months(jobs: SwfLog) -> list[float]:
-    """Shares by month, where the log says when it was and has jobs in all of them."""
-    if start_of(jobs) is None:
-        return []
-    months = local_time(jobs, jobs.submit).astype("datetime64[M]").astype(np.int64) % _YEAR
-    shares = _shares(months.astype(np.float64), _YEAR)
-    return shares if all(shares) else []
-
-
-def _submissions(learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Floats:
-    """When each job comes, one after another, as the limit of each depends on all before it.
-
-    A time in days is consumed by the slots, each of which uses up its weight, so it is turned into a place
-    in the day along the sums of the weights; a slot without jobs has no weight and is passed at once.
+    The first and the last day count as far as they belong to the log.
     """
-    ends = np.cumsum(learned.slots).tolist()
-    longest, slot = learned.gaps[-1], 1 / SLOTS
-    chances = random.random(jobs).tolist()
-    hours, weekdays, months = [0] * 24, [0] * 7, [0] * _YEAR
-    month_of_day = _months_of_days(jobs, learned)
-    spent, times, progress = 0.0, [], 1.0
-    for chance in chances:
-        limit = longest - (longest - slot) * (1 - progress)
-        known = bisect_right(learned.gaps, limit) / _QUANTILES
-        place = chance * known * (_QUANTILES - 1)
-        low = int(place)
-        high = min(low + 1, _QUANTILES - 1)
-        spent += learned.gaps[low] + (place - low) * (learned.gaps[high] - learned.gaps[low])
-        day, rest = int(spent), spent % 1
-        number = min(bisect_right(ends, rest), SLOTS - 1)
-        before = ends[number - 1] if number else 0.0
-        inside = (rest - before) / learned.slots[number] if learned.slots[number] else 0.0
-        times.append((day + (number + min(max(inside, 0.0), 1.0)) / SLOTS) * DAY)
-        hour, weekday = number // 2, day % 7
-        hours[hour] += 1
-        weekdays[weekday] += 1
-        progress = _ratio(hours[hour], jobs, learned.hours[hour])
-        progress *= _ratio(weekdays[weekday], jobs, learned.weekdays[weekday])
-        if learned.months:
-            month = month_of_day[day % len(month_of_day)]
-            months[month] += 1
-            progress *= _ratio(months[month], jobs, learned.months[month])
-    return np.array(times)
+    day = (clock // DAY).astype(np.int64)
+    lengths = np.ones(int(day.max()) + 1)
+    lengths[0] -= clock.min() % DAY / DAY
+    lengths[-1] -= 1 - clock.max() % DAY / DAY
+    weekday, month = kinds_of_days(first_day, len(lengths))
+    return _rates(weekday, day, lengths, 7), _rates(month, day, lengths, 12)
 
 
-def _ratio(come: int, jobs: int, share: float) -> float:
-    return come / (jobs * share) if share else 1.0
-
-
-def _months_of_days(jobs: int, learned: SlotsParameters) -> list[int]:
-    """The month of each day from the start of a generated log, for a cycle of 400 years, if months count."""
-    days = np.arange(
-        START // int(DAY), START // int(DAY) + 146_097 if learned.months else START // int(DAY) + 1
-    )
-    return (days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % _YEAR).tolist()
+def _rates(kinds: Integers, day: Integers, lengths: Floats, count: int) -> list[float]:
+    """Jobs a day on days of each kind, relative to all; 1 for kinds of which there are none."""
+    jobs, days = np.bincount(kinds[day], minlength=count), np.bincount(kinds, lengths, minlength=count)
+    known = days > 0
+    rates = np.ones(count)
+    rates[known] = jobs[known] / days[known] / (jobs.sum() / days.sum())
+    return rates.tolist()

@@ -60,16 +60,17 @@ class Account:
             "MaxProcs": str(machine),
         }
 
+    def check(self, nb_jobs: int) -> None:
+        """Warn about bad lines; raise an error when there is no job."""
+        what = bad_lines_text(self.bad, len(self.bad)) if self.bad else "it has none"
+        if not nb_jobs:
+            raise InputError(f"{self.path}: no record of a finished job: {what}")
+        if self.bad:
+            _log.warning("%s: left out: %s", self.path, what)
+
     def log(self, columns: Mapping[str, NDArray[Any]], header: Mapping[str, str], **rest: Any) -> SwfLog:
         """The log, with a warning about bad lines; an error when there is no job."""
-        if self.bad:
-            what = bad_lines_text(self.bad, len(self.bad))
-            if len(columns["submit"]):
-                _log.warning("%s: left out: %s", self.path, what)
-        else:
-            what = "it has none"
-        if not len(columns["submit"]):
-            raise InputError(f"{self.path}: no record of a finished job: {what}")
+        self.check(len(columns["submit"]))
         return swf_log(
             columns,
             header=dict(header),
@@ -143,5 +144,7 @@ def unix_times(moments: pd.DatetimeIndex) -> NDArray[np.float64]:
 
 def most_in_use(starts: NDArray[Any], ends: NDArray[Any], sizes: NDArray[Any]) -> int:
     """The most processors that are in use at once; those of a job that ends are free for one that starts."""
-    order = np.lexsort((np.repeat([1, 0], len(starts)), np.concatenate([starts, ends])))
-    return int(np.cumsum(np.concatenate([sizes, -sizes])[order]).max(initial=0))
+    by_end, by_start = np.argsort(ends, kind="stable"), np.argsort(starts, kind="stable")
+    freed = np.concatenate([[0], np.cumsum(sizes[by_end])])
+    freed_by_starts = freed[np.searchsorted(ends[by_end], starts[by_start], side="right")]
+    return int((np.cumsum(sizes[by_start]) - freed_by_starts).max(initial=0))

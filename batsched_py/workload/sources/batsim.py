@@ -75,7 +75,7 @@ class Batsim(Source):
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """What was recorded of the jobs is no part of a workload."""
-        return count_lost(log, _RECORDED, kept=("request",))
+        return count_lost(log, _RECORDED, kept=("request", "after", "array"))
 
     def recognises(self, beginning: bytes) -> bool:
         """Curly."""

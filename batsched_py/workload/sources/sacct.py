@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from io import StringIO
@@ -26,7 +26,9 @@ from batsched_py.workload.sources.accounting import (
     zone_named,
 )
 from batsched_py.workload.sources.base import Source, count_lost, open_text
+from batsched_py.workload.sources.pieces import Piece
 from batsched_py.workload.sources.quantities import for_each, memory, written_duration
+from batsched_py.workload.sources.slurm_dependencies import dependencies
 from batsched_py.workload.sources.slurm_fields import (
     CANCELLED,
     COMPLETED,
@@ -45,6 +47,8 @@ NEEDED: Final = ("JobID", "Submit", "State")
 _PENDING_TASKS: Final = re.compile(
     r"([0-9]+)_\[([0-9]{1,15}(?:-[0-9]{1,15})?(?:,[0-9]{1,15}(?:-[0-9]{1,15})?)*)(?::[0-9]+)?(?:%[0-9]+)?\]"
 )
+_AS_A_WHOLE: Final = "cancelled as a whole"
+_WHOLE_ARRAY: Final = f"task of an array that was {_AS_A_WHOLE}"
 #: How many tasks of arrays that were cancelled as a whole a file may tell of.
 _MOST_TASKS: Final = 1_000_000
 _WRITTEN: Final = (
@@ -69,8 +73,10 @@ class Sacct(Source):
     preceding job. Steps only tell how much memory was used. A job that was cancelled before it started has a
     run time of 0 and waited until then. Beyond the format the log has the columns ``id``, ``state``,
     ``gpus``, ``nodes``, ``hosts``, and where the file says them ``account``, ``qos``, ``priority``,
-    ``reservation``, ``requested_nodes`` (ReqNodes or ReqTRES), ``tasks`` (NTasks) and ``features``
-    (Constraints).
+    ``reservation``, ``eligible`` (Eligible, in seconds after Submit), ``requested_nodes`` (ReqNodes or
+    ReqTRES), ``tasks`` (NTasks) and ``features`` (Constraints). From SubmitLine, or from a field Dependency,
+    come the columns ``after`` (the jobs that a job waits for) and ``array`` (with how many tasks may run at
+    once), which are simulated.
     """
 
     name = "sacct"
@@ -81,13 +87,7 @@ class Sacct(Source):
     def read(self, path: Path) -> SwfLog:
         """Read a log."""
         account = Account(path)
-        records = _jobs(_tables(path, account), account)
-        times = {name: records.moments(name, self.zone, account) for name in ("Submit", "Start", "End")}
-        good = ~np.isnan(times["Submit"])
-        for row in np.flatnonzero(~good).tolist():
-            line, text = int(records.table["line"].iloc[row]), records.text("Submit")[row]
-            account.reject(line, f"Submit {text[:25]!r} is no time", "Submit is no time")
-        records, times = records[good], {name: moments[good] for name, moments in times.items()}
+        records, times = self._timed(_jobs(_tables(path, account), account), account)
         if not len(records):
             return account.log({"submit": np.empty(0)}, {})
         origin = float(np.floor(times["Submit"].min()))
@@ -102,8 +102,35 @@ class Sacct(Source):
             "hosts": records.hosts(),
             **{name: text for name, field in _KEPT.items() if (text := records.known_text(field)).any()},
             **_requests(records),
+            **self._eligible(records, times["Submit"], account),
+            **dependencies(records, account),
         }
         return account.log(columns | named, header, more=more)
+
+    def pieces(self, path: Path, account: Account) -> Iterator[Piece]:
+        """The records of a file, some lines at a time; what only steps tell is left out."""
+        for table in _tables(path, account):
+            records, times = self._timed(_jobs([table], account), account)
+            if account.guessed[_WHOLE_ARRAY] > _MOST_TASKS:
+                raise _too_many_tasks(path)
+            if len(records):
+                columns = self._columns(records, times, 0.0, account)
+                named, names = named_columns({name: records.text(field) for name, field in _NAMED.items()})
+                waits = bool(dependencies(records, account))
+                yield Piece(columns | named, {}, names, has_dependencies=waits)
+
+    def machine_header(self, header: Mapping[str, str], machine: Callable[[], int]) -> Mapping[str, str]:
+        """The size of the machine is the most processors that were in use at once."""
+        return {"MaxProcs": str(machine())}
+
+    def _timed(self, records: Records, account: Account) -> tuple[Records, dict[str, NDArray[Any]]]:
+        """The records of which the submission is known, and their times."""
+        times = {name: records.moments(name, self.zone, account) for name in ("Submit", "Start", "End")}
+        good = ~np.isnan(times["Submit"])
+        for row in np.flatnonzero(~good).tolist():
+            line, text = int(records.table["line"].iloc[row]), records.text("Submit")[row]
+            account.reject(line, f"Submit {text[:25]!r} is no time", "Submit is no time")
+        return records[good], {name: moments[good] for name, moments in times.items()}
 
     def _columns(
         self, records: Records, times: dict[str, NDArray[Any]], origin: float, account: Account
@@ -133,8 +160,15 @@ class Sacct(Source):
             "preceding_job": preceding_jobs(records.text("JobID"), submit),
         }
 
+    def _eligible(self, records: Records, submit: NDArray[Any], account: Account) -> dict[str, NDArray[Any]]:
+        """How long after its submission each job became eligible, if the file says that."""
+        moments = records.moments("Eligible", self.zone, account)
+        if np.isnan(moments).all():
+            return {}
+        return {"eligible": np.nan_to_num(np.maximum(moments - submit, 0.0), nan=0.0)}
+
     def _machine(self, columns: dict[str, NDArray[Any]]) -> int:
-        starts = columns["submit"] + columns["wait"]
+        starts = columns["submit"] + np.maximum(columns["wait"], 0)
         in_use = most_in_use(starts, starts + columns["run_time"], columns["allocated_processors"])
         return max(in_use, int(columns["requested_processors"].max()))
 
@@ -214,7 +248,7 @@ def _tables(path: Path, account: Account) -> Iterator[pd.DataFrame]:
             good = list(_good_lines(piece, len(names), account))
             records = StringIO("\n".join(["|".join(names), *(text for _, text in good)]))
             table = pd.read_csv(records, sep="|", dtype=object, keep_default_na=False, quoting=csv.QUOTE_NONE)
-            yield table.assign(line=[number for number, _ in good])
+            yield table.copy().assign(line=[number for number, _ in good])
 
 
 def _good_lines(
@@ -266,16 +300,18 @@ def _jobs(tables: Iterable[pd.DataFrame], account: Account) -> Records:
     tasks = [_tasks(name) for name in ids]
     counts = [max(sum(map(len, numbers)), 1) for numbers in tasks]
     if sum(counts) > len(counts) + _MOST_TASKS:
-        raise InputError(
-            f"{account.path}: tells of more than {_MOST_TASKS} tasks of arrays that were cancelled as a whole"
-        )
+        raise _too_many_tasks(account.path)
     if any(tasks):
-        account.guessed["task of an array that was cancelled as a whole"] += sum(c for c in counts if c > 1)
+        account.guessed[_WHOLE_ARRAY] += sum(c for c in counts if c > 1)
         jobs = jobs.loc[jobs.index.repeat(counts)]
         jobs = jobs.assign(
             JobID=[each for name, numbers in zip(ids, tasks, strict=True) for each in _names(name, numbers)]
         )
     return Records(jobs.reset_index(drop=True))
+
+
+def _too_many_tasks(path: Path) -> InputError:
+    return InputError(f"{path}: tells of more than {_MOST_TASKS} tasks of arrays that were {_AS_A_WHOLE}")
 
 
 def _tasks(name: str) -> list[range]:

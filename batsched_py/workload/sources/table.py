@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.workload.parquet import read_parquet
 from batsched_py.workload.sources.accounting import NAMED, Account, numbered, unix_times, zone_named
-from batsched_py.workload.sources.base import Source, read_text
+from batsched_py.workload.sources.base import Source, open_text
+from batsched_py.workload.sources.pieces import Piece
 from batsched_py.workload.swf.conventions import CANCELLED
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 _TIMES: Final = ("submit", "start", "end")
 _HEADER: Final = b"batsched-py header"
-_PIECE: Final = 50_000
+
+#: How many rows are read at a time.
+PIECE: Final = 50_000
+
+#: What a column of dates is called among those of other kinds.
+DATES: Final = "dates"
 
 #: No date has more characters; it takes minutes to find out what a million of them mean.
 _LONGEST_DATE: Final = 100
@@ -55,8 +60,14 @@ class Table(Source):
 
     def read(self, path: Path) -> SwfLog:
         """Read a log."""
-        table, header = self._load(path)
-        return self._log(table, Account(path), header)
+        table, header = next(self._load(path))
+        account = Account(path)
+        columns, kinds, names, more = self._columns(table, account)
+        if kinds.get("submit") == DATES:
+            origin = float(np.floor(columns["submit"].min())) if len(columns["submit"]) else 0.0
+            columns["submit"] = columns["submit"] - origin
+            header = {"UnixStartTime": f"{origin:.0f}", "TimeZoneString": self.zone} | header
+        return account.log(columns, header | names, more=more)
 
     def write(self, path: Path, log: SwfLog) -> None:
         """Write a log: the comments of its header, then the columns of which anything is known."""
@@ -73,26 +84,44 @@ class Table(Source):
         return {}
 
     def recognises(self, beginning: bytes) -> bool:
-        """The first line names the columns."""
-        names = beginning.split(b"\n")[0].strip().split(b",")
-        return b"submit" in names
+        """The first line that is no comment names the columns."""
+        lines = (line for line in beginning.split(b"\n") if not line.startswith(b"#"))
+        return b"submit" in next(lines, b"").strip().split(b",")
 
-    def _load(self, path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
+    def pieces(self, path: Path, account: Account) -> Iterator[Piece]:
+        """The records of a file, some at a time."""
+        for table, header in self._load(path, PIECE):
+            columns, kinds, names, _ = self._columns(table, account)
+            waits = "id" in table and ("after" in table or "array" in table)
+            yield Piece(columns, header, names, kinds, waits)
+
+    def machine_header(self, header: Mapping[str, str], machine: Callable[[], int]) -> Mapping[str, str]:
+        """The comments of the file."""
+        return header
+
+    def _load(self, path: Path, rows: int | None = None) -> Iterator[tuple[pd.DataFrame, dict[str, str]]]:
+        """The table, so many rows at a time if that is said, and the comments above it."""
         import pandas as pd
 
-        text = read_text(path)
         header: dict[str, str] = {}
         skipped = 0
-        while text.startswith("#"):
-            comment, _, text = text.partition("\n")
-            key, _, value = comment[1:].strip().partition(": ")
-            header[key] = f"{header[key]}\n{value}" if key in header else value
-            skipped += 1
-        try:
-            table = pd.read_csv(StringIO(text), skipinitialspace=True, keep_default_na=False, na_values=[""])
-        except (ValueError, pd.errors.ParserError) as error:
-            raise InputError(f"{path}: not a table in CSV: {error}") from None
-        return table.assign(line=np.arange(len(table)) + skipped + 2), header
+        with open_text(path) as file:
+            place = file.tell()
+            while (line := file.readline()).startswith("#"):
+                key, _, value = line[1:].strip().partition(": ")
+                header[key] = f"{header[key]}\n{value}" if key in header else value
+                skipped += 1
+                place = file.tell()
+            file.seek(place)
+            options: Any = {"skipinitialspace": True, "keep_default_na": False, "na_values": [""]}
+            first = skipped + 2
+            try:
+                read = pd.read_csv(file, chunksize=rows, **options)
+                for table in [read] if rows is None else read:
+                    yield table.assign(line=np.arange(len(table)) + first), header
+                    first += len(table)
+            except (ValueError, pd.errors.ParserError) as error:
+                raise InputError(f"{path}: not a table in CSV: {error}") from None
 
     def _names(self) -> dict[str, str]:
         names = {}
@@ -105,7 +134,11 @@ class Table(Source):
             names[theirs] = ours
         return names
 
-    def _log(self, table: pd.DataFrame, account: Account, header: dict[str, str]) -> SwfLog:
+    def _columns(
+        self, table: pd.DataFrame, account: Account
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, str], dict[str, str], dict[str, NDArray[Any]]]:
+        """What the good rows of a table say: the columns of a log, those that are dates or numbers, what
+        names stand for numbers, and the other columns."""
         table = table.rename(columns=self._names())
         _check_columns(table, account.path)
         times = {name: self._moments(table, name) for name in _TIMES if name in table}
@@ -123,28 +156,29 @@ class Table(Source):
             _reject(account, table, good, ~np.isfinite(column), f"{name} is no number or time")
         _reject(account, table, good, times["submit"] < 0, "submit is negative")
         _reject(account, table, good, run_time < 0, "run_time is unknown or negative")
-        dated = _is_dated(table["submit"])
-        origin = float(np.floor(times["submit"][good].min())) if dated and good.any() else 0.0
-        columns: dict[str, NDArray[Any]] = numbers | {
-            "submit": times["submit"] - origin,
-            "run_time": run_time,
-        }
+        columns: dict[str, NDArray[Any]] = numbers | {"submit": times["submit"], "run_time": run_time}
         if "start" in times and "wait" not in columns:
             begun = np.where(never_started, times.get("end", np.nan), times["start"])
             columns["wait"] = np.nan_to_num(begun - times["submit"], nan=-1.0)
-        header = ({"UnixStartTime": f"{origin:.0f}", "TimeZoneString": self.zone} if dated else {}) | header
+        names: dict[str, str] = {}
         for name in NAMED:
             if name in table:
                 columns[name], lines = _codes(table[name])
-                header = header | ({NAMED[name]: lines} if lines else {})
+                names |= {NAMED[name]: lines} if lines else {}
         more = {
             name: table[name].to_numpy() for name in table
             if name not in (*COLUMNS, *_TIMES, "line")
         }  # fmt: skip
-        return account.log(
+        kinds = {
+            name: DATES if _is_dated(table[name]) else "numbers"
+            for name, moments in times.items()
+            if np.isfinite(moments).any()
+        }
+        return (
             {name: column[good] for name, column in columns.items()},
-            header,
-            more={name: column[good] for name, column in more.items()},
+            kinds,
+            names,
+            {name: column[good] for name, column in more.items()},
         )
 
     def _moments(self, table: pd.DataFrame, name: str) -> NDArray[np.float64]:
@@ -173,19 +207,21 @@ class Parquet(Table):
     name = "parquet"
     endings = (".parquet",)
 
-    def _load(self, path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
+    def _load(self, path: Path, rows: int | None = None) -> Iterator[tuple[pd.DataFrame, dict[str, str]]]:
         _pyarrow()
+        first = 1
         try:
-            table = read_parquet(path)
-            kept = (table.schema.metadata or {}).get(_HEADER)
-            header = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
-            frame = table.to_pandas()
+            for table in read_parquet(path, rows):
+                kept = (table.schema.metadata or {}).get(_HEADER)
+                header = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
+                frame = table.to_pandas()
+                yield frame.assign(line=np.arange(len(frame)) + first), header
+                first += len(frame)
         except InputError:
             raise
         except Exception as error:  # pyarrow and pandas may raise anything
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise InputError(f"{path}: not a table in Parquet: {reason[:200]}") from None
-        return frame.assign(line=np.arange(len(frame)) + 1), header
 
     def write(self, path: Path, log: SwfLog) -> None:
         """Write a log; its header goes into the metadata of the table."""
@@ -259,8 +295,8 @@ def _pieces(columns: dict[str, NDArray[Any]]) -> Iterator[pd.DataFrame]:
     """The table, piece by piece."""
     import pandas as pd
 
-    for first in range(0, len(columns["submit"]), _PIECE):
-        yield pd.DataFrame({name: column[first : first + _PIECE] for name, column in columns.items()})
+    for first in range(0, len(columns["submit"]), PIECE):
+        yield pd.DataFrame({name: column[first : first + PIECE] for name, column in columns.items()})
 
 
 def _whole(column: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,13 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile
 from batsched_py.protocol.read_only import ReadOnlyDict
 from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather, narrow
-from batsched_py.workload.model import CANCELLED_AFTER, CancelledRule, WalltimeRule, Workload
+from batsched_py.workload.model import (
+    CANCELLED_AFTER,
+    CancelledRule,
+    PrecedingRule,
+    WalltimeRule,
+    Workload,
+)
 from batsched_py.workload.swf.conventions import (
     CANCELLED_LEFT_OUT,
     EXTRA,
@@ -25,6 +31,7 @@ from batsched_py.workload.swf.conventions import (
     profile_name,
     run_time_factor,
 )
+from batsched_py.workload.swf.dependencies import with_dependencies
 from batsched_py.workload.swf.header import machine_size
 from batsched_py.workload.swf.jobs import LoggedJobs, RecordedFinishes
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
@@ -43,6 +50,8 @@ def swf_to_workload(
     walltime: WalltimeRule = "at-least-run-time",
     cancelled: CancelledRule = "leave-out",
     words: NodeWords | None = None,
+    preceding: PrecedingRule = "ignore",
+    attributes: Sequence[str] = (),
 ) -> Workload:
     """The jobs of a log, ready to be simulated.
 
@@ -58,18 +67,28 @@ def swf_to_workload(
     how long they had waited, for users who withdraw them then, and they run for longer than that.
 
     With the ``words`` of a machine of nodes, jobs get a ``request`` of what the log says that they asked for.
+    What the source of the log tells about jobs that wait for others is in their ``extra``, too. With
+    ``preceding="wait"``, a job waits for its preceding job, and for its think time from then on.
+    Further ``attributes`` in their ``extra`` are those of :mod:`batsched_py.workload.attributes`.
     """
     columns = {column: getattr(log, column) for column in COLUMNS}
-    jobs = _JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
+    jobs = JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
     if words is not None:
         from batsched_py.workload.requests import requests_of
 
-        columns["request"], jobs.requests = requests_of(log, words)
+        codes, requests = requests_of(log, words)
+        jobs.add(columns, codes, [{"request": request} if request else {} for request in requests])
+    if attributes:
+        from batsched_py.workload.attributes.jobs import attributes_of
+
+        jobs.add(columns, *attributes_of(log, attributes))
     pieces = (
         {name: column[start : start + BLOCK] for name, column in columns.items()}
         for start in range(0, len(log), BLOCK)
     )
-    return jobs.workload(gather(jobs.derive(pieces)), name, log.header, log.path)
+    workload = jobs.workload(gather(jobs.derive(pieces)), name, log.header, log.path)
+    workload.jobs = with_dependencies(workload.jobs, log, preceding)
+    return workload
 
 
 def read_swf_workload(
@@ -84,12 +103,12 @@ def read_swf_workload(
     Only what the jobs need is ever in memory, some thirty bytes a job.
     """
     reader = SwfReader(path)
-    jobs = _JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
+    jobs = JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
     columns = reader.usable(gather(jobs.derive(reader.pieces())))
     return jobs.workload(columns, name, reader.header, str(path))
 
 
-class _JobColumns:
+class JobColumns:
     """Derives what a simulation needs from the records of a log, piece by piece."""
 
     def __init__(self, factor: float, cancelled: CancelledRule) -> None:
@@ -97,15 +116,23 @@ class _JobColumns:
         self._withdrawn = cancelled == "withdraw"
         self._extras: dict[tuple[int, ...], int] = {}
         """The row of each combination of values that jobs have in their ``extra``."""
-        self.requests: list[dict[str, Any]] = []
-        """What jobs ask for on a machine of nodes; the column ``request`` says which of these is a job's."""
+        self._added: list[dict[str, Any]] = []
+        """What else jobs have in their ``extra``; the column ``added`` says which of these is a job's."""
+
+    def add(self, columns: dict[str, Any], codes: Numbers, added: list[dict[str, Any]]) -> None:
+        """Let jobs have more in their ``extra``: for each job the place of what is added."""
+        if "added" in columns:
+            pairs, codes = np.unique(columns["added"] * len(added) + codes, return_inverse=True)
+            combined = [divmod(pair, len(added)) for pair in pairs.tolist()]
+            added = [self._added[first] | added[second] for first, second in combined]
+        columns["added"], self._added = codes, added
 
     def derive(self, pieces: Iterable[Mapping[str, Numbers]]) -> Iterable[dict[str, Numbers]]:
         """The columns of jobs, and those that tell whether a record can be used."""
         for piece in pieces:
             columns = {
                 name: piece[name]
-                for name in ("job_number", "submit", "run_time", "skipped", "request")
+                for name in ("job_number", "submit", "run_time", "skipped", "added")
                 if name in piece
             }
             allocated = piece["allocated_processors"]
@@ -123,6 +150,21 @@ class _JobColumns:
         rows = self._extras
         combinations = zip(*(piece[name].astype(np.int64).tolist() for name in EXTRA), strict=True)
         return np.array([rows.setdefault(values, len(rows)) for values in combinations], dtype=np.int64)
+
+    def sort(self, columns: dict[str, Numbers]) -> None:
+        """Put the records of all pieces into the order of their submissions."""
+        submit = columns["submit"]
+        if (submit[1:] < submit[:-1]).any():
+            order = np.argsort(submit, kind="stable")
+            for name in columns:  # one after the other, since there may be no memory for two of all
+                columns[name] = columns[name][order]
+            distinct, first = np.unique(columns["extra"], return_index=True)
+            numbers = np.empty(len(distinct), dtype=columns["extra"].dtype)
+            by_appearance = np.argsort(first)
+            numbers[by_appearance] = np.arange(len(distinct))
+            columns["extra"] = numbers[columns["extra"]]
+            combinations = list(self._extras)
+            self._extras = {combinations[row]: place for place, row in enumerate(by_appearance.tolist())}
 
     def workload(
         self, columns: dict[str, Numbers], name: str, header: Mapping[str, str], path: str
@@ -150,11 +192,11 @@ class _JobColumns:
         profiles: dict[str, Profile] = {
             profile: Homogeneous(run_time * LOG_SPEED) for run_time, profile in names.items()
         }
-        asked = columns.pop("request", None)
+        added = columns.pop("added", None)
         extras = narrow(np.array(list(self._extras), dtype=np.int64))
         jobs: Sequence[Job] = LoggedJobs(name, columns, extras, names)
-        if asked is not None:
-            jobs = _with_requests(jobs, columns["extra"].tolist(), asked.tolist(), self.requests)
+        if added is not None:
+            jobs = _with_more(jobs, columns["extra"].tolist(), added.tolist(), self._added)
         if waits:
             jobs = _with_withdrawals(jobs, dict(zip(withdrawn.tolist(), waits, strict=True)), profiles)
         return Workload(
@@ -168,17 +210,17 @@ class _JobColumns:
         )
 
 
-def _with_requests(
-    jobs: Sequence[Job], rows: Sequence[int], asked: Sequence[int], requests: Sequence[dict[str, Any]]
+def _with_more(
+    jobs: Sequence[Job], rows: Sequence[int], codes: Sequence[int], added: Sequence[dict[str, Any]]
 ) -> list[Job]:
-    """The jobs, each with its request; jobs with the same values share an ``extra``."""
+    """The jobs, each with what is added to its ``extra``; jobs with the same values share one."""
     extras: dict[tuple[int, int], dict[str, Any]] = {}
     made = list(jobs)
-    for place, (job, row, number) in enumerate(zip(made, rows, asked, strict=True)):
-        if requests[number]:
+    for place, (job, row, number) in enumerate(zip(made, rows, codes, strict=True)):
+        if added[number]:
             extra = extras.get((row, number))
             if extra is None:
-                extras[row, number] = extra = ReadOnlyDict(job.extra | {"request": requests[number]})
+                extras[row, number] = extra = ReadOnlyDict(job.extra | added[number])
             made[place] = replace(job, extra=extra)
     return made
 

@@ -10,7 +10,9 @@ import pytest
 
 from batsched_py.errors import InputError
 from batsched_py.workload.description import characterised, describe, requested
+from batsched_py.workload.description.bags import bags_of_tasks
 from batsched_py.workload.description.distributions import kolmogorov_smirnov
+from batsched_py.workload.description.locality import locality
 from batsched_py.workload.models import MODELS, LearningModel
 from batsched_py.workload.models.minh_wolters import MinhWolters, parallelism_classes
 from batsched_py.workload.models.naive import Naive
@@ -42,7 +44,7 @@ def equal(first: SwfLog, second: SwfLog) -> bool:
 
 
 def test_every_model_is_known_by_name() -> None:
-    assert list(MODELS.all()) == ["cluster", "lublin", *LEARNING]
+    assert list(MODELS.all()) == ["batsim-evaluation", "cluster", "lublin", *LEARNING]
 
 
 @pytest.mark.parametrize("name", LEARNING)
@@ -153,10 +155,44 @@ def test_gaussians_may_be_fitted_to_run_times_themselves(sample: SwfLog) -> None
     assert log.run_time.mean() == pytest.approx(characterised(few).run_time.mean(), rel=0.3)
 
 
+def test_with_another_window_there_are_other_bags(sample: SwfLog) -> None:
+    few = sample.select(np.arange(400))
+    shares = []
+    for window in (0.0, 100.0, 1000.0):
+        log = Realistic(window=window).fit(few).generate(len(few), seed=1)
+        shares.append(bags_of_tasks(log, window).contiguous.share_of_jobs)
+    assert shares == sorted(shares) and shares[2] > 1.5 * shares[1]
+
+
+def test_a_fitted_model_keeps_its_window(fitted: dict[str, LearningModel]) -> None:
+    other = Realistic(window=50.0)
+    other.parameters = fitted["realistic"].parameters
+    with pytest.raises(InputError, match="fitted with a window of 100 s; fit it again for one of 50 s"):
+        other.generate(10, seed=1)
+
+
+@pytest.mark.parametrize("kind", [Realistic, MinhWolters])
+def test_a_smaller_exponent_gives_larger_bags(
+    fitted: dict[str, LearningModel], kind: type[Realistic | MinhWolters]
+) -> None:
+    shares = []
+    for exponent in (5.0, 1.0):
+        model = kind(zipf=exponent)
+        model.parameters = fitted[model.name].parameters
+        shares.append(bags_of_tasks(model.generate(2000, seed=1)).contiguous.share_of_jobs)
+    assert shares[1] > 2 * shares[0]
+
+
+def test_users_come_for_some_weeks_and_leave(sample: SwfLog, like: SwfLog) -> None:
+    real, made = locality(characterised(sample)).user, locality(like).user
+    assert made.distance / made.by_chance > 1.2
+    assert made.distance == pytest.approx(real.distance, abs=0.15)
+
+
 def test_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
     Realistic().fit(log_of(run_time=np.arange(1, 200)), lambda done, total: told.append((done, total)))
-    assert told[-1] == (16, 16) and len(told) == 16
+    assert told == [(done, 22) for done in range(1, 23)]  # 16 numbers of clusters and 6 trials
 
 
 # --- the others ----------------------------------------------------------------------------------
