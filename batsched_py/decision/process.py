@@ -6,17 +6,23 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from copy import deepcopy
-from math import isnan
+from math import inf, isnan
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from batsched_py.blame import is_fault, line_of, told
+from batsched_py.decision.held_jobs import HeldJobs
+from batsched_py.decision.restarts import FailureRule, Restarts
 from batsched_py.decision.submissions import Submissions
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
+from batsched_py.ledger.releases import Release
 from batsched_py.ledger.running import RunningJob
+from batsched_py.outside.closures import Closures
+from batsched_py.outside.known import NOTHING_KNOWN, Known
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import TICK, to_tick
-from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.jobs import Host, Job, JobState
+from batsched_py.protocol.malleable import refuse_in_messages
 from batsched_py.protocol.shown import harmless, shown, shown_name
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
@@ -31,6 +37,12 @@ _log = logging.getLogger(__name__)
 
 #: The shortest time after which Batsim 4 calls, in seconds. Batsim 5 calls at the next whole millisecond.
 SOON = 1e-5
+
+#: Tells what is known beforehand of what comes from outside, to a machine of these hosts.
+Outlook = Callable[[Sequence[Host]], Known]
+
+#: Asks a policy to decide.
+Ask = Callable[[Cluster], None]
 
 #: A submission or an end with its time, or any other event as it is.
 Heard = tuple[Job, float] | tuple[RunningJob, JobState, int, float] | ev.Event
@@ -56,8 +68,21 @@ class DecisionProcess:
         users: Sequence[User] | UsersOf = (),
         scheduling_delay: float = 0.0,
         once_per_instant: bool = False,
+        on_failure: FailureRule | None = None,
+        outlook: Outlook | None = None,
+        remembers_ends: bool = True,
     ) -> None:
         self.scheduler = scheduler
+        self.on_failure = on_failure
+        """What becomes of jobs whose hosts are taken away; without a rule they go on, as in Batsim."""
+        self.outlook = outlook
+        """Tells what is known beforehand of what comes from outside, when the hosts are known."""
+        self.remembers_ends = remembers_ends
+        """Whether jobs may be submitted that wait for others which have ended; else no end is remembered."""
+        self.schedule: Ask = scheduler.schedule
+        """Asks the policy."""
+        self.meter: Callable[[Ask], Ask] | None = None
+        """Puts something that measures around asking the policy, when the simulation begins."""
         self.users = users
         self.scheduling_delay = scheduling_delay
         self.once_per_instant = once_per_instant
@@ -66,6 +91,9 @@ class DecisionProcess:
         self._asks_at: float | None = None
         """When the scheduler is to be asked, if that has been put off."""
         self._begun = False
+        self._closures: Closures | None = None
+        self._opening = 0.0
+        """The last end of a closure at which a call was asked for."""
         self._heard: list[Heard] = []
         """What happened since the scheduler was last asked, in whatever form it was told."""
         self.refused: Counter[str] = Counter()
@@ -74,6 +102,9 @@ class DecisionProcess:
         """What came of what users did since the policy was last asked."""
         self._submissions: Submissions | None = None
         self._heeding: list[Callable[[Remark], None]] = []
+        self._told_of_releases: list[Callable[[Release], None]] = []
+        self._more_static_jobs = False
+        """Whether the simulator will submit more jobs by itself."""
 
     @property
     def needs(self) -> ev.Settings:
@@ -96,6 +127,14 @@ class DecisionProcess:
         """Tell a listener what the scheduler remarks on jobs, from the beginning of the simulation."""
         self._heeding.append(listener)
 
+    def on_release(self, listener: Callable[[Release], None]) -> None:
+        """Tell a listener what becomes of each job that was held because it waits for others."""
+        self._told_of_releases.append(listener)
+
+    def _released(self, release: Release) -> None:
+        for listener in self._told_of_releases:
+            listener(release)
+
     def _remarked(self, remark: Remark) -> None:
         start = "" if remark.start is None else f", to start by {remark.start:.10g}"
         _log.debug("at %.10g, job %s: %s%s", remark.time, remark.job_id, remark.text, start)
@@ -110,15 +149,27 @@ class DecisionProcess:
         self._ledger = ledger
         self._acknowledges = begins.settings.acknowledge_dynamic_jobs
         hosts_of = selection(scheduler.selection, begins, scheduler.selection_seed)
-        if begins.has_nodes:
+        known = NOTHING_KNOWN if self.outlook is None else self.outlook(begins.hosts)
+        if begins.has_nodes or known.closures:
             from batsched_py.schedulers.node_choice import account_of
 
             ledger.have_nodes(account_of(begins.hosts, scheduler.nodes, hosts_of))
-        cluster = Cluster(ledger, begins.hosts, begins.settings, hosts_of, self._events)
+        cluster = Cluster(ledger, begins.hosts, begins.settings, hosts_of, self._events, known)
+        if ledger.nodes is not None and known.closures:
+            self._closures = Closures(known.closures)
+            ledger.nodes.have_closures(self._closures, lambda: cluster.now)
+        self._held = HeldJobs(ledger, cluster, self._released, self.remembers_ends)
+        self._holds = self._held.holds
+        self._more_static_jobs = bool(begins.workloads)
         if type(scheduler).estimate is not Scheduler.estimate:
             ledger.estimate = self.estimate
         if self.users or begins.settings.dynamic_jobs:
-            self._submissions = Submissions(self.users, begins, ledger)
+            restarts = None
+            if self.on_failure is not None or scheduler.requeues:
+                restarts = Restarts(self.on_failure, begins)
+            self._submissions = Submissions(self.users, begins, ledger, restarts)
+            if self.users and scheduler.requeues:
+                cluster._have_requeue(self._submissions.requeue)
         self.begin(cluster)
         self._settle()
 
@@ -132,13 +183,15 @@ class DecisionProcess:
             self.scheduler.begin(cluster)
         except BaseException as error:
             self.fail(error, 0.0)
+        ask = self.scheduler.schedule
+        self.schedule = ask if self.meter is None else self.meter(ask)
         self._check_unnoticed(0.0)
 
     def job_submitted(self, job: Job, now: float) -> None:
         """A job was submitted."""
         self.cluster._go_to(now + self.scheduling_delay)
-        self._heard.append((job, now))
-        self._ledger.submit(job)
+        if self._ledger.submit(job) or job.id not in self._holds.held:
+            self._heard.append((job, now))
         if self._ledger.unfit:
             self._reject_unfit()
 
@@ -155,12 +208,14 @@ class DecisionProcess:
             except BaseException as error:
                 raise self.failed(error, listener) from error
         self._check_unnoticed(now)
-        if self._submissions is not None:
-            self._submissions.job_ended(job_id, state, now)
+        if self._submissions is None or self._submissions.job_ended(job_id, state, now):
+            self._holds.over(ended.job, now, state is JobState.SUCCESS)
 
     def happened(self, event: ev.Event) -> None:
         """Anything else has happened."""
         if type(event) is ev.RequestedCall:
+            if 0 < self._opening <= event.time:
+                self._ledger.note_change()
             self._heard.append(event)
             return
         if isinstance(event, ev.SimulationBegins):
@@ -169,7 +224,11 @@ class DecisionProcess:
         if hosts and hosts.runs()[-1][1] >= self._ledger.nb_machines:
             raise ProtocolError(f"{type(event).__name__} names hosts {hosts}, which do not all exist")
         self._ledger.learn(event)
+        if type(event) is ev.HostsUnavailable and self._submissions is not None:
+            self._submissions.hosts_fail(event.hosts)
         self.finished = isinstance(event, ev.SimulationEnds)
+        if isinstance(event, ev.NoMoreStaticJobs):
+            self._more_static_jobs = False
         self._heard.append(event)
 
     def _reject_unfit(self) -> None:
@@ -185,6 +244,24 @@ class DecisionProcess:
             self.refused[refusal.kind] += 1
             self.cluster.remark(job, refusal.text)
 
+    def _settle_held(self, now: float) -> bool:
+        """Let held jobs go that wait for nothing any more; whether any has joined the queue."""
+        if not self._holds.unsettled:
+            return False
+        joined = self._held.settle(now)
+        self._heard += [(job, now) for job in joined]
+        return bool(joined)
+
+    def _look_after_held(self) -> None:
+        """See to it that held jobs are thought of in time; something must be to come that lets them go."""
+        if not self._held:
+            return
+        self._held.ask_for_call()
+        acting = self._submissions is not None and self._submissions.will_act
+        registering = not self.users and self._ledger.registry.is_open
+        if not (self._more_static_jobs or acting or registering or self._asks_at is not None):
+            self._held.check(given_up=bool(self.users))
+
     def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened."""
         if self._submissions is not None:
@@ -197,12 +274,17 @@ class DecisionProcess:
                 if self._needs_asking():
                     self.ask()
         self.cluster._go_to(now + self.scheduling_delay)
-        if self._needs_asking():
+        self._holds.wake(now)
+        self._settle_held(now)
+        while self._needs_asking():
             try:
-                self.scheduler.schedule(self.cluster)
+                self.schedule(self.cluster)
                 self._settle()
             except BaseException as error:
                 self.fail(error, now)
+            if not self._settle_held(now):
+                break
+        self._look_after_held()
         return self._take()
 
     def _needs_asking(self) -> bool:
@@ -218,18 +300,24 @@ class DecisionProcess:
         """The same, but leave each turn of the policy to the caller.
 
         At its turn, the caller looks at the cluster and says to it what to do, or lets the policy do so by
-        :meth:`ask`. There is one turn, or with users one after another, while what is decided makes them act
-        at once. What is returned in the end is to be done.
+        :meth:`ask`. There is one turn, or one after another while what is decided makes users act at once, or
+        lets held jobs go. What is returned in the end is to be done.
         """
         self._now = now
         self.cluster._go_to(now + self.scheduling_delay)
+        self._holds.wake(now)
         try:
             if self._submissions is not None:
                 return (yield from self._turns_with_users(self._submissions, now))
+            self._settle_held(now)
             yield self.cluster
             self._settle()
+            while self._settle_held(now):
+                yield self.cluster
+                self._settle()
         except RuleBroken as broken:
             raise self.blame(broken) from None
+        self._look_after_held()
         return self._take()
 
     @property
@@ -249,7 +337,7 @@ class DecisionProcess:
     def ask(self) -> None:
         """It is the policy's turn."""
         try:
-            self.scheduler.schedule(self.cluster)
+            self.schedule(self.cluster)
         except BaseException as error:
             self.fail(error, self._now)
 
@@ -269,24 +357,30 @@ class DecisionProcess:
         """
         ledger = self._ledger
         ledger.registry.next_reply()
-        decisions = self._take()
+        decisions = self._tell_users(submissions)
         while True:
             acted: list[Effect] = []
-            while submissions.is_due(now):
+            while submissions.is_due(now) or self._holds.unsettled:
                 for action in submissions.actions(now):
                     acted += submissions.take(action, now)
                     if ledger.unfit:
                         self._reject_unfit()
                         acted += self._tell_users(submissions)
+                self._settle_held(now)
+                if self.cluster._decisions:
+                    acted += self._tell_users(submissions)
             decisions += acted
             self.acted = acted
             yield self.cluster
             self._settle()
+            joined = self._settle_held(now)
             if self.cluster._decisions:
                 decisions += self._tell_users(submissions)
-            if not submissions.is_due(now):
-                decisions += submissions.closing(now)
-                return decisions
+            if joined or submissions.is_due(now):
+                continue
+            self._look_after_held()
+            if not self._holds.unsettled:
+                return [*decisions, *self._take(), *submissions.closing(now)]
 
     def _tell_users(self, submissions: Submissions) -> list[Effect]:
         """What was decided, after users have heard which of their jobs are started and rejected by it."""
@@ -305,6 +399,15 @@ class DecisionProcess:
         if self._asks_at is None:
             self._ledger.settle()
             self._heard.clear()
+        if self._closures is not None and self._ledger.queue:
+            self._await_opening(self._closures)
+
+    def _await_opening(self, closures: Closures) -> None:
+        """While jobs wait, ask for a call when the next closure ends."""
+        opening = closures.next_end(self.cluster.now)
+        if self._opening < opening < inf:
+            self._opening = opening
+            self.cluster.call_at(opening)
 
     def estimate(self, job: Job) -> float:
         """How long the scheduler expects a job to run."""
@@ -368,6 +471,7 @@ class DecisionProcess:
             events, call = self._put_off(events, now)
         for event in events:
             if type(event) is ev.JobSubmitted:
+                refuse_in_messages([event.job])
                 if self._is_new(event.job.id):
                     if event.profile is not None:
                         self._ledger.registry.learn(event.job, event.profile)
@@ -451,5 +555,6 @@ def _as_decisions(effects: list[Effect]) -> list[ev.Event]:
             if effect.note:
                 said.append(ev.SetJobMetadata(job.id, effect.note, time=time))
         else:
+            assert isinstance(effect, ev.Event)
             said.append(effect)
     return said

@@ -6,12 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import inf
 
+from msgspec.structs import replace
+
+from batsched_py.decision.restarts import Failure, Restarts
 from batsched_py.errors import ProtocolError, RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, describe
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import to_tick
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Action, Submission, User, Withdrawal
@@ -28,8 +32,15 @@ class Submissions:
     runs alike with and without it.
     """
 
-    def __init__(self, users: Iterable[User], begins: ev.SimulationBegins, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        users: Iterable[User],
+        begins: ev.SimulationBegins,
+        ledger: Ledger,
+        restarts: Restarts | None = None,
+    ) -> None:
         self._broker = Broker(users)
+        self._restarts = restarts
         if not (begins.settings.dynamic_jobs or self._broker.done):
             raise ProtocolError(
                 "users submit jobs while the simulation runs, and this simulator does not accept that; "
@@ -60,33 +71,87 @@ class Submissions:
         return self._broker.hears_starts
 
     def job_started(self, running: RunningJob) -> None:
-        """Tell the user whose job it is."""
+        """Tell the user whose job it is; one that is handed in again after a failure is no news."""
         self._broker.job_started(running.job.id, running.start)
 
-    def job_ended(self, job_id: str, state: JobState, now: float) -> None:
-        """Tell the user whose job it was."""
+    def job_ended(self, job_id: str, state: JobState, now: float) -> bool:
+        """Tell the user whose job it was, and those who wait for it; not if it is to be handed in again."""
+        if self._restarts is not None and job_id in self._restarts:
+            first = self._restarts.ended(job_id, state)
+            if first is None:
+                return False
+            if first.id != job_id and self._ledger.holds is not None:
+                self._ledger.holds.over(first, now, state is JobState.SUCCESS)
+            job_id = first.id
         self._broker.job_ended(job_id, state, now)
+        return True
+
+    def hosts_fail(self, hosts: HostSet) -> None:
+        """Hosts were taken away, and the jobs on them with them, if that is the rule."""
+        if self._restarts is not None:
+            self._restarts.hosts_fail(hosts, list(self._ledger.running))
+
+    def requeue(self, running: RunningJob, now: float) -> tuple[str, str]:
+        """A policy puts a job back into the queue: its next name, and what is noted about this execution."""
+        if self._restarts is None or running.job.id not in self._restarts:
+            raise RuleBroken("it cannot be put back into the queue, because no user has handed it in")
+        return self._restarts.requeue(running, now)
+
+    @property
+    def will_act(self) -> bool:
+        """Whether somebody will act, whatever happens."""
+        return self._broker.next_time != inf
 
     def is_due(self, now: float) -> bool:
         """Whether somebody wants to act now."""
-        return self._broker.next_time <= now
+        return self._broker.next_time <= now or (self._restarts is not None and self._restarts.is_due)
 
-    def actions(self, now: float) -> list[Action]:
-        """What users do now."""
-        return self._broker.actions(now)
+    def actions(self, now: float) -> list[Action | Failure]:
+        """What is done about failures, and what users do now."""
+        if self._restarts is None:
+            return [*self._broker.actions(now)]
+        submitted = self._restarts.submitted
+        return [
+            *self._restarts.take(),
+            *(
+                submitted(action) if isinstance(action, Submission) else action
+                for action in self._broker.actions(now)
+            ),
+        ]
 
-    def take(self, action: Action, now: float) -> list[Effect]:
-        """What makes the simulator know something that a user does.
+    def take(self, action: Action | Failure, now: float) -> list[Effect]:
+        """What makes the simulator know something that a user does, or that a failure does.
 
         A job that is rejected as soon as it is submitted needs no withdrawal any more.
         """
         if isinstance(action, Submission):
             return [self._register(action, now)]
+        if isinstance(action, Failure):
+            return self._fail(action, now)
         if not self._broker.awaits(action.job_id):
             return []
+        if self._restarts is not None:
+            action = replace(action, job_id=self._restarts.latest(action.job_id))
+            if action.note:
+                self._restarts.noted(action.job_id, action.note)
         if isinstance(action, Withdrawal):
             return self._withdraw(action, now)
         return self._decide([ev.SetJobMetadata(action.job_id, action.note, time=now)], now)
+
+    def _fail(self, failure: Failure, now: float) -> list[Effect]:
+        """Kill a job that has lost hosts, if it still runs."""
+        running = self._ledger.running.get(failure.job_id)
+        if running is None or self._restarts is None:
+            return []
+        time = max(now, running.start)
+        note = self._restarts.kill(failure, running, time)
+        return self._decide(
+            [
+                ev.SetJobMetadata(failure.job_id, note, time=now),
+                ev.KillJobs([failure.job_id], time=time),
+            ],
+            now,
+        )
 
     def _withdraw(self, withdrawal: Withdrawal, now: float) -> list[Effect]:
         """Take a job back. Its user hears of a rejection at once, and of a kill when it has happened.
@@ -97,11 +162,13 @@ class Submissions:
         decisions: list[ev.Event] = []
         if withdrawal.note:
             decisions.append(ev.SetJobMetadata(job_id, withdrawal.note, time=now))
+        if self._restarts is not None:
+            self._restarts.withdrawn(job_id)
         running = self._ledger.running.get(job_id)
         if running is not None:
             return self._decide([*decisions, ev.KillJobs([job_id], time=max(now, running.start))], now)
         effects = self._decide([*decisions, ev.RejectJob(job_id, time=now)], now)
-        self._broker.job_ended(job_id, JobState.REJECTED, now)
+        self.job_ended(job_id, JobState.REJECTED, now)
         return effects
 
     def _register(self, submission: Submission, now: float) -> RegisteredJob:

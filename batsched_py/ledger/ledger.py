@@ -19,14 +19,19 @@ from msgspec.structs import force_setattr
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.free import FreeHosts
+from batsched_py.ledger.holds import Holds
 from batsched_py.ledger.queue import Condition, JobQueue, Score
 from batsched_py.ledger.registry import Registry
 from batsched_py.ledger.reservation import Reservation
+from batsched_py.ledger.resizes import ResizedJob
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol import events as ev
+from batsched_py.protocol.dependencies import depends
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.malleable import malleable_of
 from batsched_py.protocol.profiles import Profile
+from batsched_py.protocol.shapes import shaped
 
 if TYPE_CHECKING:
     from batsched_py.ledger.nodes.account import NodeAccount
@@ -53,8 +58,8 @@ class RegisteredJob(Struct, frozen=True, gc=False, eq=False):
     """What was noted about it."""
 
 
-#: What is to be carried out: a start, a rejection, a registration, or any other decision.
-Effect = RunningJob | RejectedJob | RegisteredJob | ev.Event
+#: What is to be carried out: a start, a rejection, a registration, a resize, or any other decision.
+Effect = RunningJob | RejectedJob | RegisteredJob | ResizedJob | ev.Event
 
 
 class Ledger:
@@ -76,7 +81,7 @@ class Ledger:
         self.queue = JobQueue()
         self.unfit: dict[str, Job] = {}
         """Jobs that wait and ask for no host, or for more than there are."""
-        self.held: dict[str, tuple[Job, float]] = {}
+        self.deferred: dict[str, tuple[Job, float]] = {}
         """Jobs that wait and are kept from the queue for a while, and how long each is expected to run."""
         self.running = Running()
         self.free = FreeHosts(self.hosts)
@@ -95,6 +100,8 @@ class Ledger:
         """Whose reservation all jobs were last tried beside: after how many changes, starts and arrivals."""
         self.nodes: NodeAccount | None = None
         """What jobs have of nodes, if the machine has any."""
+        self.holds: Holds | None = None
+        """Who waits for other jobs, where somebody looks after them."""
         self.registry = Registry(begins.profiles, begins.settings) if registry is None else registry
         self.estimate: Callable[[Job], float] = attrgetter("walltime")
         """How long a job is expected to run that is submitted."""
@@ -120,6 +127,21 @@ class Ledger:
     def have_nodes(self, nodes: NodeAccount) -> None:
         """The hosts are cores of nodes; this is said before anything happens."""
         self.nodes, self.free = nodes, nodes.free
+
+    def hold_jobs(self, remembers_ends: bool) -> Holds:
+        """From now on, jobs that wait for others are held; this is said before anything happens."""
+        self.holds = Holds(self._active, remembers_ends)
+        return self.holds
+
+    def _active(self) -> Iterator[Job]:
+        """The jobs that are submitted and not over."""
+        yield from self.unfit.values()
+        for running in self.running:
+            yield running.job
+        yield from self.queue
+        yield from [job for job, _ in self.deferred.values()]
+        if self.holds is not None:
+            yield from [held.job for held in self.holds.held.values()]
 
     def could_grant(self, job: Job) -> bool:
         """Whether the machine could ever give a job what it asks for."""
@@ -218,22 +240,35 @@ class Ledger:
 
     # --- what happens ----------------------------------------------------------------------------
 
-    def submit(self, job: Job) -> None:
-        """A job waits. One that no state of the machine could ever run is in no policy's way."""
-        if self.could_grant(job):
-            self.queue._append(job, self.estimate(job))
-        else:
-            self.unfit[job.id] = job
+    def submit(self, job: Job) -> bool:
+        """A job waits; whether it is in the queue.
+
+        One that no state of the machine could ever run is in no policy's way, and neither is one that is
+        held until other jobs are over.
+        """
+        holds = self.holds
+        if holds is not None:
+            holds.submitted(job)
         if self.registry.collects:
             self.registry.keep(job)
+        if not self.could_grant(job):
+            self.unfit[job.id] = job
+        elif holds is None or not (depends(job) and holds.hold(job)):
+            self.queue._append(job, self.estimate(job))
+            return True
+        return False
 
-    def hold(self, job: Job) -> None:
+    def join(self, job: Job) -> None:
+        """A job that was held joins the queue."""
+        self.queue._append(job, self.estimate(job))
+
+    def defer(self, job: Job) -> None:
         """A waiting job is kept from the queue."""
-        self.held[job.id] = job, self.queue._discard(job.id)
+        self.deferred[job.id] = job, self.queue._discard(job.id)
 
-    def let_go(self, job_id: str) -> None:
+    def resume(self, job_id: str) -> None:
         """A job that was kept from the queue joins it again, at its end."""
-        self.queue._append(*self.held.pop(job_id))
+        self.queue._append(*self.deferred.pop(job_id))
 
     def release(self, job_id: str) -> RunningJob | None:
         """A job has left its hosts, which are free again, except those that were taken away meanwhile."""
@@ -320,8 +355,8 @@ class Ledger:
         job, free = self._waiting(job.id), self.free
         size = job.size
         if hosts is None and self.nodes is not None:
-            hosts = self.nodes.hosts_for(job)
-        if hosts is not None or not 0 < size <= free.count or self.registry.for_files_only or self.held:
+            hosts = self.nodes.hosts_for(job) or free.hosts().lowest(size)
+        if hosts is not None or not 0 < size <= free.count or self.registry.for_files_only or self.deferred:
             return self._run(
                 ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
             )
@@ -338,14 +373,20 @@ class Ledger:
         self._check_allocation(decision, job)
         if hosts not in self.free:
             self._check_sharing(hosts)
-        placement = None if self.nodes is None else self.nodes.check(job, hosts)
+        shape = job if self.nodes is None else shaped(job, len(hosts))
+        placement = None if self.nodes is None else self.nodes.check(shape, hosts)
         self.free.take(hosts if hosts in self.free else self.free.overlap(hosts))
         if self.nodes is not None and placement is not None:
-            self.nodes.started(job, placement)
+            self.nodes.started(shape, placement)
         return self.running._add(job, hosts, now, self._stop_waiting(job), len(hosts))
 
     def _check_allocation(self, decision: ev.ExecuteJob, job: Job) -> None:
-        rules.check_allocation(decision, job, self.nb_machines, self._is_moldable(job))
+        malleable = malleable_of(job)
+        rules.check_allocation(
+            decision, job, self.nb_machines, self._is_moldable(job) or malleable is not None
+        )
+        if malleable is not None:
+            rules.check_malleable_size(job, malleable, len(decision.hosts))
         for_files_only = self.registry.for_files_only
         if for_files_only and (job.workload, job.profile) in for_files_only:
             raise RuleBroken(
@@ -362,11 +403,33 @@ class Ledger:
         if taken := (hosts & self.busy()) - self._shared:
             raise RuleBroken(f"hosts {taken} are busy and may not be shared")
 
+    def resize(self, job_id: str, hosts: HostSet, now: float) -> ResizedJob:
+        """A malleable job goes on with these hosts; those that are new to it must be free."""
+        self._check_not_ended()
+        running = rules.check_resize(self.running.get(job_id), len(hosts))
+        if self.nodes is not None:
+            raise RuleBroken("jobs keep their hosts on a machine of nodes, and where closures are known of")
+        before = running.hosts
+        rules.check_existence(hosts, self.nb_machines)
+        if (taken := hosts - before) not in self.free:
+            self._check_sharing(taken)
+            raise RuleBroken(f"hosts {taken - self.free.overlap(taken)} are not free")
+        self._nb_changes += 1
+        self.free.take(taken)
+        self.running._resize(job_id, hosts)
+        if left := before - hosts:
+            self.queue._epoch += 1
+            self.free.give(left - self.unavailable)
+        return ResizedJob(running.job, before, hosts, now)
+
     def reject(self, job_id: str, now: float) -> RejectedJob:
         """A waiting job is refused for good."""
-        job = self._waiting(job_id)
+        job = self._held(job_id) or self._waiting(job_id)
         self._nb_changes += 1
-        self._stop_waiting(job)
+        if self._held(job_id) is None:
+            self._stop_waiting(job)
+        if self.holds is not None:
+            self.holds.over(job, now, success=False)
         if self.registry.collects:
             self.registry.job_is_over(job)
         return RejectedJob(job, now)
@@ -435,23 +498,31 @@ class Ledger:
             rules.refuse_without_energy(query)
 
     def _is_waiting(self, job_id: str) -> bool:
-        return self.queue.get(job_id) is not None or job_id in self.unfit or job_id in self.held
+        waits = self.queue.get(job_id) is not None or job_id in self.unfit or job_id in self.deferred
+        return waits or self._held(job_id) is not None
+
+    def _held(self, job_id: str) -> Job | None:
+        """A job that waits for others, if it does."""
+        held = None if self.holds is None else self.holds.held.get(job_id)
+        return None if held is None else held.job
 
     def _waiting(self, job_id: str) -> Job:
         job = self.queue.get(job_id) or self.unfit.get(job_id)
-        if job is None and job_id in self.held:
-            job = self.held[job_id][0]
+        if job is None and job_id in self.deferred:
+            job = self.deferred[job_id][0]
         if job is None:
             raise RuleBroken(self._why_not_waiting(job_id))
         return job
 
     def _stop_waiting(self, job: Job) -> float:
         """A job waits no longer; how long it is expected to run."""
-        if held := self.held.pop(job.id, None):
-            return held[1]
+        if deferred := self.deferred.pop(job.id, None):
+            return deferred[1]
         return job.walltime if self.unfit.pop(job.id, None) else self.queue._discard(job.id)
 
     def _why_not_waiting(self, job_id: str) -> str:
+        if self._held(job_id) is not None:
+            return "the job is held: it waits for other jobs, and is not in the queue"
         return rules.why_not_waiting(job_id, job_id in self.running)
 
     def _is_moldable(self, job: Job) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -16,14 +17,29 @@ from batsched_py.protocol.jobs import Job
 class Limit(Protocol):
     """What a job has to wait for beside hosts, such as power; running jobs give it back when they end."""
 
-    def suffices(self) -> bool:
-        """Whether there is enough of it."""
+    def suffices(self, time: float) -> bool:
+        """Whether there is enough of it for a job that starts then."""
 
     def job_ends(self, running: RunningJob) -> None:
         """A running job gives back what it has of it."""
 
-    def extra(self) -> int:
-        """For how many hosts more it suffices."""
+    def extra(self, time: float) -> int:
+        """For how many hosts more it suffices then."""
+
+    def changes(self) -> Sequence[float]:
+        """When there will be more or less of it, although no job ends."""
+
+
+def what_comes(
+    now: float, running: Iterable[RunningJob], times: Iterable[float]
+) -> Iterator[RunningJob | float]:
+    """The jobs that will end and the times at which other things change, in order."""
+    later: Sequence[RunningJob | float] = sorted(time for time in times if time > now)
+    return merge(running, later, key=_time_of) if later else iter(running)
+
+
+def _time_of(coming: RunningJob | float) -> float:
+    return coming.expected_end if isinstance(coming, RunningJob) else coming
 
 
 class Reservation(Struct, frozen=True, gc=False, eq=False):

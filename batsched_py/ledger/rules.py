@@ -7,9 +7,11 @@ from math import isfinite
 from typing import NoReturn
 
 from batsched_py.errors import RuleBroken
+from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.malleable import Malleable, malleable_of
 
 
 def check_existence(hosts: HostSet, nb_machines: int) -> None:
@@ -35,6 +37,23 @@ def check_allocation(decision: ev.ExecuteJob, job: Job, nb_machines: int, moldab
         raise RuleBroken(f"the job needs {job.size} hosts and was given {len(hosts)} ({hosts})")
     if storages is not None and not storages:
         raise RuleBroken("the storage mapping is empty")
+
+
+def check_malleable_size(job: Job, malleable: Malleable, size: int) -> None:
+    """A malleable job is to have so many hosts."""
+    if not malleable.least <= size <= malleable.most:
+        raise RuleBroken(f"job {job.id} runs on {malleable} and was given {size}")
+
+
+def check_resize(running: RunningJob | None, size: int) -> RunningJob:
+    """A job is to go on with so many hosts; it, if it may."""
+    if running is None:
+        raise RuleBroken("the job does not run; only a running job can grow and shrink")
+    malleable = malleable_of(running.job)
+    if malleable is None:
+        raise RuleBroken(f"the job is not malleable: it keeps its {running.nb_hosts} hosts until it ends")
+    check_malleable_size(running.job, malleable, size)
+    return running
 
 
 def check_kill(

@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from batsched_py.ledger.kinds import Live, check_name
 from batsched_py.protocol.events import ExecuteJob
@@ -81,3 +81,12 @@ class Running(Live):
         del by_end[bisect_left(by_end, (running.expected_end, running.number))]
         force_setattr(running, "expected_end", running.start + run_time)
         insort(by_end, (running.expected_end, running.number, running))
+
+    def _resize(self, job_id: str, hosts: HostSet) -> RunningJob:
+        """A job has other hosts from now on; whoever has looked at it before still sees the old ones."""
+        before = self._jobs[job_id]
+        self._jobs[job_id] = running = replace(before, hosts=hosts, nb_hosts=len(hosts))
+        by_end = self._by_end
+        place = bisect_left(by_end, (before.expected_end, before.number))
+        by_end[place] = (before.expected_end, before.number, running)
+        return running

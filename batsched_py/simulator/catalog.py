@@ -8,7 +8,8 @@ from batsched_py.errors import InputError, RuleBroken
 from batsched_py.ledger.registry import Registry
 from batsched_py.protocol.events import IoJob, Settings
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.profiles import Parallel, Profile
+from batsched_py.protocol.malleable import MALLEABLE, first_malleable, malleable_of, refuse_in_messages
+from batsched_py.protocol.profiles import Delay, Homogeneous, Parallel, Profile
 from batsched_py.simulator.runnable import as_registered, is_plain, refusal
 from batsched_py.workload.model import Workload
 
@@ -21,12 +22,18 @@ MOST_TASKS = 10_000_000
 class Catalog(Registry):
     """A registry that also refuses what cannot be simulated here."""
 
-    def __init__(self, workloads: Sequence[Workload], settings: Settings, may_send: bool) -> None:
+    def __init__(
+        self, workloads: Sequence[Workload], settings: Settings, may_send: bool, keep_hosts: str = ""
+    ) -> None:
         super().__init__({workload.name: workload.profiles for workload in workloads}, settings)
         self.may_send = may_send
         """Whether profiles may send bytes."""
         self.sends_bytes = False
         """Whether any profile does."""
+        self.malleable = False
+        """Whether any job may grow and shrink."""
+        self._keep_hosts = keep_hosts
+        self._in_messages = False
         for workload in workloads:
             self._check(workload)
             if settings.dynamic_jobs:
@@ -48,6 +55,37 @@ class Catalog(Registry):
             for job in workload.jobs:
                 if (fault := _misfit(job, profiles[job.profile])) is not None:
                     raise InputError(f"workload {workload.name!r}: {fault}")
+
+        if first_malleable(workload.jobs) is not None:
+            self.malleable = True
+            for job in workload.jobs:
+                if (fault := self._stiff(job, workload.profiles[job.profile])) is not None:
+                    raise InputError(f"workload {workload.name!r}: {fault}")
+
+    def _stiff(self, job: Job, profile: Profile) -> str | None:
+        """Why a job that is called malleable cannot grow and shrink, if that is so."""
+        if MALLEABLE not in job.extra:
+            return None
+        if self._keep_hosts:
+            return f"job {job.id} is malleable, but jobs keep their hosts {self._keep_hosts}"
+        if not isinstance(profile, Delay | Homogeneous):
+            return (
+                f"job {job.id} is malleable, but its profile {job.profile!r} (type {profile.kind}) is not; a "
+                "delay, parallel_homogeneous or parallel_homogeneous_total is"
+            )
+        if profile.sends_bytes:
+            return f"job {job.id} is malleable, but its profile {job.profile!r} sends bytes"
+        try:
+            malleable_of(job)
+        except ValueError as error:
+            return f"job {job.id}: {error}"
+        return None
+
+    def speak_in_messages(self, workloads: Sequence[Workload]) -> None:
+        """The decision process is told of jobs by messages, which have no words for malleable ones."""
+        self._in_messages = True
+        for workload in workloads:
+            refuse_in_messages(workload.jobs)
 
     def _fault(self, workload: str, name: str, profile: Profile) -> str | None:
         fault = refusal(profile, self.may_send)
@@ -89,7 +127,16 @@ class Catalog(Registry):
         profile = super().add_job(job)
         if isinstance(profile, Parallel) and (fault := _misfit(job, profile)) is not None:
             raise RuleBroken(fault)
+        if MALLEABLE in job.extra:
+            self._add_malleable(job, profile)
         return profile
+
+    def _add_malleable(self, job: Job, profile: Profile) -> None:
+        if self._in_messages:
+            refuse_in_messages([job])
+        if (fault := self._stiff(job, profile)) is not None:
+            raise RuleBroken(fault)
+        self.malleable = True
 
     def io_profile(self, workload: str, io_job: IoJob) -> Profile:
         """What an IO job does that is to run beside a job of a workload; a new profile becomes known."""

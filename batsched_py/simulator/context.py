@@ -11,6 +11,7 @@ from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.network.record import Record
 from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.paje import PajeTrace
 from batsched_py.simulator.platform import PlatformHost
 from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
 
@@ -28,3 +29,5 @@ class Context(Struct):
     """What jobs send bytes over, if that takes time."""
     record: Record | None = None
     """Of what links, hosts and storages carry, if that is asked for."""
+    trace: PajeTrace | None = None
+    """Of the schedule, if that is asked for."""

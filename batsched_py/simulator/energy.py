@@ -7,18 +7,23 @@ only at instants the simulation knows; its energy is the sum of power times dura
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.platform import PlatformHost
 
+#: Is told from when to when how many watts were drawn by all hosts.
+OnDrawn = Callable[[float, float, float], None]
+
 
 class Meter:
     """Joules drawn so far, by each host and by all together."""
 
-    def __init__(self, hosts: Sequence[PlatformHost], agenda: Agenda) -> None:
+    def __init__(
+        self, hosts: Sequence[PlatformHost], agenda: Agenda, on_drawn: OnDrawn | None = None
+    ) -> None:
         for host in hosts:
             if not host.has_power:
                 raise InputError(
@@ -26,6 +31,9 @@ class Meter:
                     "wattage_per_state in the platform file, or leave out --energy"
                 )
         self._agenda = agenda
+        self._on_drawn = on_drawn
+        self._told = 0.0
+        """Until when it was told what was drawn."""
         self._states = [host.pstates[host.pstate] for host in hosts]
         self._loads = [0.0] * len(hosts)
         self._watts = [state.watts(0.0) for state in self._states]
@@ -58,9 +66,17 @@ class Meter:
         self._joules[host] += before * (now - self._since[host])
         self._since[host] = now
         self._watts[host] = watts
+        self.tell_drawn()
         self._all_joules = self.total()
         self._all_since = now
         self._all_watts += watts - before
+
+    def tell_drawn(self) -> None:
+        """Tell what was drawn since this was last told."""
+        if self._on_drawn is not None:
+            now = self._agenda.clock
+            self._on_drawn(self._told, now, self._all_watts)
+            self._told = now
 
     def total(self) -> float:
         """Joules that all hosts have drawn."""

@@ -53,6 +53,11 @@ class Batsim:
         self._instants = self._world.instants()
 
     @property
+    def now(self) -> float:
+        """The time that the simulation has come to."""
+        return self._agenda.now
+
+    @property
     def drawn_joules(self) -> float:
         """What all hosts have drawn so far; nothing where energy is not accounted for."""
         return self._world.drawn_joules
@@ -88,6 +93,7 @@ class Batsim:
 
     def begin(self) -> ev.Message:
         """What is said first."""
+        self._world.speak_in_messages()
         self._world.begin()
         next(self._instants)
         while not self._agenda.instant_is_over():

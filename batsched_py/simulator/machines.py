@@ -48,7 +48,9 @@ class Machines:
                 return len(self.away[state])
 
     def occupy(self, hosts: HostSet, count: int, now: float) -> None:
-        """A job begins on so many hosts, which were idle."""
+        """A job begins on so many hosts, which were idle. Those that were made unavailable stay so."""
+        if self._unavailable:
+            count = len(hosts - self.away[HostState.UNAVAILABLE])
         self._host_seconds += self.computing * (now - self._since)
         self._since = now
         self.computing += count

@@ -37,7 +37,7 @@ class MemoryFile:
 
 
 class MemoryFiles:
-    """The files of one simulation, by what they hold: ``jobs``, ``schedule``, ``machine_states``, ..."""
+    """The files of one simulation, by what their names end with: ``jobs.csv``, ``schedule.csv``, ..."""
 
     def __init__(self) -> None:
         self._files: dict[str, MemoryFile] = {}
@@ -45,18 +45,19 @@ class MemoryFiles:
     def new_file(self, path: Path, header: str) -> MemoryFile:
         """Begin a file."""
         file = MemoryFile(path, header)
-        self._files[path.stem.removeprefix(f"{PREFIX}_")] = file
+        self._files[path.name.removeprefix(f"{PREFIX}_")] = file
         return file
 
     def open(self, name: str) -> TextIO | None:
-        """The text of a file, if there is such a file."""
-        return io.StringIO(self._files[name].text) if name in self._files else None
+        """The text of the table of this name, such as ``jobs``, if there is one."""
+        file = self._files.get(f"{name}.csv")
+        return None if file is None else io.StringIO(file.text)
 
     def save(self, prefix: str) -> list[str]:
         """Write all of them as ``PREFIX_jobs.csv`` and so on; their names."""
         saved = []
         for name, file in self._files.items():
-            written = OutputFile(Path(f"{prefix}_{name}.csv"), file.text)
+            written = OutputFile(Path(f"{prefix}_{name}"), file.text)
             written.complete()
             saved.append(str(written.path))
         return saved

@@ -143,6 +143,8 @@ class Results:
         self.sum_slowdown = self.max_slowdown = 0.0
         self.sum_bounded_slowdown = 0.0
         self.consumed_joules = 0.0
+        self.bill: dict[str, float] = {}
+        """What the energy cost, and the carbon that it caused, where that is known."""
         self.nb_grouped_switches = 0
         """Requests to change power states."""
         self.nb_machine_switches = 0
@@ -231,17 +233,23 @@ class Outputs:
     Jobs are counted and written many at a time, which takes half as long as one by one.
     """
 
+    _after_prefix = "_"
+    """What stands between the prefix and the name of a file."""
+
     def __init__(
         self,
         prefix: str | None,
         machine_states: bool = False,
         new_file: NewFile = OutputFile,
         links: bool = False,
+        schedule_trace: bool = False,
     ) -> None:
         self.machine_states = machine_states and bool(prefix)
         """Whether the states of the machines are to be traced."""
         self.links = links and bool(prefix)
         """Whether what links, hosts and storages carry is to be recorded."""
+        self.schedule_trace = schedule_trace and bool(prefix)
+        """Whether the schedule is to be written as a Paje trace, too."""
         self._new_file = new_file
         self._results = Results()
         self._prefix = prefix
@@ -264,14 +272,25 @@ class Outputs:
             self._refresh(self._results)
         return self._results
 
+    @property
+    def nb_ended(self) -> int:
+        """How many jobs have ended or were rejected; another thread may ask while the simulation goes on."""
+        if self._refresh is not None:
+            self._refresh(self._results)
+        return self._results.nb_jobs + len(self._ends)
+
     def open(self, name: str, header: str) -> Write:
         """Begin a file, and give what writes to it; without a prefix, that writes nowhere."""
         if not self._prefix:
             return write_nowhere
-        return self._begin_file(f"{self._prefix}_{name}.csv", header)
+        return self._begin_file(f"{name}.csv", header)
 
-    def _begin_file(self, path: str, header: str) -> Write:
-        file = self._new_file(Path(path), header)
+    def open_schedule_trace(self, beginning: str) -> Write:
+        """The same for the Paje trace."""
+        return self._begin_file("schedule.trace", beginning)
+
+    def _begin_file(self, name: str, header: str) -> Write:
+        file = self._new_file(Path(f"{self._prefix}{self._after_prefix}{name}"), header)
         self._files.append(file)
         return file.write
 
@@ -313,6 +332,15 @@ class Outputs:
         self._write_schedule(machines)
         for file in self._files:
             file.complete()
+        if self._files and isinstance(self._files[0], OutputFile):
+            self._remove_other_resizes(self._files[0].path)
+
+    def _remove_other_resizes(self, jobs_file: Path) -> None:
+        """Remove the resizes of an earlier simulation, which would be taken for those of this one."""
+        path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "resizes.csv")
+        if str(path) not in self.files:
+            with suppress(OSError):
+                path.unlink()
 
     def _write_schedule(self, machines: CountsHosts) -> None:
         row = {
@@ -358,6 +386,7 @@ class Outputs:
             "time_switching_off": seconds[HostState.SWITCHING_OFF],
             "time_switching_on": seconds[HostState.SWITCHING_ON],
             "time_unavailable": seconds[HostState.UNAVAILABLE],
+            **r.bill,
         }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.protocol.jobs import Job
-from batsched_py.simulator.outputs import UNMEASURED, CountsHosts, Outputs, Write, write_nowhere
+from batsched_py.simulator.outputs import UNMEASURED, CountsHosts, Outputs
 
 
 class Batsim5Outputs(Outputs):
@@ -19,11 +19,8 @@ class Batsim5Outputs(Outputs):
     the same bytes, so we do not.
     """
 
+    _after_prefix = ""
     _first_submission = inf
-
-    def open(self, name: str, header: str) -> Write:
-        """Begin a file, and give what writes to it; without a prefix, that writes nowhere."""
-        return self._begin_file(f"{self._prefix}{name}.csv", header) if self._prefix else write_nowhere
 
     def finished(self, job: Job, *end: Any, **named: Any) -> None:
         """A job left its hosts."""
@@ -40,5 +37,5 @@ class Batsim5Outputs(Outputs):
             if value != UNMEASURED
         }
         if self._prefix:
-            write = self._begin_file(f"{self._prefix}schedule.json", "")
+            write = self._begin_file("schedule.json", "")
             write(msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n")

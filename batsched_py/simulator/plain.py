@@ -8,6 +8,7 @@ from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.events import Progress
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.malleable import MALLEABLE
 from batsched_py.protocol.profiles import TIMING_PRECISION, Homogeneous
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.catalog import Catalog
@@ -29,6 +30,7 @@ class PlainJobs:
         self._agenda = agenda
         self._machines = machines
         self._profiles = catalog.profiles
+        self._catalog = catalog
         self._exact = exact
 
     def start(self, running: RunningJob) -> bool:
@@ -41,6 +43,8 @@ class PlainJobs:
         if type(profile) is not Homogeneous or profile.return_code or profile.bytes_sent:
             return False
         if self._exact and job.id in self._exact:
+            return False
+        if self._catalog.malleable and MALLEABLE in job.extra:
             return False
         self._machines.occupy(running.hosts, running.nb_hosts, now)
         seconds, end = profile.work / self.speed, _SUCCESS

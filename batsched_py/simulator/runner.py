@@ -8,11 +8,13 @@ from math import ceil, inf
 from typing import Any
 
 from batsched_py.errors import RuleBroken
+from batsched_py.ledger.resizes import ResizedJob
 from batsched_py.ledger.rules import check_existence
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.jobs import HostState, Job, JobState
+from batsched_py.protocol.malleable import MALLEABLE
 from batsched_py.protocol.profiles import (
     Activity,
     Computation,
@@ -32,8 +34,10 @@ from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.computing import Computing
 from batsched_py.simulator.context import Context
 from batsched_py.simulator.execution import Execution, Frame
+from batsched_py.simulator.malleable import MalleableTasks
 from batsched_py.simulator.network.demand import Demand, add_computation, add_io
 from batsched_py.simulator.network.tasks import FluidTasks
+from batsched_py.simulator.paje import shows_kill
 from batsched_py.simulator.runnable import check_io_job
 
 #: A storage host may be given less computation than this.
@@ -62,6 +66,7 @@ class Runner:
         meter = None if context.energy is None else context.energy.meter
         self.computing = Computing(context.hosts, context.agenda, self._plan, meter)
         self.fluid = FluidTasks(self.computing, context.network, context.agenda, meter, context.record)
+        self.malleable = MalleableTasks(self.computing, context.agenda, self._plan, meter, context.outputs)
         self._new_demand = Demand if context.record is None else context.record.new_demand
         self._network = context.network
         self._shared = shared
@@ -73,6 +78,7 @@ class Runner:
         self._catalog = catalog
         self._energy = context.energy
         self._states = context.states
+        self._trace = context.trace
         self._tell = tell
         self._on_end = on_end
         self.mail: dict[str, deque[str]] = {}
@@ -105,9 +111,38 @@ class Runner:
         if self._energy is not None:
             execution.joules = self._energy.job_starts(hosts)
         self._machines.occupy(hosts, nb_hosts, now)
+        if self._trace is not None:
+            self._trace.job_begins(job.id, hosts, now)
         if self._states is not None:
             self._states.row()
-        self._begin_task(execution)
+        if self._catalog.malleable and MALLEABLE in job.extra:
+            self._begin_malleable(execution)
+        else:
+            self._begin_task(execution)
+
+    def _begin_malleable(self, execution: Execution) -> None:
+        if execution.executors is not None or execution.io is not None or execution.storage_mapping:
+            raise RuleBroken(f"job {execution.job.id} is malleable; it cannot have a mapping or an IO job")
+        if execution.hosts & self._storages:
+            raise RuleBroken(f"job {execution.job.id} is malleable; it cannot run on hosts for storage")
+        self.malleable.begin(execution)
+
+    def resize(self, resized: ResizedJob) -> None:
+        """Let a malleable job go on with other hosts, if it has not ended meanwhile."""
+        execution, now = self.running.get(resized.job.id), self._agenda.clock
+        if execution is None:
+            return
+        left, taken = resized.before - resized.hosts, resized.hosts - resized.before
+        self._agenda.cancel(execution.agenda_number)
+        if self._energy is not None:
+            execution.joules += self._energy.job_resizes(taken, left)
+        self._machines.vacate(left, len(left), now)
+        self._machines.occupy(taken, len(taken), now)
+        execution.hosts, execution.nb_hosts = resized.hosts, len(resized.hosts)
+        execution.speeds = self.computing.even_speeds or self.computing.speeds(resized.hosts)
+        if self._states is not None:
+            self._states.row()
+        self.malleable.go_on(execution, resized)
 
     def kill(self, execution: Execution) -> None:
         """Stop a running job."""
@@ -119,7 +154,9 @@ class Runner:
         """How far a running job has come."""
         task = execution.task
         done = 0.0
-        if self.fluid.has(execution):
+        if self.malleable.has(execution):
+            done = self.malleable.done(execution)
+        elif self.fluid.has(execution):
             done = self.fluid.done(execution)
         elif isinstance(task, Computation):
             done = self.computing.done(execution, task)
@@ -238,6 +275,8 @@ class Runner:
 
     def _stop(self, execution: Execution) -> None:
         """The present task computes and sends no more."""
+        if self.malleable.has(execution):
+            self.malleable.stop(execution)
         if self.fluid.has(execution):
             self.fluid.stop(execution)
         elif not self._shared:
@@ -252,6 +291,9 @@ class Runner:
         if self.mail:
             self.mail.pop(job_id, None)
         self._machines.vacate(hosts, execution.nb_hosts, self._agenda.clock)
+        if self._trace is not None:
+            away = self._machines.away[HostState.UNAVAILABLE]
+            self._trace.job_ends(job_id, hosts, self._agenda.clock, shows_kill(state, return_code), away)
         joules = -1.0
         self._stop(execution)
         if self._states is not None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from batsched_py.outside.known import NOTHING_KNOWN, Known
 from batsched_py.protocol.events import Event, Settings
 from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.platform import Platform
@@ -24,6 +25,12 @@ class Setup(Struct, frozen=True):
     """Whether the energy that hosts draw is accounted for, and their power states may be changed."""
     events: Sequence[Sequence[Event]] = ()
     """What happens from outside, as lists in the order of time."""
+    known: Known = NOTHING_KNOWN
+    """The price and the carbon intensity of energy, if they are to be added up."""
+    launch_time: float = 0.0
+    """Seconds from the decision to start a job to its first task; its hosts are taken meanwhile."""
+    cleaning_time: float = 0.0
+    """Seconds from the end of a job until its hosts are free, and its end is told."""
 
     @property
     def network(self) -> Network | None:

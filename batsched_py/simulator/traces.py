@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState
 from batsched_py.simulator.agenda import Agenda
+from batsched_py.simulator.bill import Bill
 from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.outputs import Outputs
@@ -41,8 +42,9 @@ class MachineStateTrace:
 class EnergyTrace:
     """The energy at starts and ends of jobs and at changes of power states, in ``consumed_energy.csv``."""
 
-    def __init__(self, meter: Meter, agenda: Agenda, outputs: Outputs) -> None:
+    def __init__(self, meter: Meter, agenda: Agenda, outputs: Outputs, bill: Bill | None = None) -> None:
         self.meter = meter
+        self.bill = bill
         self._agenda = agenda
         self._write = outputs.open("consumed_energy", ENERGY_HEADER)
         self._before = (0.0, 0.0)
@@ -68,7 +70,15 @@ class EnergyTrace:
     def job_ends(self, hosts: HostSet) -> float:
         """A job has left its hosts; what they have drawn until now."""
         self._last_end = self._row("e")
+        if self.bill is not None:
+            self.meter.tell_drawn()
+            self.bill.job_ends()
         return self.meter.drawn_by(hosts)
+
+    def job_resizes(self, taken: HostSet, left: HostSet) -> float:
+        """A job is about to take some hosts and to leave others; what the former have drawn more so far."""
+        self._row("r")
+        return self.meter.drawn_by(taken) - self.meter.drawn_by(left)
 
     def power_states_change(self) -> None:
         """Power states are about to change, or have changed."""

@@ -11,12 +11,15 @@ from msgspec import structs
 
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
+from batsched_py.ledger.resizes import ResizedJob
 from batsched_py.ledger.running import RunningJob
+from batsched_py.outside.known import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import as_told, to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.simulator.agenda import Agenda
+from batsched_py.simulator.bill import Bill
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.context import Context
 from batsched_py.simulator.decision_side import Listener, Messenger
@@ -28,8 +31,10 @@ from batsched_py.simulator.network.courier import Courier, Message
 from batsched_py.simulator.network.record import Record
 from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.outputs import NO_JOULES, Outputs
+from batsched_py.simulator.paje import PajeTrace
 from batsched_py.simulator.plain import PlainJobs
 from batsched_py.simulator.power import Power
+from batsched_py.simulator.procedures import Procedures
 from batsched_py.simulator.runner import Runner
 from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.submitter import Submitter
@@ -50,11 +55,25 @@ class World:
         shared = settings.compute_sharing or (settings.storage_sharing and bool(platform.storages))
         machines = (SharedMachines if shared else Machines)(len(platform.hosts), len(platform.storages))
         agenda = Agenda()
-        energy = EnergyTrace(Meter(hosts, agenda), agenda, outputs) if setup.energy else None
+        energy = None
+        if setup.energy:
+            bill = None if setup.known is NOTHING_KNOWN else Bill(setup.known, outputs)
+            meter = Meter(hosts, agenda, None if bill is None else bill.draw)
+            energy = EnergyTrace(meter, agenda, outputs, bill)
         states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
         record = Record(hosts, len(platform.storages), agenda, outputs) if outputs.links else None
-        context = Context(hosts, agenda, machines, outputs, energy, states, setup.network, record)
-        catalog = Catalog(workloads, settings, setup.may_send)
+        trace = None
+        if outputs.schedule_trace:
+            trace = PajeTrace([host.name for host in hosts], outputs.open_schedule_trace)
+        context = Context(hosts, agenda, machines, outputs, energy, states, setup.network, record, trace)
+        keep_hosts = "on a machine of nodes" if platform.has_nodes else ""
+        if settings.compute_sharing:
+            keep_hosts = "where several may be on a host"
+        if setup.launch_time or setup.cleaning_time:
+            keep_hosts = "where jobs take time to start or to clean up"
+        if trace is not None:
+            keep_hosts = "while a Paje trace is written"
+        catalog = Catalog(workloads, settings, setup.may_send, keep_hosts)
         self.begins = ev.SimulationBegins(
             *platform.as_protocol(),
             settings,
@@ -75,8 +94,11 @@ class World:
         self.outputs = outputs
         self.runner = Runner(context, catalog, settings.compute_sharing, self._tell, self._job_is_over)
         self.plain = PlainJobs(agenda, machines, catalog, self.runner.exact)
+        self._procedures = Procedures(setup, agenda, trace, self.runner.start)
+        self._trace = trace
         speeds = self.runner.computing.even_speeds
-        if speeds is not None and not (energy or states or shared or platform.storages or catalog.collects):
+        told = energy or states or trace or catalog.collects
+        if speeds is not None and not (told or shared or platform.storages or setup.launch_time):
             self.plain.speed = speeds.slowest
         self._courier: Courier | None = None
         """Carries to the master what a job says at its end, where that takes time."""
@@ -109,6 +131,10 @@ class World:
                 agenda.at(submitter.first, self._energy.first_submission)
         if setup.events:
             Outside(setup.events, self.machines.count, agenda, self._occur, self._no_more_external_events)
+
+    def speak_in_messages(self) -> None:
+        """The decision process is elsewhere, or takes its time: all must be said in messages."""
+        self._catalog.speak_in_messages(self._setup.workloads)
 
     def instants(self) -> Generator[float, None, None]:
         """Let everything happen, but stop whenever something is to be decided.
@@ -154,11 +180,14 @@ class World:
         self, job: Job, hosts: HostSet, start: float, state: JobState, return_code: int, joules: float
     ) -> None:
         """A job says that it is over, from the first of its hosts. Who was killed says nothing."""
-        if self._courier is None or state is JobState.KILLED:
-            self._hear_end(job, hosts, start, self.agenda.clock, state, return_code, joules)
-        else:
-            said = partial(self._hear_end, job, hosts, start, self.agenda.clock, state, return_code, joules)
-            self._send_from(next(iter(hosts)), said)
+        end = self.agenda.clock
+        if self._courier is None and not self._setup.cleaning_time:
+            self._hear_end(job, hosts, start, end, state, return_code, joules)
+            return
+        say = partial(self._hear_end, job, hosts, start, end, state, return_code, joules)
+        if self._courier is not None and state is not JobState.KILLED:
+            say = partial(self._send_from, next(iter(hosts)), say)
+        self._procedures.clean(say)
 
     def _hear_end(
         self,
@@ -203,13 +232,21 @@ class World:
     def end(self) -> None:
         """All is over: complete the output files."""
         if self._energy is not None:
-            self.outputs.results.consumed_joules = self._energy.consumed_joules
+            results = self.outputs.results
+            results.consumed_joules = self._energy.consumed_joules
+            if self._energy.bill is not None:
+                self._energy.bill.complete(results, results.makespan)
+        if self._trace is not None:
+            self._trace.complete(self.agenda.clock)
         self.outputs.complete(self.machines)
 
     def why_stuck(self) -> str | None:
         """Why nothing more can happen, although it should."""
         if waiting := [*self.ledger.queue, *self.ledger.unfit.values()]:
             return f"{len(waiting)} jobs wait, {waiting[0].id} first; they have to be executed or rejected"
+        if (holds := self.ledger.holds) is not None and holds.held:
+            first = next(iter(holds.held.values()))
+            return f"{len(holds.held)} jobs are held, {first.job.id} first: {holds.why(first)}"
         if self.runner.running:
             return f"job {next(iter(self.runner.running))} waits for a message that it was never sent"
         if self.ledger.registry.is_open:
@@ -297,11 +334,14 @@ class World:
         _CARRY_OUT[type(effect)](self, effect)
 
     def _start(self, running: RunningJob) -> None:
-        self.runner.start(running)
+        self._procedures.launch(running)
 
     def _reject(self, rejected: RejectedJob) -> None:
         job = self.runner.exact.pop(rejected.job.id, rejected.job)
         self.outputs.rejected(job, self._metadata.pop(job.id, ""))
+
+    def _resize(self, resized: ResizedJob) -> None:
+        self.runner.resize(resized)
 
     def _register_profile(self, decision: ev.RegisterProfile) -> None:
         if self._setup.network is not None and decision.profile.sends_bytes:
@@ -315,6 +355,8 @@ class World:
         """Kill jobs; one that ended by itself, which was not told yet, is acknowledged without progress."""
         runner, plain = self.runner, self.plain
         named = [job_id for job_id in dict.fromkeys(decision.job_ids) if job_id not in self._acknowledged]
+        for job_id in named:
+            self._procedures.stop_launching(job_id)
         killed = [runner.running[job_id] for job_id in named if job_id in runner.running]
         numbers = {running.job.id: (number, running) for number, running in plain.running()}
         plainly = [numbers[job_id] for job_id in named if job_id in numbers]
@@ -327,7 +369,7 @@ class World:
             self._end_plain(running, JobState.KILLED, self._catalog.profile_of(running.job).killed_code)
         if named:
             self._acknowledged.update(named)
-            self._tell(ev.JobsKilled(named, progress))
+            self._procedures.clean(partial(self._tell, ev.JobsKilled(named, progress)))
 
     def _call(self, decision: ev.CallMeLater) -> None:
         self.agenda.at(max(decision.at, self.agenda.clock + LEAST_CALL), self._make_call)
@@ -365,6 +407,7 @@ _CARRY_OUT: dict[type[Effect], Callable[[World, Any], None]] = {
     RunningJob: World._start,
     RejectedJob: World._reject,
     RegisteredJob: World._register,
+    ResizedJob: World._resize,
     ev.KillJobs: World._kill,
     ev.CallMeLater: World._call,
     ev.CallMeAtOnce: World._make_call,

@@ -46,7 +46,7 @@ def compare(seed: int, folder: Path, nb_jobs: int = 40) -> None:
 
 @native_only
 def test_both_engines_write_the_same_files_on_machines_of_nodes(tmp_path: Path) -> None:
-    for seed in range(40):
+    for seed in range(20):
         compare(seed, tmp_path, nb_jobs=15)
 
 

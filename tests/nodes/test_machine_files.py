@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from batsched_py.errors import InputError
 from batsched_py.experiment import Machine
 from batsched_py.experiment.build import read_machine
 from batsched_py.ledger.nodes.machine import NodeMachine
-from batsched_py.simulator.machine_files.hostlist import expand
+from batsched_py.protocol.hostlist import compact, expand
 from tests.processes import call_here
 
 GB = 1024**2
@@ -72,6 +74,19 @@ def test_that_toml_and_slurm_describe_the_same_nodes(tmp_path: Path) -> None:
     assert toml.licences == {"matlab": 2}
 
 
+def test_that_nodes_in_toml_may_have_names_and_a_switch(tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text("[[nodes]]\nnames = 'n[08-10],login'\ncores = 2\nswitch = 's1'\n")
+    nodes = machine_of(tmp_path / "m.toml").nodes
+    assert [(node.name, node.first, node.switch) for node in nodes] == [
+        ("n08", 0, "s1"), ("n09", 2, "s1"), ("n10", 4, "s1"), ("login", 6, "s1"),
+    ]  # fmt: skip
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,2}[0-9]{0,3}", fullmatch=True), max_size=8))
+def test_that_short_lists_of_nodes_mean_the_same_nodes(names: list[str]) -> None:
+    assert expand(compact(names)) == names
+
+
 def test_that_accasim_machines_are_read(tmp_path: Path) -> None:
     file = tmp_path / "seth.config"
     file.write_text('{"groups": {"g0": {"core": 4, "mem": 1048576}}, "resources": {"g0": 120}}')
@@ -94,12 +109,15 @@ def test_that_a_real_batsim_gets_the_same_machine(tmp_path: Path) -> None:
     [
         ("a.toml", "[[nodes]]\ncount = 0", "`count`|>= 1"),
         ("a.toml", "nodes = 3", "Expected `array`"),
+        ("a.toml", "[[nodes]]\ncores = 2", "either a count of nodes, or names"),
+        ("a.toml", "[[nodes]]\ncount = 2\nnames = 'n[1-2]'", "either a count of nodes, or names"),
+        ("a.toml", "[[nodes]]\nnames = 'n[1-'", "not a list of nodes"),
         ("a.toml", "[[nodes]]\ncount = 1\nmemory = 'much'", "is not a size of memory"),
         ("a.toml", "[[nodes]]\ncount = 1\ngpu = 1.5", "gpu: 1.5 is not a whole number"),
         ("a.toml", "[[nodes]]\ncount = 1\ngpu = true", "'gpu' is not known"),
         ("a.toml", "[[nodes]]\ncount = 1\nidle_watts = 1", "go together"),
         ("a.toml", "[[nodes]]\ncount = 2\n[[nodes]]\ncount = 2", "two nodes called 'node0'"),
-        ("a.toml", "[[nodes]]\ncount = 1048576\ncores = 64", "1 to 1048576 cores"),
+        ("a.toml", "[[nodes]]\ncount = 16385\ncores = 64", "1 to 1048576 cores"),
         ("a.conf", "ClusterName=a", "no line NodeName"),
         ("a.conf", "NodeName=n[3-1] CPUs=2", "line 1: the range '3-1' goes backwards"),
         ("a.conf", "NodeName=n1 CPUs=two", "line 1: cpus='two' is not a positive whole number"),

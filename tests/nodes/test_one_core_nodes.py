@@ -49,11 +49,12 @@ def files(
 
 
 @pytest.mark.parametrize(("policy", "engine"), PAIRS)
+@pytest.mark.parametrize("nb_jobs", [60, pytest.param(200, marks=pytest.mark.slow)])
 def test_one_core_nodes_give_the_schedules_of_hosts(
-    root: Path, tmp_path: Path, policy: str, engine: str
+    root: Path, tmp_path: Path, policy: str, engine: str, nb_jobs: int
 ) -> None:
     sample = read_workload(root / "workloads" / "sample.swf", "w0")
-    sample = Workload("w0", list(sample.jobs)[:120], sample.profiles)
+    sample = Workload("w0", list(sample.jobs)[:nb_jobs], sample.profiles)
     for count, workload in [(64, sample), *((HOSTS, random_workload(Random(seed))) for seed in range(2))]:
         plain = files(engine, Platform.homogeneous(count), workload, policy, tmp_path)
         assert files(engine, one_core_nodes(count), workload, policy, tmp_path) == plain

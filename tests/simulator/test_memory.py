@@ -31,7 +31,7 @@ def python(*arguments: str) -> tuple[str, str]:
     return run.stdout, run.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--reuse"], []])
+@pytest.mark.parametrize("arguments", [["--reuse"], pytest.param([], marks=pytest.mark.slow)])
 def test_a_finished_job_leaves_next_to_nothing_behind(tmp_path: Path, arguments: list[str]) -> None:
     """Batsim refuses an identifier for ever once a job had it, so that has to be remembered.
 

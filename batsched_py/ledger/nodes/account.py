@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 from math import inf
 
 import numpy as np
@@ -14,8 +15,9 @@ from batsched_py.ledger.nodes.machine import CORES, Integers, NodeMachine
 from batsched_py.ledger.nodes.placement import NodeChoice, Offer, Placement, place
 from batsched_py.ledger.nodes.refusal import Refusal, why_never
 from batsched_py.ledger.nodes.reservation import Reservation
-from batsched_py.ledger.reservation import Limit
+from batsched_py.ledger.reservation import Limit, what_comes
 from batsched_py.ledger.running import Running, RunningJob
+from batsched_py.outside.closures import Closure, Closures
 from batsched_py.protocol.hosts import HostSet, Run
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.requests import Request, read_request
@@ -42,15 +44,26 @@ class NodeAccount:
         self._demands: dict[Request, Demand] = {}
         self.placements: dict[str, Placement] = {}
         """Of the jobs that run."""
+        self.asked: dict[str, Demand] = {}
+        """What these asked for; a job of several sizes, with the one that it has."""
         self._blocked: dict[str, HostSet] = {}
         """Hosts that nobody may use while a job runs that is exclusive."""
         self.licences = dict(machine.licences)
         """Those that are free."""
         self._chosen: dict[str, Placement] = {}
         """Where jobs go that a plan or a search has found a place for."""
+        self.closures: Closures | None = None
+        """When which nodes are closed, if that is known."""
+        self._closed_nodes: dict[HostSet, Integers] = {}
+        self._clock: Callable[[], float] = float
         self._switch_of = np.empty(len(machine.nodes), np.int64)
         for number, nodes in enumerate(machine.switches):
             self._switch_of[nodes] = number
+
+    @property
+    def are_hosts(self) -> bool:
+        """Whether it does not matter to a job which of the free nodes it gets."""
+        return self.machine.are_hosts and self.closures is None
 
     # --- requests --------------------------------------------------------------------------------
 
@@ -79,13 +92,41 @@ class NodeAccount:
         demand, chosen = self.demand(job), self._chosen.get(job.id)
         if not self.has_licences(demand, self.licences):
             return False
+        free = self.open_now(job)
         if chosen is not None:
-            return bool((self.free.amounts[chosen.nodes] >= chosen.taken).all())
-        return demand.nodes(self.free.amounts) is not None
+            return bool((free[chosen.nodes] >= chosen.taken).all())
+        return demand.nodes(free) is not None
 
     def has_licences(self, demand: Demand, free: Mapping[str, int]) -> bool:
         """Whether the licences that a job asks for are among these."""
         return all(free.get(name, 0) >= count for name, count in demand.request.licences)
+
+    # --- closures --------------------------------------------------------------------------------
+
+    def have_closures(self, closures: Closures, clock: Callable[[], float]) -> None:
+        """Nodes are closed at known times; the clock tells what time it is."""
+        self.closures, self._clock = closures, clock
+        self._closed_nodes = {each.hosts: self._cores_of(each.hosts)[0] for each in closures.all}
+
+    def open_now(self, job: Job) -> Integers:
+        """What is free now of the nodes that stay open to a job for its walltime."""
+        if self.closures is None:
+            return self.free.amounts
+        now = self._clock()
+        return self.open_at(job.user, now, now + job.walltime, self.free.amounts)
+
+    def open_at(self, user: str | None, start: float, end: float, free: Integers) -> Integers:
+        """Of what will be free, that on nodes which are open to a user from one time to another."""
+        barred = [] if self.closures is None else self.closures.barring(user, start, end)
+        if barred:
+            free = free.copy()
+            for closure in barred:
+                free[self._closed_nodes[closure.hosts]] = 0
+        return free
+
+    def _barring_now(self, job: Job) -> list[Closure]:
+        now = self._clock()
+        return [] if self.closures is None else self.closures.barring(job.user, now, now + job.walltime)
 
     # --- places ----------------------------------------------------------------------------------
 
@@ -108,10 +149,10 @@ class NodeAccount:
     def hosts_for(self, job: Job) -> HostSet | None:
         """The hosts that a job gets, if it fits."""
         demand = self.demand(job)
-        placement = self._chosen.get(job.id) or self.place(demand, self.free.amounts)
+        placement = self._chosen.get(job.id) or self.place(demand, self.open_now(job))
         if placement is None:
             return None
-        if self.machine.are_hosts:
+        if self.are_hosts:
             return self._selection(self.free.hosts(), job.size)
         runs: list[Run] = []
         for node, tasks in zip(placement.nodes.tolist(), placement.tasks.tolist(), strict=True):
@@ -128,6 +169,12 @@ class NodeAccount:
         """A job is to run on free hosts: the place that this means, if it suits what the job asks for."""
         demand = self.demand(job)
         request = demand.request
+        for closure in self._barring_now(job):
+            if closed := hosts & closure.hosts:
+                raise RuleBroken(
+                    f"hosts {closed} are closed from {closure.start:g} to {closure.end:g}, and the job could "
+                    "still run then"
+                )
         nodes, cores = self._cores_of(hosts)
         if (cores % request.cores).any():
             raise RuleBroken(f"tasks of {request.cores} cores do not fill their hosts {hosts}, node by node")
@@ -160,7 +207,7 @@ class NodeAccount:
         self._chosen.pop(job.id, None)
         self.placements[job.id] = placement
         self.free.take_amounts(placement)
-        demand = self.demand(job)
+        self.asked[job.id] = demand = self.demand(job)
         for name, count in demand.request.licences:
             self.licences[name] -= count
         if demand.request.exclusive:
@@ -173,7 +220,7 @@ class NodeAccount:
     def ended(self, job: Job) -> HostSet:
         """A job has left its hosts and all else; these hosts may be used again, too."""
         self.free.give_amounts(self.placements.pop(job.id))
-        for name, count in self.demand(job).request.licences:
+        for name, count in self.asked.pop(job.id).request.licences:
             self.licences[name] += count
         return self._blocked.pop(job.id, NOWHERE)
 
@@ -214,26 +261,29 @@ class NodeAccount:
         demand = self.demand(job)
         future, licences = self.with_cores(to_wake), dict(self.licences)
         nb_free, time = self.free.count + len(to_wake), now
-        ends = iter(running)
-        while (
-            nb_free < job.size
-            or demand.nodes(future) is None
-            or not self.has_licences(demand, licences)
-            or not (limit is None or limit.suffices())
-        ):
-            ending = next(ends, None)
-            if ending is None:
-                return Reservation(job, now, inf, 0, self, demand, future, licences)
-            nodes, taken = self.given_back(ending, unavailable)
-            future[nodes] += taken
-            nb_free += int(taken[:, CORES].sum())
-            for name, count in self.demand(ending.job).request.licences:
-                licences[name] += count
-            if limit is not None:
-                limit.job_ends(ending)
-            time = max(ending.expected_end, now)
-        extra = nb_free - job.size if limit is None else min(nb_free - job.size, limit.extra())
-        return Reservation(job, now, time, extra, self, demand, future, licences)
+        times = [] if self.closures is None else [*self.closures.ends]
+        times += () if limit is None else limit.changes()
+        for coming in chain([None], what_comes(now, running, times)):
+            if isinstance(coming, RunningJob):
+                nodes, taken = self.given_back(coming, unavailable)
+                future[nodes] += taken
+                nb_free += int(taken[:, CORES].sum())
+                for name, count in self.asked[coming.job.id].request.licences:
+                    licences[name] += count
+                if limit is not None:
+                    limit.job_ends(coming)
+                time = max(coming.expected_end, now)
+            elif coming is not None:
+                time = coming
+            if nb_free < job.size or not self.has_licences(demand, licences):
+                continue
+            left = self.open_at(job.user, time, time + job.walltime, future)
+            if demand.nodes(left) is not None and (limit is None or limit.suffices(time)):
+                extra = (nb_free if left is future else int(left[:, CORES].sum())) - job.size
+                if limit is not None:
+                    extra = min(extra, limit.extra(time))
+                return Reservation(job, now, time, extra, self, demand, left, licences)
+        return Reservation(job, now, inf, 0, self, demand, future, licences)
 
     def with_cores(self, hosts: HostSet) -> Integers:
         """What would be free on each node if these hosts were free, too."""
@@ -251,10 +301,11 @@ class NodeAccount:
         demand = self.demand(job)
         if not self.has_licences(demand, self.licences):
             return None
-        placement = self.place(demand, self.free.amounts)
+        free = self.open_now(job)
+        placement = self.place(demand, free)
         if placement is None or beside is None or beside.allows_at(demand, placement, estimate):
             return placement
-        left = beside.left(self.free.amounts)
+        left = beside.left(free)
         placement = None if left is None else self.place(demand, left)
         if placement is not None and beside.allows_at(demand, placement, estimate):
             return placement

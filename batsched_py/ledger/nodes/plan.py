@@ -47,7 +47,7 @@ class Plan(Live):
         unavailable = cluster.hosts - cluster.available
         for running in cluster.running:
             end = max(running.expected_end, cluster.now + TICK)
-            demand = account.demand(running.job)
+            demand = account.asked[running.job.id]
             slot = _Slot(cluster.now, end, demand, *account.given_back(running, unavailable))
             self._profile.give(end, inf, demand, slot.nodes, slot.taken)
             self._held[running.job.id] = slot
@@ -80,7 +80,7 @@ class Plan(Live):
         reserved, self._reserved = self._reserved, {}
         for job, before in reserved.items():
             if before is None:
-                self._reserve(job, self._profile.earliest(self._account.demand(job), job.walltime))
+                self._reserve(job, self._earliest(job))
                 continue
             slot = before[0]
             latest = min(freed_until, slot.start)
@@ -88,7 +88,7 @@ class Plan(Live):
                 self._reserved[job] = before
                 continue
             self._return(slot)
-            found = self._profile.earliest(slot.demand, job.walltime, latest)
+            found = self._earliest(job, latest)
             if found is None:
                 self._take(job, *before)
                 continue
@@ -99,7 +99,7 @@ class Plan(Live):
     def reserve_new(self) -> None:
         """Give the jobs that have none a reservation."""
         for job in list(islice(self._cluster.queue, len(self._reserved), None)):
-            self._reserve(job, self._profile.earliest(self._account.demand(job), job.walltime))
+            self._reserve(job, self._earliest(job))
 
     def due(self) -> list[Job]:
         """The jobs whose time has come; each goes to the place that is reserved for it."""
@@ -116,9 +116,10 @@ class Plan(Live):
         job = running.job
         if job in self._reserved:
             self._give_up(job)
-        placement, demand = self._account.placements.get(job.id), self._account.demand(job)
+        placement = self._account.placements.get(job.id)
         if placement is None:
             return
+        demand = self._account.asked[job.id]
         slot = _Slot(running.start, running.expected_end, demand, placement.nodes, placement.taken)
         self._profile.take(slot.start, slot.end, demand, slot.nodes, slot.taken)
         self._held[job.id] = slot
@@ -128,6 +129,9 @@ class Plan(Live):
         return [
             (job, inf if reserved is None else reserved[0].start) for job, reserved in self._reserved.items()
         ]
+
+    def _earliest(self, job: Job, before: float = inf) -> tuple[float, Placement] | None:
+        return self._profile.earliest(self._account.demand(job), job.walltime, job.user, before)
 
     def _reserve(self, job: Job, found: tuple[float, Placement] | None) -> None:
         if found is None:

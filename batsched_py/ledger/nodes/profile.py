@@ -21,13 +21,18 @@ class NodeProfile:
         self._times = [now]
         self._free = [account.free.amounts.copy()]
         self._licences = [account.licences.copy()]
+        self._openings = frozenset(account.closures.ends) if account.closures else frozenset()
+        """When nodes open again: jobs may start then, although nothing else changes."""
+        for opening in sorted(self._openings):
+            if opening > now:
+                self._step(opening)
 
     def earliest(
-        self, demand: Demand, duration: float, before: float = inf
+        self, demand: Demand, duration: float, user: str | None = None, before: float = inf
     ) -> tuple[float, Placement] | None:
         """The earliest time from which there is a place for so long, and that place.
 
-        There is none if it would not be ``before`` some time.
+        Nodes may be closed to a ``user``. There is no place if it would not be ``before`` some time.
         """
         times, account = self._times, self._account
         for step, start in enumerate(times):
@@ -38,7 +43,7 @@ class NodeProfile:
             if account.has_licences(demand, self._licences[step]) and all(
                 account.has_licences(demand, self._licences[later]) for later in steps
             ):
-                free = self._free[step]
+                free = account.open_at(user, start, start + duration, self._free[step])
                 if demand.nodes(free) is None:
                     continue
                 for later in steps:
@@ -80,6 +85,8 @@ class NodeProfile:
 
     def _is_no_step(self, step: int) -> bool:
         """Whether nothing changes when a step begins."""
+        if self._times[step] in self._openings:
+            return False
         same = np.array_equal(self._free[step], self._free[step - 1])
         return same and self._licences[step] == self._licences[step - 1]
 

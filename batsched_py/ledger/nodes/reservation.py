@@ -66,7 +66,7 @@ class Reservation(reservation.Reservation, frozen=True, eq=False):
         placement = self.account.placements.get(running.job.id)
         if running.expected_end > self.shadow_time and placement is not None:
             self.future[placement.nodes] -= placement.taken
-            force_setattr(self, "licences", _less(self.licences, self.account.demand(running.job)))
+            force_setattr(self, "licences", _less(self.licences, self.account.asked[running.job.id]))
 
 
 def _less(licences: dict[str, int], demand: Demand) -> dict[str, int]:

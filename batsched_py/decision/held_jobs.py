@@ -1,0 +1,82 @@
+"""What becomes of jobs that wait for other jobs: they join the queue in time, or are rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from batsched_py.errors import Deadlock
+from batsched_py.ledger.holds import Held
+from batsched_py.ledger.ledger import Ledger
+from batsched_py.ledger.releases import Release
+from batsched_py.protocol.clock import TICK
+from batsched_py.protocol.jobs import Job
+from batsched_py.schedulers.cluster import Cluster
+
+
+class HeldJobs:
+    """Looks after the jobs of a ledger that wait for others."""
+
+    def __init__(
+        self, ledger: Ledger, cluster: Cluster, told: Callable[[Release], None], remembers_ends: bool
+    ) -> None:
+        self._ledger = ledger
+        self._cluster = cluster
+        self._told = told
+        self.holds = ledger.hold_jobs(remembers_ends)
+        """Which they are, and why."""
+        self._calls_at = inf
+        """When the next call will come that was asked for."""
+
+    def __bool__(self) -> bool:
+        return bool(self.holds.held)
+
+    def settle(self, now: float) -> list[Job]:
+        """Reject jobs for which it is too late, and let those join the queue whose time has come.
+
+        A job that is rejected is over, so others may have waited for that. Those that have joined are
+        returned.
+        """
+        holds = self.holds
+        while (held := holds.take_hopeless()) is not None:
+            self._release(held, None)
+            self._cluster.reject(held.job)
+        ready = holds.take_ready()
+        for held in ready:
+            self._ledger.join(held.job)
+            if now > held.job.submission_time:
+                self._release(held, now)
+        return [held.job for held in ready]
+
+    def _release(self, held: Held, eligible: float | None) -> None:
+        reason = held.reason or "a turn in its array"
+        if self._cluster.heeded:
+            fate = "rejected" if eligible is None else "joins the queue"
+            self._cluster.remark(held.job, f"{fate}: {reason}")
+        self._told(Release(held.job, eligible, reason))
+
+    def ask_for_call(self) -> None:
+        """Ask to be called when enough time will have passed since an end, if a job waits for that."""
+        time = max(self.holds.next_time, self._cluster.now + TICK)
+        if self._calls_at <= self._cluster.now:
+            self._calls_at = inf
+        if time < self._calls_at:
+            self._calls_at = time
+            self._cluster.call_at(time)
+
+    def check(self, given_up: bool) -> None:
+        """Nobody will submit jobs any more; if nothing else is to come, those that are held are so for ever.
+
+        With ``given_up``, users may have left without submitting all of their jobs. Who waits for these is
+        rejected.
+        """
+        ledger, holds = self._ledger, self.holds
+        if ledger.queue or ledger.unfit or len(ledger.running) or holds.next_time != inf:
+            return
+        if given_up and holds.abandon():
+            return
+        first = next(iter(holds.held.values()))
+        raise Deadlock(
+            f"deadlock at {self._cluster.now:f}: {len(holds.held)} jobs wait for others for ever, "
+            f"{first.job.id} first: {holds.why(first)}"
+        )

@@ -1,0 +1,108 @@
+"""A number that changes over time and is known beforehand: a price, a carbon intensity, a power cap."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from math import floor, inf
+
+from batsched_py.errors import InputError
+from batsched_py.outside.tables import finite, read_table, seconds
+
+
+class Curve:
+    """A step function: each value holds from its time to the next one's, the first one also before.
+
+    With a period it begins again whenever that is over.
+
+    >>> tariff = Curve([0, 7 * 3600, 22 * 3600], [0.15, 0.30, 0.15], period=86400)
+    >>> tariff.at(8 * 3600), tariff.at(86400 + 3600)
+    (0.3, 0.15)
+    >>> tariff.next_change(86400 + 3600) / 3600
+    31.0
+    >>> list(tariff.steps(6 * 3600, 8 * 3600))
+    [(21600, 25200, 0.15), (25200, 28800, 0.3)]
+    >>> tariff.integral(6 * 3600, 8 * 3600), tariff.least(6 * 3600, 8 * 3600)
+    (1620.0, 0.15)
+    """
+
+    def __init__(self, times: Sequence[float], values: Sequence[float], period: float = inf) -> None:
+        if not times or list(times) != sorted(set(times)):
+            raise ValueError("the times of a curve must rise")
+        if not times[-1] < period:
+            raise ValueError(f"the time {times[-1]:g} is not within the period of {period:g} s")
+        self._times = list(times)
+        self._values = list(values)
+        self.period = period
+
+    def at(self, time: float) -> float:
+        """The value at a time."""
+        if self.period < inf:
+            time -= floor(time / self.period) * self.period
+        return self._values[max(bisect_right(self._times, time) - 1, 0)]
+
+    def next_change(self, time: float) -> float:
+        """When the next step comes after a time; infinite if there is none."""
+        begin = floor(time / self.period) * self.period if self.period < inf else 0.0
+        place = bisect_right(self._times, time - begin)
+        if place < len(self._times):
+            return begin + self._times[place]
+        return begin + self.period + self._times[0] if self.period < inf else inf
+
+    def steps(self, start: float, end: float) -> Iterator[tuple[float, float, float]]:
+        """From when to when which value holds, between two times."""
+        while start < end:
+            until = min(self.next_change(start), end)
+            yield start, until, self.at(start)
+            start = until
+
+    def integral(self, start: float, end: float) -> float:
+        """The sum of the values between two times, each multiplied by how long it holds."""
+        return sum(value * (until - since) for since, until, value in self.steps(start, end))
+
+    def least(self, start: float, end: float) -> float:
+        """The least value between two times, of which the second may be infinite."""
+        if end - start >= self.period or len(self._values) == 1:
+            return min(self._values)
+        return min((value for _, _, value in self.steps(start, end)), default=self.at(start))
+
+    def changes(self, start: float, end: float) -> Iterator[float]:
+        """When the value changes after one time and before another."""
+        while (start := self.next_change(start)) < end:
+            yield start
+
+    def settled(self, time: float) -> float:
+        """When all has been seen of the values that come after a time: from then on they repeat, or stay."""
+        return time + self.period if self.period < inf else max(time, self._times[-1])
+
+    def at_most(self, value: float) -> Curve:
+        """The same, but nowhere more than a value."""
+        return Curve(self._times, [min(value, own) for own in self._values], self.period)
+
+    def cheapest(self, first: float, last: float, duration: float) -> float:
+        """When to begin, between two times, so that the integral over a duration is least; the earliest.
+
+        The integral is linear between the times at which a value changes at either end of the duration.
+        """
+        begins = {
+            *self.changes(first, last),
+            *(time - duration for time in self.changes(first + duration, last + duration)),
+            last,
+        }
+        best, least = first, self.integral(first, first + duration)
+        for begin in sorted(begins):
+            cost = self.integral(begin, begin + duration)
+            if cost < least - 1e-9 * max(abs(least), 1.0):
+                best, least = begin, cost
+        return best
+
+
+def read_curve(path: str, period: float | None = None) -> Curve:
+    """The curve in a CSV file with the columns ``time`` and ``value``."""
+    rows = read_table(path, ("time", "value"), lambda row: (seconds(row, "time"), finite(row, "value")))
+    try:
+        return Curve(
+            [time for time, _ in rows], [value for _, value in rows], inf if period is None else period
+        )
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None

@@ -1,0 +1,108 @@
+"""Failures of nodes, drawn at random or read from a trace, as the events that a Batsim lets happen.
+
+A node works for a time that follows the law, then it is repaired, and so on. Both times are rounded up to
+whole seconds. Each node has random numbers of its own, so a node more does not change the others.
+
+* exponential: P(works longer than t) = exp(-t / M), with the mean M;
+* Weibull with the shape k: P(works longer than t) = exp(-(t / c)^k), c = M / Gamma(1 + 1 / k). With k < 1
+  failures come in bursts, soon after a repair, as they do on real machines: B. Schroeder and G. Gibson, "A
+  Large-Scale Study of Failures in High-Performance Computing Systems", IEEE TDSC 7(4), 2010;
+* repairs are exponential.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import ceil, gamma
+from random import Random
+from typing import Literal
+
+from msgspec import Struct
+
+from batsched_py.errors import InputError
+from batsched_py.outside.tables import period, read_table
+from batsched_py.outside.units import Units
+from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
+from batsched_py.protocol.hosts import HostSet
+
+#: How the times to the next failure are distributed.
+Law = Literal["exponential", "weibull"]
+
+
+class Outage(Struct, frozen=True):
+    """Hosts that do not work from one time to another."""
+
+    hosts: HostSet
+    start: float
+    end: float
+
+
+class RandomFailures(Struct, frozen=True):
+    """What the failures of a machine are drawn from."""
+
+    law: Law
+    mtbf: float
+    """The mean time from a repair of a node to its next failure, in seconds."""
+    repair: float
+    """The mean time that a repair takes."""
+    shape: float = 0.7
+    seed: int = 0
+
+    def outages(self, units: Units, until: float) -> list[Outage]:
+        """All that begin before a time, node by node."""
+        return [
+            outage
+            for name, hosts in units.by_name.items()
+            for outage in self._of(hosts, Random(f"failures {self.seed} {name}"), until)
+        ]
+
+    def _of(self, hosts: HostSet, random: Random, until: float) -> Iterator[Outage]:
+        end = 0.0
+        while True:
+            start = end + _whole(self._works(random))
+            if start >= until:
+                return
+            end = start + _whole(random.expovariate(1 / self.repair))
+            yield Outage(hosts, start, end)
+
+    def _works(self, random: Random) -> float:
+        if self.law == "exponential":
+            return random.expovariate(1 / self.mtbf)
+        return random.weibullvariate(self.mtbf / gamma(1 + 1 / self.shape), self.shape)
+
+
+def _whole(seconds: float) -> float:
+    return float(max(1, ceil(seconds)))
+
+
+def read_trace(path: str, units: Units) -> list[Outage]:
+    """The outages in a CSV file with the columns ``hosts``, ``down`` and ``up``."""
+
+    def read(row: dict[str, str]) -> Outage:
+        return Outage(units.named(row["hosts"]), *period(row, "down", "up"))
+
+    outages = sorted(read_table(path, ("hosts", "down", "up"), read), key=lambda outage: outage.start)
+    until: dict[int, float] = {}
+    for outage in outages:
+        for host in outage.hosts:
+            if outage.start < until.get(host, 0.0):
+                raise InputError(f"{path}: host {host} fails at {outage.start:g} while it is down already")
+            until[host] = outage.end
+    return outages
+
+
+def as_events(outages: Iterable[Outage]) -> list[Event]:
+    """When hosts go and come back; of one instant, first those that come."""
+    changes: dict[tuple[float, bool], int] = {}
+    for outage in outages:
+        for key in ((outage.start, True), (outage.end, False)):
+            changes[key] = changes.get(key, 0) | outage.hosts.mask
+    down: dict[tuple[float, bool], int] = {}
+    for time, goes in sorted(changes):
+        both = changes[time, goes] & changes.get((time, not goes), 0)
+        down[time, goes] = changes[time, goes] & ~both
+    return [
+        (HostsUnavailable if goes else HostsAvailable)(HostSet(mask), time=time)
+        for (time, goes), mask in down.items()
+        if mask
+    ]

@@ -1,0 +1,73 @@
+"""Small CSV files with what comes from outside."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import TypeVar
+
+from batsched_py.errors import InputError
+from batsched_py.input_files import read_input
+
+T = TypeVar("T")
+
+
+def read_table(path: str, columns: Sequence[str], read: Callable[[dict[str, str]], T]) -> list[T]:
+    """What is read from each row of a file whose first line names its columns.
+
+    Lines that begin with ``#`` and empty ones are passed over. A fault is told with its line.
+    """
+    try:
+        text = read_input(path).decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not UTF-8 text") from None
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.startswith("#")
+    ]
+    if not lines:
+        raise InputError(f"{path}: is empty; its first line names the columns {', '.join(columns)}")
+    names = [name.strip() for name in next(csv.reader([lines[0][1]]))]
+    if missing := [name for name in columns if name not in names]:
+        raise InputError(f"{path}, line {lines[0][0]}: has no column {missing[0]!r}")
+    found = []
+    for number, line in lines[1:]:
+        try:
+            cells = [cell.strip() for cell in next(csv.reader([line]))]
+            if len(cells) != len(names):
+                raise ValueError(f"has {len(cells)} cells, not {len(names)}")
+            found.append(read(dict(zip(names, cells, strict=True))))
+        except (ValueError, OverflowError, csv.Error) as error:
+            raise InputError(f"{path}, line {number}: {error}") from None
+    return found
+
+
+def seconds(row: dict[str, str], column: str) -> float:
+    """A time, which is not negative."""
+    time = finite(row, column)
+    if time < 0:
+        raise ValueError(f"{column} is negative: {row[column]}")
+    return time
+
+
+def finite(row: dict[str, str], column: str) -> float:
+    """A number."""
+    try:
+        value = float(row[column])
+    except ValueError:
+        value = float("nan")
+    if not isfinite(value):
+        raise ValueError(f"{column} must be a number, not {row[column]!r}")
+    return value
+
+
+def period(row: dict[str, str], first: str, last: str) -> tuple[float, float]:
+    """Two times, the second one later."""
+    start, end = seconds(row, first), seconds(row, last)
+    if not start < end:
+        raise ValueError(f"{last} {row[last]} is not after {first} {row[first]}")
+    return start, end

@@ -1,0 +1,59 @@
+"""What the energy costs, and the carbon that it causes, added up from the power as it changes."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from batsched_py.outside.curve import Curve
+from batsched_py.outside.known import CURVES, Known
+from batsched_py.simulator.outputs import Outputs, Results
+
+JOULES_PER_KWH = 3.6e6
+
+OUTSIDE_HEADER = "name,time,value\n"
+
+
+class _Account(Struct):
+    """One of the sums."""
+
+    name: str
+    curve: Curve
+    total: float = 0.0
+    counted: float = 0.0
+    """What it was at the last end of a job."""
+
+
+class Bill:
+    """Multiplies energy by its price and its carbon intensity.
+
+    As in the account of energy, what counts is what was drawn until the last end of a job.
+    """
+
+    def __init__(self, known: Known, outputs: Outputs) -> None:
+        self._accounts = [
+            _Account(name, curve)
+            for name, curve in (("energy_cost", known.price), ("carbon_grams", known.carbon))
+            if curve is not None
+        ]
+        self._known = known
+        self._outputs = outputs
+
+    def draw(self, start: float, end: float, watts: float) -> None:
+        """So much power was drawn from one time to another."""
+        for account in self._accounts:
+            for since, until, value in account.curve.steps(start, end):
+                account.total += (until - since) * watts / JOULES_PER_KWH * value
+
+    def job_ends(self) -> None:
+        """What was drawn until now counts."""
+        for account in self._accounts:
+            account.counted = account.total
+
+    def complete(self, results: Results, end: float) -> None:
+        """Put the sums into the results, and write down what was known until the end."""
+        results.bill = {account.name: account.counted for account in self._accounts}
+        write = self._outputs.open("outside", OUTSIDE_HEADER)
+        for name in CURVES:
+            curve = getattr(self._known, name)
+            for since, _, value in () if curve is None else curve.steps(0.0, end):
+                write(f"{name},{since:.6f},{value:.10g}\n")
