@@ -78,6 +78,11 @@ class Option(Struct, frozen=True):
         return self.metavar == "FILE"
 
     @property
+    def names_code(self) -> bool:
+        """Whether values may name a class in a file, as ``path/to/file.py:ClassName``."""
+        return (self.metavar or "").endswith("CODE")
+
+    @property
     def further(self) -> Iterator[Option]:
         """The options that give parts of the same setting."""
         return (option for option in (self.pairs, self.short, self.from_file) if option is not None)
@@ -126,9 +131,21 @@ class Setting(Struct, frozen=True):
         """A value of this setting with other names for the files in it."""
         if value is not None and self.is_choice:
             return value.renamed(rename)
+        if value is not None and self.option.names_code:
+            return tuple(_renamed_code(each, rename) for each in value)
         if value is None or not self.option.names_files:
             return value
         return tuple(map(rename, value)) if self.is_several else rename(value)
+
+
+def _renamed_code(value: str, rename: Rename) -> str:
+    """A class in a file under its new name; anything else stays as it is.
+
+    >>> _renamed_code("mine.py:Mine", str.upper), _renamed_code("watts", str.upper)
+    ('MINE.PY:Mine', 'watts')
+    """
+    file, colon, name = value.rpartition(":")
+    return f"{rename(file)}{colon}{name}" if file.endswith(".py") else value
 
 
 def settings_of(kind: type[Struct]) -> list[Setting]:

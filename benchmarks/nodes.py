@@ -20,6 +20,9 @@ JOBS: Final = 200_000
 NODES: Final = 1_000
 CORES: Final = 64
 
+#: As many as a large machine runs in a year.
+YEAR: Final = 500_000
+
 #: At most so many times the processor time of plain hosts.
 MOST: Final = 3
 
@@ -97,6 +100,10 @@ def main(jobs: int = JOBS) -> None:
             print(f"{jobs:,} jobs, {NODES:,} nodes x {CORES} cores, load {load:g} (aim: {MOST} times):")
             _tell("plain hosts", plain, plain)
             _tell("nodes with memory and GPUs", nodes, plain)
+        workload = write_workload(folder / "jobs.json", YEAR, 0.8)
+        year = cost("run", "-w", workload, "-s", "easy", "-e", "out", "-p", "machine.toml", folder=folder)
+        print(f"{YEAR:,} jobs on these nodes, load 0.8 (aim: a minute):")
+        print(f"  {year.cpu:.1f} s of CPU, {year.megabytes:.0f} MB")
         if HPC2N.is_file():
             (folder / "seth.config").write_text(SETH)
             print("HPC2N on AccaSim's machine Seth, which takes it 366 s for EASY with first fit:")

@@ -18,6 +18,8 @@ import batsched_py as bp
 from batsched_py.analysis.plots.figures import KINDS, draw
 from batsched_py.analysis.plots.flows import FlowsKind
 from batsched_py.analysis.plots.kind import RunsKind
+from batsched_py.analysis.plots.runs import recorded_run
+from batsched_py.workload.models.slots import Slots
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -56,15 +58,18 @@ def drawn() -> dict[str, bytes]:
 def _draw_all(folder: Path) -> Iterator[tuple[str, bytes]]:
     log = bp.read_log(ROOT / "workloads" / "sample.swf")
     simulate = partial(bp.simulate, log, progress=False)
-    full = simulate("easy", platform=ROOT / "platforms" / "power64.xml", energy=True)
-    half = simulate("easy", hosts=32, users="think-time", sessions="arrival:60")
+    full = simulate("easy", platform=ROOT / "platforms" / "power64.xml", energy=True, decisions=True)
+    half = simulate("easy", hosts=32, users="think-time", sessions="arrival:60", decisions=True)
     full.label, half.label = "64 hosts", "32 hosts, users who react"
     rigid = simulate("easy", hosts=32)
     rigid.label = "32 hosts, rigid replay"
     sharing = _sharing(folder)
+    made = Slots().fit(log.columns).generate(len(log), seed=1)
     for name, kind in KINDS.all().items():
         if issubclass(kind, FlowsKind):
             figure = getattr(sharing.plot, name)()
+        elif name in ("cycles", "work"):
+            figure = draw(name, [recorded_run(made, "generated")], recorded_run(log.columns))
         elif issubclass(kind, RunsKind):
             others = [] if name in ("gantt", "power", "graphs") else [half]
             figure = getattr(full.plot, name.replace("-", "_"))(*others, recorded=log)

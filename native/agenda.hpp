@@ -8,7 +8,7 @@
 
 namespace batsched {
 
-enum class Action : uint8_t { kSubmit, kEnd, kCall, kCarryOut, kNoMoreJobs };
+enum class Action : uint8_t { kSubmit, kBegin, kEnd, kLeave, kAcknowledge, kCall, kCarryOut, kNoMoreJobs };
 
 class Agenda {
 public:
@@ -18,7 +18,7 @@ public:
     struct Entry {
         double time;
         int64_t number;
-        Job* job;  // that ends
+        Job* job;  // that begins, ends or leaves
         Action action;
 
         // A notice waits until everything else of its instant has happened and has been told.

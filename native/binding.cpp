@@ -337,6 +337,7 @@ struct Engine {
     nb::object rank;                  // puts waiting jobs into an order
     bool is_ordered = false;          // whether the queue has one of its own
     nb::object write, estimate, demand_of;
+    nb::object trace;                 // a Paje trace, if one is written
     std::vector<nb::object> listeners;
     nb::dict users;                   // whose jobs have waited, numbered
     JobPtr last;                      // the job that was last looked at, and the object it is known by
@@ -427,9 +428,29 @@ struct Engine {
         simulation.rows.write = [this](const std::string& rows) { write(from_utf8(rows)); };
     }
 
+    // What happens to jobs on their hosts is written to a Paje trace.
+    void set_trace(nb::object object) {
+        trace = std::move(object);
+        simulation.trace = [this](const Job& job, Step step) {
+            nb::object hosts = host_set(job.hosts), clock = nb::float_(simulation.agenda.clock);
+            switch (step) {
+                case Step::kLaunches: trace.attr("job_launches")(hosts, clock); break;
+                case Step::kBegins: trace.attr("job_begins")(from_utf8(job.id), hosts, clock); break;
+                case Step::kEnds: {
+                    bool is_killed = job.outcome == State::kWalltimeReached ||
+                                     (job.outcome == State::kKilled && job.profile.kind == Profile::Kind::kComputation);
+                    trace.attr("job_ends")(from_utf8(job.id), hosts, clock, is_killed);
+                    break;
+                }
+            }
+        };
+    }
+
     // Lets go of all that Python has given, when the simulation is over.
     void close() {
         has_ended = true;
+        simulation.trace = nullptr;
+        trace.reset();
         cluster.reset();
         start_otherwise.reset();
         rank.reset();
@@ -1137,6 +1158,11 @@ void bind_engine(nb::module_& module) {
             self.rank = std::move(rank);
         })
         .def("set_write", &Engine::set_write)
+        .def("set_trace", &Engine::set_trace)
+        .def("set_procedures", [](Engine& self, double launch_time, double cleaning_time) {
+            self.simulation.launch_time = launch_time;
+            self.simulation.cleaning_time = cleaning_time;
+        })
         .def("set_estimate", &Engine::set_estimate)
         .def("set_nodes", [](Engine& self, size_t columns, Amounts has, Amounts licences, std::vector<int64_t> firsts,
                              std::vector<size_t> switches, int choice, bool are_hosts, nb::object demand_of) {

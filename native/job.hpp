@@ -117,7 +117,11 @@ struct Job {
     Runs hosts;
     double begun = 0, seconds = NAN;  // seconds are given where they are not those of the profile
     bool ends_by_itself = true;
+    bool is_launching = false, is_cleaned_up = false;  // before it begins, and after it has ended
     int64_t agenda_number = 0;
+    double ended = 0;
+    State outcome = State::kSuccess;
+    int64_t return_code = 0;
 
     // Of a job that a user submitted.
     Client* client = nullptr;

@@ -59,6 +59,9 @@ struct Killed {
     std::vector<Progress> progress;
 };
 
+// What happens to a job on its hosts.
+enum class Step : uint8_t { kLaunches, kBegins, kEnds };
+
 // Something that the policy may want to know.
 struct Told {
     enum class Kind : uint8_t { kSubmitted, kEnded, kCalled, kNoMoreJobs, kKilled } kind;
@@ -92,6 +95,8 @@ public:
     bool only_starts_jobs = false;  // the policy: it need not be asked when no job fits
     std::function<double(Job&)> estimate;  // how long a job is expected to run, if not for its walltime
     std::deque<std::function<void(const JobPtr&)>> on_end;  // hear of each job that ends
+    double launch_time = 0, cleaning_time = 0;  // seconds before and after a job, in which it has its hosts
+    std::function<void(const Job&, Step)> trace;  // hears what happens to jobs on their hosts, if somebody wants to
 
     Simulation(int64_t hosts, double speed) : free(hosts), machines(hosts), speed_(speed) {}
 
@@ -324,6 +329,7 @@ private:
     std::vector<Told> told_;
     std::vector<Effect> effects_, late_effects_, carried_out_;
     std::unordered_set<std::string> acknowledged_;  // jobs that were killed since something was last told
+    std::deque<std::shared_ptr<Killed>> to_acknowledge_;  // when the hosts of the jobs are clean
     std::unordered_map<std::string, std::unordered_set<std::string>> users_profiles_;
     size_t nb_effects_before_ = 0;  // the policy was asked
     int64_t nb_changes_ = 0;        // other than submissions
@@ -516,7 +522,7 @@ private:
     void apply(std::vector<Effect>& effects) {
         for (Effect& effect : effects) {
             switch (effect.kind) {
-                case Effect::Kind::kStart: begin(*effect.job); break;
+                case Effect::Kind::kStart: launch(*effect.job); break;
                 case Effect::Kind::kReject: rows.rejected(*effect.job); break;
                 case Effect::Kind::kKill: kill_now(effect.texts); break;
                 case Effect::Kind::kCall: agenda.put(std::max(effect.time, agenda.clock + kLeastCall), Action::kCall); break;
@@ -534,6 +540,7 @@ private:
     void happen(const Agenda::Entry& entry) {
         switch (entry.action) {
             case Action::kSubmit: submit_next(); break;
+            case Action::kBegin: begin(*entry.job); break;
             case Action::kEnd: {
                 Job& job = *entry.job;
                 if (!job.ends_by_itself) {
@@ -543,6 +550,12 @@ private:
                 } else {
                     end(job, State::kSuccess, 0);
                 }
+                break;
+            }
+            case Action::kLeave: leave(*entry.job); break;
+            case Action::kAcknowledge: {
+                tell({Told::Kind::kKilled, now(), nullptr, 0, std::move(to_acknowledge_.front())});
+                to_acknowledge_.pop_front();
                 break;
             }
             case Action::kCall: tell({Told::Kind::kCalled, now(), nullptr}); break;
@@ -630,26 +643,46 @@ private:
         effects_.push_back({Effect::Kind::kStart, now(), std::move(kept)});
     }
 
+    void launch(Job& job) {
+        if (!(launch_time > 0)) return begin(job);
+        job.is_launching = true;
+        job.agenda_number = agenda.put(agenda.clock + launch_time, Action::kBegin, &job);
+        if (trace) trace(job, Step::kLaunches);
+    }
+
     void begin(Job& job) {
+        job.is_launching = false;
         double seconds = std::isnan(job.seconds) ? job.profile.seconds(speed_) : job.seconds;
         job.begun = agenda.clock;
         job.ends_by_itself = job.profile.fits(seconds, job.walltime);
         machines.occupy(job.nb_hosts, agenda.clock);
+        if (trace) trace(job, Step::kBegins);
         job.agenda_number = agenda.put(agenda.clock + (job.ends_by_itself ? seconds : job.walltime), Action::kEnd, &job);
     }
 
-    void end(Job& job, State state, int64_t return_code) {
+    void end(Job& job, State outcome, int64_t return_code) {
         machines.vacate(job.hosts, job.nb_hosts, agenda.clock);
+        job.ended = agenda.clock;
+        job.outcome = outcome;
+        job.return_code = return_code;
+        if (trace) trace(job, Step::kEnds);
+        if (!(cleaning_time > 0)) return leave(job);
+        job.is_cleaned_up = true;
+        agenda.put(agenda.clock + cleaning_time, Action::kLeave, &job);
+    }
+
+    // Its hosts are free again.
+    void leave(Job& job) {
         JobPtr ended = running.remove(job);
         if (nodes) keep_shadow(job, true);
-        job.state = state;
-        rows.finished(job, agenda.clock);
+        job.state = job.outcome;
+        rows.finished(job, job.ended);
         ++nb_changes_;
         ++epoch_;
         free.give(job.hosts);
         if (nodes) free.give(nodes->end(job));
         live_.erase(job.id);
-        tell({Told::Kind::kEnded, now(), ended, return_code});
+        tell({Told::Kind::kEnded, now(), ended, job.return_code});
         for (size_t place = 0, count = on_end.size(); place < count; ++place) on_end[place](ended);
         check_unbroken();
         users.job_ended(job, now());
@@ -662,13 +695,21 @@ private:
             if (!acknowledged_.insert(id).second) continue;
             killed->ids.push_back(id);
             JobPtr job = find(id);
-            if (job && job->state == State::kRunning) killed->progress.push_back({job, progress(*job)});
+            if (!job || job->state != State::kRunning || job->is_cleaned_up) continue;
+            if (job->is_launching) {
+                agenda.cancel(job->agenda_number);
+                begin(*job);
+            }
+            killed->progress.push_back({job, progress(*job)});
         }
         for (const Progress& one : killed->progress) {
             agenda.cancel(one.job->agenda_number);
             end(*one.job, State::kKilled, one.job->profile.killed_code());
         }
-        if (!killed->ids.empty()) tell({Told::Kind::kKilled, now(), nullptr, 0, killed});
+        if (killed->ids.empty()) return;
+        if (!(cleaning_time > 0)) return tell({Told::Kind::kKilled, now(), nullptr, 0, killed});
+        to_acknowledge_.push_back(std::move(killed));
+        agenda.put(agenda.clock + cleaning_time, Action::kAcknowledge);
     }
 
     double progress(const Job& job) const {

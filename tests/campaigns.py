@@ -117,4 +117,4 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, f"waited too long until {what}"
-        time.sleep(0.01)
+        time.sleep(0.03)

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+import batsched_py.engines.native  # noqa: F401  (the library is ready before a test takes it away)
+from tests import forks
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
 #: Every change is tested with the same examples: a few, and more of them with the slow tests; each night,
 #: with many others.
-settings.register_profile("project", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile("project", deadline=None, derandomize=True, max_examples=20)
 settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=200)
 settings.register_profile("nightly", deadline=None, derandomize=False, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 #: Where this is set, each process that a test starts would compile the whole package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays to the end; looking for garbage in it takes seconds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """No process is left behind."""
+    forks.end()
 
 
 @pytest.fixture(scope="session")

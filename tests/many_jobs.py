@@ -60,5 +60,5 @@ if __name__ == "__main__":
     user = Batches()
     settings = Settings(dynamic_jobs=True, profile_reuse="--reuse" in sys.argv)
     batsim = Batsim(Setup(Platform.homogeneous(100), [], settings), Outputs(sys.argv[1]))
-    simulate(batsim, DecisionProcess(Fcfs(), [user]))
+    simulate(batsim, DecisionProcess(Fcfs(), [user], remembers_ends=False))
     print(*user.peaks)

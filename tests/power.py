@@ -10,6 +10,7 @@ from random import Random
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.experiment import Machine
 from batsched_py.experiment.build import read_machine
+from batsched_py.outside.known import NOTHING_KNOWN, Known
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
@@ -37,11 +38,18 @@ def machine(hosts: int) -> Platform:
     return made
 
 
-def run(setup: Setup, scheduler: str | Scheduler, out: Path | None = None, **options: str) -> Results:
+def run(
+    setup: Setup,
+    scheduler: str | Scheduler,
+    out: Path | None = None,
+    known: Known = NOTHING_KNOWN,
+    **options: str,
+) -> Results:
     """Run a simulation; files go to a folder, if one is given."""
     policy = SCHEDULERS.create(scheduler, options) if isinstance(scheduler, str) else scheduler
     outputs = Outputs(None if out is None else str(out / "out"))
-    return simulate(Batsim(setup, outputs), DecisionProcess(policy))
+    process = DecisionProcess(policy, outlook=None if known is NOTHING_KNOWN else lambda hosts: known)
+    return simulate(Batsim(setup, outputs), process)
 
 
 def starts(folder: Path) -> dict[str, float]:

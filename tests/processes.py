@@ -19,6 +19,7 @@ import zmq
 from click.testing import CliRunner
 
 from batsched_py.cli.main import batsched_py
+from tests.forks import Forked
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "batsched_py"]
@@ -99,8 +100,7 @@ def call_one_after_another(commands: Sequence[Sequence[str | Path]], **variables
 class Service:
     """A running ``batsched-py serve`` or ``record``."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
+    def __init__(self, process: Forked) -> None:
         self.process = process
         self.greeting = process.stdout.readline()
         self.endpoint = self.greeting.split()[-1] if self.greeting else ""
@@ -116,7 +116,7 @@ class Service:
 @contextmanager
 def service(*arguments: str | Path) -> Iterator[Service]:
     """A command that first says where it listens."""
-    with start(arguments) as process:
+    with Forked([str(argument) for argument in arguments], environment()) as process:
         watch = Timer(4 * PATIENCE, process.kill)
         watch.start()
         try:

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ("calibration", "campaigns", "index", "tutorial", "workloads")
 ELSEWHERE = {
     "learning-agents": "tests/gym/test_learning_agents_document.py",
+    "malleable": "tests/malleable/test_malleable_document.py",
     "machines": "tests/nodes/test_machines_document.py",
     "metrics": "tests/campaign/test_own_metrics.py",
     "python": "tests/test_python_document.py",

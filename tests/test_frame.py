@@ -6,30 +6,43 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 #: For each room the rooms that it may use. The package itself, with what stands in no room, is the roof.
-_DECIDING = {"schedulers", "users", "ledger", "workload", "wire", "protocol"}
+_DECIDING = {"schedulers", "users", "ledger", "workload", "wire", "outside", "protocol"}
 ROOMS_BELOW = {
     "protocol": set(),
+    "outside": {"protocol"},
     "wire": {"protocol"},
-    "ledger": {"protocol"},
+    "ledger": {"outside", "protocol"},
     "workload": {"protocol"},
-    "schedulers": {"ledger", "workload", "protocol"},
+    "schedulers": {"ledger", "workload", "outside", "protocol"},
     "users": {"workload", "protocol"},
     "decision": _DECIDING,
-    "simulator": {"ledger", "workload", "wire", "protocol"},
+    "simulator": {"ledger", "workload", "wire", "outside", "protocol"},
     "analysis": _DECIDING - {"wire"},
     "engines": {"simulator", "decision", *_DECIDING},
     "experiment": {"engines", "simulator", "decision", *_DECIDING},
     "campaign": {"analysis", "experiment", "engines", "simulator", "decision", *_DECIDING},
     "testing": {"analysis", "engines", "simulator", "decision", *_DECIDING},
     "api": {"campaign", "analysis", "experiment", "engines", "simulator", "decision", *_DECIDING},
+    "slurm": {"api", "campaign", "analysis", "experiment", "engines", "simulator", "decision", *_DECIDING},
     "watch": {"api", "simulator", "decision", *_DECIDING},
     "gym": {"api", "experiment", "engines", "simulator", "decision", *_DECIDING},
-    "cli": {"watch", "api", "campaign", "analysis", "experiment", "simulator", "decision", *_DECIDING},
+    "cli": {
+        "slurm",
+        "watch",
+        "api",
+        "campaign",
+        "analysis",
+        "experiment",
+        "simulator",
+        "decision",
+        *_DECIDING,
+    },
 }
 
 #: What stands in no room: for each module the rooms that it may use, and why it is where it is.
@@ -47,7 +60,8 @@ WITHOUT_A_ROOM = {
 }
 
 
-def imported_modules(source: Path) -> set[str]:
+@cache
+def imported_modules(source: Path) -> frozenset[str]:
     """The modules that a file imports, wherever in it."""
     modules = set()
     for node in ast.walk(ast.parse(source.read_text())):
@@ -56,7 +70,7 @@ def imported_modules(source: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             modules.add(node.module or "")
             modules.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return modules
+    return frozenset(modules)
 
 
 def rooms_used(sources: Iterable[Path]) -> dict[str, str]:

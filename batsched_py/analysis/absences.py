@@ -1,4 +1,4 @@
-"""Hosts that are idle but not usable: unavailable, asleep, falling asleep or waking up."""
+"""Hosts that are idle but not usable: unavailable, closed, asleep, falling asleep or waking up."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import floor, inf, isfinite, log10
-from typing import Final, Literal
+from pathlib import Path
+from typing import Final, Literal, cast
 
 import numpy as np
 import pandas as pd
 
 from batsched_py.errors import InputError
+from batsched_py.outside.absences import HEADER
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 
 #: Why a host is not usable.
-State = Literal["away", "falling asleep", "asleep", "waking up"]
+State = Literal["away", "closed", "falling asleep", "asleep", "waking up"]
 
 #: The marks in ``pstate_changes.csv`` of hosts that wake up, and of hosts that fall asleep.
 _ON_THE_WAY: Final[dict[int, State]] = {-1: "waking up", -2: "falling asleep"}
@@ -53,6 +55,24 @@ def outages(events: Iterable[Event]) -> Iterator[Absence]:
             case HostsAvailable(hosts=hosts):
                 yield from board.turn(hosts, None, event.time)
     yield from board.left()
+
+
+def read_absences(lines: Iterable[str], name: str) -> Iterator[Absence]:
+    """The failures and closures in the lines of an ``absences.csv``; a line that cannot be read is named."""
+    rows = csv.DictReader(lines)
+    try:
+        for row in rows:
+            state = cast("State", {"away": "away", "closed": "closed"}[row["state"]])
+            yield Absence(HostSet.parse(row["hosts"]), state, float(row["since"]), float(row["until"]))
+    except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
+        raise InputError(
+            f"{name}:{rows.line_num}: these are no hosts that were away or closed ({HEADER.strip()})"
+        ) from None
+
+
+def absences_file(jobs_file: Path) -> Path:
+    """Where the failures and closures of a simulation are told, if there were any."""
+    return jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "absences.csv")
 
 
 def sleeps(lines: Iterable[str], name: str, schedule: pd.DataFrame) -> Iterator[Absence]:

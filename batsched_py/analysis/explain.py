@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from typing import Final, Literal
 
@@ -20,8 +21,10 @@ import pandas as pd
 
 from batsched_py.analysis.absences import Absence, Absences, State
 from batsched_py.analysis.carried import Carried, Contention
+from batsched_py.analysis.held import HeldJob
 from batsched_py.analysis.node_shares import Requests
 from batsched_py.analysis.node_waits import Lack, NodeWaits
+from batsched_py.analysis.resizes import RESIZES, Resize, has_resizes, in_pieces
 from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets
 from batsched_py.analysis.violation import SLACK
 from batsched_py.errors import InputError
@@ -86,7 +89,7 @@ class Explanation:
     start: float | None
     """Nothing for a job that was rejected."""
     hosts: HostSet
-    """Those that it got."""
+    """Those that it got when it started."""
     nb_hosts: int
     """How many there were."""
     places: Sequence[tuple[float, int]] = ()
@@ -111,11 +114,23 @@ class Explanation:
     """What it waited for on a machine of nodes, if that and what jobs asked for is known."""
     where: str = ""
     """On which nodes, in words."""
+    held: HeldJob | None = None
+    """Until when it waited for other jobs, and was not in the queue."""
+    resizes: Sequence[Resize] = ()
+    """When it grew or shrank."""
 
     @property
     def waited(self) -> float:
         """For how long."""
         return 0.0 if self.start is None else self.start - self.submission
+
+    @property
+    def queued(self) -> float:
+        """For how much of that it was in the queue, because it waited for no other job."""
+        held = (
+            0.0 if self.held is None or self.held.eligible is None else self.held.eligible - self.submission
+        )
+        return self.waited - held
 
     @property
     def room(self) -> float:
@@ -135,6 +150,7 @@ def explain(
     carried: Carried | None = None,
     machine: NodeMachine | None = None,
     requests: Requests | None = None,
+    held: Mapping[str, HeldJob] | None = None,
 ) -> Explanation:
     """Explain the wait of a job, which is named as in the schedule, with or without its workload.
 
@@ -142,7 +158,9 @@ def explain(
     jobs asked for tells which resource it waited for.
     """
     known = remarks or {}
-    return Explainer(schedule, hosts, known, absences, carried, machine, requests or {}).explain(job)
+    return Explainer(schedule, hosts, known, absences, carried, machine, requests or {}, held or {}).explain(
+        job
+    )
 
 
 class Explainer:
@@ -157,18 +175,36 @@ class Explainer:
         carried: Carried | None = None,
         machine: NodeMachine | None = None,
         requests: Requests | None = None,
+        held: Mapping[str, HeldJob] = {},
     ) -> None:
         self._ids = full_ids(schedule).to_list()
         self._names = schedule["job_id"].to_list()
-        self._hosts = host_sets(schedule)
-        named = (*self._hosts, *(absence.hosts for absence in absences.told))
+        pieces = in_pieces(schedule.reset_index(drop=True))
+        self._piece_hosts = host_sets(pieces)
+        self._row_of_piece = pieces.index.to_numpy()
+        first = np.searchsorted(self._row_of_piece, np.arange(len(schedule)))
+        self._hosts = [self._piece_hosts[piece] for piece in first]
+        """Those that each job had first."""
+        named = (*self._piece_hosts, *(absence.hosts for absence in absences.told))
         used = max((each.mask.bit_length() for each in named), default=0)
         self._nb_hosts = max(used, hosts or 0)
         self._ran = (schedule["final_state"] != JobState.REJECTED).to_numpy()
         self._submission = schedule["submission_time"].to_numpy()
+        self._held = held
+        self._arrival = np.array(
+            [
+                submission if (job := held.get(job_id)) is None or job.eligible is None else job.eligible
+                for job_id, submission in zip(self._ids, self._submission.tolist(), strict=True)
+            ]
+        )
         self._start = schedule["starting_time"].to_numpy()
         passing = schedule["execution_time"].to_numpy() <= INSTANT
         self._finish = np.where(passing, self._start, schedule["finish_time"].to_numpy())
+        self._piece_start, self._piece_finish = self._start, self._finish
+        if has_resizes(schedule):
+            self._piece_start = pieces["starting_time"].to_numpy()
+            self._piece_finish = pieces["finish_time"].to_numpy()
+        self._resizes = schedule[RESIZES].to_list() if RESIZES in schedule else [()] * len(schedule)
         self._size = schedule["requested_number_of_resources"].to_numpy()
         limit = schedule["requested_time"].to_numpy()
         self._walltime = np.where(limit < 0, inf, limit)
@@ -199,11 +235,19 @@ class Explainer:
         reservations = [Reservation(remark.time, remark.start) for remark in own if remark.start is not None]
         if not self._ran[row]:
             return Explanation(
-                *common, None, HostSet(), self._nb_hosts, reservations=reservations, remarks=others
+                *common,
+                None,
+                HostSet(),
+                self._nb_hosts,
+                reservations=reservations,
+                remarks=others,
+                held=self._held.get(job_id),
             )
-        start = float(self._start[row])
+        start, arrival = float(self._start[row]), float(self._arrival[row])
         absences = [
-            each for each in self._absences.told if each.since < start - SLACK and each.until > submission
+            each
+            for each in map(partial(self._for_job, row), self._absences.told)
+            if each.since < start - SLACK and each.until > arrival
         ]
         return Explanation(
             *common,
@@ -211,7 +255,7 @@ class Explainer:
             self._hosts[row],
             self._nb_hosts,
             list(self._places(row)),
-            list(self._free_hosts(submission, start, absences)),
+            list(self._free_hosts(arrival, start, absences)),
             sorted(self._holders(row), key=lambda holder: (holder.until, holder.since, holder.id)),
             sorted(absences, key=lambda absence: (absence.until, absence.since)),
             self._absences.untold,
@@ -219,9 +263,23 @@ class Explainer:
             reservations,
             others,
             self._contention(row),
-            None if self._nodes is None else self._nodes.lacks(row, submission, start, absences),
+            None if self._nodes is None else self._nodes.lacks(row, arrival, start, absences),
             "" if self._nodes is None else self._nodes.where(row),
+            self._held.get(job_id),
+            self._resizes[row],
         )
+
+    def _for_job(self, row: int, absence: Absence) -> Absence:
+        """From when on a job could not use these hosts: it must have ended when they close.
+
+        One that ran there while they were closed was let in.
+        """
+        if absence.state != "closed":
+            return absence
+        start, end = float(self._start[row]), float(self._start[row] + self._walltime[row])
+        if self._hosts[row] & absence.hosts and start < absence.until - SLACK and absence.since < end - SLACK:
+            return replace(absence, since=inf)
+        return replace(absence, since=absence.since - float(self._walltime[row]))
 
     def _contention(self, row: int) -> Contention | None:
         if self._carried is None:
@@ -242,18 +300,18 @@ class Explainer:
 
     def _places(self, row: int) -> Iterator[tuple[float, int]]:
         """Only starts of jobs in front of it change its place."""
-        ahead = self._ran & self._earlier(row) & (self._start > self._submission[row] + SLACK)
+        ahead = self._ran & self._earlier(row) & (self._start > self._arrival[row] + SLACK)
         place = int(ahead.sum()) + 1
-        yield float(self._submission[row]), place
+        yield float(self._arrival[row]), place
         starts = np.sort(self._start[ahead & (self._start <= self._start[row] + SLACK)])
         for time, count in zip(*np.unique(starts, return_counts=True), strict=True):
             place -= int(count)
             yield float(time), place
 
     def _earlier(self, row: int) -> np.ndarray:
-        """The jobs submitted before a job; at one instant Batsim submits in the order of identifiers."""
-        before = self._submission < self._submission[row] - SLACK
-        together = np.flatnonzero(np.abs(self._submission - self._submission[row]) <= SLACK)
+        """The jobs in the queue before a job; at one instant Batsim submits in the order of identifiers."""
+        before = self._arrival < self._arrival[row] - SLACK
+        together = np.flatnonzero(np.abs(self._arrival - self._arrival[row]) <= SLACK)
         before[[other for other in together if self._ids[other] < self._ids[row]]] = True
         return before
 
@@ -270,31 +328,34 @@ class Explainer:
         self, begin: float, end: float, absences: Sequence[Absence]
     ) -> Iterator[tuple[float, int]]:
         """How many hosts are free between two times, after everything of each instant has happened."""
-        rows = np.flatnonzero(self._ran & (self._start < end) & (self._finish > begin))
+        starts, finishes = self._piece_start, self._piece_finish
+        pieces = np.flatnonzero(self._ran[self._row_of_piece] & (starts < end) & (finishes > begin))
         bounds = [(each.since, each.until) for each in absences]
-        times = np.unique(np.concatenate([self._start[rows], self._finish[rows], np.ravel(bounds)]))
+        times = np.unique(np.concatenate([starts[pieces], finishes[pieces], np.ravel(bounds)]))
         free = None
         for time in [begin, *times[(times > begin + SLACK) & (times < end - SLACK)].tolist()]:
-            before, free = free, self._free_at(time, rows[self._start[rows] <= time + SLACK], absences)
+            before, free = free, self._free_at(time, pieces[starts[pieces] <= time + SLACK], absences)
             if free != before:
                 yield time, free
 
     def _free_at(self, time: float, begun: np.ndarray, absences: Sequence[Absence]) -> int:
-        """How many usable hosts are free at a time beside those of the jobs that have begun."""
+        """How many usable hosts are free at a time beside those of the pieces of jobs that have begun."""
         taken = 0
-        for row in begun[self._finish[begun] > time + SLACK].tolist():
-            taken |= self._hosts[row].mask
+        for piece in begun[self._piece_finish[begun] > time + SLACK].tolist():
+            taken |= self._piece_hosts[piece].mask
         for absence in absences:
             if absence.since <= time + SLACK < absence.until:
                 taken |= absence.hosts.mask
         return self._nb_hosts - taken.bit_count()
 
     def _holders(self, row: int) -> Iterator[Holder]:
-        wanted, begin, end = self._hosts[row], self._submission[row], self._start[row]
-        overlapping = self._ran & (self._start < end - SLACK) & (self._finish > begin + SLACK)
-        for other in np.flatnonzero(overlapping).tolist():
-            if other != row and (shared := self._hosts[other] & wanted):
-                yield Holder(self._ids[other], shared, float(self._start[other]), float(self._finish[other]))
+        wanted, begin, end = self._hosts[row], self._arrival[row], self._start[row]
+        starts, finishes, rows = self._piece_start, self._piece_finish, self._row_of_piece
+        overlapping = self._ran[rows] & (starts < end - SLACK) & (finishes > begin + SLACK)
+        for piece in np.flatnonzero(overlapping).tolist():
+            other = rows[piece]
+            if other != row and (shared := self._piece_hosts[piece] & wanted):
+                yield Holder(self._ids[other], shared, float(starts[piece]), float(finishes[piece]))
 
     # --- why -------------------------------------------------------------------------------------
 
@@ -302,7 +363,8 @@ class Explainer:
         start = float(self._start[other])
         expected_end = start + float(self._walltime[other])
         reserved = self._reservation(row, start)
-        free = self._free_at(start, np.flatnonzero(self._ran & (self._start < start - SLACK)), absences)
+        begun = self._ran[self._row_of_piece] & (self._piece_start < start - SLACK)
+        free = self._free_at(start, np.flatnonzero(begun), absences)
         reason: Reason
         if reserved is None:
             fits = free >= self._size[row]

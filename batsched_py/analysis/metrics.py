@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from batsched_py.analysis import lateness, reactions
+from batsched_py.analysis import goodput, lateness, reactions
 from batsched_py.analysis.outcome import Outcome, queue_length
 from batsched_py.analysis.schedule import INSTANT
 from batsched_py.protocol.jobs import JobState
@@ -39,10 +39,14 @@ Part = Literal[
     "recorded",
     "consumed_joules",
     "lost_seconds",
+    "energy_cost",
+    "carbon",
+    "decisions",
     "working_sessions",
     "patient_jobs",
     "sober_jobs",
     "joules_around_windows",
+    "failed_executions",
 ]
 
 
@@ -76,12 +80,26 @@ def _count(state: JobState) -> Callable[[Outcome], float]:
     return lambda outcome: int((outcome.schedule["final_state"] == state).sum())
 
 
+def _of_decisions(column: str, what: str, scale: float = 1.0) -> Callable[[Outcome], float]:
+    def compute(outcome: Outcome) -> float:
+        assert outcome.decisions is not None
+        return scale * float(outcome.decisions[column].agg(what))
+
+    return compute
+
+
 def _did(deed: str) -> Callable[[Outcome], float]:
     return lambda outcome: int((reactions.noted(outcome.schedule, "sober") == deed).sum())
 
 
 def _joules(place: int) -> Callable[[Outcome], float]:
     return lambda outcome: (outcome.joules_around_windows or (0.0, 0.0))[place]
+
+
+def _spent(column: str, outcome: Outcome) -> float:
+    """The host seconds of all executions together that were useful, lost or overhead."""
+    assert outcome.failed_executions is not None
+    return float(outcome.failed_executions[column].sum())
 
 
 def _sessions(outcome: Outcome) -> pd.DataFrame:
@@ -147,6 +165,8 @@ _DRAWN: Final = (
     "Rejected jobs draw nothing. What idle hosts draw does not count. Only where energy is accounted for."
 )
 _SHARED: Final = f"{_EXECUTED} Only where a simulation records what links carry (`--links`)."
+_FAILED: Final = "Rejected jobs have used nothing. Only where failures have ended executions of jobs."
+_MEASURED: Final = "It is about no job. Only where decisions are measured (`--decisions`)."
 _NOTED: Final = "Rejected and killed jobs count."
 _WORKED: Final = "Rejected jobs are left out. Only where jobs tell their users."
 
@@ -251,6 +271,42 @@ METRICS: Final[tuple[Metric, ...]] = (
         needs="consumed_joules",
     ),
     Metric(
+        "scheduling_time",
+        "s",
+        "sum over all decisions of their processor time",
+        _of_decisions("decision_seconds", "sum"),
+        _MEASURED,
+        per_user=False,
+        needs="decisions",
+    ),
+    Metric(
+        "mean_decision_time",
+        "ms",
+        "1000 * sum over all decisions of their processor time / number of decisions",
+        _of_decisions("decision_seconds", "mean", 1000.0),
+        _MEASURED,
+        per_user=False,
+        needs="decisions",
+    ),
+    Metric(
+        "mean_memory",
+        "B",
+        "sum over all decisions of the memory of the process / number of decisions",
+        _of_decisions("memory_bytes", "mean"),
+        _MEASURED,
+        per_user=False,
+        needs="decisions",
+    ),
+    Metric(
+        "max_memory",
+        "B",
+        "max over all decisions of the memory of the process",
+        _of_decisions("memory_bytes", "max"),
+        _MEASURED,
+        per_user=False,
+        needs="decisions",
+    ),
+    Metric(
         "mean_slowdown_by_contention",
         "",
         "sum (r / run time alone on the same hosts) / m",
@@ -351,6 +407,7 @@ METRICS: Final[tuple[Metric, ...]] = (
             ("nb_jobs_put_off", "later"),
             ("nb_jobs_on_fewer_hosts", "fewer"),
             ("nb_jobs_doing_less", "less"),
+            ("nb_jobs_shortened", "shorter"),
             ("nb_jobs_given_up", "gave-up"),
         )
     ),
@@ -369,6 +426,56 @@ METRICS: Final[tuple[Metric, ...]] = (
         _joules(1),
         _DRAWN,
         needs="joules_around_windows",
+    ),
+    Metric(
+        "energy_cost",
+        "",
+        "integral over time of power in kW * price of a kWh, from 0 to max f",
+        lambda outcome: outcome.energy_cost or 0.0,
+        "Idle and sleeping hosts draw power too. Only with --energy and --price.",
+        needs="energy_cost",
+    ),
+    Metric(
+        "carbon",
+        "g",
+        "integral over time of power in kW * grams of CO2 of a kWh, from 0 to max f",
+        lambda outcome: outcome.carbon or 0.0,
+        "Idle and sleeping hosts draw power too. Only with --energy and --carbon.",
+        needs="carbon",
+    ),
+    Metric(
+        "goodput",
+        "",
+        "(sum over jobs that ended well of (r - overhead) * hosts + sum over executions that a failure ended "
+        "of saved * hosts) / (hosts of the machine * makespan)",
+        lambda outcome: _ratio(_spent("useful", outcome), outcome.machine_size * outcome.makespan),
+        _FAILED,
+        per_user=False,
+        needs="failed_executions",
+    ),
+    Metric(
+        "lost_work",
+        "host s",
+        "sum over executions that a failure ended of (r - saved - overhead) * hosts",
+        partial(_spent, "lost"),
+        _FAILED,
+        needs="failed_executions",
+    ),
+    Metric(
+        "checkpoint_work",
+        "host s",
+        "sum of overhead * hosts, the time that was spent on checkpoints",
+        partial(_spent, "overhead"),
+        _FAILED,
+        needs="failed_executions",
+    ),
+    Metric(
+        "nb_restarts",
+        "",
+        "number of executions whose note says restart=..., each handed in again after a failure",
+        lambda outcome: goodput.nb_restarts(outcome.schedule),
+        _FAILED,
+        needs="failed_executions",
     ),
 )
 

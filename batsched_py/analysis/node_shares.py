@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 from msgspec import Struct
 
+from batsched_py.analysis.schedule import full_ids, host_sets
 from batsched_py.errors import InputError
 from batsched_py.ledger.nodes.machine import Node, NodeMachine
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.requests import Request, read_request
+from batsched_py.protocol.shapes import have_sizes, shaped
 from batsched_py.workload.model import Workload
 
 #: Those that a workload describes, by their full identifiers.
@@ -31,9 +33,14 @@ class Share(Struct, frozen=True):
     """Of each resource, cores included."""
 
 
-def requests_of(workloads: Sequence[Workload]) -> dict[str, Request]:
-    """What the jobs of workloads ask for."""
-    return {job.id: _request(job) for load in workloads for job in load.jobs}
+def requests_of(workloads: Sequence[Workload], schedule: pd.DataFrame) -> dict[str, Request]:
+    """What the jobs of workloads ask for; those of several sizes, with the size that they have."""
+    sizes: dict[str, int] = {}
+    if any(have_sizes(load.jobs) for load in workloads):
+        sizes = dict(zip(full_ids(schedule), map(len, host_sets(schedule)), strict=True))
+    return {
+        job.id: _request(shaped(job, sizes.get(job.id, job.size))) for load in workloads for job in load.jobs
+    }
 
 
 def _request(job: Job) -> Request:

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.analysis import reactions
+from batsched_py.analysis import goodput, reactions
 from batsched_py.analysis.carried import Carried, slowdown_by_contention
 from batsched_py.analysis.lateness import job_lateness, noted_submissions, users_of
+from batsched_py.analysis.resizes import has_resizes, in_pieces, mean_hosts
 from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets, started
 from batsched_py.analysis.summary import Summary
 from batsched_py.analysis.working_sessions import working_sessions
@@ -30,18 +31,33 @@ class Outcome:
     """The recorded submissions, if the schedule is a replay of a log."""
     consumed_joules: float | None = None
     """The energy of all hosts, if it was measured."""
+    energy_cost: float | None = None
+    """What that energy cost, if its price is known."""
+    carbon: float | None = None
+    """The grams of CO2 that it caused, if its carbon intensity is known."""
     lost_seconds: pd.Series[float] | None = None
     """What jobs lost by sharing links and hosts, by their full identifiers, if that was recorded."""
+    decisions: pd.DataFrame | None = None
+    """What each decision took, if that was measured."""
 
     @classmethod
-    def of(cls, schedule: pd.DataFrame, summary: Summary, carried: Carried | None = None) -> Outcome:
+    def of(
+        cls,
+        schedule: pd.DataFrame,
+        summary: Summary,
+        carried: Carried | None = None,
+        decisions: pd.DataFrame | None = None,
+    ) -> Outcome:
         """The outcome of a simulation, with its users' notes about the log that they replayed."""
         return cls(
             schedule,
             summary.nb_hosts,
             noted_submissions(schedule),
             summary.consumed_joules,
+            summary.energy_cost,
+            summary.carbon,
             None if carried is None else carried.lost,
+            decisions,
         )
 
     @cached_property
@@ -65,13 +81,13 @@ class Outcome:
 
     @cached_property
     def host_seconds(self) -> float:
-        """Sum over all jobs of run time times hosts; 0 for a job of no length."""
+        """Sum over all jobs of run time times hosts, piece by piece; 0 for a job of no length."""
         ran = self.executed["execution_time"].to_numpy()
-        return float(np.where(ran > INSTANT, ran, 0.0) @ self.nb_held.astype(float))
+        return float(np.where(ran > INSTANT, ran, 0.0) @ mean_hosts(self.executed, self.nb_held))
 
     @cached_property
     def nb_held(self) -> NDArray[np.int64]:
-        """How many hosts each executed job had."""
+        """How many hosts each executed job had at its end."""
         return np.array([len(hosts) for hosts in self._hosts], dtype=np.int64)
 
     @cached_property
@@ -79,7 +95,8 @@ class Outcome:
         """How many hosts there are."""
         if self.nb_hosts is not None:
             return self.nb_hosts
-        return max((hosts.mask.bit_length() for hosts in self._hosts), default=0)
+        used = self._hosts if not has_resizes(self.executed) else host_sets(in_pieces(self.executed))
+        return max((hosts.mask.bit_length() for hosts in used), default=0)
 
     @cached_property
     def _hosts(self) -> list[HostSet]:
@@ -104,6 +121,11 @@ class Outcome:
     def sober_jobs(self) -> pd.DataFrame | None:
         """The jobs that sober users wanted to submit inside a window, if there are such."""
         return reactions.jobs_with_note(self.schedule, "sober")
+
+    @cached_property
+    def failed_executions(self) -> pd.DataFrame | None:
+        """What of each execution was useful and what was lost, if failures have ended some."""
+        return goodput.executions(self.schedule)
 
     @cached_property
     def joules_around_windows(self) -> tuple[float, float] | None:

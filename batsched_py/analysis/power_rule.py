@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from batsched_py.analysis.resizes import in_pieces
 from batsched_py.analysis.schedule import full_ids, host_sets
 from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.errors import InputError
+from batsched_py.outside.curve import Curve
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host
 from batsched_py.protocol.watts import read_watts
@@ -18,29 +20,35 @@ from batsched_py.protocol.watts import read_watts
 #: A sum of watts may be more than the cap by this share.
 PRECISION = 1e-9
 
-#: What an instant does: a job ends, hosts change their power state, a job starts.
-_END, _SWITCH, _START = range(3)
+#: What an instant does: a job ends, hosts change their power state, the cap changes, a job starts.
+_END, _SWITCH, _CAP, _START = range(4)
 
 
 def over_power_cap(
-    schedule: pd.DataFrame, hosts: Sequence[Host], cap: float, switches: pd.DataFrame | None = None
+    schedule: pd.DataFrame, hosts: Sequence[Host], cap: Curve, switches: pd.DataFrame | None = None
 ) -> Iterator[Violation]:
     """When more power than a cap is drawn, if each host with a job is fully busy.
 
     ``switches`` are the changes of power states that the simulator has written down. Without them, hosts are
     always awake. On their way from one state to another, they may draw what they draw on any such way.
     """
+    schedule = in_pieces(schedule)
     schedule = schedule.assign(id=full_ids(schedule), hosts=host_sets(schedule))
     machine = _Machine(hosts)
+    last = schedule["finish_time"].max()
+    changes = [(time, _CAP, "", "", 0) for time in cap.changes(0.0, last)]
     for time, kind, name, allocation, pstate in sorted(
-        _instants(schedule, switches), key=lambda instant: instant[:2]
+        [*_instants(schedule, switches), *changes], key=lambda instant: instant[:2]
     ):
-        machine.change(kind, list(HostSet.parse(allocation)), pstate)
-        watts = machine.watts()
-        if kind != _END and watts > cap * (1 + PRECISION):
+        if kind != _CAP:
+            machine.change(kind, list(HostSet.parse(allocation)), pstate)
+        watts, most = machine.watts(), cap.at(time + SLACK)
+        if kind != _END and watts > most * (1 + PRECISION):
             jobs = (name,) if name else ()
-            what = f"job {name} starts" if name else f"hosts {allocation} switch"
-            yield Violation("power", jobs, time, f"{what} and {watts:g} W are drawn, the cap is {cap:g} W")
+            what = {_SWITCH: f"hosts {allocation} switch", _CAP: "the cap changes"}.get(
+                kind, f"job {name} starts"
+            )
+            yield Violation("power", jobs, time, f"{what} and {watts:g} W are drawn, the cap is {most:g} W")
 
 
 def read_switches(path: Path) -> pd.DataFrame | None:

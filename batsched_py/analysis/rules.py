@@ -7,7 +7,7 @@ the full identifier of each job as ``id`` and its hosts as ``hosts``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from math import inf
 from operator import or_
@@ -192,27 +192,48 @@ def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[
     """Every job of the workloads is there, as they describe it, and no other.
 
     Jobs with other workload names were registered during the simulation: no file describes them. A job that a
-    user submitted has its recorded submission in a note, and may have a profile of its own.
+    user submitted has its recorded submission in a note, and may have a profile of its own. A job may come
+    again when a failure has ended it, as its note says.
     """
     described = {job.id: job for load in workloads for job in load.jobs}
     names = {load.name for load in workloads}
     codes = {load.name: ReturnCodes(load.profiles) for load in workloads}
     present = set(schedule["id"])
+    failed = ended_by_failures(schedule)
     for job in described.values():
         if job.id not in present:
             text = f"job {job.id} of the workload has no row"
             yield Violation("lost", (job.id,), job.submission_time, text)
     for row in schedule[schedule["workload_name"].isin(names)].itertuples():
-        if row.id not in described:
+        name = before_restarts(row, failed)
+        if name not in described:
             text = f"job {row.id} is not in the workload"
             yield Violation("invented", (row.id,), row.submission_time, text)
             continue
-        job = described[row.id]
+        job = described[name]
         for difference in _differences(row, job, codes[job.workload]):
             yield Violation("workload", (row.id,), row.submission_time, f"job {row.id} {difference}")
 
 
 _RECORDED = re.compile(r"(?:^| )recorded=(\d+(?:\.\d+)?)(?: |$)")
+
+
+_RESTART = re.compile(r"(?:^| )restart=(\d+)(?: |$)")
+
+
+def ended_by_failures(schedule: pd.DataFrame) -> set[str]:
+    """The executions that failures have ended, or a policy has put back, as their notes say."""
+    return set(schedule.loc[schedule["metadata"].str.contains(r"(?:^| )(?:failed|requeued)="), "id"])
+
+
+def before_restarts(row: Any, failed: Collection[str]) -> str:
+    """The name of the job of which a row is an execution, if a failure has ended the one before."""
+    restart = _RESTART.search(row.metadata)
+    name, mark, number = row.id.rpartition("#")
+    if restart is None or not mark or number != restart[1]:
+        return str(row.id)
+    before = name if number == "1" else f"{name}#{int(number) - 1}"
+    return name if before in failed else str(row.id)
 
 
 def _differences(row: Any, job: Job, codes: ReturnCodes) -> Iterator[str]:
@@ -222,6 +243,8 @@ def _differences(row: Any, job: Job, codes: ReturnCodes) -> Iterator[str]:
         yield f"asks for {row.requested_number_of_resources} hosts, in the workload for {job.size}"
     if abs(submission - job.submission_time) > SLACK:
         yield f"is submitted at {submission:.6f}, in the workload at {job.submission_time:.6f}"
+    if row.profile.startswith(f"{job.profile}_{job.size}_for_"):
+        return  # with checkpoints, or what they have left to do
     limit = job.walltime if job.has_walltime else -1.0
     if abs(row.requested_time - limit) > SLACK:
         yield f"has the walltime {row.requested_time:.6f}, in the workload {limit:.6f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from math import isfinite
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batsched_py.analysis.resizes import RESIZES, read_resizes
 from batsched_py.errors import InputError
 from batsched_py.input_files import open_input
 from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
@@ -64,10 +65,23 @@ def read_schedule(path: str | Path) -> pd.DataFrame:
     """The rows of a ``PREFIX_jobs.csv``, in the order of the file.
 
     Identifiers and host sets are strings, sizes and the success flag integers, times floats. Rejected jobs
-    have NaN where they have no times. A row that cannot be read is named by its line.
+    have NaN where they have no times. A row that cannot be read is named by its line. If jobs have grown or
+    shrunk, as the ``PREFIX_resizes.csv`` beside it tells, there is a column ``resizes``.
     """
-    with open_table(Path(path)) as file:
-        return schedule_in(file, str(path))
+    path = Path(path)
+    with open_table(path) as file:
+        schedule = schedule_in(file, str(path))
+    resizes = path.with_name(path.name.removesuffix("jobs.csv") + "resizes.csv")
+    if resizes.is_file():
+        with open_table(resizes) as file:
+            schedule = with_resizes(schedule, file, str(resizes))
+    return schedule
+
+
+def with_resizes(schedule: pd.DataFrame, lines: Iterable[str], name: str) -> pd.DataFrame:
+    """The schedule with what a ``resizes.csv`` tells."""
+    resizes = read_resizes(lines, name)
+    return schedule.assign(**{RESIZES: [resizes.get(job, []) for job in full_ids(schedule)]})
 
 
 @contextmanager

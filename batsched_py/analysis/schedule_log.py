@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from batsched_py import __version__
+from batsched_py.analysis.resizes import has_resizes, mean_hosts
 from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets
 from batsched_py.protocol.jobs import JobState
 from batsched_py.workload.jobs import Jobs, as_jobs
@@ -36,7 +38,7 @@ def schedule_log(
         "submit": jobs["submission_time"].to_numpy(),
         "wait": jobs["waiting_time"].fillna(0.0).to_numpy(),
         "run_time": np.where(run_time > INSTANT, run_time, 0.0),
-        "allocated_processors": np.array([len(held) for held in host_sets(jobs)]),
+        "allocated_processors": _processors(jobs),
         "requested_processors": jobs["requested_number_of_resources"].to_numpy(),
         "requested_time": jobs["requested_time"].to_numpy(),
         "status": np.array([_STATUS.get(JobState(state), 0) for state in jobs["final_state"]]),
@@ -67,6 +69,12 @@ def _beginning(log: SwfLog) -> dict[str, str]:
         key: log.header[key] for key in ("TimeZone", "TimeZoneString") if key in log.header
     }
     return {"UnixStartTime": f"{start + log.submit.min():.0f}", **zones}
+
+
+def _processors(jobs: pd.DataFrame) -> NDArray[np.int64]:
+    """How many processors each job had; if it has grown or shrunk, in the mean, rounded."""
+    counts = np.array([len(held) for held in host_sets(jobs)])
+    return np.rint(mean_hosts(jobs, counts)).astype(np.int64) if has_resizes(jobs) else counts
 
 
 def _numbers(names: pd.Series[str]) -> Integers:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
+from typing import TextIO
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +25,9 @@ class Summary(Struct, frozen=True):
     consumed_joules: float | None = None
     nb_switches: int | None = None
     """How many times power states were changed."""
+    energy_cost: float | None = None
+    carbon: float | None = None
+    """In grams of CO2."""
 
 
 def read_summary(jobs_file: str | Path) -> Summary:
@@ -42,11 +47,30 @@ def read_summary(jobs_file: str | Path) -> Summary:
             return Summary()
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
+    return _summary(row)
+
+
+def summary_in(schedule: TextIO | None) -> Summary:
+    """The summary in an open ``schedule.csv``; nothing if there is none."""
+    return _summary(next(csv.DictReader(schedule), {})) if schedule else Summary()
+
+
+def _summary(row: Mapping[str, str]) -> Summary:
     return Summary(
         _count(row.get("nb_computing_machines") or ""),
         _joules(row.get("consumed_joules") or ""),
         _count(row.get("nb_grouped_switches") or ""),
+        _number(row.get("energy_cost") or ""),
+        _number(row.get("carbon_grams") or ""),
     )
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
 
 
 def _texts(content: bytes) -> dict[str, str]:

@@ -11,11 +11,12 @@ from typing import Literal
 
 import pandas as pd
 
-from batsched_py.analysis import node_promises, promises, rules
+from batsched_py.analysis import dependency_rules, malleable_rules, node_promises, promises, rules
 from batsched_py.analysis.instants import timeline
 from batsched_py.analysis.node_promises import Places
 from batsched_py.analysis.node_rules import node_rules
 from batsched_py.analysis.node_shares import all_hosts, requests_of
+from batsched_py.analysis.resizes import RESIZES, has_resizes, in_pieces
 from batsched_py.analysis.schedule import full_ids, host_sets
 from batsched_py.analysis.violation import Violation
 from batsched_py.errors import InputError
@@ -35,28 +36,40 @@ def validate(
     policy: Policy | None = None,
     machine: NodeMachine | None = None,
     nodes: NodeChoiceName = "first-fit",
+    speeds: Sequence[float] | None = None,
 ) -> list[Violation]:
     """All violations in a schedule, in the order of time.
 
     With ``hosts``, host numbers must be below it. With ``workloads``, no job may be missing, added or
     changed. With a ``policy``, its promises must be kept; those of EASY and conservative backfilling depend
     on ``hosts``. On a ``machine`` of nodes, all must hold in every resource that the jobs of the workloads
-    ask for; what conservative backfilling promises there depends on how it chose ``nodes``.
+    ask for; what conservative backfilling promises there depends on how it chose ``nodes``. With the
+    ``speeds`` of the hosts, malleable jobs that compute must have done all of their work.
     """
     schedule = schedule.assign(id=full_ids(schedule), hosts=host_sets(schedule))
-    found = list(_rules(schedule, hosts, workloads))
+    if policy is not None and has_resizes(schedule):
+        raise InputError(
+            f"what {policy} promises is about jobs that keep their hosts, and some here grow or shrink"
+        )
+    found = list(_rules(schedule, hosts, workloads, speeds))
     if machine is None:
         found += _promises(schedule, hosts, policy)
     else:
-        requests = requests_of(workloads)
+        requests = requests_of(workloads, schedule)
         found += node_rules(schedule, machine, requests)
         found += _promises_on_nodes(schedule, Places(machine, requests), policy, nodes)
     return sorted(found, key=lambda violation: (violation.time, violation.rule, violation.jobs))
 
 
-def _rules(schedule: pd.DataFrame, hosts: int | None, workloads: Sequence[Workload]) -> Iterator[Violation]:
-    yield from rules.overlap(schedule)
-    yield from rules.capacity(schedule, hosts, rules.moldable_jobs(workloads))
+def _rules(
+    schedule: pd.DataFrame, hosts: int | None, workloads: Sequence[Workload], speeds: Sequence[float] | None
+) -> Iterator[Violation]:
+    pieces = in_pieces(schedule)
+    resized = set(schedule.loc[schedule[RESIZES].map(bool), "id"]) if has_resizes(schedule) else set()
+    any_size = rules.moldable_jobs(workloads) | malleable_rules.malleable_jobs(workloads).keys() | resized
+    yield from rules.overlap(pieces)
+    yield from rules.capacity(pieces, hosts, any_size)
+    yield from malleable_rules.resizes(schedule)
     yield from rules.causality(schedule)
     yield from rules.walltime(schedule)
     yield from rules.arithmetic(schedule)
@@ -64,6 +77,8 @@ def _rules(schedule: pd.DataFrame, hosts: int | None, workloads: Sequence[Worklo
     yield from rules.twice(schedule)
     if workloads:
         yield from rules.workload(schedule, workloads)
+        yield from dependency_rules.dependencies(schedule, workloads)
+        yield from malleable_rules.malleable(schedule, workloads, speeds)
 
 
 def _promises(schedule: pd.DataFrame, hosts: int | None, policy: Policy | None) -> Iterator[Violation]:

@@ -7,17 +7,34 @@ from pathlib import Path
 
 import pandas as pd
 
-from batsched_py.analysis.absences import Absence, Absences, State, outages, sleeps
+from batsched_py.analysis.absences import (
+    Absence,
+    Absences,
+    State,
+    absences_file,
+    outages,
+    read_absences,
+    sleeps,
+)
 from batsched_py.analysis.schedule import open_table
 from batsched_py.analysis.summary import Summary
 from batsched_py.campaign.manifest import MANIFEST_FILE, Manifest
 from batsched_py.simulator.external_events import read_events
 
 
-def absences_in(schedule: pd.DataFrame, events: Sequence[str], changes: Iterable[str] | None) -> Absences:
-    """Those of a simulation of which all is known: its event files, and what changed of its power states."""
+def absences_in(
+    schedule: pd.DataFrame,
+    events: Sequence[str],
+    changes: Iterable[str] | None,
+    others: Iterable[str] | None,
+) -> Absences:
+    """Those of a simulation of which all is known.
+
+    That is its event files, what changed of its power states, and its other failures and closures.
+    """
     asleep = [] if changes is None else sleeps(changes, "pstate_changes.csv", schedule)
-    return Absences([*_outages(events), *asleep], untold=())
+    away = [] if others is None else read_absences(others, "absences.csv")
+    return Absences([*_outages(events), *away, *asleep], untold=())
 
 
 def absences_beside(
@@ -26,8 +43,8 @@ def absences_beside(
     """Those of the simulation that left a ``PREFIX_jobs.csv``, as far as something tells.
 
     When hosts were away is known from the event files, which are given, or named in the manifest of a
-    campaign's run. Who slept is known from ``PREFIX_pstate_changes.csv``, and nobody did if no power state
-    was ever changed.
+    campaign's run. Failures and closures are in ``PREFIX_absences.csv``. Who slept is known from
+    ``PREFIX_pstate_changes.csv``, and nobody did if no power state was ever changed.
     """
     told: list[Absence] = []
     untold: list[State] = []
@@ -36,6 +53,10 @@ def absences_beside(
         untold.append("away")
     else:
         told += _outages(files)
+    others = absences_file(jobs_file)
+    if others.is_file():
+        with open_table(others) as file:
+            told += read_absences(file, str(others))
     changes = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "pstate_changes.csv")
     if changes.is_file():
         with open_table(changes) as file:

@@ -36,20 +36,35 @@ class Explained:
         asked = f"job {facts.id}, {hosts_text(facts.size)} {limit}, submitted at {moment(facts.submission)}"
         if facts.start is None:
             yield f"{asked}: rejected"
+            yield from _labelled("eligible", self._eligible())
         elif facts.waited <= 0:
             yield f"{asked}: started at once on {facts.hosts}"
         else:
             started = f"started at {moment(facts.start)} on {facts.hosts}"
             yield f"{asked}: waited {duration(facts.waited)}, {started}"
-            yield from _labelled("queue", [self._queue()])
-            yield from _labelled("free", [self._free()])
-            yield from _labelled("waited", self._lacked())
-            yield from _labelled("unusable", self._unusable())
-            yield from _labelled("held", self._held())
-            yield from _labelled("reserved", self._reserved())
-            yield from _labelled("overtaken", self._overtaken())
+            yield from _labelled("eligible", self._eligible())
+            if facts.queued > 0:
+                yield from self._in_the_queue()
         yield from _labelled("run", self._run())
+        yield from _labelled("resized", self._resized())
         yield from _labelled("remarks", self._remarks())
+
+    def _in_the_queue(self) -> Iterator[str]:
+        yield from _labelled("queue", [self._queue()])
+        yield from _labelled("free", [self._free()])
+        yield from _labelled("waited", self._lacked())
+        yield from _labelled("unusable", self._unusable())
+        yield from _labelled("held", self._held())
+        yield from _labelled("reserved", self._reserved())
+        yield from _labelled("overtaken", self._overtaken())
+
+    def _eligible(self) -> list[str]:
+        held = self.facts.held
+        if held is None:
+            return []
+        if held.eligible is None:
+            return [f"never: {held.reason}"]
+        return [f"{self._after(held.eligible)}, when it joined the queue: {held.reason}"]
 
     def _queue(self) -> str:
         told = [
@@ -89,6 +104,14 @@ class Explained:
             for holder in reversed(self.facts.holders)
         ]
         return _most(told, "jobs before")
+
+    def _resized(self) -> list[str]:
+        told = [
+            f"{_how(len(each.before), len(each.after))} from {len(each.before)} to "
+            f"{hosts_text(len(each.after))} ({each.after}) at {moment(each.time)}"
+            for each in reversed(self.facts.resizes)
+        ]
+        return _most(told, "times before")
 
     def _reserved(self) -> list[str]:
         reservations = self.facts.reservations
@@ -159,6 +182,11 @@ class Explained:
             return "some day"
         later = time - self.facts.submission
         return f"{duration(-later)} before" if later < 0 else duration(later)
+
+
+def _how(before: int, after: int) -> str:
+    """What a job did that went over from so many hosts to so many."""
+    return "grew" if after > before else "shrank" if after < before else "moved"
 
 
 def _lack_text(lack: Lack, where: str) -> str:

@@ -62,7 +62,7 @@ class ResultFigures(Figures):
     def _draw(
         self, kind: type[RunsKind], *others: Result, recorded: Log | None = None, **options: Any
     ) -> Sheet:
-        runs = _runs([self._result, *others], kind.labels_are_distinct)
+        runs = runs_of([self._result, *others], kind.labels_are_distinct)
         look = Look.taken_from(options)
         known = None if recorded is None else recorded_run(recorded.columns)
         return draw(kind.name, runs, known, look, **options)
@@ -81,7 +81,8 @@ class CampaignFigures(Figures):
         return draw(kind.name, self._campaign.table(), None, look, **options)
 
 
-def _runs(results: Sequence[Result], distinct: bool) -> list[Run]:
+def runs_of(results: Sequence[Result], distinct: bool = True) -> list[Run]:
+    """What is drawn of results; no two have one label, unless it need not be ``distinct``."""
     runs: list[Run] = []
     for result in results:
         if distinct and result.label in ("recorded", *(run.label for run in runs)):
@@ -89,6 +90,9 @@ def _runs(results: Sequence[Result], distinct: bool) -> list[Run]:
         run = run_of(result.jobs, result.label, result.overview.hosts)
         energy = energy_by_time(result.energy) if result.experiment.scenario.energy else None
         carried = result.carried if result.experiment.scenario.links else None
+        decisions = result.decisions if result.experiment.decisions else None
         nodes = {} if result.machine is None else first_hosts(result.machine)
-        runs.append(replace(run, log=result.simulated_log, energy=energy, carried=carried, nodes=nodes))
+        log = result.simulated_log
+        known = replace(run, log=log, energy=energy, carried=carried, decisions=decisions, nodes=nodes)
+        runs.append(known)
     return runs

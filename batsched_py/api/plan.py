@@ -60,7 +60,7 @@ class Campaign(store.Campaign):
 
 
 class Plan:
-    """A table of simulations: logs, machines, schedulers and users, which are crossed.
+    """A table of simulations: logs, machines, schedulers, allocators and users, which are crossed.
 
     The words are those of a plan file (docs/campaigns.md); its tables are mappings. Files are looked for in
     the current directory. A log may also be the name of a file, or a :class:`~batsched_py.Log` that was read
@@ -73,6 +73,7 @@ class Plan:
         logs: Mapping[str, Log | FileName | Entry],
         schedulers: Entries,
         platforms: Mapping[str, Entry] | None = None,
+        allocators: Entries | None = None,
         users: Entries | None = None,
         parts: str | None = None,
         loads: Sequence[float] | None = None,
@@ -96,6 +97,7 @@ class Plan:
             "logs": {key: _log(key, log) for key, log in logs.items()},
             "platforms": platforms,
             "schedulers": _entries(schedulers),
+            "allocators": None if allocators is None else _entries(allocators),
             "users": None if users is None else _entries(users),
             "exclude": exclude,
         }

@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
+from msgspec.structs import replace
+
 from batsched_py.api.overview import Overview
 from batsched_py.api.quantities import as_html, two_columns
 from batsched_py.errors import InputError
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from batsched_py.analysis.carried import Carried
+    from batsched_py.analysis.executions import Executions
     from batsched_py.analysis.validator import Policy
     from batsched_py.analysis.violation import Violation
     from batsched_py.api.explained import Explained
@@ -72,6 +75,13 @@ class Result:
         return None if machine.file is None else read_machine(machine, self.workloads).as_nodes()
 
     @cached_property
+    def _speeds(self) -> list[float]:
+        from batsched_py.experiment.build import read_machine
+
+        machine = read_machine(self.experiment.scenario.machine, self.workloads)
+        return [host.speed for host in machine.hosts]
+
+    @cached_property
     def machine_states(self) -> pd.DataFrame:
         """How many hosts were in which state, from each time on at which that changed."""
         return self._table("machine_states", "enable_machine_state_tracing=True")
@@ -81,6 +91,15 @@ class Result:
         """The energy that was drawn by each time at which something happened, and the power from then on."""
         return self._table("consumed_energy", "energy=True")
 
+    @cached_property
+    def decisions(self) -> pd.DataFrame:
+        """What each decision took, and how many jobs waited; known after ``decisions=True``.
+
+        ``decision_seconds`` is the processor time of the decision, ``other_seconds`` that of all else since
+        the decision before, and ``memory_bytes`` the memory of the process afterwards.
+        """
+        return self._table("decisions", "decisions=True")
+
     @property
     def carried(self) -> Carried:
         """What links, hosts and storages carried, and what jobs lost by it; known after ``links=True``."""
@@ -89,14 +108,29 @@ class Result:
         return self._carried
 
     @cached_property
+    def held(self) -> pd.DataFrame:
+        """The jobs that waited for others: when each joined the queue, or why it never could."""
+        return self._table("held", "a workload whose jobs wait for others")
+
+    @cached_property
+    def resizes(self) -> pd.DataFrame:
+        """The changes of the hosts of malleable jobs: when, and which they had before and after."""
+        return self._table("resizes", "a workload with malleable jobs")
+
+    @cached_property
     def metrics(self) -> dict[str, float]:
         """The metrics that `batsched-py metrics --explain` defines, by name."""
         from batsched_py.analysis.metrics import measure
         from batsched_py.analysis.outcome import Outcome
-        from batsched_py.analysis.summary import Summary
+        from batsched_py.analysis.summary import summary_in
 
-        summary = Summary(self.overview.hosts, self.overview.consumed_joules)
-        return measure(Outcome.of(self._schedule, summary, self._carried))
+        summary = replace(
+            summary_in(self._open("schedule")),
+            nb_hosts=self.overview.hosts,
+            consumed_joules=self.overview.consumed_joules,
+        )
+        decisions = self.decisions if self.experiment.decisions else None
+        return measure(Outcome.of(self._schedule, summary, self._carried, decisions))
 
     def validate(self, policy: Policy | None = None) -> list[Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
@@ -104,7 +138,8 @@ class Result:
 
         options = self.experiment.actors.scheduler.options
         nodes = cast("NodeChoiceName", options.get("nodes", "first-fit"))
-        return validate(self._schedule, self.overview.hosts, self.workloads, policy, self.machine, nodes)
+        hosts, workloads = self.overview.hosts, self.workloads
+        return validate(self._schedule, hosts, workloads, policy, self.machine, nodes, self._speeds)
 
     def explain(self, job: str) -> Explained:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``.
@@ -112,6 +147,7 @@ class Result:
         After ``links=True`` it also tells why the job ran longer than alone.
         """
         from batsched_py.analysis.explain import explain
+        from batsched_py.analysis.held import read_held
         from batsched_py.analysis.node_shares import requests_of
         from batsched_py.analysis.remarks import read_remarks
         from batsched_py.api.absences import absences_in
@@ -120,10 +156,23 @@ class Result:
         file = self._open("remarks")
         remarks = {} if file is None else read_remarks(file, "remarks.csv")
         events, changes = self.experiment.scenario.events, self._open("pstate_changes")
-        absences = absences_in(self._schedule, events, changes)
-        requests = None if self.machine is None else requests_of(self.workloads)
-        known = (remarks, absences, self._carried, self.machine, requests)
+        absences = absences_in(self._schedule, events, changes, self._open("absences"))
+        requests = None if self.machine is None else requests_of(self.workloads, self._schedule)
+        file = self._open("held")
+        held = {} if file is None else read_held(file, "held.csv")
+        known = (remarks, absences, self._carried, self.machine, requests, held)
         return Explained(explain(self._schedule, str(job), self.overview.hosts, *known))
+
+    def diff(self, other: Result) -> Executions:
+        """Compare another execution of the same workload with this one, job by job.
+
+        ``first.diff(second).jobs`` has a row for each job, and ``.save("both.html")`` writes a page with both
+        Gantt charts, as `batsched-py diff` does.
+        """
+        from batsched_py.analysis.executions import compare_executions
+        from batsched_py.api.figures import runs_of
+
+        return compare_executions(*runs_of([self, other]))
 
     # --- figures ---------------------------------------------------------------------------------
 
@@ -165,12 +214,17 @@ class Result:
 
     @cached_property
     def _schedule(self) -> pd.DataFrame:
-        from batsched_py.analysis.schedule import schedule_in
+        from batsched_py.analysis.schedule import schedule_in, with_resizes
 
         file = self._open("jobs")
         assert file is not None
         with file:
-            return schedule_in(file, "jobs.csv")
+            schedule = schedule_in(file, "jobs.csv")
+        resizes = self._open("resizes")
+        if resizes is None:
+            return schedule
+        with resizes:
+            return with_resizes(schedule, resizes, "resizes.csv")
 
     @cached_property
     def _carried(self) -> Carried | None:
@@ -187,7 +241,7 @@ class Result:
 
         file = self._open(name)
         if file is None:
-            raise InputError(f"{name.replace('_', ' ')} were not traced; simulate with {asked_for_by}")
+            raise InputError(f"{name.replace('_', ' ')} were not written; simulate with {asked_for_by}")
         with file:
             return pd.read_csv(file)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from batsched_py.api.overview import Overview
@@ -106,18 +106,28 @@ def simulate_experiment(
     logs: Mapping[int, SwfLog] | None = None,
     given: Given = NOTHING_GIVEN,
     watched: GoThrough | None = None,
+    answering: Callable[[Callable[[], bytes]], AbstractContextManager[Any]] | None = None,
 ) -> Result:
     """Simulate an experiment; some of its logs may be in memory, and some of its actors objects.
 
     ``watched`` goes through the simulation in place of the usual loop, and shows how far it is.
+    ``answering`` gets what tells the status of the simulation, and is entered while it runs.
     """
     began = time.perf_counter()
     workloads = read_workloads(experiment.scenario.workloads, logs, words_of(experiment.scenario.machine))
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
 
-    def meanwhile(simulation: Simulation) -> AbstractContextManager[Any]:
+    @contextmanager
+    def meanwhile(simulation: Simulation) -> Iterator[None]:
         wanted = progress and watched is None
-        return shown("jobs", lambda: (simulation.results.nb_jobs, nb_jobs)) if wanted else nullcontext()
+        bar = shown("jobs", lambda: (simulation.outputs.nb_ended, nb_jobs)) if wanted else nullcontext()
+        with bar, nullcontext() if answering is None else answering(status(simulation)):
+            yield
+
+    def status(simulation: Simulation) -> Callable[[], bytes]:
+        from batsched_py.api.status import telling_status
+
+        return telling_status(experiment, simulation, nb_jobs)
 
     kept = MemoryFiles() if export is None else None
     simulation = run_experiment(

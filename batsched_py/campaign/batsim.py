@@ -30,8 +30,10 @@ from batsched_py.errors import BatschedError, InputError
 from batsched_py.experiment import Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.build import check_sizes, check_withdrawals, read_machine
 from batsched_py.experiment.command_line import options_of, serve_options
+from batsched_py.experiment.value import Failures
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
+from batsched_py.protocol.malleable import refuse_in_messages
 from batsched_py.simulator.machine_files.read import reader_of
 from batsched_py.simulator.machine_files.simgrid import simgrid_lines
 from batsched_py.workload.batsim_json import write_batsim_json
@@ -117,7 +119,9 @@ def run_batsim(
 
 
 def _options_of_batsim4(scenario: Scenario, endpoint: str, prefix: Path) -> list[str]:
-    return ["-s", endpoint, "-e", str(prefix), *options_of(scenario), "-q", "--disable-schedule-tracing"]
+    trace = [] if scenario.schedule_trace else ["--disable-schedule-tracing"]
+    told = replace(scenario, schedule_trace=None)
+    return ["-s", endpoint, "-e", str(prefix), *options_of(told), "-q", *trace]
 
 
 def _for_batsim(
@@ -129,12 +133,20 @@ def _for_batsim(
         raise InputError("a Batsim simulates communication; leave out ignore_communication for it")
     if scenario.links:
         raise InputError("what links carry is recorded by the built-in simulator only; leave out links")
+    if scenario.launch_time or scenario.cleaning_time:
+        raise InputError(
+            "a Batsim starts and cleans jobs in no time; leave out launch_time and cleaning_time for it"
+        )
     if scenario.machine.bandwidth is not None:
         raise InputError(
             "a Batsim needs a platform file with its network; leave out bandwidth, or give a file"
         )
+    if scenario.failing != Failures():
+        raise InputError("a Batsim is told of failures by event files; give events instead of failures")
     static = workloads if scenario.workloads.files else ()
     check_withdrawals(static)
+    for workload in workloads:
+        refuse_in_messages(workload.jobs)
     for workload in static:
         write_batsim_json(folder / f"{workload.name}.json", workload, dialect)
     return replace(

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from batsched_py.campaign.run import Run
 
 #: The axes of a plan that have tables, with the table of each.
-TABLES = {"log": "logs", "platform": "platforms", "scheduler": "schedulers", "users": "users"}
+TABLES = {
+    "log": "logs",
+    "platform": "platforms",
+    "scheduler": "schedulers",
+    "allocator": "allocators",
+    "users": "users",
+}
 
 #: The axes whose values are numbers: the repetitions of an experiment, and the load.
 NUMBERED = ("part", "load", "seed")
@@ -79,6 +85,7 @@ class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
     log: str | list[str] | None = None
     platform: str | list[str] | None = None
     scheduler: str | list[str] | None = None
+    allocator: str | list[str] | None = None
     users: str | list[str] | None = None
     part: int | list[int] | None = None
     load: float | list[float] | None = None

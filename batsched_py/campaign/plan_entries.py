@@ -118,7 +118,15 @@ class Entries:
             if len(files) > 1 and getattr(entry, key) is not None:
                 self._plan.fail((*path, key), "is for a single file")
         found = tuple(str(self._log_file(path, file, entry)) for file in files)
-        return struct_from(Workloads, settings_in(entry, "logs") | {"files": found})
+        return struct_from(Workloads, self._log_settings(path, entry) | {"files": found})
+
+    def _log_settings(self, path: KeyPath, entry: LogSource) -> dict[str, Any]:
+        """The settings that the entry of a log gives, with the code of attributes where it is."""
+        values = settings_in(entry, "logs")
+        attributes = keys_of("logs")["attributes"]
+        code = [file for each in values["attributes"] for file in Choice(each).code_files]
+        self._check_trust((*path, "attributes"), code)
+        return values | {"attributes": attributes.renamed(values["attributes"], self._beside)}
 
     def _made_log(self, path: KeyPath, content: dict[str, Any]) -> Workloads:
         """A changed or generated log: a file whose name depends on all that it is made of."""
@@ -132,7 +140,7 @@ class Entries:
                 recipe[key] = str(source)
                 made_of.append(digest_of_file(source))
         made_of += self._locate_code(path, recipe)
-        rules = settings_in(entry, "logs")
+        rules = self._log_settings(path, entry)
         if rules["input_options"]:
             recipe["input_options"] = list(rules["input_options"])
         made = self._to_be_made(str(path[-1]), recipe, made_of)
@@ -281,6 +289,8 @@ class Entries:
         path = ("schedulers", name)
         entry = self._plan.convert(content, SchedulerEntry, path)
         settings = settings_in(entry, "schedulers")
+        for setting in keys_of("schedulers").values():
+            settings[setting.name] = setting.renamed(settings[setting.name], self._beside)
         if settings["profile_reuse"] and not settings["dynamic_jobs"]:
             self._plan.fail((*path, "profile_reuse"), "makes sense with dynamic_jobs only")
         choice = self._choice(path, entry)

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from batsched_py.analysis.runs.aggregate import Baseline
 from batsched_py.analysis.runs.columns import Column
+from batsched_py.campaign.allocators import allocating, read_allocators
 from batsched_py.campaign.inputs import inputs_of
 from batsched_py.campaign.plan import (
     DEFAULT_METRICS,
@@ -32,7 +33,7 @@ from batsched_py.campaign.plan import (
     Plan,
     usual_folder,
 )
-from batsched_py.campaign.plan_entries import Entries, compose
+from batsched_py.campaign.plan_entries import Entries, PlannedPlugin, compose
 from batsched_py.campaign.plan_settings import as_list
 from batsched_py.campaign.plan_text import PlanText
 from batsched_py.campaign.run import Run
@@ -45,6 +46,7 @@ class _File(Struct, forbid_unknown_fields=True):
     logs: dict[str, Any]
     schedulers: dict[str, Any]
     platforms: dict[str, Any] = field(default_factory=lambda: {"recorded": {}})
+    allocators: dict[str, Any] | None = None
     users: dict[str, Any] | None = None
     exclude: list[Any] = field(default_factory=list)
     name: str | None = None
@@ -154,23 +156,24 @@ class _Reader:
         schedulers = {
             name: self._entries.scheduler(name, entry) for name, entry in content.schedulers.items()
         }
+        deciding = self._deciding(schedulers, content.allocators)
         users = {name: self._entries.users(name, entry) for name, entry in (content.users or {}).items()}
         for name, entry in schedulers.items():
             if users and entry.is_of_pybatsim:
                 self._fail(("schedulers", name), "a scheduler of PyBatsim decides without [users]")
         seeds = self._seeds(content)
         variants = [({"log": name} | axes, log) for name, cut in logs.items() for axes, log in cut]
-        size = len(variants) * len(platforms) * len(schedulers) * max(1, len(users)) * max(1, len(seeds))
+        size = len(variants) * len(platforms) * len(deciding) * max(1, len(users)) * max(1, len(seeds))
         if size > MOST_RUNS:
             self._fail((), f"asks for {size} runs; {MOST_RUNS} are the most")
         seeded = False
-        for (place, log), platform, scheduler, who in product(
-            variants, platforms, schedulers, users or [None]
+        for (place, log), platform, (chosen_axes, scheduler), who in product(
+            variants, platforms, deciding, users or [None]
         ):
-            axes = {**place, "platform": platform, "scheduler": scheduler}
+            axes = {**place, "platform": platform, **chosen_axes}
             if who is not None:
                 axes["users"] = who
-            actors = schedulers[scheduler], None if who is None else users[who]
+            actors = scheduler, None if who is None else users[who]
             random = any(each is not None and each.random for each in actors)
             seeded |= random
             for seed in seeds if seeds and random else [None]:
@@ -185,6 +188,22 @@ class _Reader:
             self._fail(
                 (key,), "no option `seed` is left open in this plan, so all repetitions would be the same"
             )
+
+    def _deciding(
+        self, schedulers: Mapping[str, PlannedPlugin], table: Mapping[str, Any] | None
+    ) -> list[tuple[dict[str, str], PlannedPlugin]]:
+        """The schedulers, each with each of the allocators if there are any, and their places on the axes."""
+        allocators = read_allocators(self._text, table)
+        if not allocators:
+            return [({"scheduler": name}, planned) for name, planned in schedulers.items()]
+        return [
+            (
+                {"scheduler": name, "allocator": allocator},
+                allocating(self._text, planned, options, (name, allocator)),
+            )
+            for name, planned in schedulers.items()
+            for allocator, options in allocators.items()
+        ]
 
     def _check_names(self, table: str, entries: Mapping[str, Any] | None) -> None:
         if entries is None:

@@ -59,6 +59,10 @@ def simulate_into(
         raise InputError(
             "remarks are written down with the built-in simulator only; take them out of the plan"
         )
+    elif experiment.decisions:
+        raise InputError(
+            "decisions are measured with the built-in simulator only; take `decisions` out of the plan"
+        )
     else:
         run_batsim(simulator, experiment, workloads, prefix, time_limit)
     simulated = time.perf_counter()
@@ -84,12 +88,18 @@ def _read(workloads: Workloads, digests: tuple[str, ...], words: NodeWords | Non
 def _metrics(jobs_file: str, measures: Sequence[str]) -> bytes:
     """All metrics of a schedule, as JSON."""
     from batsched_py.analysis.carried import carried_beside
+    from batsched_py.analysis.decisions import decisions_beside
     from batsched_py.analysis.metrics import measure
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.summary import read_summary
 
-    outcome = Outcome.of(read_schedule(jobs_file), read_summary(jobs_file), carried_beside(jobs_file))
+    outcome = Outcome.of(
+        read_schedule(jobs_file),
+        read_summary(jobs_file),
+        carried_beside(jobs_file),
+        decisions_beside(jobs_file),
+    )
     metrics: dict[str, float | None] = {**measure(outcome)}
     for name in measures:
         from batsched_py.analysis.own_metrics import OWN_METRICS, measured, name_of

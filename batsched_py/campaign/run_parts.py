@@ -65,6 +65,7 @@ def _parts(
     run: RunResult, by: Grouping, metrics: Sequence[str], own: Mapping[str, Column], is_imported: bool
 ) -> list[PartOfRun]:
     from batsched_py.analysis.carried import carried_beside
+    from batsched_py.analysis.decisions import decisions_beside
     from batsched_py.analysis.job_groups import groups_of
     from batsched_py.analysis.lateness import recorded_submissions
     from batsched_py.analysis.metrics import measure_parts
@@ -74,7 +75,9 @@ def _parts(
     from batsched_py.analysis.summary import read_summary
 
     file = run.jobs_file
-    outcome = Outcome.of(read_schedule(file), read_summary(file), carried_beside(file))
+    outcome = Outcome.of(
+        read_schedule(file), read_summary(file), carried_beside(file), decisions_beside(file)
+    )
     log = None
     if by != "class" and not (by == "user" and outcome.recorded is not None):
         log = _log_of(run, by, is_imported)

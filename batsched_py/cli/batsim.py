@@ -51,7 +51,8 @@ _SHEBANG = "#!/bin/sh\n# The built-in Batsim of batsched-py"
 class _EitherBatsim(click.Command):
     """A command whose options are those of the Batsim which is asked for.
 
-    Batsim 5's ``-s`` and ``-r`` take two words, and it traces machine states only when it is told to.
+    Batsim 5's ``-s`` and ``-r`` take two words. It traces machine states only when it is told to, and has no
+    Paje trace.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -62,12 +63,12 @@ class _EitherBatsim(click.Command):
             while (place := next(filter(args.__contains__, ("-r", "--add-role")), None)) is not None:
                 at = args.index(place)
                 args[at : at + 3] = [f"--add-role-to-hosts={':'.join(args[at + 1 : at + 3])}"]
-            args = ["--disable-machine-state-tracing", *args]
+            args = ["--disable-machine-state-tracing", "--disable-schedule-tracing", *args]
         return super().parse_args(ctx, args)
 
 
 @click.command("batsim", cls=_EitherBatsim)
-@struct_options("scenario", Scenario, machine_states=True)
+@struct_options("scenario", Scenario, machine_states=True, schedule_trace=True)
 @click.option(
     "--protocol",
     type=click.Choice(["4", "5"]),
@@ -105,7 +106,6 @@ class _EitherBatsim(click.Command):
     help="Where the decision process listens.",
 )
 @timeout_option("the decision process")
-@click.option("--disable-schedule-tracing", is_flag=True, help="No effect: that file is never written.")
 @click.option(
     "--trace-pstate-changes",
     is_flag=True,
@@ -141,7 +141,6 @@ def command(
     edc_file: tuple[str, str] | None,
     endpoint: str,
     timeout: float | None,
-    disable_schedule_tracing: bool,
     trace_pstate_changes: bool,
     dump_execution_context: bool,
     verbosity: str,
@@ -165,6 +164,7 @@ def command(
     """
     from batsched_py.experiment.build import new_batsim, read_machine, read_workloads, words_of
     from batsched_py.protocol.dialects import VERSIONS
+    from batsched_py.protocol.malleable import refuse_in_messages
     from batsched_py.simulation import simulate
     from batsched_py.simulator.client import RemoteProcess
     from batsched_py.simulator.outputs import Outputs
@@ -194,6 +194,8 @@ def command(
         logging.getLogger(name).setLevel(level)
     workloads = read_workloads(scenario.workloads, words=words_of(scenario.machine))
     platform = read_machine(scenario.machine, workloads)
+    for workload in workloads:
+        refuse_in_messages(workload.jobs)
     with AskingEnd(endpoint, timeout) as end:
         process = RemoteProcess(end, VERSIONS[protocol])
         if protocol == "4":

@@ -53,7 +53,8 @@ def command(
     PREFIX_remarks.csv tells which reservations there were: how that of the job moved, and why those who
     overtook were allowed to. Hosts that were asleep or switching are known from PREFIX_pstate_changes.csv,
     those that were away from --events; where nothing tells, they count as free, and it is said that they do.
-    Times count from the job's submission.
+    A job that waited for others was not in the queue until it was eligible, as PREFIX_held.csv tells. Times
+    count from the job's submission.
 
     Where it was run with --links, it is told how much longer than alone the job ran, and what it shared with
     whom.
@@ -70,6 +71,7 @@ def command(
     """
     from batsched_py.analysis.carried import carried_beside
     from batsched_py.analysis.explain import Explainer
+    from batsched_py.analysis.held import held_beside
     from batsched_py.analysis.node_shares import requests_of
     from batsched_py.analysis.remarks import remarks_beside
     from batsched_py.analysis.schedule import read_schedule
@@ -83,9 +85,9 @@ def command(
     file = Path(prefix if prefix.endswith("jobs.csv") else f"{prefix}_jobs.csv")
     schedule, summary = read_schedule(file), read_summary(file)
     absences = absences_beside(file, schedule, summary, events)
-    requests = requests_of(read) if machine is not None else {}
+    requests = requests_of(read, schedule) if machine is not None else {}
     nb_hosts = hosts or summary.nb_hosts
-    known = (remarks_beside(file), absences, carried_beside(file), machine, requests)
+    known = (remarks_beside(file), absences, carried_beside(file), machine, requests, held_beside(file))
     explainer = Explainer(schedule, nb_hosts, *known)
     for job in jobs:
         say(str(Explained(explainer.explain(job))))

@@ -57,6 +57,7 @@ def command(
     Examples:
       batsched-py generate realistic --like HPC2N.swf.gz -n 200000 --seed 1 -o hpc2n-1.swf
       batsched-py generate slots --like LOG.swf -p processors=480 -p speed=1.5 -n 50000 -o larger.swf
+      batsched-py generate slots --like LOG.swf -p limits=core:1-8,gpu:0-2 -n 50000 -o gpus.csv
       batsched-py generate lublin -p processors=256 -n 10000 --seed 3 -o lublin.json
     """
     from batsched_py.workload.recipe import log_from_recipe

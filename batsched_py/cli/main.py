@@ -53,6 +53,7 @@ COMMANDS = {
     "compare": "Compare models with the log they learn from.",
     "convert": "Convert logs: SWF, Batsim, sacct, PBS, CSV, Parquet.",
     "describe": "Describe a log, as text, JSON or a page.",
+    "diff": "Compare two executions of one workload, job by job.",
     "explain": "Tell why a job waited.",
     "fit": "Fit a model to a log and save it.",
     "generate": "Generate a log from a model.",
@@ -67,6 +68,8 @@ COMMANDS = {
     "schedulers": "List or describe the schedulers.",
     "serve": "Decide for a Batsim in another process.",
     "sessions": "Cut the jobs of a log's users into sessions.",
+    "slurm": "Simulate a Slurm cluster from its files.",
+    "status": "Ask a simulation in another process how far it is.",
     "users": "List or describe the behaviours of users.",
     "validate": "Check a schedule for violations.",
 }

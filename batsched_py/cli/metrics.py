@@ -95,6 +95,7 @@ def command(
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
     from batsched_py.analysis.carried import carried_beside
+    from batsched_py.analysis.decisions import decisions_beside
     from batsched_py.analysis.job_groups import groups_of
     from batsched_py.analysis.lateness import noted_submissions, recorded_submissions
     from batsched_py.analysis.metrics import measure, measure_parts
@@ -108,7 +109,8 @@ def command(
     schedule = read_schedule(schedule_file)
     log = read_swf(log_file) if log_file else None
     recorded = noted_submissions(schedule) if log is None else recorded_submissions(log)
-    known = Outcome.of(schedule, read_summary(schedule_file), carried_beside(schedule_file))
+    beside = carried_beside(schedule_file), decisions_beside(schedule_file)
+    known = Outcome.of(schedule, read_summary(schedule_file), *beside)
     outcome = replace(known, nb_hosts=hosts, recorded=recorded)
     others = 0 if recorded is None else int((~schedule["job_id"].isin(recorded.index)).sum())
     if others:

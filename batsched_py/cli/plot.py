@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
@@ -15,6 +15,7 @@ import click
 
 from batsched_py.api.progress import waiting
 from batsched_py.cli.fields import field_options
+from batsched_py.cli.given_runs import read_runs
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from batsched_py.analysis.plots.kind import Kind, RunsKind
     from batsched_py.analysis.plots.runs import Run
-    from batsched_py.workload.swf.log import SwfLog
 
 
 class Kinds(click.Group):
@@ -61,14 +61,16 @@ def command() -> None:
 
     Most kinds compare runs with each other and with the log that they replay. A run is the jobs.csv of a
     simulation, by this or any other Batsim, with or without a name for the figure: LABEL=PREFIX_jobs.csv.
-    The size of its machine is read from the PREFIX_schedule.csv beside it. A log (.swf, .swf.gz) in the place
-    of a run is shown as it was recorded. `load` and `repetitions` show the table of a campaign instead.
+    The size of its machine is read from the PREFIX_schedule.csv beside it. A log (.swf, .swf.gz, or a table
+    with a column submit) in the place of a run is shown as it was recorded. `load` and `repetitions` show
+    the table of a campaign instead.
 
     \b
     Examples:
       batsched-py plot gantt out_jobs.csv -o gantt.png
       batsched-py plot cumulative EASY=e_jobs.csv FCFS=f_jobs.csv --recorded LOG.swf -o cumulative.pdf
       batsched-py plot graphs LOG.swf --delimit arrival:0 --delimit arrival:60 -o graphs.svg
+      batsched-py plot cycles LOG.swf GENERATED.swf -o cycles.svg
       batsched-py plot ecdf e_jobs.csv f_jobs.csv --of slowdown --width column --font serif -o ecdf.pdf
     """
 
@@ -127,7 +129,7 @@ def _draw_runs(
         log = None if log_file is None else read_swf(log_file)
         runs: list[Run] = []
         nodes = {} if platform_file is None else _nodes(platform_file)
-        for run in _read_runs(texts, log, kind.labels_are_distinct):
+        for run in read_runs(texts, log, kind.labels_are_distinct):
             runs.append(replace(run, nodes=nodes))
             moved(len(runs), len(texts) + 1)
         _draw(kind, runs, None if log is None else recorded_run(log), output, options)
@@ -163,23 +165,6 @@ def _draw(
     draw(kind.name, data, recorded, look, **given).save(output)
 
 
-def _read_runs(texts: Sequence[str], log: SwfLog | None, distinct: bool) -> Iterator[Run]:
-    """The runs that were given; no two have one label, unless it need not be ``distinct``."""
-    from batsched_py.analysis.plots.runs import read_run, recorded_run
-    from batsched_py.workload.swf.reader import read_swf
-
-    labels = {"recorded"}
-    for text in texts:
-        label, equals, file = text.partition("=")
-        if not equals:
-            label, file = _default_label(Path(text)), text
-        if distinct and label in labels:
-            raise InputError(f"{text}: the label {label!r} is taken; give another one, as in LABEL={file}")
-        labels.add(label)
-        is_log = file.lower().endswith((".swf", ".swf.gz"))
-        yield recorded_run(read_swf(file), label) if is_log else read_run(file, label, log)
-
-
 def _read_table(place: Path) -> pd.DataFrame:
     """The results in the folder of a campaign, or in a file."""
     import pandas as pd
@@ -192,10 +177,3 @@ def _read_table(place: Path) -> pd.DataFrame:
         return pd.read_csv(place)
     except (OSError, ValueError) as error:
         raise InputError(f"{place}: cannot be read: {error}") from None
-
-
-def _default_label(path: Path) -> str:
-    """The prefix of a ``PREFIX_jobs.csv``, the name of a log, or the folder of a ``jobs.csv`` alone."""
-    if ".swf" in path.name.lower():
-        return path.name[: path.name.lower().index(".swf")]
-    return path.name.removesuffix("jobs.csv").removesuffix("_") or path.absolute().parent.name

@@ -9,7 +9,15 @@ import msgspec
 
 from batsched_py.api.quantities import two_columns
 from batsched_py.cli.options import struct_options
-from batsched_py.cli.watching import Pace, live_option, show_live, step_option, step_through
+from batsched_py.cli.watching import (
+    Pace,
+    answer_at,
+    live_option,
+    show_live,
+    status_option,
+    step_option,
+    step_through,
+)
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 
@@ -21,12 +29,14 @@ from batsched_py.experiment import Experiment
 )
 @step_option
 @live_option
+@status_option
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 def command(
     experiment: Experiment,
     prefix: str,
     step: str | None,
     live: Pace | None,
+    status: str | None,
     as_json: bool,
 ) -> None:
     """Simulate workloads on a machine under a scheduler, and write PREFIX_jobs.csv and PREFIX_schedule.csv.
@@ -46,6 +56,7 @@ def command(
       batsched-py run -w workload.json -p power.xml --energy -s 'sleeping(easy)' -o after=600
       batsched-py run -w KTH-SP2.swf.gz -s easy --step 'when queue > 10'
       batsched-py run -w KTH-SP2.swf.gz -s easy --live 86400
+      batsched-py run -w KTH-SP2.swf.gz -s easy --status 8765 &
     """
     from batsched_py.api.simulate import simulate_experiment
     from batsched_py.experiment.run import GoThrough
@@ -57,5 +68,8 @@ def command(
         watched = partial(step_through, step)
     elif live is not None:
         watched = partial(show_live, live, experiment.actors.scheduler.name)
-    overview = simulate_experiment(experiment, export=prefix, progress=True, watched=watched).overview
+    answering = None if status is None else partial(answer_at, status or f"{prefix}_status.sock")
+    overview = simulate_experiment(
+        experiment, export=prefix, progress=True, watched=watched, answering=answering
+    ).overview
     click.echo(msgspec.json.encode(overview) if as_json else two_columns(overview.rows()))

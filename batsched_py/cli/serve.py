@@ -88,6 +88,7 @@ def command(
     from batsched_py.decision.server import Server
     from batsched_py.experiment.build import new_process, read_workloads
     from batsched_py.protocol.dialects import VERSIONS
+    from batsched_py.protocol.malleable import refuse_in_messages
     from batsched_py.wire.sockets import AnsweringEnd
 
     if (actors.users is None) != (not workloads.files):
@@ -96,7 +97,10 @@ def command(
         raise InputError(
             "--notes are of one simulation that is not watched; leave out --keep-alive and --live"
         )
-    begin = partial(new_process, actors, read_workloads(workloads), once_per_instant=once_per_instant)
+    submitted = read_workloads(workloads)
+    for workload in submitted:
+        refuse_in_messages(workload.jobs)
+    begin = partial(new_process, actors, submitted, once_per_instant=once_per_instant)
     begin()
     with AnsweringEnd(endpoint, timeout) as end:
         click.echo(f"{actors.scheduler.name} listens at {end.endpoint}")

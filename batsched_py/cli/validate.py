@@ -15,6 +15,7 @@ from batsched_py.schedulers.selection import NodeChoiceName
 
 if TYPE_CHECKING:
     from batsched_py.analysis.validator import Policy
+    from batsched_py.outside.curve import Curve
 
 
 @click.command("validate")
@@ -36,10 +37,16 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--power-cap",
-    metavar="WATTS",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Check that no more power is drawn; needs -p with a platform that says what hosts draw.",
+    metavar="WATTS|FILE",
+    help="Check that no more power is drawn; needs -p with a platform that says what hosts draw. A file "
+    "tells the cap over time, as for run.",
 )
+@click.option(
+    "--closures",
+    metavar="FILE",
+    help="Check that no job runs into these closures; needs -p or --hosts, and -w for users who are let in.",
+)
+@click.option("--outside-period", metavar="S", type=float, help="The cap repeats every S seconds.")
 @click.option(
     "--nodes",
     type=click.Choice(get_args(NodeChoiceName)),
@@ -55,7 +62,9 @@ def command(
     platform_file: str | None,
     hosts: int | None,
     policy: Policy | None,
-    power_cap: float | None,
+    power_cap: str | None,
+    closures: str | None,
+    outside_period: float | None,
     nodes: NodeChoiceName,
 ) -> None:
     """Check the jobs.csv of a simulation, by this or any other Batsim, for violations of the rules.
@@ -68,8 +77,12 @@ def command(
                  arithmetic  finish, waiting, turnaround and stretch fit the other times
                  state       success flag and final state agree
                  twice       no job has two rows
+                 resize      changes of the hosts of a job fit together (PREFIX_resizes.csv)
     With -w      lost, invented, workload
                              every job is there, as the workload describes it, and no other
+                 malleable   only malleable jobs grow and shrink, within their bounds
+                 work        and they have done all of it at their ends; of jobs that compute, this
+                             is known with --hosts or -p
     With -w and a machine of nodes
                  resources   no node has more cores, memory or GPUs in use than it has
                  licences    nor the machine more licences
@@ -90,6 +103,9 @@ def command(
       power                  hosts with jobs, if all are fully busy, and the others draw no more;
                              power states are read from PREFIX_pstate_changes.csv if it is there
 
+    With --closures
+      closed                 no job is started on hosts that close before its walltime is over
+
     On a machine of nodes the promises hold in every resource: "fits" means that there is a place.
 
     Times that differ by less than their printing error are the same. The first violation is printed, with
@@ -101,10 +117,12 @@ def command(
       batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
       batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
     """
+    from batsched_py.analysis.closure_rule import into_closures
     from batsched_py.analysis.power_rule import over_power_cap, read_switches
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.validator import validate
     from batsched_py.experiment.build import read_machine, read_workloads, words_of
+    from batsched_py.outside.closures import read_closures
 
     jobs = read_workloads(workloads, words=words_of(Machine(file=platform_file)))
     platform = size = machine = None
@@ -112,15 +130,35 @@ def command(
         platform = read_machine(Machine(file=platform_file, hosts=hosts), jobs)
         size, machine = len(platform.hosts), platform.as_nodes()
     schedule = read_schedule(schedule_file)
-    found = validate(schedule, size, jobs, policy, machine, nodes)
+    speeds = None if platform is None else [host.speed for host in platform.hosts]
+    found = validate(schedule, size, jobs, policy, machine, nodes, speeds)
     if power_cap is not None:
         if platform is None:
             raise click.UsageError("--power-cap needs the platform with -p")
         switches = read_switches(Path(str(schedule_file).replace("_jobs.csv", "_pstate_changes.csv")))
-        found += over_power_cap(schedule, platform.as_protocol()[0], power_cap, switches)
+        cap = _cap(power_cap, outside_period)
+        found += over_power_cap(schedule, platform.as_protocol()[0], cap, switches)
+    if closures is not None:
+        if platform is None:
+            raise click.UsageError("--closures needs the platform with -p, or --hosts")
+        closed = read_closures(closures, platform.as_protocol()[0])
+        found += into_closures(schedule, closed.all, jobs)
     if found:
         counts = Counter(violation.rule for violation in found)
         say(f"{schedule_file}: {found[0]}")
         say(", ".join(f"{rule}: {count}" for rule, count in sorted(counts.items())))
         ctx.exit(1)
     say(f"{schedule_file}: {len(schedule)} jobs, no violation")
+
+
+def _cap(text: str, period: float | None) -> Curve:
+    """A number of watts, or a file that tells them over time."""
+    from batsched_py.outside.curve import Curve, read_curve
+
+    try:
+        watts = float(text)
+    except ValueError:
+        return read_curve(text, period)
+    if not watts > 0:
+        raise click.UsageError(f"--power-cap must be more than 0, not {text}")
+    return Curve([0.0], [watts])

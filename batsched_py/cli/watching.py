@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,6 +65,23 @@ live_option = click.option(
     help="Show the simulation on the terminal while it runs: queue, running jobs, hosts, curves; keys pause "
     "it and step. PACE is 'paused' to begin with a pause, or so many simulated seconds a second.",
 )
+
+
+status_option = click.option(
+    "--status",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value="",
+    help="Answer `batsched-py status` while the simulation runs: at a port of this machine, or a socket with "
+    "the name of a file.  [PREFIX_status.sock if no ADDRESS is given]",
+)
+
+
+def answer_at(address: str, tell: Callable[[], bytes]) -> AbstractContextManager[None]:
+    """Tell whoever asks at an address how far the simulation is."""
+    from batsched_py.watch.status_socket import answering
+
+    return answering(address, tell)
 
 
 def step_through(

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.simulation import Simulation
+from batsched_py.protocol.malleable import first_malleable
 from batsched_py.protocol.profiles import Delay, Profile
+from batsched_py.protocol.shapes import have_sizes
 from batsched_py.schedulers import wrapping
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.runnable import is_plain, refusal
 from batsched_py.simulator.setup import Setup
 from batsched_py.users.base import Behaviour, UsersOf
 from batsched_py.users.wrapping import Wrapper
+from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.native_jobs import NativeJobs, RunTimeProfiles
 
@@ -46,7 +49,9 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "traces of machine states": outputs.machine_states,
         "a record of what links carry": outputs.links,
         "output files of another kind": type(outputs) is not Outputs,
-        "events from files": bool(setup.events),
+        "failures, and other events from outside": bool(setup.events) or process.on_failure is not None,
+        "a policy that puts jobs back into the queue": process.scheduler.requeues,
+        "closures, prices and whatever else is known of outside": process.outlook is not None,
         "hosts that jobs share": settings.compute_sharing,
         "storage hosts": bool(platform.storages),
         "a selection of hosts in nodes": platform.has_nodes and process.scheduler.selection != "lowest",
@@ -67,6 +72,12 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
             return "users of a log whose jobs are not kept in memory"
     if not all(_has_plain_profiles(workload, setup.may_send) for workload in workloads):
         return "jobs that do more than compute or sleep"
+    if any(have_dependencies(workload.jobs) for workload in workloads):
+        return "jobs that wait for other jobs"
+    if platform.has_nodes and any(have_sizes(workload.jobs) for workload in workloads):
+        return "jobs of several sizes on a machine of nodes"
+    if any(first_malleable(workload.jobs) is not None for workload in workloads):
+        return "jobs that grow and shrink while they run"
     return None
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.native_cluster import Cluster as NativeCluster
-from batsched_py.engines.simulation import Simulation
+from batsched_py.engines.simulation import Simulation, Situation
 from batsched_py.errors import Deadlock, PolicyError, RuleBroken
 from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.kinds import (
@@ -35,6 +35,7 @@ from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.selection import selection
 from batsched_py.simulator.outputs import Outputs, Results
+from batsched_py.simulator.paje import PajeTrace
 from batsched_py.simulator.runnable import refusal
 from batsched_py.simulator.setup import Setup
 from batsched_py.users.base import Behaviour, Submission, User, UsersOf, Withdrawal
@@ -101,14 +102,26 @@ class NativeSimulation(Simulation):
         self._engine = library.Engine(len(platform.hosts), platform.even_speed)
         self._process = process
         self._setup = setup
+        self._cluster: NativeCluster | None = None
         self.outputs = outputs
         self.machines = NativeMachines(self._engine, len(platform.hosts))
         outputs.follow(self._engine.set_write, self._refresh)
+        self._engine.set_procedures(setup.launch_time, setup.cleaning_time)
+        self._trace: PajeTrace | None = None
+        if outputs.schedule_trace:
+            self._trace = PajeTrace([host.name for host in platform.hosts], outputs.open_schedule_trace)
+            self._engine.set_trace(self._trace)
 
     @property
     def refused(self) -> Counter[str]:
         """How many jobs a machine of nodes could never run, by the kind of reason."""
         return self._process.refused
+
+    def situation(self) -> Situation:
+        """How things stand."""
+        engine = self._engine
+        resources = self._cluster.resources if self._cluster is not None else {}
+        return Situation(engine.now, len(engine.queue()), len(engine.running()), resources)
 
     # --- running ---------------------------------------------------------------------------------
 
@@ -116,7 +129,7 @@ class NativeSimulation(Simulation):
         """Run the whole simulation."""
         with self._begun() as cluster:
             process = self._process
-            advance, schedule = self._advance, process.scheduler.schedule
+            advance, schedule = self._advance, process.schedule
             if process.scheduler.only_starts_jobs and not cluster.heeded:
                 self._engine.only_starts_jobs()
             while (now := advance()) is not None:
@@ -144,7 +157,7 @@ class NativeSimulation(Simulation):
         """The cluster of a simulation that begins, and is given up if it does not end well."""
         try:
             self._add_jobs()
-            cluster = self._new_cluster()
+            cluster = self._cluster = self._new_cluster()
             self._advance = self._engine.advance
             self._process.begin(cluster)
             yield cluster
@@ -186,6 +199,8 @@ class NativeSimulation(Simulation):
             raise Deadlock(f"deadlock at {clock:f}: nothing else will happen, yet {fault}")
         self._process.finished = True
         self._engine.flush()
+        if self._trace is not None:
+            self._trace.complete(self._engine.clock)
         self.outputs.complete(self.machines)
 
     def _why_stuck(self) -> str | None:

@@ -13,6 +13,7 @@ from batsched_py.ledger import rules
 from batsched_py.ledger.kinds import check_function, check_job, lowest, ranking
 from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
 from batsched_py.ledger.running import RunningJob
+from batsched_py.outside.known import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet, checked
 from batsched_py.protocol.jobs import Host, Job
@@ -63,6 +64,7 @@ class Cluster(cluster.Cluster):
             running=engine.running(),
             order=None,
             heeded=False,
+            outside=NOTHING_KNOWN,
             fits=engine.fits,
             fitting=engine.fitting,
             reservation=engine.reservation,
@@ -78,6 +80,7 @@ class Cluster(cluster.Cluster):
             _failed=failed,
             _heed=None,
             _start_listeners=[],
+            _resize_listeners=[],
         )
         engine.set_cluster(self, self._start_otherwise, self._rank)
 

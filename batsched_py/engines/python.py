@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.engines.simulation import Simulation
+from batsched_py.engines.simulation import Simulation, Situation
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.simulation import simulate, turns
 from batsched_py.simulator.decision_side import Decides
@@ -29,6 +29,13 @@ class PythonSimulation(Simulation):
     def refused(self) -> Counter[str]:
         """How many jobs a machine of nodes could never run, by the kind of reason."""
         return self._process.refused if isinstance(self._process, DecisionProcess) else Counter()
+
+    def situation(self) -> Situation:
+        """How things stand."""
+        ledger, now = self._batsim.ledger, self._batsim.now
+        nodes = ledger.nodes
+        resources = {} if nodes is None else nodes.machine.totals(nodes.free.amounts, nodes.licences)
+        return Situation(now, len(ledger.queue), len(ledger.running), resources)
 
     @property
     def drawn_joules(self) -> float:

@@ -7,8 +7,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
+from msgspec import Struct
+
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.simulator.outputs import CountsHosts, Outputs, Results
+
+
+class Situation(Struct, frozen=True):
+    """How things stand in a simulation."""
+
+    now: float
+    waiting: int
+    running: int
+    """How many jobs wait and run."""
+    resources: dict[str, tuple[int, int]]
+    """How much of each resource of the nodes is free, and how much there is; none on a plain machine."""
 
 
 class Simulation(ABC):
@@ -29,6 +42,10 @@ class Simulation(ABC):
     @abstractmethod
     def refused(self) -> Counter[str]:
         """How many jobs a machine of nodes could never run, by the kind of reason."""
+
+    @abstractmethod
+    def situation(self) -> Situation:
+        """How things stand; another thread may ask while the simulation goes on."""
 
     @property
     def drawn_joules(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from msgspec.structs import asdict, replace
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
+from batsched_py.experiment.failing import failure_rule, failures_of, with_failure_rule
+from batsched_py.experiment.outlook import outlook_of, read_curves
+from batsched_py.ledger import releases
 from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol.events import Event, Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
@@ -26,6 +30,7 @@ from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS, Behaviour
 from batsched_py.users.base import UsersOf
 from batsched_py.users.cancelling import Cancelling
+from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
@@ -66,18 +71,54 @@ def build(
     """What is simulated, the decision process, and the files, ``PREFIX_jobs.csv`` and so on."""
     platform = read_machine(experiment.scenario.machine, workloads)
     check_sizes(workloads, platform, experiment.scenario.machine.reject_larger)
-    if experiment.actors.users is None and _has_cancelled(workloads):
+    experiment = with_failure_rule(experiment)
+    restarting = experiment.actors.restarting
+    if experiment.actors.users is None and (
+        _has_cancelled(workloads) or restarting.on_failure or _requeues(experiment.actors.scheduler, given)
+    ):
         experiment = replace(experiment, actors=replace(experiment.actors, users=Choice("rigid")))
     process = new_process(experiment.actors, workloads, given)
     if experiment.remarks and not isinstance(process, DecisionProcess):
         raise InputError("a scheduler of PyBatsim cannot leave remarks; leave out --remarks")
+    if experiment.decisions and not isinstance(process, DecisionProcess):
+        raise InputError("the decisions of a scheduler of PyBatsim cannot be measured; leave out --decisions")
     static = workloads if experiment.actors.users is None else ()
     scenario = _with_needs(experiment.simulated, process.needs)
-    setup = new_setup(scenario, platform, static)
-    outputs = Outputs(prefix, scenario.traces_machine_states, new_file, scenario.links)
+    setup = new_setup(scenario, platform, static, failing_for=workloads)
+    if setup.energy:
+        setup = replace(setup, known=read_curves(experiment.actors.outside))
+    outputs = Outputs(
+        prefix, scenario.traces_machine_states, new_file, scenario.links, bool(scenario.schedule_trace)
+    )
+    _write_absences(experiment, platform, workloads, outputs)
     if experiment.remarks and isinstance(process, DecisionProcess):
         process.heed(taking_down(outputs.open("remarks", HEADER)))
+    if _have_dependencies(workloads):
+        if not isinstance(process, DecisionProcess):
+            raise InputError("a scheduler of PyBatsim does not know jobs that wait for others")
+        process.on_release(releases.taking_down(outputs.open("held", releases.HEADER)))
+    if experiment.decisions and isinstance(process, DecisionProcess):
+        from batsched_py.decision import meter
+
+        process.meter = partial(meter.measuring, outputs.open("decisions", meter.HEADER))
     return setup, process, outputs
+
+
+def _write_absences(
+    experiment: Experiment, platform: Platform, workloads: Sequence[Workload], outputs: Outputs
+) -> None:
+    """Write down which hosts fail and which are closed, if any do or are."""
+    failing, closures = experiment.scenario.failing, experiment.actors.outside.closures
+    if failing.failures is None and failing.failure_trace is None and closures is None:
+        return
+    from batsched_py.outside.absences import HEADER, absence_lines
+    from batsched_py.outside.closures import read_closures
+
+    hosts = platform.as_protocol()[0]
+    closed = () if closures is None else read_closures(closures, hosts).all
+    write = outputs.open("absences", HEADER)
+    for line in absence_lines(failures_of(failing, platform, workloads), closed):
+        write(line)
 
 
 def _with_needs(scenario: Scenario, needs: Settings) -> Scenario:
@@ -95,6 +136,14 @@ def new_process(
     """The decision process; if it has users, they submit the jobs of the workloads."""
     scheduler = actors.scheduler
     if given.policy is None and scheduler.name.startswith(PYBATSIM):
+        if actors.restarting.on_failure is not None:
+            raise InputError(
+                "a scheduler of PyBatsim kills and restarts jobs itself; leave out --failures, --on-failure"
+            )
+        if outlook_of(actors.outside) is not None:
+            raise InputError(
+                "a scheduler of PyBatsim knows nothing of closures, prices, carbon or temperature"
+            )
         if actors.users is not None or actors.scheduling_delay:
             raise InputError("a scheduler of PyBatsim decides without users and without a scheduling delay")
         if once_per_instant:
@@ -109,7 +158,26 @@ def new_process(
             around.inner = behaviour  # type: ignore[misc]
             behaviour = around
         users = UsersOf(behaviour, workloads)
-    return DecisionProcess(policy, users, actors.scheduling_delay, once_per_instant)
+    return DecisionProcess(
+        policy,
+        users,
+        actors.scheduling_delay,
+        once_per_instant,
+        failure_rule(actors.restarting),
+        outlook_of(actors.outside),
+        remembers_ends=not workloads or given != NOTHING_GIVEN or _have_dependencies(workloads),
+    )
+
+
+def _requeues(scheduler: Choice, given: Given) -> bool:
+    """Whether a policy puts jobs back into the queue."""
+    if given.policy is None and scheduler.name.startswith(PYBATSIM):
+        return False
+    return (given.policy or SCHEDULERS.create(scheduler.name, scheduler.options)).requeues
+
+
+def _have_dependencies(workloads: Sequence[Workload]) -> bool:
+    return any(have_dependencies(workload.jobs) for workload in workloads)
 
 
 def _has_cancelled(workloads: Sequence[Workload]) -> bool:
@@ -135,11 +203,16 @@ def _new_pybatsim(scheduler: Choice) -> PyBatsimProcess:
 
 
 def new_setup(
-    scenario: Scenario, platform: Platform, workloads: Sequence[Workload], generic_events: bool = False
+    scenario: Scenario,
+    platform: Platform,
+    workloads: Sequence[Workload],
+    generic_events: bool = False,
+    failing_for: Sequence[Workload] | None = None,
 ) -> Setup:
     """What is simulated: the machine, the jobs of the workloads, and what is allowed.
 
-    With ``generic_events``, the files of external events are those of Batsim 5.
+    With ``generic_events``, the files of external events are those of Batsim 5. Failures last as long as the
+    submissions of ``failing_for``, where those are not the workloads.
     """
     settings = scenario.settings
     sends = platform.network is not None and not scenario.ignore_communication
@@ -156,8 +229,20 @@ def new_setup(
         settings,
         ignore_communication=scenario.ignore_communication,
         energy=scenario.energy,
-        events=_read_events(scenario, generic_events),
+        events=_read_events(scenario, generic_events)
+        + _failures(scenario, platform, workloads if failing_for is None else failing_for),
+        launch_time=scenario.launch_time,
+        cleaning_time=scenario.cleaning_time,
     )
+
+
+def _failures(scenario: Scenario, platform: Platform, workloads: Sequence[Workload]) -> list[list[Event]]:
+    outages = failures_of(scenario.failing, platform, workloads)
+    if not outages:
+        return []
+    from batsched_py.outside.failures import as_events
+
+    return [as_events(outages)]
 
 
 def _read_events(scenario: Scenario, generic: bool) -> list[list[Event]]:
@@ -183,7 +268,11 @@ def new_batsim(
 
     check_withdrawals(workloads)
     setup = new_setup(scenario, platform, workloads, generic_events)
-    return Batsim(setup, outputs(prefix, scenario.traces_machine_states, links=scenario.links))
+    trace = bool(scenario.schedule_trace)
+    return Batsim(
+        setup,
+        outputs(prefix, scenario.traces_machine_states, links=scenario.links, schedule_trace=trace),
+    )
 
 
 def read_workloads(
@@ -203,9 +292,17 @@ def read_workloads(
         if logs and number in logs:
             from batsched_py.workload.swf.workload import swf_to_workload
 
-            read.append(swf_to_workload(logs[number], f"w{number}", *rule, words))
+            read.append(
+                swf_to_workload(
+                    logs[number], f"w{number}", *rule, words, workloads.preceding, workloads.attributes
+                )
+            )
         else:
-            read.append(read_workload(file, f"w{number}", *rule, options, words))
+            read.append(
+                read_workload(
+                    file, f"w{number}", *rule, options, words, workloads.preceding, workloads.attributes
+                )
+            )
     return read
 
 

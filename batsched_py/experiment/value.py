@@ -9,15 +9,16 @@ the parameters of ``batsched_py.simulate``, the keys of a plan, the command in a
 settings in the documentation are made from this declaration.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from batsched_py.experiment.choice import Choice, files_in
+from batsched_py.outside.failures import Law
 from batsched_py.protocol.events import Settings
 from batsched_py.settings import Option, Rename, settings_of, struct_from, values_of
-from batsched_py.workload.model import CancelledRule, WalltimeRule
+from batsched_py.workload.model import CancelledRule, PrecedingRule, WalltimeRule
 
 
 class Workloads(Struct, frozen=True, kw_only=True):
@@ -38,6 +39,15 @@ class Workloads(Struct, frozen=True, kw_only=True):
             "-i, --input-option KEY=VALUE",
             "An option of the kind of log, where that has any, like columns=submit:SubmitTime for a table; "
             "`batsched-py convert --help` lists them. May be given several times.",
+            "logs",
+        ),
+    ] = ()
+    attributes: Annotated[
+        tuple[str, ...],
+        Option(
+            "--attribute COLUMN|NAME=COLUMN|CODE",
+            "Give jobs of a log the value of a column as an attribute, job.extra[NAME], for policies and "
+            "users; or those that path/to/file.py:ClassName makes of all columns. May be repeated.",
             "logs",
         ),
     ] = ()
@@ -63,6 +73,15 @@ class Workloads(Struct, frozen=True, kw_only=True):
             "logs",
         ),
     ] = "leave-out"
+    preceding: Annotated[
+        PrecedingRule,
+        Option(
+            "--preceding",
+            "Whether jobs of a log wait for their preceding jobs (field 17 of SWF): a job is then held until "
+            "that one is over and its think time (field 18) has passed.",
+            "logs",
+        ),
+    ] = "ignore"
 
     @property
     def walltime_rule(self) -> str:
@@ -155,11 +174,146 @@ class Machine(Struct, frozen=True, kw_only=True):
     ] = False
 
 
+class Failures(Struct, frozen=True, kw_only=True):
+    """When nodes fail: at random, or as a trace says."""
+
+    failures: Annotated[
+        Law | None,
+        Option(
+            "--failures LAW",
+            "Let nodes fail at random, or hosts where there are no nodes: by an exponential or a Weibull "
+            "law. Needs --mtbf.",
+            "platforms",
+        ),
+    ] = None
+    failure_trace: Annotated[
+        str | None,
+        Option(
+            "--failure-trace FILE",
+            "Let nodes fail as a CSV file says, with the columns hosts, down and up. Hosts are named by "
+            "node, partition or number.",
+            "platforms",
+        ),
+    ] = None
+    mtbf: Annotated[
+        float | None,
+        Option("--mtbf S", "The mean time from a repair of a node to its next failure.", "platforms"),
+    ] = None
+    repair_time: Annotated[
+        float, Meta(ge=1, le=1e12), Option("--repair-time S", "The mean time of a repair.", "platforms")
+    ] = 3600.0
+    weibull_shape: Annotated[
+        float,
+        Meta(ge=0.1, le=100),
+        Option(
+            "--weibull-shape K", "The shape of --failures weibull; below 1 they come in bursts.", "platforms"
+        ),
+    ] = 0.7
+    failure_seed: Annotated[
+        int, Option("--failure-seed N", "Where the random numbers of failures begin.", "platforms")
+    ] = 0
+    failures_until: Annotated[
+        float | None,
+        Option(
+            "--failures-until S",
+            "No failure begins at S seconds or later.",
+            "platforms",
+            usual="twice the time of the last submission, or a day if that is longer",
+        ),
+    ] = None
+
+
+class OnFailure(Struct, frozen=True, kw_only=True):
+    """What becomes of the jobs on hosts that fail."""
+
+    on_failure: Annotated[
+        Literal["kill", "resubmit", "checkpoint"] | None,
+        Option(
+            "--on-failure",
+            "What becomes of a job when hosts of it fail or are taken away: it is killed; killed and "
+            "submitted again; or killed and submitted again with what it had not saved at its last "
+            "checkpoint.",
+            "schedulers",
+            usual="resubmit with --failures or --failure-trace; otherwise jobs go on, as in Batsim",
+        ),
+    ] = None
+    checkpoint_interval: Annotated[
+        float,
+        Meta(ge=1, le=1e12),
+        Option("--checkpoint-interval S", "The work between two checkpoints of a job.", "schedulers"),
+    ] = 3600.0
+    checkpoint_overhead: Annotated[
+        float,
+        Meta(ge=0, le=1e12),
+        Option("--checkpoint-overhead S", "How much longer a job runs for each checkpoint.", "schedulers"),
+    ] = 60.0
+
+
+class OutsideFiles(Struct, frozen=True, kw_only=True):
+    """What is known beforehand of what comes from outside."""
+
+    closures: Annotated[
+        str | None,
+        Option(
+            "--closures FILE",
+            "When hosts are closed, for maintenance or because they are reserved: a CSV file with the "
+            "columns start, end and hosts (all, or nodes, partitions, numbers), and users for whom they are "
+            "reserved. No job is started that could run into a closure.",
+            "schedulers",
+        ),
+    ] = None
+    price: Annotated[
+        str | None,
+        Option(
+            "--price FILE",
+            "The price of a kWh over time: a CSV file with the columns time and value. With --energy, the "
+            "cost is added up.",
+            "schedulers",
+        ),
+    ] = None
+    carbon: Annotated[
+        str | None,
+        Option(
+            "--carbon FILE",
+            "The grams of CO2 that a kWh causes over time: a CSV file with the columns time and value. With "
+            "--energy, they are added up.",
+            "schedulers",
+        ),
+    ] = None
+    temperature: Annotated[
+        str | None,
+        Option(
+            "--temperature FILE",
+            "The temperature outside over time, for policies that ask: a CSV file with the columns time and "
+            "value.",
+            "schedulers",
+        ),
+    ] = None
+    power_cap: Annotated[
+        str | None,
+        Option(
+            "--power-cap FILE",
+            "The most watts that the machine may draw over time, for capped and other policies that ask: a "
+            "CSV file with the columns time and value.",
+            "schedulers",
+        ),
+    ] = None
+    outside_period: Annotated[
+        float | None,
+        Option(
+            "--outside-period S",
+            "Let prices, carbon, temperature and power cap repeat every S seconds, like 86400 for a day.",
+            "schedulers",
+        ),
+    ] = None
+
+
 class Scenario(Struct, frozen=True, kw_only=True):
     """What is simulated."""
 
     workloads: Workloads = Workloads()
     machine: Machine = Machine()
+    failing: Failures = Failures()
     settings: Settings = Settings()
     energy: Annotated[
         bool,
@@ -196,6 +350,35 @@ class Scenario(Struct, frozen=True, kw_only=True):
         ),
     ] = None
 
+    schedule_trace: Annotated[
+        bool | None,
+        Option(
+            "--enable-schedule-tracing / --disable-schedule-tracing",
+            "Whether to write the schedule as a Paje trace, PREFIX_schedule.trace, which ViTE draws.",
+            "platforms",
+            usual="disabled",
+        ),
+    ] = None
+    launch_time: Annotated[
+        float,
+        Meta(ge=0, le=1e9),
+        Option(
+            "--launch-time S",
+            "Seconds from the decision to start a job to its start. Its hosts are taken at once, and it "
+            "waits for so much longer.",
+            "platforms",
+        ),
+    ] = 0.0
+    cleaning_time: Annotated[
+        float,
+        Meta(ge=0, le=1e9),
+        Option(
+            "--cleaning-time S",
+            "Seconds from the end of a job until its hosts are free again. Scheduler and users hear of the "
+            "end then.",
+            "platforms",
+        ),
+    ] = 0.0
     links: Annotated[
         bool,
         Option(
@@ -257,6 +440,8 @@ class Actors(Struct, frozen=True, kw_only=True):
             "schedulers.delay",
         ),
     ] = 0.0
+    restarting: OnFailure = OnFailure()
+    outside: OutsideFiles = OutsideFiles()
 
 
 class Experiment(Struct, frozen=True, kw_only=True):
@@ -267,6 +452,15 @@ class Experiment(Struct, frozen=True, kw_only=True):
     remarks: Annotated[
         bool,
         Option("--remarks", "Write what the scheduler remarks on jobs to PREFIX_remarks.csv.", "schedulers"),
+    ] = False
+    decisions: Annotated[
+        bool,
+        Option(
+            "--decisions",
+            "Measure the processor time and the memory of each decision, and how many jobs waited then, for "
+            "`batsched-py plot decisions`: PREFIX_decisions.csv. No other file changes.",
+            "schedulers",
+        ),
     ] = False
 
     @property

@@ -30,6 +30,9 @@ class Scheduler(ABC):
     reads_profiles: ClassVar[bool] = False
     """Whether the policy must know what jobs do; then a Batsim 5 is asked to send their profiles."""
 
+    requeues: ClassVar[bool] = False
+    """Whether the policy puts running jobs back into the queue; then users hand in all jobs."""
+
     selection: Annotated[SelectionName, Meta(description="Which of the free hosts a job gets.")] = "lowest"
     nodes: Annotated[NodeChoiceName, Meta(description="Which nodes a job gets, on a machine of nodes.")] = (
         "first-fit"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 from typing import Annotated
 
@@ -14,6 +15,8 @@ from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.queue import Condition
 from batsched_py.ledger.reservation import Limit, Reservation
 from batsched_py.ledger.running import RunningJob
+from batsched_py.outside.curve import Curve
+from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.cluster import Cluster, Order
@@ -34,12 +37,13 @@ class UnderACap(View):
         """The power that the machine draws now, at most."""
         return self._power.predicted(self.asleep & self.hosts, self.switching & self.hosts)
 
-    def _allows(self, size: int) -> bool:
-        return self._power.allows(self.predicted + self._power.of_job(size, self.free))
+    def _allows(self, size: int, duration: float) -> bool:
+        watts = self.predicted + self._power.of_job(size, self.free)
+        return self._power.allows(watts, self.now, self.now + duration)
 
     def fits(self, job: Job) -> bool:
-        """Whether what a job asks for is free, and its power may be drawn."""
-        return super().fits(job) and self._allows(job.size)
+        """Whether what a job asks for is free, and its power may be drawn for all of its walltime."""
+        return super().fits(job) and self._allows(job.size, job.walltime)
 
     def fitting(
         self,
@@ -52,12 +56,14 @@ class UnderACap(View):
 
         def allowed(size: int, estimate: float) -> object:
             return (
-                self._allows(size)
+                self._allows(size, estimate)
                 and (beside is None or beside.allows(size, estimate))
                 and (condition is None or condition(size, estimate))
             )
 
-        return super().fitting(allowed, order, only_new, beside)
+        for job in super().fitting(allowed, order, only_new, beside):
+            if self._allows(job.size, job.walltime):
+                yield job
 
     @property
     def _predicted_awake(self) -> float:
@@ -67,15 +73,32 @@ class UnderACap(View):
 
     def limit(self, job: Job) -> Limit | None:
         """The power of the job."""
-        return PowerLimit(self._power, self._predicted_awake, job.size)
+        return PowerLimit(self._power, self._predicted_awake, job.size, job.walltime, self._changes)
+
+    @property
+    def _last_end(self) -> float:
+        """When the last running job that must end will have ended."""
+        ends = (running.expected_end for running in self.running if running.expected_end < inf)
+        return max(ends, default=self.now)
+
+    @property
+    def _changes(self) -> Sequence[float]:
+        """When the cap changes, until all has been seen of it that can matter to a waiting job."""
+        cap, last = self._power.cap, max(self._last_end, self.now)
+        return list(cap.changes(self.now, cap.settled(last) + TICK))
 
     def profile(self) -> AvailabilityProfile:
         """How many hosts will be free, and may draw the power of a job, and when."""
         profile = super().profile()
-        now = profile.free_at(self.now)
-        allowed = PowerLimit(self._power, self._predicted_awake, 0).extra()
-        profile.take(self.now, inf, max(now - allowed, 0))
+        free, watts = profile.free_at(self.now), self._predicted_awake
+        for start, end in pairwise((self.now, *self._changes, inf)):
+            allowed = self._power.nb_hosts(self._power.most(start, start) - watts)
+            profile.take(start, end, max(free - allowed, 0))
         return profile
+
+    def resize(self, job: Job, hosts: HostSet | int) -> RunningJob:
+        """Nothing here counts the power of jobs that grow."""
+        raise self._broke(f"resize {job.id}", RuleBroken("under a cap on power, jobs keep their hosts"))
 
     def switch(self, hosts: HostSet, pstate: int) -> None:
         """Switch as many of the nodes as the cap allows; the others stay as they are."""
@@ -86,20 +109,27 @@ class UnderACap(View):
         for node in self._nodes if left else ():
             mine = node & left
             more = self._power.of_switch(mine, self.asleep)
-            if mine and self._power.allows(watts + more):
+            if mine and self._may_switch(watts + more):
                 switched, watts = switched | mine, watts + more
         if switched:
             super().switch(switched, pstate)
         elif not (sleep or self.running or self.switching):
-            raise PolicyError(
-                f"scheduler 'capped': {self._power.cap:g} W do not suffice to wake a single node"
-            )
+            raise PolicyError("scheduler 'capped': the cap does not suffice to wake a single node")
+
+    def _may_switch(self, watts: float) -> bool:
+        """Whether so much may be drawn while jobs run, and what is left of it without them for ever."""
+        power, now = self._power, self.now
+        without_jobs = watts - sum(power.more_of(running.hosts) for running in self.running)
+        last = max((running.expected_end for running in self.running), default=now)
+        return power.allows(watts, now, max(last, now)) and power.allows(without_jobs, now, inf)
 
 
 @dataclass
 class Capped(Wrapper):
     """Around a policy: jobs start only while the machine draws no more power than a cap.
 
+    The cap is a number, or changes over time (``--power-cap``); then a job starts only if it may run for all
+    of its walltime.
     What is predicted is the most that the platform allows: the full power of each host with a job, the idle
     power of others, and what the platform says of hosts that sleep or switch. Reservations respect the cap.
     A job that would exceed it on an otherwise idle machine is rejected. Around ``sleeping``, hosts fall
@@ -113,44 +143,52 @@ class Capped(Wrapper):
 
     def begin(self, cluster: Cluster) -> None:
         """Look up what hosts draw."""
-        power = PowerAccount(cluster.machines, self.watts)
+        cap = cluster.outside.power_cap
+        cap = Curve([0.0], [self.watts]) if cap is None else cap.at_most(self.watts)
+        power = PowerAccount(cluster.machines, cap)
+        least = cap.least(0.0, inf)
         if isinstance(cluster, AmongSleepers):
             raise PolicyError(
                 "scheduler 'capped': write capped(sleeping(...)), so that the cap holds for hosts "
                 "that fall asleep and wake"
             )
-        if not power.allows(power.idle):
+        if not power.allows(power.idle, 0.0, inf):
             raise PolicyError(
                 f"scheduler 'capped': all hosts draw {power.idle:g} W when they are idle, more than the cap "
-                f"of {self.watts:g} W"
+                f"of {least:g} W"
             )
-        if self.watts < inf and not power.largest:
+        if least < inf and not power.largest:
             raise PolicyError(
                 "scheduler 'capped': no host says that it draws more power with a job; give hosts the "
                 "property wattage_per_state in the platform file, or idle_watts and full_watts in TOML"
             )
         self._power = power
         cluster._set(_power=power, _nodes=nodes_of(cluster.machines))
-        self._last = 0
+        self._last, self._called_for = 0, 0.0
         cluster.on_end(power.ended)
         cluster.on_start(self._started)
         super().begin(cluster)
 
     def schedule(self, cluster: Cluster) -> None:
         """Reject what can never run, then let the policy inside decide."""
+        if 0 < self._called_for <= cluster.now:
+            cluster._ledger.note_change()
         for arrival, job in cluster.queue._behind(self._last):
             self._last = arrival
             watts = self._power.idle + self._power.of_job(job.size)
-            if not self._power.allows(watts):
+            if not self._power.could_allow(watts, cluster.now, job.walltime):
                 cluster.remark(job, f"would make the machine draw {watts:g} W")
                 cluster.reject(job)
         super().schedule(cluster)
+        change = self._power.cap.next_change(cluster.now)
+        if cluster.queue and self._called_for < change < inf:
+            self._called_for = change
+            cluster.call_at(change)
 
     def _started(self, running: RunningJob) -> None:
         """The policy inside may have started a job without asking whether it fits."""
         self._power.started(running)
-        if not self._power.allows(self.seen.predicted):  # type: ignore[attr-defined]
-            job = running.job
-            raise self.seen._broke(
-                f"ExecuteJob {job.id}", RuleBroken(f"the cap of {self.watts:g} W is exceeded")
-            )
+        job, seen = running.job, self.seen
+        most = self._power.cap.least(seen.now, seen.now + job.walltime)
+        if not self._power.allows(seen.predicted, seen.now, seen.now + job.walltime):  # type: ignore[attr-defined]
+            raise seen._broke(f"ExecuteJob {job.id}", RuleBroken(f"the cap of {most:g} W is exceeded"))

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.availability import AvailabilityProfile
-from batsched_py.ledger.kinds import Live, check_function, check_job, expected, number
+from batsched_py.ledger.kinds import Live, check_function, check_job, count, expected, number
 from batsched_py.ledger.ledger import Effect, Ledger, describe
 from batsched_py.ledger.plan import Plan
 from batsched_py.ledger.queue import Condition, Floats, JobQueue, Score, Waiting
 from batsched_py.ledger.reservation import Reservation
+from batsched_py.ledger.rules import check_resize
 from batsched_py.ledger.running import Running, RunningJob
+from batsched_py.outside.known import NOTHING_KNOWN, Known
 from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.events import (
     CallMeLater,
@@ -23,6 +25,7 @@ from batsched_py.protocol.events import (
     KillJobs,
     RejectJob,
     SetHostsState,
+    SetJobMetadata,
     Settings,
 )
 from batsched_py.protocol.hosts import HostSet, checked
@@ -37,13 +40,16 @@ if TYPE_CHECKING:
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
 Order = Callable[[Waiting, float], Floats]
 
+#: Notes that a running job goes back into the queue at a time: its next name, and what to note about it.
+Requeue = Callable[[RunningJob, float], tuple[str, str]]
+
 
 class Cluster(Live):
     """The machine with its queue, as a policy sees it at the moment it is asked.
 
     A policy reads ``now``, ``queue``, ``running`` and ``free``, and says what to do with :meth:`start`,
-    :meth:`reject`, :meth:`kill`, :meth:`call_at` and :meth:`switch`. Each is checked as it is said. What it
-    reads it cannot change.
+    :meth:`reject`, :meth:`kill`, :meth:`requeue`, :meth:`resize`, :meth:`call_at` and :meth:`switch`. Each is
+    checked as it is said. What it reads it cannot change.
 
     This class looks at a ledger, and documents what a policy may use. The native engine has a class of its
     own that does the same.
@@ -61,12 +67,16 @@ class Cluster(Live):
     running: Running
     heeded: bool
     """Whether anybody heeds remarks; where nobody does, a policy need not think of any."""
+    outside: Known
+    """What is known beforehand of prices, carbon, temperature and closures."""
     _decisions: list[Effect]
     _listeners: list[Callable[[RunningJob], None]]
     _start_listeners: list[Callable[[RunningJob], None]]
+    _resize_listeners: list[Callable[[RunningJob, RunningJob], None]]
     _broken: RuleBroken | None
     """The first rule that was broken, which ends the simulation even if the policy takes no notice."""
     _heed: Callable[[Remark], None] | None
+    _requeue: Requeue | None = None
     _ledger: Ledger
     _machines: Sequence[Host]
     _selection: Selection | None
@@ -79,6 +89,7 @@ class Cluster(Live):
         settings: Settings = Settings(),
         selection: Selection | None = None,
         events: Callable[[], list[Event]] = list,
+        outside: Known = NOTHING_KNOWN,
     ) -> None:
         self._set(
             now=0.0,
@@ -89,9 +100,11 @@ class Cluster(Live):
             order=None,
             running=ledger.running,
             heeded=False,
+            outside=outside,
             _decisions=[],
             _listeners=[],
             _start_listeners=[],
+            _resize_listeners=[],
             _broken=None,
             _heed=None,
             _ledger=ledger,
@@ -214,11 +227,13 @@ class Cluster(Live):
         for running in self.running:
             end = max(running.expected_end, self.now + TICK)
             profile._change(end, inf, self._ledger.usable(running))
+        for closure in self.outside.closures:
+            profile._change(closure.start, closure.end, -len(closure.hosts & self.available))
         return profile
 
     def plan(self) -> Plan | NodePlan:
         """A reservation for each waiting job, beginning with what the running jobs leave free."""
-        if self._ledger.nodes is None or self._ledger.nodes.machine.are_hosts:
+        if self._ledger.nodes is None or self._ledger.nodes.are_hosts:
             return Plan(self)
         from batsched_py.ledger.nodes.plan import Plan as NodePlan
 
@@ -242,6 +257,11 @@ class Cluster(Live):
         """Call the listener with each job that the policy starts, at once."""
         check_function(listener)
         self._start_listeners.append(listener)
+
+    def on_resize(self, listener: Callable[[RunningJob, RunningJob], None]) -> None:
+        """Call the listener with each job that the policy resizes, as it was before and as it is, at once."""
+        check_function(listener)
+        self._resize_listeners.append(listener)
 
     def _tell_start(self, running: RunningJob) -> None:
         """Call all listeners of starts; the verbs that start a job do so themselves."""
@@ -305,6 +325,38 @@ class Cluster(Live):
         self._tell_start(running)
         return running
 
+    def resize(self, job: Job, hosts: HostSet | int) -> RunningJob:
+        """Let a running malleable job go on with these hosts, or with so many; it as it is from now on.
+
+        Given a number, a job that shrinks keeps those of its hosts with the lowest numbers, and one that
+        grows gets free hosts that the selection chooses. Only the built-in simulator can do this.
+        """
+        check_job(job)
+        wanted = checked(hosts) if isinstance(hosts, HostSet) else None
+        size = count(hosts) if wanted is None else len(wanted)
+        try:
+            running = check_resize(self.running.get(job.id), size)
+            wanted = self._hosts_for(running, size) if wanted is None else wanted
+            if wanted == running.hosts:
+                return running
+            resized = self._ledger.resize(job.id, wanted, self.now)
+        except RuleBroken as broken:
+            raise self._broke(f"resize {job.id}", broken) from None
+        self._decisions.append(resized)
+        after = self.running._jobs[job.id]
+        for listener in self._resize_listeners:
+            listener(running, after)
+        return after
+
+    def _hosts_for(self, running: RunningJob, size: int) -> HostSet:
+        """The hosts with which a job goes on that is to have so many."""
+        if (more := size - running.nb_hosts) <= 0:
+            return running.hosts.lowest(size)
+        if more > self.nb_free:
+            raise RuleBroken(f"{more} hosts more are asked for, {self.nb_free} are free")
+        free = self.free
+        return running.hosts | (free.lowest(more) if self._selection is None else self._selection(free, more))
+
     def reject(self, job: Job) -> None:
         """Refuse a waiting job for good."""
         check_job(job)
@@ -314,6 +366,35 @@ class Cluster(Live):
         """Stop a running job; it leaves its hosts when the simulator says so."""
         check_job(job)
         self.decide(KillJobs([job.id]))
+
+    @property
+    def can_requeue(self) -> bool:
+        """Whether jobs can be put back into the queue: if users hand them in, and the policy ``requeues``."""
+        return self._requeue is not None
+
+    def _have_requeue(self, requeue: Requeue) -> None:
+        """Let jobs be put back into the queue from now on."""
+        self._set(_requeue=requeue)
+
+    def requeue(self, job: Job) -> str:
+        """Kill a running job and put it back into the queue; return the name under which it begins again.
+
+        The simulator gets a job of its own, as after a failure, when the first one has left its hosts. The
+        user hears of the last end only.
+        """
+        check_job(job)
+        decision = KillJobs([job.id])
+        running = self.running.get(job.id)
+        if running is None or self._requeue is None:
+            why = "it does not run" if running is None else "no user hands it in again"
+            raise self._broke(describe(decision), RuleBroken(f"{why}, so it cannot be put back"))
+        try:
+            name, note = self._requeue(running, self.now)
+        except RuleBroken as broken:
+            raise self._broke(describe(decision), broken) from None
+        self.decide(SetJobMetadata(job.id, note))
+        self.decide(decision)
+        return name
 
     def call_at(self, time: float) -> None:
         """Ask to be called at a time in the future."""

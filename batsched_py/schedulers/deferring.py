@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from batsched_py.outside.curve import Curve
 from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.step_function import read_steps
 from batsched_py.schedulers.wrapping import Wrapper
 
 
@@ -20,27 +20,26 @@ from batsched_py.schedulers.wrapping import Wrapper
 class Deferring(Wrapper):
     """Around a policy: a job joins the queue later if it costs less then, by a bound at the latest.
 
-    What a job costs is the sum of a value over the time that it is expected to run; the value is a price of
-    energy, or a carbon intensity, that a CSV file gives over time. A job is kept from the queue until the
-    moment at which it would cost least if it started at once. From then on it waits like any other. Jobs
-    without a walltime are not deferred.
+    What a job costs is the sum of a value over the time that it is expected to run: the price of energy, or
+    its carbon intensity. A job is kept from the queue until the moment at which it would cost least if it
+    started at once. From then on it waits like any other. Jobs without a walltime are not deferred, and none
+    is if the value is not known.
     """
 
     name = "deferring"
 
-    value_file: Annotated[
-        str, Meta(description="A CSV file with times in seconds and the value from each on; without, none.")
-    ] = ""
+    by: Annotated[
+        Literal["price", "carbon"],
+        Meta(description="What is to be low: the price (--price), or the carbon intensity (--carbon)."),
+    ] = "price"
     most: Annotated[
         float,
         Meta(ge=0, description="A job joins the queue so many seconds after its submission at the latest."),
     ] = 43200.0
 
-    def __post_init__(self) -> None:
-        self._value = read_steps(self.value_file) if self.value_file else None
-
     def begin(self, cluster: Cluster) -> None:
         """Nobody waits yet."""
+        self._value: Curve | None = getattr(cluster.outside, self.by)
         self._last = 0
         self._deferred: list[tuple[float, int, Job]] = []
         """When jobs join the queue, and how many had been submitted with each."""
@@ -55,7 +54,7 @@ class Deferring(Wrapper):
             self._last = arrival
             start = self._cheapest(job, cluster)
             if start > now + TICK:
-                ledger.hold(job)
+                ledger.defer(job)
                 heappush(self._deferred, (start, arrival, job))
                 cluster.remark(job, "is deferred, since it costs less then", start)
                 if start not in self._calls:
@@ -64,8 +63,8 @@ class Deferring(Wrapper):
         while self._deferred and self._deferred[0][0] <= now + TICK:
             start, _, job = heappop(self._deferred)
             self._calls.discard(start)
-            if job.id in ledger.held:
-                ledger.let_go(job.id)
+            if job.id in ledger.deferred:
+                ledger.resume(job.id)
                 self._last = ledger.queue._nb_arrived
         super().schedule(cluster)
 

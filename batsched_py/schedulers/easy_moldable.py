@@ -8,28 +8,21 @@ Scheduling of Parallel Jobs", HiPC 2002. Here it is the size with which the job 
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, cast
 
-import msgspec
-from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
+from batsched_py.ledger.reservation import Reservation
 from batsched_py.ledger.running import RunningJob
-from batsched_py.protocol.jobs import NODE_PROPERTIES, Job
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.shapes import SIZES, Shape, shapes_of
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.easy import EasyBackfilling
 
-#: The run times that a job gives, by numbers of hosts.
-_Sizes = dict[Annotated[int, Meta(ge=1)], Annotated[float, Meta(gt=0)]]
-
-
-class Choice(Struct, frozen=True):
-    """A size that a job can have, and how long it is expected to run with it."""
-
-    job: Job
-    """The job as if it asked for this size."""
-    run_time: float
+if TYPE_CHECKING:
+    from batsched_py.ledger.nodes.reservation import Reservation as NodeReservation
 
 
 class EasyMoldable(EasyBackfilling):
@@ -38,8 +31,8 @@ class EasyMoldable(EasyBackfilling):
     A job gives its sizes in the field ``sizes``: the expected run time in seconds for each number of hosts,
     like ``{"2": 400, "4": 210, "8": 130}``. Its profile must be one that divides its work among its hosts
     (``parallel_homogeneous_total``); Batsim runs all others on as many hosts as ``res`` says. The walltime is
-    the same for all sizes. Jobs without the field, and all on a machine of nodes, have the size that they ask
-    for.
+    the same for all sizes. Jobs without the field have the size that they ask for. On a machine of nodes, a
+    size may have a request of its own: ``{"8": 130, "16": {"run_time": 80, "request": {"cores": 4}}}``.
     """
 
     name = "easy-moldable"
@@ -52,24 +45,23 @@ class EasyMoldable(EasyBackfilling):
     def begin(self, cluster: Cluster) -> None:
         """Look whether the machine has nodes."""
         super().begin(cluster)
-        self._has_nodes = any(
-            name in host.properties for host in cluster.machines for name in NODE_PROPERTIES
-        )
+        self._has_nodes = bool(cluster.resources)
 
     def schedule(self, cluster: Cluster) -> None:
         """Start from the head while it would not end earlier by waiting, reserve for it, then backfill."""
-        if self._has_nodes:
+        queue = cluster.queue
+        if self._has_nodes and not any(SIZES in job.extra for job in queue):
             super().schedule(cluster)
             return
-        queue = cluster.queue
         while queue:
-            chosen, start = _ends_first(cluster, queue.head)
-            if start > cluster.now or not cluster.fits(chosen.job):
+            chosen, start = self._ends_first(cluster, queue.head)
+            hosts = None if start > cluster.now else self._hosts(cluster, chosen)
+            if hosts is None:
                 self._backfill_beside(cluster, chosen)
                 return
-            _start(cluster, chosen)
+            _start(cluster, chosen, hosts)
 
-    def _backfill_beside(self, cluster: Cluster, head: Choice) -> None:
+    def _backfill_beside(self, cluster: Cluster, head: Shape) -> None:
         """Start each job that can have a size which does not delay the head, with the shortest run time."""
         reservation = cluster.reservation(head.job)
         if cluster.heeded:
@@ -79,47 +71,60 @@ class EasyMoldable(EasyBackfilling):
         for job in list(cluster.queue):
             if job.id == head.job.id:
                 continue
-            for choice in sorted(_choices(cluster, job), key=lambda choice: choice.run_time):
-                if cluster.fits(choice.job) and reservation.allows(choice.job.size, choice.run_time):
-                    reservation.admit(_start(cluster, choice))
+            for choice in sorted(self._choices(cluster, job), key=lambda choice: choice.run_time):
+                if (hosts := self._hosts(cluster, choice, reservation)) is not None:
+                    reservation.admit(_start(cluster, choice, hosts))
                     break
 
+    def _choices(self, cluster: Cluster, job: Job) -> list[Shape]:
+        """The sizes that a job can have on this machine, the smallest first."""
+        try:
+            shapes = shapes_of(job)
+        except ValueError as error:
+            raise InputError(f"job {job.id}: {error}") from None
+        if self._has_nodes:
+            possible = [shape for shape in shapes if cluster._ledger.could_grant(shape.job)]
+        else:
+            possible = [shape for shape in shapes if shape.job.size <= cluster.nb_hosts]
+        if not possible:
+            return [Shape(job, cluster.queue.estimate(job))]
+        return [replace(shape, run_time=min(shape.run_time, job.walltime)) for shape in possible]
 
-def _choices(cluster: Cluster, job: Job) -> list[Choice]:
-    """The sizes that a job can have on this machine, the smallest first."""
-    given = job.extra.get("sizes")
-    if given is None:
-        return [Choice(job, cluster.queue.estimate(job))]
-    try:
-        sizes = msgspec.convert(dict(given), _Sizes, strict=False)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"job {job.id}: sizes: {error}") from None
-    choices = [
-        Choice(job if size == job.size else replace(job, size=size), min(run_time, job.walltime))
-        for size, run_time in sorted(sizes.items())
-        if size <= cluster.nb_hosts
-    ]
-    return choices or [Choice(job, cluster.queue.estimate(job))]
+    def _ends_first(self, cluster: Cluster, job: Job) -> tuple[Shape, float]:
+        """The size with which a job is expected to end first, the smallest such, and when it can start."""
+        choices = self._choices(cluster, job)
+        if self._has_nodes:
+            starts = [cluster.reservation(choice.job).shadow_time for choice in choices]
+        else:
+            profile = cluster.profile()
+            starts = [profile.earliest(choice.job.size, choice.run_time) for choice in choices]
+        start, chosen = min(zip(starts, choices, strict=True), key=lambda pair: pair[0] + pair[1].run_time)
+        return chosen, start
+
+    def _hosts(self, cluster: Cluster, choice: Shape, beside: Reservation | None = None) -> HostSet | None:
+        """The hosts that a job gets with a size, if that fits now and does not delay a reservation."""
+        job, run_time = choice.job, choice.run_time
+        if not cluster.fits(job):
+            return None
+        if not self._has_nodes:
+            if beside is not None and not beside.allows(job.size, run_time):
+                return None
+            selection = cluster._selection
+            return cluster.free.lowest(job.size) if selection is None else selection(cluster.free, job.size)
+        nodes = cluster._ledger.nodes
+        assert nodes is not None
+        placement = nodes.find(job, run_time, cast("NodeReservation | None", beside))
+        if placement is None:
+            return None
+        nodes.choose(job, placement)
+        hosts = nodes.hosts_for(job)
+        nodes.choose(job, None)
+        return hosts
 
 
-def _ends_first(cluster: Cluster, job: Job) -> tuple[Choice, float]:
-    """The size with which a job is expected to end first, the smallest such, and when it can start."""
-    profile = cluster.profile()
-    starts = [
-        (profile.earliest(choice.job.size, choice.run_time), choice) for choice in _choices(cluster, job)
-    ]
-    start, chosen = min(starts, key=lambda pair: pair[0] + pair[1].run_time)
-    return chosen, start
-
-
-def _start(cluster: Cluster, choice: Choice) -> RunningJob:
+def _start(cluster: Cluster, choice: Shape, hosts: HostSet) -> RunningJob:
     """Start a job with the size that was chosen."""
-    job, size = choice.job, choice.job.size
-    asked = cluster.queue.get(job.id)
-    if asked is None or asked.size == size:
-        return cluster.start(job)
-    cluster.expect(job, choice.run_time)
-    selection = cluster._selection
-    return cluster.start(
-        job, cluster.free.lowest(size) if selection is None else selection(cluster.free, size)
-    )
+    asked = cluster.queue.get(choice.job.id)
+    if asked is not None and asked.size != choice.job.size:
+        cluster.expect(choice.job, choice.run_time)
+    return cluster.start(choice.job, hosts)

@@ -124,6 +124,7 @@ class FairShare:
             self._started(running)
         cluster.on_start(self._started)
         cluster.on_end(self._ended)
+        cluster.on_resize(self._resized)
 
     def __call__(self, waiting: Waiting, now: float) -> Floats:
         """The use of each job's user up to now."""
@@ -141,6 +142,9 @@ class FairShare:
 
     def _ended(self, ended: RunningJob) -> None:
         self._change(ended, -ended.nb_hosts, self._weight(self._cluster.now))
+
+    def _resized(self, before: RunningJob, after: RunningJob) -> None:
+        self._change(after, after.nb_hosts - before.nb_hosts, self._weight(self._cluster.now))
 
     def _change(self, running: RunningJob, hosts: int, weight: float) -> None:
         """The user of a job has so many hosts more from a time of this weight on."""

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from batsched_py.errors import PolicyError
 from batsched_py.ledger.running import RunningJob
+from batsched_py.outside.curve import Curve
+from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
 from batsched_py.protocol.jobs import Host
 from batsched_py.protocol.watts import read_watts
@@ -39,7 +41,7 @@ class PowerAccount:
     What is predicted is the most that the platform allows: each host of a job is fully busy.
     """
 
-    def __init__(self, machines: Sequence[Host], cap: float) -> None:
+    def __init__(self, machines: Sequence[Host], cap: Curve) -> None:
         kinds: dict[Kind, list[int]] = {}
         for host in machines:
             kinds.setdefault(_kind(host), []).append(host.id)
@@ -98,32 +100,52 @@ class PowerAccount:
             watts -= kind.idle * (len(mine) - nb_asleep)
         return watts
 
-    def allows(self, watts: float) -> bool:
-        """Whether so much may be drawn."""
-        return watts <= self.cap * (1 + PRECISION)
+    def allows(self, watts: float, start: float, end: float) -> bool:
+        """Whether so much may be drawn from one time to another."""
+        return watts <= self.most(start, end)
+
+    def most(self, start: float, end: float) -> float:
+        """What may be drawn all the time from one time to another."""
+        return self.cap.least(start, end) * (1 + PRECISION)
+
+    def nb_hosts(self, watts: float) -> int:
+        """How many hosts may have a job for so much more power; negative, as many have to lose theirs."""
+        return MOST_HOSTS if watts == inf or not self.largest else floor(watts / self.largest)
+
+    def could_allow(self, watts: float, now: float, duration: float) -> bool:
+        """Whether so much may ever be drawn for so long."""
+        times = (now, *self.cap.changes(now, self.cap.settled(now) + TICK))
+        return any(self.allows(watts, time, time + duration) for time in times)
 
 
 class PowerLimit:
-    """The power that a job of a size has to wait for."""
+    """The power that a job has to wait for: it may draw it for all of its walltime."""
 
-    def __init__(self, account: PowerAccount, predicted: float, size: int) -> None:
+    def __init__(
+        self, account: PowerAccount, predicted: float, size: int, duration: float, changes: Sequence[float]
+    ) -> None:
         self._account = account
+        self._duration = duration
+        self._changes = changes
         self._watts = predicted + account.of_job(size)
         """What would be drawn with the job."""
 
-    def suffices(self) -> bool:
-        """Whether the job may draw its power."""
-        return self._account.allows(self._watts)
+    def suffices(self, time: float) -> bool:
+        """Whether the job may draw its power if it starts then."""
+        return self._account.allows(self._watts, time, time + self._duration)
 
     def job_ends(self, running: RunningJob) -> None:
         """A running job draws nothing more."""
         self._watts -= self._account.more_of(running.hosts)
 
-    def extra(self) -> int:
-        """How many hosts more may have a job then."""
-        account = self._account
-        left = account.cap * (1 + PRECISION) - self._watts
-        return MOST_HOSTS if left == inf or not account.largest else max(floor(left / account.largest), 0)
+    def changes(self) -> Sequence[float]:
+        """When the cap changes."""
+        return self._changes
+
+    def extra(self, time: float) -> int:
+        """How many hosts more may have a job beside it, if it starts then."""
+        left = self._account.most(time, time + self._duration) - self._watts
+        return max(self._account.nb_hosts(left), 0)
 
 
 def _kind(host: Host) -> Kind:

@@ -100,7 +100,7 @@ class Sleeping(Wrapper):
     def _may_start(self, job: Job) -> bool:
         """Whether a job has nothing to wait for but hosts."""
         limit = self.seen.limit(job)
-        return limit is None or limit.suffices()
+        return limit is None or limit.suffices(self.seen.now)
 
     def _put_to_sleep(self, cluster: Cluster) -> None:
         soon = cluster.now + TICK

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.kinds import check_job
-from batsched_py.ledger.reservation import Limit, Reservation
+from batsched_py.ledger.reservation import Limit, Reservation, what_comes
+from batsched_py.ledger.running import RunningJob
 from batsched_py.plugins import LayeredRegistry
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
@@ -45,16 +46,19 @@ class View(Cluster):
         if ledger.nodes is not None:
             return ledger.nodes.reservation(job, now, self.running, ledger.unavailable, self.to_wake, limit)
         extra, time = self.nb_free + len(self.to_wake) - job.size, now
-        ends = iter(self.running)
-        while extra < 0 or not (limit is None or limit.suffices()):
-            ending = next(ends, None)
-            if ending is None:
+        coming = what_comes(now, self.running, () if limit is None else limit.changes())
+        while extra < 0 or not (limit is None or limit.suffices(time)):
+            change = next(coming, None)
+            if change is None:
                 return Reservation(job, now, inf, 0)
-            extra += ledger.usable(ending)
+            if not isinstance(change, RunningJob):
+                time = change
+                continue
+            extra += ledger.usable(change)
             if limit is not None:
-                limit.job_ends(ending)
-            time = max(ending.expected_end, now)
-        return Reservation(job, now, time, extra if limit is None else min(extra, limit.extra()))
+                limit.job_ends(change)
+            time = max(change.expected_end, now)
+        return Reservation(job, now, time, extra if limit is None else min(extra, limit.extra(time)))
 
     def profile(self) -> AvailabilityProfile:
         """How many hosts will be free, and when, with those that can be woken."""
@@ -88,6 +92,11 @@ class Wrapper(Scheduler):
     def reads_profiles(self) -> bool:  # type: ignore[override]
         """Whether the policy inside does."""
         return self.inner.reads_profiles
+
+    @property
+    def requeues(self) -> bool:  # type: ignore[override]
+        """Whether the policy inside does."""
+        return self.inner.requeues
 
     def begin(self, cluster: Cluster) -> None:
         """Let the policy inside begin."""

@@ -8,6 +8,7 @@ from math import inf
 
 from batsched_py.api.quantities import duration, hosts_text
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob, describe
+from batsched_py.ledger.resizes import ResizedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job
@@ -56,6 +57,8 @@ def decision(effect: Effect) -> str:
             return f"start {job_id} on {hosts}"
         case RejectedJob(job=job):
             return f"reject {job.id}"
+        case ResizedJob(job=job, before=before, hosts=hosts):
+            return f"let {job.id} go on with {hosts} in place of {before}"
         case RegisteredJob(job=job):
             return f"a user submits {job.id} ({asked(job)})"
         case ev.CallMeLater(at=at):

@@ -270,7 +270,7 @@ NUMBERS = ["submission_time", "requested_time", "starting_time", "execution_time
 NUMBERS += ["waiting_time", "turnaround_time", "stretch"]
 
 
-@settings(max_examples=50)
+@settings(max_examples=2 * settings().max_examples)
 @given(jobs=workloads(HOSTS), column=st.sampled_from(NUMBERS), delta=st.floats(1e-4, 1e4), data=st.data())
 def test_a_corrupted_number_is_noticed(
     folder: Path, jobs: list[JobSpec], column: str, delta: float, data: st.DataObject
@@ -284,7 +284,7 @@ def test_a_corrupted_number_is_noticed(
         assert validate(schedule, HOSTS, [workload_of(jobs)])
 
 
-@settings(max_examples=50)
+@settings(max_examples=2 * settings().max_examples)
 @given(
     jobs=workloads(HOSTS),
     kind=st.sampled_from(["drop", "repeat", "rename", "flag", "state", "hosts", "size"]),
@@ -401,7 +401,7 @@ def test_promises_about_free_hosts_need_their_number(tmp_path: Path, policy: str
         validate(example(tmp_path), policy=policy)
 
 
-@settings(max_examples=50)
+@settings(max_examples=2 * settings().max_examples)
 @given(jobs=workloads(HOSTS), late=st.integers(0, 14), delay=st.integers(1, 40))
 def test_a_job_that_is_held_back_is_noticed(folder: Path, jobs: list[JobSpec], late: int, delay: int) -> None:
     """With distinct submissions and nobody behind it, a job alone in the queue must start when it fits."""

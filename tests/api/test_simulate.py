@@ -35,8 +35,10 @@ COMMANDS_ONLY = {
     "help",
     "step",
     "live",
+    "status",
     "sched_cfg_file",
     "disable_machine_state_tracing",
+    "disable_schedule_tracing",
     "external_events",
 }
 

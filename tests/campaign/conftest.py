@@ -98,12 +98,17 @@ easy = {}
 @pytest.fixture
 def folder(root: Path, tmp_path: Path) -> Path:
     """A folder with the log, the policies and ``plan.toml``."""
+    return write_folder(root, tmp_path)
+
+
+def write_folder(root: Path, folder: Path) -> Path:
+    """Write these files into a folder."""
     lines = (root / "workloads" / "sample.swf").read_text().splitlines(keepends=True)
     records = [number for number, line in enumerate(lines) if not line.startswith(";")]
-    (tmp_path / "small.swf").write_text("".join(lines[: records[60]]))
-    (tmp_path / "policies.py").write_text(POLICIES)
-    (tmp_path / "plan.toml").write_text(PLAN)
-    return tmp_path
+    (folder / "small.swf").write_text("".join(lines[: records[60]]))
+    (folder / "policies.py").write_text(POLICIES)
+    (folder / "plan.toml").write_text(PLAN)
+    return folder
 
 
 @pytest.fixture

@@ -157,7 +157,8 @@ OUTAGE = """{"timestamp": 1000, "type": "machine_unavailable", "resources": "0-3
             False,
         ),
         (
-            '{ file = "power.xml", energy = true, roles = ["node00:storage"], reject_larger = true }',
+            '{ file = "power.xml", energy = true, roles = ["node00:storage"], reject_larger = true, '
+            "schedule_trace = true }",
             '"sleeper"',
             True,
         ),
@@ -204,6 +205,15 @@ def test_what_links_carry_cannot_be_recorded_elsewhere(folder: Path, install: Ca
     plan.write_text(plan.read_text().replace("{ hosts = 64 }", "{ hosts = 64, links = true }"))
     assert execute(runs(folder)[0]).error == (
         "what links carry is recorded by the built-in simulator only; leave out links"
+    )
+
+
+def test_a_batsim_starts_and_cleans_jobs_in_no_time(folder: Path, install: Callable[[str], None]) -> None:
+    install(GOOD)
+    plan = folder / "plan.toml"
+    plan.write_text(plan.read_text().replace("{ hosts = 64 }", "{ hosts = 64, launch_time = 3 }"))
+    assert execute(runs(folder)[0]).error == (
+        "a Batsim starts and cleans jobs in no time; leave out launch_time and cleaning_time for it"
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from batsched_py.campaign.allocators import AllocatorEntry
 from batsched_py.campaign.plan import PluginEntry
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.plan_settings import LogEntry, PlatformEntry, SchedulerEntry
@@ -46,11 +47,11 @@ def test_the_plan_is_one(root: Path, folder: Path) -> None:
     (folder / "own_metric.py").write_bytes((root / "examples" / "own_metric.py").read_bytes())
     (folder / "plan.toml").write_text(plan)
     runs = {run.name for run in read_plan(folder / "plan.toml").runs}
-    assert "kth_base_mine_a60_seed3" in runs
-    assert {"both_power_slow_rigid", "kth_flaky_easy_a60"} <= runs
+    assert "kth_base_mine_packed_a60_seed3" in runs
+    assert {"both_power_slow_first-fit_rigid", "kth_flaky_easy_packed_a60"} <= runs
 
 
-@pytest.mark.parametrize("entry", [LogEntry, PlatformEntry, SchedulerEntry, PluginEntry])
+@pytest.mark.parametrize("entry", [LogEntry, PlatformEntry, SchedulerEntry, PluginEntry, AllocatorEntry])
 def test_every_key_of_a_plan_is_explained(entry: type) -> None:
     assert set(entry.__struct_fields__) <= set(re.findall(r"`(\w+)`", DOCUMENT + tables()))
 

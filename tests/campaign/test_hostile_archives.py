@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import struct
 import zipfile
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from batsched_py.campaign.run import State
 from batsched_py.campaign.store import Campaign
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
+from tests.campaign.conftest import write_folder
 from tests.campaigns import conducted, seal_of
 
 RUN = "small_full_fcfs"
@@ -37,17 +39,26 @@ class Evil(ThinkTime):
 Files = dict[str, bytes]
 
 
-@pytest.fixture
-def campaign(folder: Path) -> Campaign:
-    """A campaign of which one run is finished."""
-    return conducted(folder, [RUN])
+@pytest.fixture(scope="module")
+def original(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a plan, with a campaign of which one run is finished and its archive."""
+    folder = write_folder(root, tmp_path_factory.mktemp("original"))
+    export_campaign(conducted(folder, [RUN]), folder / "good.zip")
+    return folder
 
 
 @pytest.fixture
-def archive(campaign: Campaign, tmp_path: Path) -> Path:
-    path = tmp_path / "good.zip"
-    export_campaign(campaign, path)
-    return path
+def campaign(original: Path, tmp_path: Path) -> Campaign:
+    """That campaign, to be changed at will."""
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+    return Campaign.open(tmp_path / "results")
+
+
+@pytest.fixture
+def archive(original: Path, tmp_path: Path) -> Path:
+    """That archive, beside the log."""
+    shutil.copy(original / "small.swf", tmp_path)
+    return original / "good.zip"
 
 
 def forge(

@@ -228,12 +228,12 @@ MISTAKES = {
     "an empty table": (HEAD + "[schedulers]\n", ":3: schedulers: is empty; a plan needs at least one"),
     "an unknown key": (
         "seed = 3\n" + HEAD + "[schedulers]\neasy = {}\n",
-        ":1: seed: there is no such key; known are logs, schedulers, platforms, users, exclude, ",
+        ":1: seed: there is no such key; known are logs, schedulers, platforms, allocators, users, exclude, ",
     ),
     "an unknown key of a log": (
         '[logs]\nsmall = { file = "small.swf", factor = 2 }\n[schedulers]\neasy = {}\n',
         ":2: logs.small.factor: there is no such key; known are file, url, sha256, input_options, "
-        "walltime, walltime_factor, cancelled",
+        "attributes, walltime, walltime_factor, cancelled",
     ),
     "a wrong type": (
         HEAD + '[platforms.big]\nspeed = 2\nhosts = "many"\n[schedulers]\neasy = {}\n',
@@ -390,7 +390,7 @@ MISTAKES = {
     ),
     "a baseline on no axis": (
         'baseline = "colour=red"\n' + HEAD + "[schedulers]\neasy = {}\n",
-        ":1: baseline: there is no axis 'colour'; there are log, platform, scheduler, users, load",
+        ":1: baseline: there is no axis 'colour'; there are log, platform, scheduler, allocator, users, load",
     ),
 }
 

@@ -33,6 +33,13 @@ def test_the_plan_about_energy_has_a_machine_for_every_job_of_its_log(root: Path
     assert hosts == max(job.size for job in workloads[0].jobs)
 
 
+def test_allocators_are_crossed_with_schedulers(root: Path) -> None:
+    plan = read_plan(root / "plans" / "allocators.toml")
+    chosen = {(run.axes["scheduler"], run.experiment.actors.scheduler.options["nodes"]) for run in plan.runs}
+    assert len(plan.runs) == len(chosen) == 8
+    assert all(run.axes["allocator"] in run.name and run.experiment.decisions for run in plan.runs)
+
+
 def test_the_log_of_replay_with_feedback_can_be_had(root: Path) -> None:
     log = tomllib.loads((root / "plans" / "replay-with-feedback.toml").read_text())["logs"]["kth"]
     assert log["url"].startswith("https://www.cs.huji.ac.il/labs/parallel/workload/")

@@ -57,6 +57,7 @@ WAYS = {
     "a change among others": made('file = "small.swf", changes = ["first jobs=9 inputs/evil.py:X"]'),
     "model": made('model = "inputs/evil.py:X", jobs = 9'),
     "kind": made('file = "small.swf", kind = "inputs/evil.py:X"'),
+    "attributes": f'[logs]\nx = {{ file = "small.swf", attributes = "inputs/evil.py:X" }}\n{EASY}',
     "fitted": made('model = "naive", fitted = "inputs/fitted.json", jobs = 9'),
 }
 

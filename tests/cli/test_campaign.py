@@ -136,7 +136,7 @@ def test_a_failure_is_told_the_rest_goes_on_and_the_exit_code_says_so(place: Pat
     )
     plan = PLAN.replace("fcfs = {}", 'broken = { name = "broken.py:Broken" }')
     (place / "broken.toml").write_text(plan)
-    code, out, err = call(["campaign", "run", "broken.toml", "-j", "1"], cwd=place)
+    code, out, err = invoke(["campaign", "run", "broken.toml", "-j", "1"], cwd=place)
     first, last = err.splitlines()
     assert (code, last) == (1, "batsched-py: error: 1 of 2 runs failed")
     assert first.startswith("batsched-py: sample_full_broken failed: scheduler 'broken' failed at time 0: ")
@@ -202,5 +202,5 @@ def test_a_full_disk_is_told_in_lines_and_the_campaign_goes_on_later(place: Path
     assert (limited.returncode, last) == (1, "batsched-py: error: 2 of 2 runs failed")
     assert all("File too large" in line for line in failures)
     assert not (tmp_path / "results" / "runs").exists()
-    assert call(run)[0] == 0
+    assert invoke(run, cwd=place)[0] == 0
     assert results(tmp_path / "results") == results(place / "out" / "plan")

@@ -136,4 +136,8 @@ def test_machine_states_are_not_traced_when_that_is_disabled(tmp_path: Path) -> 
     with serving("-s", "fcfs") as service:
         options = ["-s", service.endpoint, "-e", tmp_path / "out", "--timeout", str(PATIENCE)]
         assert call_here(["batsim", *RIGID200, *options, "--disable-machine-state-tracing"]) == (0, "", "")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out_jobs.csv", "out_schedule.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "out_jobs.csv",
+        "out_schedule.csv",
+        "out_schedule.trace",
+    ]

@@ -48,7 +48,14 @@ def run(scheduler: str, prefix: Path, *arguments: str | Path) -> None:
     assert code == 0, err
 
 
-@pytest.mark.parametrize("scheduler", SCHEDULERS.all())
+#: Policies whose decisions are of different kinds; tests/schedulers has all of them behind a socket.
+DIFFERENT = {"conservative", "deferring", "easy", "easy-moldable", "fcfs", "random", "reject-all", "sleeper"}
+
+
+@pytest.mark.parametrize(
+    "scheduler",
+    [pytest.param(name, marks=() if name in DIFFERENT else pytest.mark.slow) for name in SCHEDULERS.all()],
+)
 def test_two_processes_write_the_bytes_of_one(scheduler: str, tmp_path: Path) -> None:
     sample = first_jobs(tmp_path / "sample.swf", 100)
     scenarios = {

@@ -251,6 +251,6 @@ def test_compare_prints_a_column_for_each_model(sample: Path) -> None:
 
 def test_models_are_listed_and_described() -> None:
     assert [line.split()[0] for line in output("models").splitlines()] == [
-        "cluster", "lublin", "minh-wolters", "naive", "realistic", "slots",
+        "batsim-evaluation", "cluster", "lublin", "minh-wolters", "naive", "realistic", "slots",
     ]  # fmt: skip
     assert "-p speed=float" in output("models", "slots")

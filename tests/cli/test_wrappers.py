@@ -18,9 +18,11 @@ FILES = ("jobs", "consumed_energy", "pstate_changes", "machine_states")
 @pytest.fixture
 def decided(tmp_path: Path) -> list[str]:
     """All wrappers at once."""
-    (tmp_path / "prices.csv").write_text("time,price\n0,30\n3000,10\n6000,30\n")
-    options = {"watts": 1500, "after": 30, "value_file": tmp_path / "prices.csv", "most": 2000}
+    (tmp_path / "prices.csv").write_text("time,value\n0,30\n3000,10\n6000,30\n")
+    options = {"watts": 1500, "after": 30, "most": 2000}
     return [
+        "--price",
+        str(tmp_path / "prices.csv"),
         "-s",
         "capped(sleeping(deferring(easy)))",
         *(part for key, value in options.items() for part in ("-o", f"{key}={value}")),
@@ -55,7 +57,7 @@ def test_the_validator_checks_a_cap(decided: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-s", "deferring", "-o", "value_file=nowhere.csv"], "nowhere.csv: cannot read this file of values"),
+        (["-s", "deferring", "--price", "nowhere.csv"], "nowhere.csv: cannot be read (No such file"),
         (["-s", "sleeping(no-such)"], "there is no scheduler 'no-such'"),
         (["-s", "sleeping(easy"], "there is no scheduler 'sleeping(easy'"),
         (["-s", "capped", "-o", "watts=0"], "Expected `float` > 0.0"),

@@ -49,6 +49,9 @@ scenarios = st.builds(
     events=several,
     ignore_communication=st.booleans(),
     machine_states=st.none() | st.booleans(),
+    schedule_trace=st.none() | st.booleans(),
+    launch_time=st.floats(min_value=0, max_value=1e9),
+    cleaning_time=st.floats(min_value=0, max_value=1e9),
 )
 choices = st.builds(
     Choice, names, st.dictionaries(names.filter(lambda key: "=" not in key), texts, max_size=3)

@@ -21,9 +21,8 @@ needs_compiler = pytest.mark.skipif(shutil.which(COMPILER) is None, reason="need
 
 
 @needs_compiler
-@pytest.mark.parametrize(
-    "flags", [(), pytest.param(SANITIZED, marks=pytest.mark.slow)], ids=["plain", "sanitized"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [(), SANITIZED], ids=["plain", "sanitized"])
 def test_the_library_passes_its_own_tests(flags: tuple[str, ...], root: Path, tmp_path: Path) -> None:
     program = tmp_path / "tests"
     source = root / "tests" / "native" / "test_native.cpp"
@@ -54,7 +53,7 @@ def test_the_engine_has_no_fault_that_sanitizers_see(root: Path, tmp_path: Path)
         shutil.copytree(
             root / name, tmp_path / name, ignore=shutil.ignore_patterns("_native*", "__pycache__")
         )
-    for name in ("hatch_build.py", "pyproject.toml", "conftest.py"):
+    for name in ("hatch_build.py", "pyproject.toml"):
         shutil.copy(root / name, tmp_path)
     extension = f"batsched_py/_native{sysconfig.get_config_var('EXT_SUFFIX')}"
     code = (

@@ -11,6 +11,8 @@ import pytest
 from batsched_py.analysis.power_rule import over_power_cap, read_switches
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.errors import PolicyError
+from batsched_py.outside.curve import Curve
+from batsched_py.outside.known import Known
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.schedulers.capped import Capped
 from batsched_py.simulator.platform import Platform
@@ -18,6 +20,11 @@ from batsched_py.simulator.setup import Setup
 from batsched_py.testing import workload_of
 from tests.drive import workload
 from tests.power import WATTS, machine, node_jobs, nodes_machine, power60, random_jobs, run, sized, starts
+
+
+def cap(watts: float) -> Curve:
+    """One that does not change."""
+    return Curve([0.0], [watts])
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -37,13 +44,14 @@ def test_a_cap_for_so_many_busy_hosts_is_a_machine_of_so_many(inner: str, seed: 
 def test_the_cap_is_never_exceeded(policy: str, tmp_path: Path) -> None:
     options = {"after": "30"} if "sleeping" in policy else {}
     setup = power60()
-    results = run(setup, policy, tmp_path, watts="1300", **options)
+    known = Known(price=Curve([0.0, 5000.0], [2.0, 1.0]))
+    results = run(setup, policy, tmp_path, known, watts="1300", **options)
     schedule = read_schedule(tmp_path / "out_jobs.csv")
     switches = read_switches(tmp_path / "out_pstate_changes.csv")
     hosts = setup.platform.as_protocol()[0]
     assert results.nb_success == sum(job.size <= 5 for job in setup.workloads[0].jobs) > 0
-    assert list(over_power_cap(schedule, hosts, 1300, switches)) == []
-    assert list(over_power_cap(schedule, hosts, 1200, switches)) != []
+    assert list(over_power_cap(schedule, hosts, cap(1300), switches)) == []
+    assert list(over_power_cap(schedule, hosts, cap(1200), switches)) != []
     with (tmp_path / "out_consumed_energy.csv").open() as file:
         drawn = [(float(row["time"]), float(row["energy"])) for row in csv.DictReader(file)]
     powers = [
@@ -62,15 +70,79 @@ def test_the_cap_is_kept_on_nodes(policy: str, tmp_path: Path) -> None:
     schedule = read_schedule(tmp_path / "out_jobs.csv")
     switches = read_switches(tmp_path / "out_pstate_changes.csv")
     assert (results.nb_success, results.nb_rejected) == (9, 1)
-    assert list(over_power_cap(schedule, made.as_protocol()[0], 1000, switches)) == []
+    assert list(over_power_cap(schedule, made.as_protocol()[0], cap(1000), switches)) == []
+
+
+#: By turns for 9, 5 and 7 busy hosts of nine.
+DAILY = Curve([0.0, 100.0, 160.0], [1800.0, 1400.0, 1600.0], period=220.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("inner", ["fcfs", "easy", "conservative", "easy-sjbf", "filler"])
+def test_a_cap_that_changes_is_never_exceeded(inner: str, seed: int, tmp_path: Path) -> None:
+    jobs = random_jobs(seed, 60, 7)
+    results = run(Setup(machine(9), [jobs]), f"capped({inner})", tmp_path, Known(power_cap=DAILY))
+    schedule, hosts = read_schedule(tmp_path / "out_jobs.csv"), machine(9).as_protocol()[0]
+    assert results.nb_success == 60
+    assert list(over_power_cap(schedule, hosts, DAILY)) == []
+    assert list(over_power_cap(schedule, hosts, cap(1600))) != []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_first_in_line_starts_as_soon_as_the_cap_allows_it(seed: int, tmp_path: Path) -> None:
+    jobs = random_jobs(seed, 40, 7)
+    run(Setup(machine(9), [jobs]), "capped(fcfs)", tmp_path, Known(power_cap=DAILY))
+    schedule = read_schedule(tmp_path / "out_jobs.csv").sort_values("job_id")
+    ran = list(
+        zip(
+            schedule["starting_time"],
+            schedule["finish_time"],
+            schedule["requested_number_of_resources"],
+            strict=True,
+        )
+    )
+    first = 0.0
+    for job, (start, _, size) in zip(jobs.jobs, ran, strict=True):
+        first = max(first, job.submission_time)
+        for time in range(int(first), int(start)):
+            busy = sum(nb for since, until, nb in ran if since <= time < until)
+            assert 900 + 100 * (busy + size) > DAILY.least(time, time + job.walltime)
+        first = start
+
+
+def test_a_reservation_waits_for_a_higher_cap(tmp_path: Path) -> None:
+    low_first = Known(power_cap=Curve([0.0, 500.0], [600.0, 800.0]))
+    jobs = workload_of([sized("wide", 0, 4, 100), sized("long", 1, 1, 600), sized("short", 2, 2, 400)])
+    run(Setup(machine(4), [jobs]), "capped(easy)", tmp_path, low_first)
+    assert starts(tmp_path) == {"wide": 500, "long": 600, "short": 2}
+
+
+def test_nodes_wake_under_a_cap_that_changes(tmp_path: Path) -> None:
+    made = nodes_machine(tmp_path)
+    caps = Curve([0.0, 300.0, 900.0], [1000.0, 1500.0, 900.0], period=1300.0)
+    setup = Setup(made, [node_jobs()], energy=True)
+    results = run(setup, "capped(sleeping)", tmp_path, Known(power_cap=caps), after="30")
+    schedule = read_schedule(tmp_path / "out_jobs.csv")
+    switches = read_switches(tmp_path / "out_pstate_changes.csv")
+    assert (results.nb_success, results.nb_rejected) == (9, 1)
+    assert switches is not None and len(switches) > 10
+    assert list(over_power_cap(schedule, made.as_protocol()[0], caps, switches)) == []
+
+
+def test_the_validator_finds_jobs_that_run_when_the_cap_falls(tmp_path: Path) -> None:
+    jobs = workload_of([sized("a", 0, 2, 100)])
+    run(Setup(machine(4), [jobs]), "easy", tmp_path)
+    schedule, hosts = read_schedule(tmp_path / "out_jobs.csv"), machine(4).as_protocol()[0]
+    (violation,) = over_power_cap(schedule, hosts, Curve([0.0, 50.0], [700.0, 500.0]))
+    assert str(violation) == "power at 50.000000: the cap changes and 600 W are drawn, the cap is 500 W"
 
 
 def test_the_validator_finds_a_job_that_exceeds_the_cap(tmp_path: Path) -> None:
     jobs = workload_of([sized("a", 0, 2, 100), sized("b", 50, 1, 100)])
     run(Setup(machine(4), [jobs]), "easy", tmp_path)
     schedule, hosts = read_schedule(tmp_path / "out_jobs.csv"), machine(4).as_protocol()[0]
-    assert list(over_power_cap(schedule, hosts, 700)) == []
-    (violation,) = over_power_cap(schedule, hosts, 699)
+    assert list(over_power_cap(schedule, hosts, cap(700))) == []
+    (violation,) = over_power_cap(schedule, hosts, cap(699))
     assert str(violation) == "power at 50.000000: job w0!b starts and 700 W are drawn, the cap is 699 W"
 
 

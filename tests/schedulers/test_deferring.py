@@ -10,25 +10,19 @@ from hypothesis import strategies as st
 
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import validate
-from batsched_py.errors import InputError
 from batsched_py.ledger.ledger import Ledger
+from batsched_py.outside.curve import Curve
+from batsched_py.outside.known import Known
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.jobs import Job
-from batsched_py.schedulers.step_function import StepFunction, read_steps
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import JobSpec, workload_of
 from tests.power import INNER, machine, random_jobs, run, sized, starts
 
-PRICES = "seconds,price\n0,30\n1000,10\n2000,30\n\n5000,5\n"
+PRICES = Known(price=Curve([0.0, 1000.0, 2000.0, 5000.0], [30.0, 10.0, 30.0, 5.0]))
 
 
-@pytest.fixture
-def prices(tmp_path: Path) -> str:
-    (tmp_path / "prices.csv").write_text(PRICES)
-    return str(tmp_path / "prices.csv")
-
-
-def test_jobs_wait_for_cheap_hours_up_to_the_bound(prices: str, tmp_path: Path) -> None:
+def test_jobs_wait_for_cheap_hours_up_to_the_bound(tmp_path: Path) -> None:
     jobs = workload_of(
         [
             sized("waits", 0, 1, 100),
@@ -39,7 +33,7 @@ def test_jobs_wait_for_cheap_hours_up_to_the_bound(prices: str, tmp_path: Path) 
             JobSpec("has no walltime", 10, 1, 100),
         ]
     )
-    run(Setup(machine(4), [jobs]), "deferring(fcfs)", tmp_path, value_file=prices, most="1000")
+    run(Setup(machine(4), [jobs]), "deferring(fcfs)", tmp_path, PRICES, most="1000")
     assert starts(tmp_path) == {
         "waits": 1000,
         "has no walltime": 10,
@@ -48,14 +42,14 @@ def test_jobs_wait_for_cheap_hours_up_to_the_bound(prices: str, tmp_path: Path) 
         "is too long": 1500,
         "cannot wait so long": 2500,
     }
-    run(Setup(machine(4), [jobs]), "deferring(fcfs)", tmp_path, value_file=prices, most="2500")
+    run(Setup(machine(4), [jobs]), "deferring(fcfs)", tmp_path, PRICES, most="2500")
     assert starts(tmp_path)["cannot wait so long"] == 5000
 
 
 @pytest.mark.parametrize("inner", INNER)
-def test_deferring_loses_no_job_under_any_policy(inner: str, prices: str, tmp_path: Path) -> None:
+def test_deferring_loses_no_job_under_any_policy(inner: str, tmp_path: Path) -> None:
     jobs = random_jobs(3, 60, 4)
-    run(Setup(machine(4), [jobs]), f"deferring({inner})", tmp_path, value_file=prices, most="900")
+    run(Setup(machine(4), [jobs]), f"deferring({inner})", tmp_path, PRICES, most="900")
     schedule = read_schedule(tmp_path / "out_jobs.csv")
     assert validate(schedule, 4, [jobs]) == []
     assert schedule["success"].all() and len(schedule) == 60
@@ -70,7 +64,7 @@ def test_deferring_loses_no_job_under_any_policy(inner: str, prices: str, tmp_pa
 def test_the_cheapest_start_is_the_cheapest_of_all(
     values: list[int], first: int, window: int, duration: int
 ) -> None:
-    steps = StepFunction([10.0 * place for place in range(len(values))], [float(value) for value in values])
+    steps = Curve([10.0 * place for place in range(len(values))], [float(value) for value in values])
     found = steps.cheapest(first, first + window, duration)
 
     def cost(start: int) -> float:
@@ -80,27 +74,22 @@ def test_the_cheapest_start_is_the_cheapest_of_all(
     assert found == min(start for start in costs if costs[start] == min(costs.values()))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "there is no value"),
-        ("time,price\n", "there is no value"),
-        ("0,1\nx,2\n", "line 2: a time and a value are expected"),
-        ("0,1\n0,2\n", "line 2: time 0 does not come after 0"),
-        ("0,1,2\n5,inf\n", "line 2: a time and a value are expected"),
-    ],
-)
-def test_files_of_values_with_faults_are_refused(text: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "v.csv").write_text(text)
-    with pytest.raises(InputError, match=message):
-        read_steps(str(tmp_path / "v.csv"))
+def test_no_job_waits_for_what_is_not_known(tmp_path: Path) -> None:
+    run(
+        Setup(machine(4), [workload_of([sized("a", 0, 1, 100)])]),
+        "deferring(fcfs)",
+        tmp_path,
+        PRICES,
+        by="carbon",
+    )
+    assert starts(tmp_path) == {"a": 0}
 
 
-def test_a_held_job_can_still_be_withdrawn() -> None:
+def test_a_deferred_job_can_still_be_withdrawn() -> None:
     ledger = Ledger(SimulationBegins(hosts=machine(2).as_protocol()[0]))
     job = Job("w0!a", 0.0, 1, 10.0, "p")
     ledger.submit(job)
-    ledger.hold(job)
+    ledger.defer(job)
     assert not ledger.queue
     assert ledger.reject("w0!a", 1.0).job is job
-    assert not ledger.held
+    assert not ledger.deferred

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -59,7 +60,7 @@ def busy_day(jobs: int = 60) -> list[JobSpec]:
 STARVING = {"filler", "ljf", "multi-queue", "random", "sjf", "user-aware"}
 
 
-@pytest.mark.parametrize("examples", [3, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [2, pytest.param(25, marks=pytest.mark.slow)])
 @every_policy
 def test_it_has_every_property_that_a_policy_should_have(
     name: str, options: dict[str, str], examples: int
@@ -83,13 +84,17 @@ def test_behind_a_socket_it_decides_the_same(name: str, options: dict[str, str])
     assert text(over_zeromq(policy(name, **options), workload, HOSTS)) == text(inside)
 
 
+@cache
+def starts_on_lowest_hosts(name: str) -> list[float]:
+    return list(schedule_of(policy(name), busy_day(), HOSTS)["starting_time"].dropna())
+
+
 @pytest.mark.parametrize("selection", SELECTIONS)
 @pytest.mark.parametrize("name", SCHEDULERS.all())
 def test_the_hosts_it_is_given_do_not_change_when_jobs_start(name: str, selection: str) -> None:
     chosen = schedule_of(policy(name, selection=selection), busy_day(), HOSTS)
-    lowest = schedule_of(policy(name), busy_day(), HOSTS)
     assert validate(chosen, HOSTS) == []
-    assert list(chosen["starting_time"].dropna()) == list(lowest["starting_time"].dropna())
+    assert list(chosen["starting_time"].dropna()) == starts_on_lowest_hosts(name)
 
 
 @pytest.mark.parametrize("options", [("fair-share", "random"), ("wfp3", "spread")])

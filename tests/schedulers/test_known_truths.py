@@ -184,6 +184,7 @@ def test_waiting_times_of_m_m_c_agree_with_erlang() -> None:
     assert low <= must_wait / (hosts - offered) <= high
 
 
+@pytest.mark.slow
 def test_waiting_times_of_m_d_1_agree_with_pollaczek_and_khinchine() -> None:
     load = 0.6
     random = np.random.default_rng(1)

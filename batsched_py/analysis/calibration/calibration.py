@@ -77,8 +77,8 @@ def calibration(log: SwfLog, schedule: pd.DataFrame, hosts: int, scheduler: str)
         utilization_simulated=_utilization(part, simulated, hosts) if overall else None,
         causes=causes(log, hosts),
         verdict=verdict(overall),
-        percentiles=_percentiles(part.wait, simulated) if overall else [],
-        cells=_cells(part.wait, simulated),
+        percentiles=percentiles_of(part.wait, simulated) if overall else [],
+        cells=cells_of(part.wait, simulated),
     )
 
 
@@ -114,13 +114,15 @@ def _utilization(log: SwfLog, waits: Floats, hosts: int) -> float | None:
     return work / (hosts * length) if length > 0 else None
 
 
-def _percentiles(recorded: Floats, simulated: Floats) -> list[tuple[float, float]]:
+def percentiles_of(recorded: Floats, simulated: Floats) -> list[tuple[float, float]]:
+    """Recorded and simulated waits, each in growing order, at every percent."""
     points = np.arange(101)
     both = (np.percentile(waits, points).tolist() for waits in (recorded, simulated))
     return list(zip(*both, strict=True))
 
 
-def _cells(recorded: Floats, simulated: Floats) -> list[tuple[int, int, int]]:
+def cells_of(recorded: Floats, simulated: Floats) -> list[tuple[int, int, int]]:
+    """How many jobs there are by recorded and simulated wait, each as a power of two of minutes."""
     powers = [np.floor(np.log2(np.maximum(waits / 60, 0.5))).astype(int) for waits in (recorded, simulated)]
     cells, counts = np.unique(np.stack(powers), axis=1, return_counts=True)
     return [(one, two, count) for (one, two), count in zip(cells.T.tolist(), counts.tolist(), strict=True)]

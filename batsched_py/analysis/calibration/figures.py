@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from batsched_py.analysis.calibration.calibration import Calibration
@@ -18,12 +19,16 @@ def all_figures(found: Calibration) -> dict[str, Figure | None]:
     """The figures by their names; None where nothing can be compared."""
     if found.waits is None:
         return dict.fromkeys(("distribution", "map", "months"))
-    return {"distribution": _distribution(found), "map": _map(found), "months": _months(found)}
+    return {
+        "distribution": distribution(found.percentiles),
+        "map": map_of_waits(found.cells),
+        "months": _months(found),
+    }
 
 
-def _distribution(found: Calibration) -> Figure:
+def distribution(percentiles: Sequence[tuple[float, float]]) -> Figure:
     """The share of jobs that wait no longer than so long."""
-    highest = max(max(found.percentiles[-1]) / 60, 1.0)
+    highest = max(max(percentiles[-1]) / 60, 1.0)
     layers = []
     for place, name in enumerate(("recorded", "simulated")):
         points = [
@@ -33,7 +38,7 @@ def _distribution(found: Calibration) -> Figure:
                 f"{percent} %",
                 f"{name}: at most {time_text(waits[place])}",
             )
-            for percent, waits in enumerate(found.percentiles)
+            for percent, waits in enumerate(percentiles)
         ]
         layers.append(Layer("steps", points, place, name))
     return Figure(
@@ -43,9 +48,9 @@ def _distribution(found: Calibration) -> Figure:
     )
 
 
-def _map(found: Calibration) -> Figure:
+def map_of_waits(cells: Sequence[tuple[int, int, int]]) -> Figure:
     """A cell for each pair of powers of two, the darker the more jobs it has."""
-    total, most = sum(count for *_, count in found.cells), max(count for *_, count in found.cells)
+    total, most = sum(count for *_, count in cells), max(count for *_, count in cells)
     bars = [
         Bar(
             2.0**one,
@@ -56,9 +61,9 @@ def _map(found: Calibration) -> Figure:
             f"recorded from {_from(one)}, simulated from {_from(two)}",
             0.06 + 0.94 * (count / most) ** 0.5,
         )
-        for one, two, count in found.cells
+        for one, two, count in cells
     ]
-    highest = 2.0 ** (1 + max(max(one, two) for one, two, _ in found.cells))
+    highest = 2.0 ** (1 + max(max(one, two) for one, two, _ in cells))
     diagonal = [Point(0.5, 0.5), Point(highest, highest)]
     return Figure(
         Axis("recorded wait", scale="log", ends=(0.5, highest), ticks=_MINUTES),

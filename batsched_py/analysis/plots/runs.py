@@ -11,11 +11,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batsched_py.analysis.absences import Absence, absences_file, read_absences
 from batsched_py.analysis.carried import Carried, carried_beside
+from batsched_py.analysis.decisions import decisions_beside
 from batsched_py.analysis.lateness import job_lateness, noted_submissions, recorded_submissions
 from batsched_py.analysis.levels import mean_level
 from batsched_py.analysis.remarks import remarks_beside
-from batsched_py.analysis.schedule import host_intervals, read_schedule, started
+from batsched_py.analysis.resizes import has_resizes, in_pieces, mean_hosts
+from batsched_py.analysis.schedule import host_intervals, host_sets, open_table, read_schedule, started
 from batsched_py.analysis.summary import read_summary
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import JobState
@@ -37,10 +40,19 @@ class Run:
     """The joules that all hosts have drawn by each time, where that was accounted for."""
     remarks: Mapping[str, Sequence[Remark]] = field(default_factory=dict)
     """What the policy remarked on jobs, by their full identifiers, if that was written down."""
+    outside: Mapping[str, pd.Series] = field(default_factory=dict)
+    """Price, carbon intensity and temperature from each of their changes on, where they are known."""
+    absences: Sequence[Absence] = ()
+    """The hosts that failed or were closed, where that was written down."""
     intervals: pd.DataFrame | None = None
-    """Which hosts each job had, as ``host_intervals`` tells; not known of a log."""
+    """Which hosts each job had, as ``host_intervals`` tells; not known of a log.
+
+    If jobs have grown or shrunk, it also tells from when to when, as ``begin`` and ``end``.
+    """
     carried: Carried | None = None
     """What links, hosts and storages carried, if that was recorded."""
+    decisions: pd.DataFrame | None = None
+    """What each decision took, if that was measured."""
     nodes: Mapping[str, int] = field(default_factory=dict)
     """The first host of each node by its name, in the order of hosts, if hosts are cores of nodes."""
 
@@ -71,8 +83,9 @@ class Run:
 
     def busy_hosts(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean number of busy hosts between each two successive ``edges`` of time."""
-        jobs = self.executed
-        return mean_level(jobs["starting_time"], jobs["finish_time"], jobs["held"], edges)
+        jobs = in_pieces(self.executed)
+        held = jobs["held"] if jobs is self.executed else [len(hosts) for hosts in host_sets(jobs)]
+        return mean_level(jobs["starting_time"], jobs["finish_time"], held, edges)
 
     def waiting_jobs(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean number of waiting jobs between each two successive ``edges`` of time."""
@@ -102,6 +115,9 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
         energy=_read_energy(path),
         remarks=remarks_beside(path),
         carried=carried_beside(path),
+        outside=_read_outside(path),
+        absences=_read_absences(path),
+        decisions=decisions_beside(path),
     )
 
 
@@ -109,11 +125,29 @@ def run_of(jobs: pd.DataFrame, label: str, hosts: int = 0) -> Run:
     """The run with the jobs of a schedule, on so many hosts, or more if some of higher numbers were used."""
     if not len(started(jobs)):
         raise InputError("no job was executed, so there is nothing to show")
+    if has_resizes(jobs):
+        return _run_in_pieces(jobs, label, hosts)
     intervals = host_intervals(jobs)
     lengths = intervals["high"] - intervals["low"] + 1
     held = np.bincount(intervals["place"], lengths, minlength=len(jobs)).astype(np.int64)
     used = 1 + int(intervals["high"].max())
     return Run(label, jobs.assign(held=held), max(used, hosts), intervals=intervals)
+
+
+def _run_in_pieces(jobs: pd.DataFrame, label: str, hosts: int) -> Run:
+    """The same if jobs have grown or shrunk: each held so many hosts in the mean."""
+    jobs = jobs.reset_index(drop=True)
+    pieces = in_pieces(jobs)
+    intervals = host_intervals(pieces)
+    piece = intervals["place"].to_numpy()
+    intervals = intervals.assign(
+        place=pieces.index.to_numpy()[piece],
+        begin=pieces["starting_time"].to_numpy()[piece],
+        end=pieces["finish_time"].to_numpy()[piece],
+    )
+    counts = np.array([len(each) for each in host_sets(jobs)], dtype=np.int64)
+    jobs = jobs.assign(held=mean_hosts(jobs, counts))
+    return Run(label, jobs, max(1 + int(intervals["high"].max()), hosts), intervals=intervals)
 
 
 def _read_energy(jobs_file: Path) -> pd.Series | None:
@@ -126,6 +160,27 @@ def _read_energy(jobs_file: Path) -> pd.Series | None:
     except (ValueError, OSError):
         raise InputError(f"{path}: this is not the consumed_energy.csv of a Batsim") from None
     return energy_by_time(table)
+
+
+def _read_absences(jobs_file: Path) -> list[Absence]:
+    """What is in the ``PREFIX_absences.csv`` beside the jobs."""
+    path = absences_file(jobs_file)
+    if not path.is_file():
+        return []
+    with open_table(path) as file:
+        return list(read_absences(file, str(path)))
+
+
+def _read_outside(jobs_file: Path) -> dict[str, pd.Series]:
+    """What is in the ``PREFIX_outside.csv`` beside the jobs, by its name."""
+    path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "outside.csv")
+    if not path.is_file():
+        return {}
+    try:
+        table = pd.read_csv(path, dtype={"name": str, "time": float, "value": float})
+        return {str(name): part.set_index("time")["value"] for name, part in table.groupby("name")}
+    except (ValueError, KeyError, OSError):
+        raise InputError(f"{path}: this is not the outside.csv of a simulation") from None
 
 
 def energy_by_time(table: pd.DataFrame) -> pd.Series:

@@ -88,6 +88,10 @@ _OF_RUNS: Final = (
         "means",
     ),
     Figure("Power", "what all hosts draw", _TIME, Axis("power", "W"), series.power, "means"),
+    Figure("Price", "of a kWh", _TIME, Axis("price"), partial(series.outside, "price")),
+    Figure("Carbon intensity", "of a kWh", _TIME, Axis("CO2 (g)"), partial(series.outside, "carbon")),
+    Figure("Power cap", "of all hosts", _TIME, Axis("power (W)"), partial(series.outside, "power_cap")),
+    Figure("Temperature", "outside", _TIME, Axis("temperature (°C)"), partial(series.outside, "temperature")),
     Figure(
         "Submissions by week and hour",
         "jobs in each hour, all weeks taken together",

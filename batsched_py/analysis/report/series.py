@@ -162,6 +162,16 @@ def link_load(subject: Subject) -> Curve | None:
     return _means(edges, 100 * flow / most["capacity"].iloc[0])
 
 
+def outside(name: str, subject: Subject) -> Curve | None:
+    """A price, a carbon intensity or a temperature."""
+    known = subject.run.outside.get(name)
+    if known is None:
+        return None
+    times = np.linspace(0.0, end_of(subject.run), POINTS)
+    place = np.maximum(np.searchsorted(known.index, times, side="right") - 1, 0)
+    return Curve(times[[0, -1]], known.to_numpy(float)[place])
+
+
 def _is_late(run: Run) -> bool:
     """Whether some job is not submitted when it was recorded, by more than the digits of a schedule tell."""
     return "lateness" in run.jobs and bool((run.jobs["lateness"].abs() > INSTANT).any())

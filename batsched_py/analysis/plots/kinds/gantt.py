@@ -50,17 +50,20 @@ CHART_HEIGHT: Final = 145
 def rectangles(run: Run) -> pd.DataFrame:
     """What each executed job takes of the plane of time and hosts, a row for each interval of its hosts.
 
+    One that has grown or shrunk has rows for each of its sizes.
+
     The columns are ``job`` (the label of its row in the schedule), ``begin``, ``end``, ``low`` and ``high``;
     the last two are such that host *h* lies between *h* and *h* + 1.
     """
     if run.intervals is None:
         raise InputError(f"{run.label}: a log does not tell on which hosts its jobs ran")
     row = run.intervals["place"].to_numpy()
+    in_pieces = "begin" in run.intervals
     return pd.DataFrame(
         {
             "job": run.jobs.index.to_numpy()[row],
-            "begin": run.jobs["starting_time"].to_numpy()[row],
-            "end": run.jobs["finish_time"].to_numpy()[row],
+            "begin": run.intervals["begin"] if in_pieces else run.jobs["starting_time"].to_numpy()[row],
+            "end": run.intervals["end"] if in_pieces else run.jobs["finish_time"].to_numpy()[row],
             "low": run.intervals["low"].to_numpy(float),
             "high": run.intervals["high"].to_numpy(float) + 1,
         },
@@ -80,7 +83,7 @@ class Gantt(RunsKind):
     """A Gantt chart of each run, above the utilization of its hosts, all on the same scale of time.
 
     Some thousand jobs are drawn one by one. Where there are more, each pixel has the mean colour of the jobs
-    in it; the paler it is, the longer its hosts were idle.
+    in it; the paler it is, the longer its hosts were idle. Hosts that failed or were closed are hatched.
     """
 
     name = "gantt"
@@ -116,6 +119,7 @@ def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, 
     chart.set_ylabel("host")
     if run.nodes:
         _draw_nodes(chart, run)
+    _draw_absences(chart, run, unit)
     if len(areas) > OUTLINED:
         extent = (0, end / unit, 0, run.hosts)
         image = gantt_image(areas, of_jobs, place, end, run.hosts)
@@ -124,6 +128,20 @@ def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, 
         _draw_outlined(chart, areas, of_jobs[place], unit)
     if len(run.jobs) <= NAMED:
         _draw_names(chart, areas, run, end, unit)
+
+
+def _draw_absences(chart: Axes, run: Run, unit: float) -> None:
+    from matplotlib.patches import Rectangle
+
+    for absence in run.absences:
+        for low, high in absence.hosts.runs():
+            corner, width = (absence.since / unit, low), (absence.until - absence.since) / unit
+            hatch = "////" if absence.state == "closed" else "xxxx"
+            chart.add_patch(
+                Rectangle(
+                    corner, width, high - low + 1, fill=False, linewidth=0, hatch=hatch, edgecolor=style.GREY
+                )
+            )
 
 
 def _draw_nodes(chart: Axes, run: Run) -> None:

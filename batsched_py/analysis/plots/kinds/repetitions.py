@@ -59,6 +59,17 @@ class Box:
             len(known), min(low, lower), lower, median, upper, max(high, upper), known[~within].tolist()
         )
 
+    def for_matplotlib(self) -> dict[str, Any]:
+        """The same in the words of matplotlib."""
+        return {
+            "whislo": self.low,
+            "q1": self.lower,
+            "med": self.median,
+            "q3": self.upper,
+            "whishi": self.high,
+            "fliers": self.beyond,
+        }
+
 
 @dataclass(frozen=True)
 class Repetitions(TableKind):
@@ -81,7 +92,7 @@ class Repetitions(TableKind):
         for panel, part in zip(axes, logs.values(), strict=True):
             boxes = {name: Box.of(rows[self.metric].dropna() / unit) for name, rows in configurations(part)}
             drawn = panel.bxp(
-                [_for_matplotlib(box) for box in boxes.values()],
+                [box.for_matplotlib() for box in boxes.values()],
                 positions=range(len(boxes)),
                 widths=0.6,
                 patch_artist=True,
@@ -94,15 +105,3 @@ class Repetitions(TableKind):
             style.plain_numbers(panel.yaxis)
         axes[0].set_ylim(bottom=0)
         sheet.supylabel(label)
-
-
-def _for_matplotlib(box: Box) -> dict[str, Any]:
-    """A box in the words of matplotlib."""
-    return {
-        "whislo": box.low,
-        "q1": box.lower,
-        "med": box.median,
-        "q3": box.upper,
-        "whishi": box.high,
-        "fliers": box.beyond,
-    }

@@ -15,7 +15,7 @@ from batsched_py.analysis.plots.kind import RunsKind
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.log import SwfLog
-from batsched_py.workload.wall_clock import HOUR, start_of, wall_clock
+from batsched_py.workload.wall_clock import HOUR, local_time, start_of, wall_clock
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet
@@ -29,21 +29,35 @@ def hours_of_week(times: NDArray[np.float64], log: SwfLog) -> NDArray[np.int64]:
 
     It is the time on the wall clock where the machine stood, summer time included.
     """
+    return (wall_clock(log, _first_submission(log) + times) // HOUR).astype(np.int64) % HOURS
+
+
+def local_submissions(run: Run) -> NDArray[np.datetime64]:
+    """The date and the time of day at which each job of a run was submitted."""
+    log = _log_of(run)
+    return local_time(log, _first_submission(log) + run.jobs["submission_time"].to_numpy())
+
+
+def _first_submission(log: SwfLog) -> float:
+    """The time in a log that is 0 in simulations of it."""
     if start_of(log) is None:
         raise InputError(f"{log.path}: the header does not say when the log began (UnixStartTime)")
-    first = log.submit[log.processors > 0].min()
-    return (wall_clock(log, first + times) // HOUR).astype(np.int64) % HOURS
+    return float(log.submit[log.processors > 0].min())
+
+
+def _log_of(run: Run) -> SwfLog:
+    if run.log is None:
+        raise InputError(
+            f"{run.label}: the schedule does not tell the time of the day; give --recorded LOG.swf"
+        )
+    return run.log
 
 
 def submissions_by_hour_of_week(runs: Sequence[Run]) -> pd.DataFrame:
     """How many jobs are submitted in each hour of the week, all weeks taken together, a column a run."""
     counts = {}
     for run in runs:
-        if run.log is None:
-            raise InputError(
-                f"{run.label}: the schedule does not tell the time of the day; give --recorded LOG.swf"
-            )
-        hours = hours_of_week(run.jobs["submission_time"].to_numpy(), run.log)
+        hours = hours_of_week(run.jobs["submission_time"].to_numpy(), _log_of(run))
         counts[run.label] = np.bincount(hours, minlength=HOURS)
     return pd.DataFrame(counts, index=pd.RangeIndex(HOURS, name="hour"))
 

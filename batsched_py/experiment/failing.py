@@ -1,0 +1,76 @@
+"""The failures of an experiment: the events that the simulator lets happen, and what is done about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from batsched_py.decision.restarts import FailureRule
+from batsched_py.errors import InputError
+from batsched_py.experiment.value import Experiment, Failures, OnFailure
+from batsched_py.outside.checkpoints import Checkpoints
+from batsched_py.simulator.platform import Platform
+from batsched_py.workload.jobs import as_jobs
+from batsched_py.workload.model import Workload
+
+if TYPE_CHECKING:
+    from batsched_py.outside.failures import Outage
+
+DAY = 86400.0
+
+
+def with_failure_rule(experiment: Experiment) -> Experiment:
+    """The experiment with what becomes of jobs on hosts that fail, if nodes fail and nobody says it."""
+    failing, restarting = experiment.scenario.failing, experiment.actors.restarting
+    if restarting.on_failure is not None or (failing.failures is None and failing.failure_trace is None):
+        return experiment
+    restarting = replace(restarting, on_failure="resubmit")
+    return replace(experiment, actors=replace(experiment.actors, restarting=restarting))
+
+
+def failure_rule(restarting: OnFailure) -> FailureRule | None:
+    """What becomes of jobs on hosts that fail."""
+    match restarting.on_failure:
+        case None:
+            return None
+        case "kill":
+            return FailureRule(resubmits=False)
+        case "resubmit":
+            return FailureRule()
+        case "checkpoint":
+            return FailureRule(
+                checkpoints=Checkpoints(restarting.checkpoint_interval, restarting.checkpoint_overhead)
+            )
+
+
+def failures_of(failing: Failures, platform: Platform, workloads: Sequence[Workload]) -> list[Outage]:
+    """The failures of the machine."""
+    if failing.failures is None and failing.failure_trace is None:
+        if failing.mtbf is not None:
+            raise InputError("--mtbf is for failures at random; give --failures exponential or weibull too")
+        return []
+    if failing.failures is not None and failing.failure_trace is not None:
+        raise InputError("both --failures and --failure-trace say when nodes fail; give one of them")
+    from batsched_py.outside.failures import RandomFailures, read_trace
+    from batsched_py.outside.units import Units
+
+    units = Units(platform.as_protocol()[0])
+    if failing.failure_trace is not None:
+        return read_trace(failing.failure_trace, units)
+    if failing.mtbf is None or failing.failures is None:
+        raise InputError("--failures needs --mtbf S, the mean time from a repair to the next failure")
+    if not 1 <= failing.mtbf < inf:
+        raise InputError(f"--mtbf must be a second at least, not {failing.mtbf:g}")
+    if failing.failures_until is not None and not 0 <= failing.failures_until < inf:
+        raise InputError(f"--failures-until must be a time that comes, not {failing.failures_until:g}")
+    law = RandomFailures(
+        failing.failures, failing.mtbf, failing.repair_time, failing.weibull_shape, failing.failure_seed
+    )
+    until = failing.failures_until
+    if until is None:
+        submissions = [as_jobs(workload.jobs).submission_times for workload in workloads]
+        until = max(2 * max((float(times.max()) for times in submissions if len(times)), default=0.0), DAY)
+    return law.outages(units, until)
