@@ -40,8 +40,12 @@ def is_long(commands: list[str]) -> bool:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder like a checkout, which commands may write to."""
-    for name in ("workloads", "platforms", "examples", "batsched_py"):
+    """A folder like a checkout, which commands may write to.
+
+    It has no package that could be imported from it: processes that are forked later outlive the folder.
+    """
+    (tmp_path / "batsched_py" / "schedulers").mkdir(parents=True)
+    for name in ("workloads", "platforms", "examples", "batsched_py/schedulers/fcfs.py"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
