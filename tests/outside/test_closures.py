@@ -188,6 +188,12 @@ def test_a_closure_after_the_last_job_changes_nothing(name: str) -> None:
     ]
 
 
+def test_the_twin_of_slurm_refuses_them_because_it_has_reservations() -> None:
+    workload, closures = random_case(1)
+    with pytest.raises(PolicyError, match="knows the reservations of its configuration, and no closures"):
+        played("slurm", workload, closures)
+
+
 def test_a_policy_cannot_start_a_job_on_hosts_that_close() -> None:
     class Stubborn(Scheduler):
         name = "stubborn"
