@@ -85,8 +85,7 @@ def build(
     static = workloads if experiment.actors.users is None else ()
     scenario = with_needs(experiment.simulated, process.needs)
     setup = new_setup(scenario, platform, static, failing_for=workloads)
-    if setup.energy:
-        setup = replace(setup, known=read_curves(experiment.actors.outside))
+    setup = replace(setup, known=read_curves(experiment.actors.outside))
     outputs = Outputs(
         prefix, scenario.traces_machine_states, new_file, scenario.links, bool(scenario.schedule_trace)
     )

@@ -19,7 +19,7 @@ from batsched_py.protocol.clock import as_told, to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.bill import Bill
+from batsched_py.simulator.bill import Bill, write_outside
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.context import Context
 from batsched_py.simulator.decision_side import Listener, Messenger
@@ -55,9 +55,10 @@ class World:
         shared = settings.compute_sharing or (settings.storage_sharing and bool(platform.storages))
         machines = (SharedMachines if shared else Machines)(len(platform.hosts), len(platform.storages))
         agenda = Agenda()
+        self._known = setup.known
         energy = None
         if setup.energy:
-            bill = None if setup.known is NOTHING_KNOWN else Bill(setup.known, outputs)
+            bill = None if setup.known is NOTHING_KNOWN else Bill(setup.known)
             meter = Meter(hosts, agenda, None if bill is None else bill.draw)
             energy = EnergyTrace(meter, agenda, outputs, bill)
         states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
@@ -235,7 +236,9 @@ class World:
             results = self.outputs.results
             results.consumed_joules = self._energy.consumed_joules
             if self._energy.bill is not None:
-                self._energy.bill.complete(results, results.makespan)
+                self._energy.bill.complete(results)
+        if self._known is not NOTHING_KNOWN:
+            write_outside(self._known, self.outputs, self.outputs.results.makespan)
         if self._trace is not None:
             self._trace.complete(self.agenda.clock)
         self.outputs.complete(self.machines)
