@@ -7,6 +7,7 @@ from math import inf
 
 import pandas as pd
 
+from batsched_py.analysis.resizes import in_pieces
 from batsched_py.analysis.schedule import full_ids, host_sets, started
 from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.outside.closures import Closure
@@ -16,25 +17,23 @@ from batsched_py.workload.model import Workload
 def into_closures(
     schedule: pd.DataFrame, closures: Sequence[Closure], workloads: Sequence[Workload]
 ) -> Iterator[Violation]:
-    """The jobs that are started on hosts which close before their walltime is over.
+    """The jobs that are started on hosts which close before their walltime is over, or grow into such hosts.
 
     The workloads tell whose jobs they are, so who is let in.
     """
     users = _users(workloads)
     executed = started(schedule)
-    for job, start, walltime, hosts in zip(
-        full_ids(executed),
-        executed["starting_time"],
-        executed["requested_time"],
-        host_sets(executed),
-        strict=True,
+    walltimes = executed["requested_time"].where(executed["requested_time"] >= 0, inf)
+    latest = executed["starting_time"] + walltimes
+    pieces = in_pieces(executed)
+    for job, start, end, hosts in zip(
+        full_ids(pieces), pieces["starting_time"], latest[pieces.index], host_sets(pieces), strict=True
     ):
-        end = start + (inf if walltime < 0 else walltime)
         for closure in closures:
             closed = hosts & closure.hosts
             if closed and closure.bars(users.get(_first(job)), start + SLACK, end - SLACK):
                 text = (
-                    f"job {job} is started on hosts {closed}, which are closed from {closure.start:g} to "
+                    f"job {job} begins on hosts {closed}, which are closed from {closure.start:g} to "
                     f"{closure.end:g}, and could still run then"
                 )
                 yield Violation("closed", (job,), start, text)

@@ -67,9 +67,7 @@ class World:
         if outputs.schedule_trace:
             trace = PajeTrace([host.name for host in hosts], outputs.open_schedule_trace)
         context = Context(hosts, agenda, machines, outputs, energy, states, setup.network, record, trace)
-        keep_hosts = "on a machine of nodes" if platform.has_nodes else ""
-        if settings.compute_sharing:
-            keep_hosts = "where several may be on a host"
+        keep_hosts = "where several may be on a host" if settings.compute_sharing else ""
         if setup.launch_time or setup.cleaning_time:
             keep_hosts = "where jobs take time to start or to clean up"
         if trace is not None:
