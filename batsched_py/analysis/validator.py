@@ -77,6 +77,7 @@ def _rules(
     yield from rules.twice(schedule)
     if workloads:
         yield from rules.workload(schedule, workloads)
+        yield from rules.sizes(schedule, workloads)
         yield from dependency_rules.dependencies(schedule, workloads)
         yield from malleable_rules.malleable(schedule, workloads, speeds)
 

@@ -134,12 +134,17 @@ class Result:
 
     def validate(self, policy: Policy | None = None) -> list[Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
+        from batsched_py.analysis.absences import read_absences
+        from batsched_py.analysis.failure_rule import on_failed_hosts
         from batsched_py.analysis.validator import validate
 
         options = self.experiment.actors.scheduler.options
         nodes = cast("NodeChoiceName", options.get("nodes", "first-fit"))
         hosts, workloads = self.overview.hosts, self.workloads
-        return validate(self._schedule, hosts, workloads, policy, self.machine, nodes, self._speeds)
+        found = validate(self._schedule, hosts, workloads, policy, self.machine, nodes, self._speeds)
+        if (file := self._open("absences")) is not None:
+            found += on_failed_hosts(self._schedule, list(read_absences(file, "absences.csv")))
+        return found
 
     def explain(self, job: str) -> Explained:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``.

@@ -80,6 +80,9 @@ def command(
                  resize      changes of the hosts of a job fit together (PREFIX_resizes.csv)
     With -w      lost, invented, workload
                              every job is there, as the workload describes it, and no other
+                 dependency  no job starts before what it waits for has happened
+                 array       no array runs more tasks at once than it may
+                 sizes       a moldable job has one of the sizes that it gives
                  malleable   only malleable jobs grow and shrink, within their bounds
                  work        and they have done all of it at their ends; of jobs that compute, this
                              is known with --hosts or -p
@@ -104,7 +107,12 @@ def command(
                              power states are read from PREFIX_pstate_changes.csv if it is there
 
     With --closures
-      closed                 no job is started on hosts that close before its walltime is over
+      closed                 no job is started on hosts that close before its walltime is over, or
+                             grows into them
+
+    With PREFIX_absences.csv beside it, which simulations with failures write
+      away                   no job runs on hosts while they are away
+      failure                a job that a failure has ended, as its note says, ended when its hosts failed
 
     On a machine of nodes the promises hold in every resource: "fits" means that there is a place.
 
@@ -117,9 +125,11 @@ def command(
       batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
       batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
     """
+    from batsched_py.analysis.absences import absences_file, read_absences
     from batsched_py.analysis.closure_rule import into_closures
+    from batsched_py.analysis.failure_rule import on_failed_hosts
     from batsched_py.analysis.power_rule import over_power_cap, read_switches
-    from batsched_py.analysis.schedule import read_schedule
+    from batsched_py.analysis.schedule import open_table, read_schedule
     from batsched_py.analysis.validator import validate
     from batsched_py.experiment.build import read_machine, read_workloads, words_of
     from batsched_py.outside.closures import read_closures
@@ -143,6 +153,10 @@ def command(
             raise click.UsageError("--closures needs the platform with -p, or --hosts")
         closed = read_closures(closures, platform.as_protocol()[0])
         found += into_closures(schedule, closed.all, jobs)
+    others = absences_file(schedule_file)
+    if others.is_file():
+        with open_table(others) as lines:
+            found += on_failed_hosts(schedule, list(read_absences(lines, str(others))))
     if found:
         counts = Counter(violation.rule for violation in found)
         say(f"{schedule_file}: {found[0]}")

@@ -51,6 +51,15 @@ def test_a_job_starts_small_if_waiting_for_more_hosts_takes_longer(tmp_path: Pat
     assert made(jobs, 4, tmp_path) == {"a": (0, 3), "b": (0, 1), "c": (30, 2)}
 
 
+def test_the_validator_finds_a_size_that_a_job_does_not_give(tmp_path: Path) -> None:
+    jobs = moldable({"id": "a", "sizes": {"1": 80, "4": 20}})
+    assert made(jobs, 6, tmp_path) == {"a": (0, 4)}
+    schedule = read_schedule(tmp_path / "out_jobs.csv").assign(allocated_resources="0-2")
+    (violation,) = validate(schedule, 6, [jobs])
+    assert violation.rule == "sizes"
+    assert violation.text == "job w0!a runs on 3 hosts, which is none of its sizes: 1, 2, 4"
+
+
 def test_it_is_easy_for_jobs_of_one_size(tmp_path: Path) -> None:
     for seed in range(3):
         jobs = random_jobs(seed, 50, 4)
