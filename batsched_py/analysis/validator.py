@@ -67,6 +67,7 @@ def _rules(
     pieces = in_pieces(schedule)
     resized = set(schedule.loc[schedule[RESIZES].map(bool), "id"]) if has_resizes(schedule) else set()
     any_size = rules.moldable_jobs(workloads) | malleable_rules.malleable_jobs(workloads).keys() | resized
+    any_size |= {job for job in schedule["id"] if job.partition("#")[0] in any_size}
     yield from rules.overlap(pieces)
     yield from rules.capacity(pieces, hosts, any_size)
     yield from malleable_rules.resizes(schedule)

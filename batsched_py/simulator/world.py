@@ -298,7 +298,11 @@ class World:
                 if there := hosts - unavailable:
                     raise RuleBroken(f"machine_available at {now:f}: hosts {there} are not unavailable")
                 machines.turn(hosts & busy, HostState.COMPUTING, busy, now)
-                machines.turn(hosts - busy, HostState.IDLE, busy, now)
+                idle = hosts - busy
+                for state, asleep in () if self._power is None else self._power.asleep.items():
+                    machines.turn(hosts & asleep, state, busy, now)
+                    idle = idle - asleep
+                machines.turn(idle, HostState.IDLE, busy, now)
         self._tell(structs.replace(event))
 
     def _no_more_external_events(self, _: None) -> None:
