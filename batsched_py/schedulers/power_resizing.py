@@ -13,13 +13,13 @@ from batsched_py.schedulers.power import PowerAccount
 
 
 class CappedResizing(Live):
-    """Jobs grow only as far as the power may be drawn for the rest of their walltimes.
+    """Jobs grow only as far as the power may be drawn until the last of their walltimes is over.
 
     Hosts that jobs give up draw no power of theirs any longer. Those that they get are taken to be the ones
     that draw most of all that are free.
     """
 
-    __slots__ = ("_free", "_inside", "_nb_more", "_now", "_power", "_predicted")
+    __slots__ = ("_free", "_inside", "_nb_more", "_now", "_power", "_predicted", "_until")
 
     def __init__(
         self, inside: Resizing, power: PowerAccount, predicted: float, free: HostSet, now: float
@@ -31,6 +31,8 @@ class CappedResizing(Live):
         self._now = now
         self._nb_more = 0
         """How many hosts jobs have got so far."""
+        self._until = now
+        """When the last of these jobs is over."""
 
     def step(self, running: RunningJob) -> int:
         """By how many hosts a job grows and shrinks."""
@@ -46,10 +48,11 @@ class CappedResizing(Live):
 
     def grow(self, running: RunningJob) -> bool:
         """Let a job be a step larger; whether it can, and may draw the power."""
-        step, end = self.step(running), running.start + running.job.walltime
-        if not (self._allows(step, end) and self._inside.grow(running)):
+        step, until = self.step(running), max(self._until, running.start + running.job.walltime)
+        if not (self._allows(step, until) and self._inside.grow(running)):
             return False
         self._nb_more += step
+        self._until = until
         return True
 
     def fits(self, job: Job) -> bool:
