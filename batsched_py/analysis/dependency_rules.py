@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -113,3 +113,28 @@ def _limits(jobs: dict[str, Job], executions: dict[str, list[Any]]) -> Iterator[
             if change > 0 and running > limits[name]:
                 what = f"{running} tasks of array {name} run at once, {limits[name]} may"
                 yield Violation("array", (job_id,), time, what)
+
+
+def as_queued(
+    schedule: pd.DataFrame, workloads: Sequence[Workload], arrivals: Mapping[str, float]
+) -> pd.DataFrame:
+    """The schedule with the times at which jobs joined the queue in place of their submissions.
+
+    At one instant, jobs that wait for others join the queue after those that do not, in the order of their
+    submissions; their column ``turn`` says so.
+    """
+    held = {
+        job.id
+        for workload in workloads
+        if have_dependencies(workload.jobs)
+        for job in workload.jobs
+        if dependency_of(job) is not None
+        or ((array := array_of(job)) is not None and array.limit is not None)
+    }
+    if not held:
+        return schedule
+    submissions = schedule["submission_time"]
+    return schedule.assign(
+        submission_time=schedule["id"].map(arrivals).fillna(submissions),
+        turn=submissions.where(schedule["id"].isin(held), -1.0),
+    )

@@ -14,6 +14,7 @@ from batsched_py.experiment import Machine, Workloads
 from batsched_py.schedulers.selection import NodeChoiceName
 
 if TYPE_CHECKING:
+    from batsched_py.analysis.absences import Absence
     from batsched_py.analysis.validator import Policy
     from batsched_py.outside.curve import Curve
 
@@ -101,6 +102,9 @@ def command(
       easy-backfill          those who overtake it do not need the hosts reserved for it
       conservative-reservation
                              no job starts later than the reservation it gets on arrival
+                             A job that waited for others arrives when it joins the queue
+                             (PREFIX_held.csv). Promises of easy and conservative are about hosts
+                             that are always there: they are refused where some were away or closed.
 
     With --power-cap
       power                  hosts with jobs, if all are fully busy, and the others draw no more;
@@ -128,7 +132,9 @@ def command(
     from batsched_py.analysis.absences import absences_file, read_absences
     from batsched_py.analysis.closure_rule import into_closures
     from batsched_py.analysis.failure_rule import on_failed_hosts
+    from batsched_py.analysis.held import arrivals_of, held_beside
     from batsched_py.analysis.power_rule import over_power_cap, read_switches
+    from batsched_py.analysis.promises import check_hosts
     from batsched_py.analysis.schedule import open_table, read_schedule
     from batsched_py.analysis.validator import validate
     from batsched_py.experiment.build import read_machine, read_workloads, words_of
@@ -141,7 +147,15 @@ def command(
         size, machine = len(platform.hosts), platform.as_nodes()
     schedule = read_schedule(schedule_file)
     speeds = None if platform is None else [host.speed for host in platform.hosts]
-    found = validate(schedule, size, jobs, policy, machine, nodes, speeds)
+    absences: list[Absence] = []
+    if (others := absences_file(schedule_file)).is_file():
+        with open_table(others) as lines:
+            absences += read_absences(lines, str(others))
+    if policy is not None:
+        check_hosts(policy, absences)
+    arrivals = arrivals_of(held_beside(schedule_file))
+    found = validate(schedule, size, jobs, policy, machine, nodes, speeds, arrivals)
+    found += on_failed_hosts(schedule, absences)
     if power_cap is not None:
         if platform is None:
             raise click.UsageError("--power-cap needs the platform with -p")
@@ -153,10 +167,6 @@ def command(
             raise click.UsageError("--closures needs the platform with -p, or --hosts")
         closed = read_closures(closures, platform.as_protocol()[0])
         found += into_closures(schedule, closed.all, jobs)
-    others = absences_file(schedule_file)
-    if others.is_file():
-        with open_table(others) as lines:
-            found += on_failed_hosts(schedule, list(read_absences(lines, str(others))))
     if found:
         counts = Counter(violation.rule for violation in found)
         say(f"{schedule_file}: {found[0]}")
