@@ -166,7 +166,7 @@ class Capped(Wrapper):
             )
         self._power = power
         cluster._set(_power=power, _nodes=nodes_of(cluster.machines))
-        self._last, self._called_for = 0, 0.0
+        self._last, self._called_for, self._remarked = 0, 0.0, ""
         cluster.on_end(power.ended)
         cluster.on_start(self._started)
         cluster.on_resize(self._resized)
@@ -183,10 +183,18 @@ class Capped(Wrapper):
                 cluster.remark(job, f"would make the machine draw {watts:g} W")
                 cluster.reject(job)
         super().schedule(cluster)
+        if cluster.heeded and cluster.queue:
+            self._remark_on(cluster, cluster.queue.head)
         change = self._power.cap.next_change(cluster.now)
         if cluster.queue and self._called_for < change < inf:
             self._called_for = change
             cluster.call_at(change)
+
+    def _remark_on(self, cluster: Cluster, head: Job) -> None:
+        """Say that the head waits for power, if it does, once."""
+        if head.id != self._remarked and cluster.fits(head) and not self.seen.fits(head):
+            self._remarked = head.id
+            cluster.remark(head, "waits for power; hosts are free for it")
 
     def _started(self, running: RunningJob) -> None:
         """The policy inside may have started a job without asking whether it fits."""
