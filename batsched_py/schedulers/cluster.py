@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.kinds import Live, check_function, check_job, count, expected, number
-from batsched_py.ledger.ledger import Effect, Ledger, describe
+from batsched_py.ledger.ledger import NOWHERE, Effect, Ledger, describe
 from batsched_py.ledger.plan import Plan
 from batsched_py.ledger.queue import Condition, Floats, JobQueue, Score, Waiting
 from batsched_py.ledger.reservation import Reservation
@@ -238,7 +238,12 @@ class Cluster(Live):
             return Plan(self)
         from batsched_py.ledger.nodes.plan import Plan as NodePlan
 
-        return NodePlan(self, self._ledger.nodes)
+        return NodePlan(self, self._ledger.nodes, self._to_wake)
+
+    @property
+    def _to_wake(self) -> HostSet:
+        """Hosts that are not free, but will be as soon as a job needs them."""
+        return NOWHERE
 
     # --- what a policy says ----------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ import numpy as np
 from msgspec import Meta
 
 from batsched_py.ledger.nodes.account import NodeAccount
-from batsched_py.ledger.nodes.machine import CORES
+from batsched_py.ledger.nodes.machine import CORES, Integers
+from batsched_py.ledger.nodes.placement import Placement
 from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
@@ -22,8 +23,8 @@ class AmongSleepers(View):
     """Counts on hosts that sleep or are switching: they will be free when a job needs them."""
 
     @property
-    def to_wake(self) -> HostSet:
-        return super().to_wake | ((self.asleep | self.switching) & self.available & self.hosts)
+    def _to_wake(self) -> HostSet:
+        return super()._to_wake | ((self.asleep | self.switching) & self.available & self.hosts)
 
 
 @dataclass
@@ -144,27 +145,39 @@ class _Room:
 class _NodeRoom(_Room):
     """The same on a machine of nodes, each of which wakes as a whole."""
 
-    def __init__(self, account: NodeAccount, awake: HostSet, asleep: HostSet, nodes: list[HostSet]) -> None:
+    def __init__(
+        self, account: NodeAccount, awake: HostSet, asleep: HostSet, nodes: list[HostSet], now: float
+    ) -> None:
         super().__init__(0, asleep)
         self._account = account
         self._awake = account.with_cores(awake)
         self._nodes = {next(iter(node)): node for node in nodes}
+        self._now = now
 
     def take(self, job: Job) -> bool:
-        demand, account = self._account.demand(job), self._account
-        found = account.place(demand, self._awake)
+        """Give a job its nodes: those that a plan has chosen, or else those that are awake first."""
+        account = self._account
+        everything = self._awake + account.with_cores(self._asleep) - account.with_cores(NOWHERE)
+        found = account.chosen(job)
         if found is None:
-            everything = self._awake + account.with_cores(self._asleep) - account.with_cores(NOWHERE)
-            found = account.place(demand, everything)
-            if found is None:
-                return False
-            for number in found.nodes.tolist():
-                first = account.machine.nodes[number].first
-                node = self._nodes.get(first, NOWHERE) & self._asleep
-                self._awake[number, CORES] += len(node)
-                self._wake(node)
+            found = self._place(job, self._awake)
+        if found is None:
+            found = self._place(job, everything)
+        if found is None or (everything[found.nodes] < found.taken).any():
+            return False
+        for number in found.nodes.tolist():
+            first = account.machine.nodes[number].first
+            node = self._nodes.get(first, NOWHERE) & self._asleep
+            self._awake[number, CORES] += len(node)
+            self._wake(node)
         self._awake[found.nodes] -= found.taken
         return bool(np.all(self._awake[found.nodes] >= 0))
+
+    def _place(self, job: Job, free: Integers) -> Placement | None:
+        """Where a job goes, on nodes that stay open to it."""
+        account = self._account
+        free = account.open_at(job.user, self._now, self._now + job.walltime, free)
+        return account.place(account.demand(job), free)
 
 
 def _room(cluster: Cluster, waking: HostSet, asleep: HostSet, nodes: list[HostSet]) -> _Room:
@@ -172,4 +185,4 @@ def _room(cluster: Cluster, waking: HostSet, asleep: HostSet, nodes: list[HostSe
     account = cluster._ledger.nodes
     if account is None:
         return _Room(cluster.nb_free + len(waking), asleep)
-    return _NodeRoom(account, waking, asleep, nodes)
+    return _NodeRoom(account, waking, asleep, nodes, cluster.now)

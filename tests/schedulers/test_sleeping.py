@@ -12,6 +12,8 @@ from batsched_py.analysis.validator import validate
 from batsched_py.errors import InputError
 from batsched_py.experiment import Machine
 from batsched_py.experiment.build import read_machine
+from batsched_py.outside.closures import Closure
+from batsched_py.outside.known import Known
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers import SCHEDULERS
@@ -140,3 +142,28 @@ def test_a_host_that_fails_on_its_way_to_sleep_comes_back_asleep(tmp_path: Path)
     assert seconds["time_unavailable"] == 55
     assert seconds["time_sleeping"] == (200 - 100) + (200 - 50)
     assert (seconds["time_switching_off"], seconds["time_switching_on"]) == (5 + 10 + 2 * 10, 20 + 20)
+
+
+def test_a_plan_on_nodes_counts_on_those_that_sleep(tmp_path: Path) -> None:
+    """Six nodes of four cores sleep when the plan is made anew, because a host has come back."""
+    jobs = workload_of([sized("early", 0, 4, 10), sized("wide", 400, 24, 50), sized("last", 401, 4, 50)])
+    away = HostSet.parse("0")
+    outage = [HostsUnavailable(away, time=300.0), HostsAvailable(away, time=310.0)]
+    setup = Setup(nodes_machine(tmp_path), [jobs], energy=True, events=[outage])
+    run(setup, "sleeping(conservative)", tmp_path, after="60")
+    assert starts(tmp_path) == {"early": 0, "wide": 440, "last": 490}
+
+
+def test_the_nodes_wake_that_a_plan_has_chosen(tmp_path: Path) -> None:
+    """Node n0 is closed soon, so a long job is to go to another one, although n0 is the first that sleeps."""
+    jobs = workload_of([sized("long", 400, 4, 500)])
+    known = Known(closures=(Closure(800.0, 900.0, HostSet.range(4)),))
+    run(
+        Setup(nodes_machine(tmp_path), [jobs], energy=True),
+        "sleeping(conservative)",
+        tmp_path,
+        known,
+        after="60",
+    )
+    assert starts(tmp_path) == {"long": 440}
+    assert read_schedule(tmp_path / "out_jobs.csv")["allocated_resources"].to_list() == ["4-7"]
