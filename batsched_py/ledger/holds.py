@@ -137,6 +137,12 @@ class Holds:
         if self._waiting_for:
             self._tell(job.id, now, success)
 
+    def comes_back(self, job: Job, name: str, next_name: str) -> None:
+        """An execution of a job has ended, and it begins again under another name: it is not over."""
+        namesakes = self._namesakes.get(_owner(job))
+        if namesakes is not None and name in namesakes:
+            self._namesakes[_owner(job)] = {next_name if each == name else each: None for each in namesakes}
+
     def wake(self, now: float) -> None:
         """Time has come to this."""
         while self._timers and self._timers[0][0] <= now:
