@@ -14,6 +14,7 @@ from batsched_py.ledger.nodes.placement import Placement
 from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.shapes import shapes_of
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.idle_hosts import Beds, IdleTimes, nodes_of
 from batsched_py.schedulers.wrapping import NOWHERE, View, Wrapper
@@ -86,7 +87,7 @@ class Sleeping(Wrapper):
         reservation = None
         for job in cluster.queue:
             if reservation is None:
-                if not (self._may_start(job) and room.take(job)):
+                if not any(self._may_start(each) and room.take(each) for each in self._sizes(job)):
                     reservation = self.seen.reservation(job)
             elif job.id not in self._woken_for:
                 estimate = cluster.queue.estimate(job)
@@ -97,6 +98,13 @@ class Sleeping(Wrapper):
         self._woken_for &= {job.id for job in cluster.queue}
         self._beds.wake(cluster, room.woken)
         self._waking = self._waking | (room.woken & cluster.switching)
+
+    def _sizes(self, job: Job) -> list[Job]:
+        """A job with each size that the policy inside may choose, the one that ends first before others."""
+        if not self.inner.chooses_sizes:
+            return [job]
+        fastest = sorted(shapes_of(job), key=lambda shape: shape.run_time)
+        return [shape.job for shape in fastest] or [job]
 
     def _may_start(self, job: Job) -> bool:
         """Whether a job has nothing to wait for but hosts."""

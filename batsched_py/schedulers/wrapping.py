@@ -93,6 +93,11 @@ class Wrapper(Scheduler):
         """Whether the policy inside does."""
         return self.inner.requeues
 
+    @property
+    def chooses_sizes(self) -> bool:  # type: ignore[override]
+        """Whether the policy inside does."""
+        return self.inner.chooses_sizes
+
     def begin(self, cluster: Cluster) -> None:
         """Let the policy inside begin."""
         self.seen = look_through(self.view, cluster)

@@ -21,6 +21,7 @@ from batsched_py.simulator.machine_files.simgrid import simgrid_lines
 from batsched_py.simulator.platform import read_platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import workload_of
+from tests.drive import GIGA, workload
 from tests.power import INNER, machine, node_jobs, nodes_machine, power60, run, sized, starts
 
 
@@ -167,3 +168,20 @@ def test_the_nodes_wake_that_a_plan_has_chosen(tmp_path: Path) -> None:
     )
     assert starts(tmp_path) == {"long": 440}
     assert read_schedule(tmp_path / "out_jobs.csv")["allocated_resources"].to_list() == ["4-7"]
+
+
+def test_hosts_wake_for_the_size_that_the_policy_inside_chooses(tmp_path: Path) -> None:
+    total = {"type": "parallel_homogeneous_total", "cpu": 80 * GIGA, "com": 0}
+    job = {
+        "id": "a",
+        "subtime": 200,
+        "res": 2,
+        "walltime": 100,
+        "profile": "total",
+        "sizes": {"2": 40, "4": 20},
+    }
+    early = {"id": "early", "walltime": 20, "profile": "total", "res": 4}
+    jobs = workload(early, job, profiles={"total": total})
+    run(Setup(machine(4), [jobs], energy=True), "sleeping(easy-moldable)", tmp_path, after="30")
+    assert starts(tmp_path) == {"early": 0, "a": 220}
+    assert read_schedule(tmp_path / "out_jobs.csv")["allocated_resources"].to_list() == ["0-3", "0-3"]
