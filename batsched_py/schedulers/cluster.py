@@ -358,15 +358,23 @@ class Cluster(Live):
     def resizing(self) -> Resizing:
         """Other sizes of running jobs, to be tried before any of them is decided."""
         ledger = self._ledger
-        if ledger.nodes is None:
+        if ledger.nodes is None or self._any_hosts_will_do:
             return HostResizing(ledger.free, ledger.unavailable)
         from batsched_py.ledger.nodes.resizing import NodeResizing
 
         return NodeResizing(ledger.nodes, self.now, ledger.unavailable)
 
+    @property
+    def _any_hosts_will_do(self) -> bool:
+        """Whether nodes are equal hosts, and no running job asks for more than a number of them."""
+        nodes = self._ledger.nodes
+        return (nodes is None or nodes.are_hosts) and not any(
+            "request" in running.job.extra for running in self.running
+        )
+
     def _hosts_for(self, running: RunningJob, size: int) -> HostSet:
         """The hosts with which a job goes on that is to have so many."""
-        if self._ledger.nodes is not None:
+        if self._ledger.nodes is not None and not self._any_hosts_will_do:
             return self._cores_for(running, size)
         if (more := size - running.nb_hosts) <= 0:
             return running.hosts.lowest(size)
