@@ -359,7 +359,7 @@ class Cluster(Live):
         """Other sizes of running jobs, to be tried before any of them is decided."""
         ledger = self._ledger
         if ledger.nodes is None or self._any_hosts_will_do:
-            return HostResizing(ledger.free, ledger.unavailable)
+            return HostResizing(ledger.free.count, ledger.unavailable)
         from batsched_py.ledger.nodes.resizing import NodeResizing
 
         return NodeResizing(ledger.nodes, self.now, ledger.unavailable)

@@ -1,4 +1,4 @@
-"""Everything together at random: nodes, requests, dependencies, sizes, failures, closures, power and users."""
+"""Everything together at random: nodes, requests, dependencies, sizes, failures, closures, power, users."""
 
 from __future__ import annotations
 
