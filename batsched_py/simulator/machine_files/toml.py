@@ -57,6 +57,8 @@ from batsched_py.simulator.machine_files.nodes import NodeKind, NodePower, NodeS
 from batsched_py.simulator.platform import Platform
 
 _Names = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:+-]+$")]
+#: Slurm calls a licence of a server ``NAME@SERVER``.
+_Licence = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:+@-]+$")]
 _Count = Annotated[int, Meta(ge=1, le=1 << 20)]
 _Number = Annotated[float, Meta(gt=0)]
 _Watts = Annotated[float, Meta(ge=0)]
@@ -88,7 +90,7 @@ class _Nodes(Struct):
 
 class _File(Struct, forbid_unknown_fields=True):
     nodes: list[dict[str, Any]]
-    licences: dict[_Names, _Count] = {}
+    licences: dict[_Licence, _Count] = {}
 
 
 def read_toml_machine(path: str | Path) -> Platform:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from math import inf
+import re
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
+from batsched_py.protocol.shown import shown_name
 from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.sbatch import gres
 from batsched_py.slurm.texts import read_text
 
 State = Literal["running", "waiting"]
+
+#: Amounts of resources, by the fields of a job that they go to.
+Asked = dict[str, dict[str, int]]
 
 #: What Slurm calls the states that count here; a job in any other one is over.
 STATES: dict[str, State] = {
@@ -38,18 +45,28 @@ class LiveJob(Struct, frozen=True, kw_only=True):
     partitions: tuple[str, ...] = ()
     priority: int = 0
     """A job of priority 0 is held."""
-    time_limit: float = inf
+    time_limit: float | None = None
+    """That of its partition if it has none; ``inf`` if there is no limit."""
     started: float | None = None
     """Of a running job; of a waiting one, when Slurm plans to start it."""
     eligible: float | None = None
     nodes: int = 1
+    """At least; a job that runs has so many."""
+    most_nodes: int | None = None
     tasks: int = 1
     cpus_per_task: int = 1
+    tasks_per_node: int | None = None
     node_list: str = ""
+    """The nodes of a running job, and those that a waiting one must have."""
+    exclude: str = ""
     memory_per_cpu: int = 0
     """In MB."""
     memory_per_node: int = 0
-    gpus_per_node: int = 0
+    resources_per_node: dict[str, int] = {}
+    resources_per_job: dict[str, int] = {}
+    resources_per_task: dict[str, int] = {}
+    licences: dict[str, int] = {}
+    one_switch: bool = False
     features: str = ""
     dependency: str = ""
     reservation: str = ""
@@ -80,14 +97,43 @@ def read_live(path: Path, zone: str, findings: Findings) -> Live:
         from batsched_py.slurm.forecast.squeue_json import read_squeue
 
         live = read_squeue(path, text, findings)
+    elif any("JOBID" in re.split(r"[\s|]+", line) for line in text.split("\n", 2)[:2]):
+        reason = "is the table of squeue, which does not tell what jobs ask for"
+        findings.mistake(str(path), f"{reason}; give what squeue --json or scontrol show job prints")
+        return Live([], None)
     else:
         from batsched_py.slurm.forecast.scontrol import read_scontrol
 
         live = read_scontrol(path, text, zone, findings)
     if not live.jobs and not findings.mistakes:
         findings.mistake(str(path), "there is no job that waits or runs")
-    names = [job.id for job in live.jobs]
-    if len(set(names)) != len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        findings.mistake(str(path), f"there are two jobs {twice}")
+    twice = [name for name, count in Counter(job.id for job in live.jobs).items() if count > 1]
+    if twice:
+        findings.mistake(str(path), f"there are two jobs {shown_name(twice[0])}")
+    live.jobs.sort(key=lambda job: int(job.id.partition("_")[0]))
     return live
+
+
+def resources_asked(per: Mapping[str, str], total: str, nodes: int, tasks: int, runs: bool) -> Asked:
+    """What a job asks for by node, by task and as a whole, and what it has of GPUs in all.
+
+    What a running job has is given out evenly among its nodes. Resources that are no further ones, such as
+    processors, are told elsewhere.
+    """
+    by = {unit: _further(gres(text)) for unit, text in per.items()}
+    every = [
+        by["node"],
+        {name: -(-amount // nodes) for name, amount in by["job"].items()},
+        {name: -(-amount * tasks // nodes) for name, amount in by["task"].items()},
+    ]
+    if not any(every):
+        gpus = _further(gres(",".join(part for part in total.split(",") if part.startswith("gres/"))))
+        every[1] = {name: -(-amount // nodes) for name, amount in gpus.items()}
+        by["job"] = gpus
+    if runs:
+        return {"resources_per_node": every[0] | every[1] | every[2]}
+    return {f"resources_per_{unit}": amounts for unit, amounts in by.items()}
+
+
+def _further(amounts: Mapping[str, int]) -> dict[str, int]:
+    return {name: amount for name, amount in amounts.items() if name not in ("cpu", "mem", "node", "billing")}

@@ -10,12 +10,14 @@ from zoneinfo import ZoneInfo
 
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.slurm.findings import Findings
-from batsched_py.slurm.forecast.live import STATES, Live, LiveJob, task_id
-from batsched_py.slurm.values import count, megabytes, names, time_limit
-from batsched_py.workload.sources.quantities import count_hosts, duration
+from batsched_py.slurm.forecast.live import STATES, Live, LiveJob, resources_asked, task_id
+from batsched_py.slurm.sbatch import licences
+from batsched_py.slurm.values import count, listed, megabytes, time_limit
+from batsched_py.workload.sources.quantities import count_hosts, duration, whole
 from batsched_py.workload.sources.slurm_fields import resources
 
 _PAIR = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z_/:]*)=(\S*)")
+_BEGIN = re.compile(r"(JobId=\S+.*?) JobName=(.*?)(?:(\s+UserId=.*)|$)")
 _NOTHING = ("(null)", "N/A", "Unknown", "None", "n/a", "")
 
 
@@ -35,12 +37,9 @@ def read_scontrol(path: Path, text: str, zone: str, findings: Findings) -> Live:
             findings.mistake(where, f"job {shown_name(fields['JobId'])}: {error}")
             continue
         jobs.append(job)
-        if (
-            job.state == "running"
-            and job.started is not None
-            and (ran := duration(fields.get("RunTime", ""))) >= 0
-        ):
-            now = job.started + ran
+        if fields["JobState"] == "RUNNING" and job.started is not None:
+            ran = duration(fields.get("RunTime", ""))
+            now = max(now or 0.0, job.started + ran) if ran >= 0 else now
     return Live(jobs, now)
 
 
@@ -49,15 +48,18 @@ def _records(path: Path, text: str, findings: Findings) -> Iterator[tuple[str, d
     where, fields = "", dict[str, str]()
     for number, line in enumerate(text.splitlines(), start=1):
         place = f"{path}, line {number}"
+        if line.startswith("JobId="):
+            if fields:
+                yield where, fields
+            where, fields = place, {}
+            if begin := _BEGIN.fullmatch(line):  # a name may have blanks and signs
+                fields["JobName"] = begin[2]
+                line = begin[1] + (begin[3] or "")
         pairs = _PAIR.findall(line)
         if not pairs and line.strip() and not line.startswith("No jobs"):
             findings.mistake(place, f"{shown(line.strip())} is not of the form Name=Value")
         for name, value in pairs:
-            if name == "JobId":
-                if fields:
-                    yield where, fields
-                where, fields = place, {}
-            elif not fields:
+            if not where:
                 findings.mistake(place, f"{name} stands before any JobId")
                 return
             if value not in _NOTHING:
@@ -68,12 +70,18 @@ def _records(path: Path, text: str, findings: Findings) -> Iterator[tuple[str, d
 
 def _job(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
     state = STATES[fields["JobState"]]
-    tres = resources(fields["TRES"]) if "TRES" in fields else {}
-    asked = fields.get("NumNodes", "1").partition("-")[0]
-    nodes = count_hosts(fields.get("NodeList", "")) if state == "running" else count(asked)
+    runs = state == "running"
+    total = next((fields[name] for name in ("AllocTRES", "ReqTRES", "TRES") if name in fields), "")
+    asked, _, most = fields.get("NumNodes", "1").partition("-")
+    # how many nodes a waiting job will have is estimated; what it asked for at least is among its resources
+    least = max(int(resources(total).get("node", 0.0)) or count(asked), 1)
+    nodes = max(count_hosts(fields.get("NodeList", "")), 1) if runs else least
     cpus = count(fields.get("NumCPUs", "1").partition("-")[0])
-    each = count(fields.get("CPUs/Task", "1"))
-    gpus = sum(int(value) for name, value in tres.items() if name == "gres/gpu")
+    each = 1 if runs else max(count(fields.get("CPUs/Task", "1")), 1)
+    tasks = max(cpus if runs else count(fields.get("NumTasks", "0")) or cpus // each, nodes, 1)
+    per = {unit: fields.get(f"TresPer{unit.title()}", "") for unit in ("node", "job", "task")}
+    per_node = fields.get("NtasksPerN:B:S:C", "0").partition(":")[0]
+    limit = fields.get("TimeLimit", "UNLIMITED")
     return LiveJob(
         id=_name(fields),
         state=state,
@@ -81,18 +89,23 @@ def _job(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
         user=fields.get("UserId", "").partition("(")[0],
         account=fields.get("Account", ""),
         qos=fields.get("QOS", ""),
-        partitions=names(fields.get("Partition", "")),
+        partitions=listed(fields.get("Partition", "")),
         priority=count(fields.get("Priority", "0")),
-        time_limit=time_limit(fields.get("TimeLimit", "UNLIMITED")),
+        time_limit=None if limit == "Partition_Limit" else time_limit(limit),
         started=_moment(fields, "StartTime", zone),
         eligible=_moment(fields, "EligibleTime", zone),
-        nodes=max(nodes, 1),
-        tasks=max(count(fields.get("NumTasks", "0")) or cpus // max(each, 1), nodes, 1),
-        cpus_per_task=max(each, 1),
-        node_list=fields.get("NodeList", "") if state == "running" else fields.get("ReqNodeList", ""),
+        nodes=nodes,
+        most_nodes=max(count(most), nodes) if most and not runs else None,
+        tasks=tasks,
+        cpus_per_task=each,
+        tasks_per_node=None if runs else (whole(per_node) or None),
+        node_list=fields.get("NodeList" if runs else "ReqNodeList", ""),
+        exclude="" if runs else fields.get("ExcNodeList", ""),
         memory_per_cpu=megabytes(fields["MinMemoryCPU"]) if "MinMemoryCPU" in fields else 0,
         memory_per_node=megabytes(fields["MinMemoryNode"]) if "MinMemoryNode" in fields else 0,
-        gpus_per_node=-(-gpus // max(nodes, 1)),
+        licences=licences(fields.get("Licenses", "")),
+        one_switch=fields.get("Switches", "").partition("@")[0] == "1",
+        **resources_asked(per, total, nodes, tasks, runs),
         features=fields.get("Features", ""),
         dependency=re.sub(r"\([^)]*\)", "", fields.get("Dependency", "")),
         reservation=fields.get("Reservation", ""),

@@ -59,6 +59,8 @@ _WRITTEN: Final = (
 _NAMED: Final = {"user": "User", "group": "Group", "executable": "JobName", "partition": "Partition"}
 #: Columns beside the log, and the fields that say them.
 _KEPT: Final = {"account": "Account", "qos": "QOS", "priority": "Priority", "reservation": "Reservation"}
+#: Why most lines of a file are no jobs of the log.
+STEP: Final = "step of a job"
 _PEAK: Final = "MaxRSS of steps"
 _PIECE: Final = 10_000
 
@@ -74,7 +76,7 @@ class Sacct(Source):
     run time of 0 and waited until then. Beyond the format the log has the columns ``id``, ``state``,
     ``gpus``, ``nodes``, ``hosts``, and where the file says them ``account``, ``qos``, ``priority``,
     ``reservation``, ``eligible`` (Eligible, in seconds after Submit), ``requested_nodes`` (ReqNodes or
-    ReqTRES), ``tasks`` (NTasks) and ``features`` (Constraints). From SubmitLine, or from a field Dependency,
+    ReqTRES), ``tasks`` (NTasks), ``features`` (Constraints) and ``gpu_type`` (ReqTRES). From SubmitLine, or from a field Dependency,
     come the columns ``after`` (the jobs that a job waits for) and ``array`` (with how many tasks may run at
     once), which are simulated.
     """
@@ -227,8 +229,8 @@ def _requests(records: Records) -> dict[str, NDArray[Any]]:
     asked: dict[str, NDArray[Any]] = {
         name: column.astype(np.int64) for name, column in counts.items() if (column >= 0).any()
     }
-    features = records.features()
-    return asked | ({"features": features} if features.any() else {})
+    texts = {"features": records.features(), "gpu_type": records.gpu_type()}
+    return asked | {name: column for name, column in texts.items() if column.any()}
 
 
 def _tables(path: Path, account: Account) -> Iterator[pd.DataFrame]:
@@ -285,7 +287,7 @@ def _jobs(tables: Iterable[pd.DataFrame], account: Account) -> Records:
     used = pd.concat(peaks).groupby(level=0).max()
     jobs = pd.concat(pieces, ignore_index=True)
     jobs = jobs.assign(**{_PEAK: jobs["JobID"].map(used).astype(float).fillna(-1.0)})
-    account.left_out["step of a job"] += nb_steps
+    account.left_out[STEP] += nb_steps
     states = Records(jobs).states()
     for state in UNFINISHED:
         account.left_out[f"job is {state.lower()}"] += int((states == state).sum())
