@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from batsched_py.protocol.dependencies import AFTER, array_of
+from batsched_py.protocol.dependencies import AFTER, ARRAY, array_of
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
 from batsched_py.schedulers.slurm.configuration import Configuration
@@ -67,13 +67,19 @@ def jobs_of(
 def _waiting_for_earlier(jobs: Iterable[Job], path: str, findings: Findings) -> list[Job]:
     """The jobs without waits for later ones and for themselves.
 
-    Slurm numbers jobs from the beginning again at times, so a number may be that of another job.
+    Slurm numbers jobs from the beginning again at times, so a number may be that of another job. Of an
+    array, the first limit counts.
     """
     jobs = list(jobs)
     last: dict[str, int] = {}
+    arrays: dict[str, str] = {}
     for place, job in enumerate(jobs):
-        array = array_of(job)
-        last |= {job.name: place} | ({} if array is None else {array.name.rpartition("!")[2]: place})
+        last[job.name] = place
+        if (array := array_of(job)) is not None:
+            name, _, _ = job.extra[ARRAY].partition("%")
+            last[name] = place
+            if (first := arrays.setdefault(array.name, job.extra[ARRAY])) != job.extra[ARRAY]:
+                jobs[place] = replace(job, extra={**job.extra, ARRAY: first})
     count = 0
     for place, job in enumerate(jobs):
         if after := job.extra.get(AFTER):

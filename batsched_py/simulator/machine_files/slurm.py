@@ -131,6 +131,8 @@ def _node_lines(
             except ValueError as error:
                 report(line.where, str(error))
                 continue
+            if not names:
+                report(line.where, "names no node")
             if len(known) + len(names) > MOST_NODES:
                 report(line.where, f"there are more than {MOST_NODES} nodes")
                 return
@@ -230,7 +232,7 @@ def read_gres(text: str) -> list[Gres]:
     for part in filter(None, _DETAILS.sub("", text).split(",")):
         match = _GRES.fullmatch(part)
         if match is None or (match["type"] and match["count"] is None):
-            raise ValueError(f"Gres={part!r} does not end in a number of them")
+            raise ValueError(f"Gres={shown(part)} does not end in a number of them")
         count = int(match["count"] or 1) * 1024 ** _UNITS.index(match["unit"].lower() if match["unit"] else " ")
         found.append(Gres(match["name"], match["type"] or "", count, match["free"] is None))
     return found
@@ -248,5 +250,5 @@ def _cores(settings: dict[str, str]) -> int:
 def _whole(settings: dict[str, str], name: str, default: int) -> int:
     text = settings.get(name, str(default))
     if not (text.isascii() and text.isdigit() and len(text) < 11 and 0 < int(text) < 1 << 32):
-        raise ValueError(f"{name}={text!r} is not a positive whole number")
+        raise ValueError(f"{name}={shown(text)} is not a positive whole number")
     return int(text)

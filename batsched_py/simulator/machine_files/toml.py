@@ -90,25 +90,32 @@ class _Nodes(Struct):
 
 class _File(Struct, forbid_unknown_fields=True):
     nodes: list[dict[str, Any]]
-    licences: dict[_Licence, _Count] = {}
+    licences: dict[_Licence, Annotated[int, Meta(ge=0, le=1 << 30)]] = {}
 
 
 def read_toml_machine(path: str | Path) -> Platform:
     """The machine that a TOML file describes."""
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        file = msgspec.convert(content, _File)
+        return toml_machine(Path(path).read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise InputError(f"{path}: cannot read this machine ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def toml_machine(text: str, path: str) -> Platform:
+    """The machine that a text in TOML describes."""
+    try:
+        file = msgspec.convert(tomllib.loads(text), _File)
         kinds = []
         for place, table in enumerate(file.nodes):
             try:
                 kinds.append(_kind(table))
             except ValueError as error:
                 raise ValueError(f"nodes {place + 1}: {error}") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot read this machine ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, ValueError) as error:
         raise InputError(f"{path}: {error}") from None
-    return platform_of(kinds, file.licences, str(path))
+    return platform_of(kinds, file.licences, path)
 
 
 def _kind(table: dict[str, Any]) -> NodeKind:

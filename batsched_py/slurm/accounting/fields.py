@@ -58,7 +58,7 @@ def _flags(text: str) -> tuple[str, ...]:
     def flag(word: str) -> str:
         if word.lower().replace("_", "") not in known:
             raise NotModelled(f"the flag {shown(word)} is not known")
-        return known[word.lower().replace("_", "")]
+        return str(known[word.lower().replace("_", "")])
 
     return tuple(each(listed(text), flag))
 

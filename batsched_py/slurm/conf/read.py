@@ -57,7 +57,10 @@ class Cluster(Struct):
 
 def read_cluster(path: Path, findings: Findings) -> Cluster:
     """The cluster of a ``slurm.conf``; what is wrong with it and what is not modelled is noted."""
-    return cluster_of(path, read_conf(path, findings.mistake), findings)
+    lines = read_conf(path, findings.mistake)
+    if not lines:
+        findings.check()
+    return cluster_of(path, lines, findings)
 
 
 def cluster_of(path: Path, lines: Sequence[ConfLine], findings: Findings) -> Cluster:

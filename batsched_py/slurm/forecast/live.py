@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from batsched_py.protocol.hostlist import expand
 from batsched_py.protocol.shown import shown_name
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.sbatch import gres
@@ -29,7 +30,18 @@ STATES: dict[str, State] = {
     "SUSPENDED": "running",
     "REQUEUED": "waiting",
     "REQUEUE_HOLD": "waiting",
+    "RESV_DEL_HOLD": "waiting",
+    "RESIZING": "running",
+    "SIGNALING": "running",
+    "STOPPED": "running",
 }
+
+#: Those of jobs that are over.
+OVER = frozenset(
+    """BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED
+    REVOKED SPECIAL_EXIT STAGE_OUT TIMEOUT""".split()
+)
+_DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 class LiveJob(Struct, frozen=True, kw_only=True):
@@ -110,8 +122,27 @@ def read_live(path: Path, zone: str, findings: Findings) -> Live:
     twice = [name for name, count in Counter(job.id for job in live.jobs).items() if count > 1]
     if twice:
         findings.mistake(str(path), f"there are two jobs {shown_name(twice[0])}")
-    live.jobs.sort(key=lambda job: int(job.id.partition("_")[0]))
+    for job in live.jobs:
+        try:
+            expand(job.node_list)
+            expand(job.exclude)
+        except ValueError as error:
+            findings.mistake(job.where, f"job {shown_name(job.id)}: {error}")
+    live.jobs.sort(key=_number)
     return live
+
+
+def _number(job: LiveJob) -> int:
+    """The number of a job; jobs that came before have lower ones."""
+    digits = _DIGITS.match(job.id)
+    return int(digits[0]) if digits else 0
+
+
+def check_state(state: str, where: str, findings: Findings) -> State | None:
+    """Whether a job runs or waits; none if it is over."""
+    if state not in STATES and state not in OVER:
+        findings.left_out(where, f"a job of the state {shown_name(state)} is taken to be over")
+    return STATES.get(state)
 
 
 def resources_asked(per: Mapping[str, str], total: str, nodes: int, tasks: int, runs: bool) -> Asked:

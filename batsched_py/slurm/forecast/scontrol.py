@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.slurm.findings import Findings
-from batsched_py.slurm.forecast.live import STATES, Live, LiveJob, resources_asked, task_id
+from batsched_py.slurm.forecast.live import STATES, Live, LiveJob, check_state, resources_asked, task_id
 from batsched_py.slurm.sbatch import licences
 from batsched_py.slurm.values import count, listed, megabytes, time_limit
 from batsched_py.workload.sources.quantities import count_hosts, duration, whole
@@ -26,10 +26,10 @@ def read_scontrol(path: Path, text: str, zone: str, findings: Findings) -> Live:
     jobs: list[LiveJob] = []
     now: float | None = None
     for where, fields in _records(path, text, findings):
-        state = STATES.get(fields.get("JobState", ""))
-        if state is None:
-            if "JobState" not in fields:
-                findings.mistake(where, "tells no JobState, as in a file that is cut short")
+        if "JobState" not in fields:
+            findings.mistake(where, "tells no JobState, as in a file that is cut short")
+            continue
+        if check_state(fields["JobState"], where, findings) is None:
             continue
         try:
             job = _job(where, fields, zone)
@@ -72,13 +72,13 @@ def _job(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
     state = STATES[fields["JobState"]]
     runs = state == "running"
     total = next((fields[name] for name in ("AllocTRES", "ReqTRES", "TRES") if name in fields), "")
-    asked, _, most = fields.get("NumNodes", "1").partition("-")
+    asked, most = _range(fields, "NumNodes")
     # how many nodes a waiting job will have is estimated; what it asked for at least is among its resources
-    least = max(int(resources(total).get("node", 0.0)) or count(asked), 1)
+    least = max(int(resources(total).get("node", 0.0)) or asked, 1)
     nodes = max(count_hosts(fields.get("NodeList", "")), 1) if runs else least
-    cpus = count(fields.get("NumCPUs", "1").partition("-")[0])
-    each = 1 if runs else max(count(fields.get("CPUs/Task", "1")), 1)
-    tasks = max(cpus if runs else count(fields.get("NumTasks", "0")) or cpus // each, nodes, 1)
+    cpus, _ = _range(fields, "NumCPUs")
+    each = 1 if runs else max(_range(fields, "CPUs/Task")[0], 1)
+    tasks = max(cpus if runs else _range(fields, "NumTasks", "0")[0] or cpus // each, nodes, 1)
     per = {unit: fields.get(f"TresPer{unit.title()}", "") for unit in ("node", "job", "task")}
     per_node = fields.get("NtasksPerN:B:S:C", "0").partition(":")[0]
     limit = fields.get("TimeLimit", "UNLIMITED")
@@ -95,7 +95,7 @@ def _job(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
         started=_moment(fields, "StartTime", zone),
         eligible=_moment(fields, "EligibleTime", zone),
         nodes=nodes,
-        most_nodes=max(count(most), nodes) if most and not runs else None,
+        most_nodes=max(most, nodes) if most and not runs else None,
         tasks=tasks,
         cpus_per_task=each,
         tasks_per_node=None if runs else (whole(per_node) or None),
@@ -114,6 +114,15 @@ def _job(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
         array_id=fields.get("ArrayJobId", ""),
         array=_array(fields),
     )
+
+
+def _range(fields: Mapping[str, str], name: str, default: str = "1") -> tuple[int, int]:
+    """A number, or the ends of a range like ``2-4``; the upper end is 0 if there is none."""
+    least, _, most = fields.get(name, default).partition("-")
+    try:
+        return count(least), count(most or "0")
+    except ValueError:
+        raise ValueError(f"{name}={shown(fields[name])} is not a number") from None
 
 
 def _name(fields: Mapping[str, str]) -> str:

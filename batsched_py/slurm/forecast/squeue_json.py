@@ -16,7 +16,7 @@ import msgspec
 
 from batsched_py.protocol.shown import shown
 from batsched_py.slurm.findings import Findings
-from batsched_py.slurm.forecast.live import STATES, Live, LiveJob, resources_asked, task_id
+from batsched_py.slurm.forecast.live import STATES, Live, LiveJob, check_state, resources_asked, task_id
 from batsched_py.slurm.sbatch import licences
 from batsched_py.slurm.values import listed
 from batsched_py.workload.sources.quantities import count_hosts
@@ -39,7 +39,7 @@ def read_squeue(path: Path, text: str, findings: Findings) -> Live:
     for place, fields in enumerate(content.jobs):
         where = f"{path}, job {place}"
         try:
-            if _state(fields) in STATES:
+            if check_state(_state(fields), where, findings) is not None:
                 jobs.append(_job(where, fields))
         except ValueError as error:
             findings.mistake(where, str(error))

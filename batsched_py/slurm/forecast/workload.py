@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from batsched_py.protocol.hostlist import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
+from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.simulator.machine_files.nodes import NodeKind
 from batsched_py.slurm.findings import Findings
@@ -64,14 +65,18 @@ def workload_of(
 ) -> Workload:
     """The jobs that run or may start, as a workload that begins at a moment; held ones are left out."""
     maker = JobMaker(configuration, words_of(machine), Clock(now), findings)
-    known = {name for job in jobs for name in (job.id, job.array_id)}
+    known: set[str] = set()
+    """The jobs so far, for a job can wait for earlier ones only."""
     namesakes: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     """The jobs of one user and name so far."""
+    nodes = {name for kind in machine for name in kind.names}
     made: list[Job] = []
     profiles = {}
     for place, job in enumerate(jobs):
         if job.state == "waiting" and not job.priority:
             continue
+        if job.state == "running":
+            _check_nodes(job, nodes, findings)
         ran = max(now - job.started, 0.0) if job.state == "running" and job.started is not None else 0.0
         left = max(round(run_time(job, ran) - ran), 1)
         name = job.array_id if job.array else job.id
@@ -79,10 +84,17 @@ def workload_of(
         submission = _submission(job, now, ran, FIRST - place)
         submission.dependency = _still_open(job.dependency, known, alike)
         alike[name] = None
+        known |= {job.id, job.array_id}
         submitted = Submitted(name, 0.0, left, submission, job.where)
         profiles[profile_name(left)] = Delay(seconds=left)
         made += maker.jobs(submitted)
     return Workload(WORKLOAD, made, profiles, sum(len(kind.names) * kind.cores for kind in machine))
+
+
+def _check_nodes(job: LiveJob, nodes: set[str], findings: Findings) -> None:
+    """Note a running job on nodes that are not there."""
+    if unknown := [name for name in expand(job.node_list) if name not in nodes]:
+        findings.left_out(job.where, f"job {job.id} runs on {shown(unknown[0])}, which has no NodeName")
 
 
 def limit_of(job: LiveJob) -> float:
