@@ -76,7 +76,8 @@ def _reservation(
     try:
         start, end = _span(given, clock, now)
         if given.get("licenses") and not _has_nodes(given):
-            findings.left_out(where, f"reservation {shown_name(given.get('reservationname', ''))} of licences")
+            name = shown_name(given.get("reservationname", ""))
+            findings.left_out(where, f"reservation {name} of licences alone is not modelled")
             return
         values = {"start": start, "end": end, **_values(where, given, findings)}
         yield msgspec.convert(values, Reservation)

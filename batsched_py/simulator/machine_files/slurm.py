@@ -19,6 +19,7 @@ from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
 from batsched_py.simulator.machine_files.slurm_lines import ConfLine, Report, read_conf, refuse
 from batsched_py.simulator.platform import Platform
 
+_NODE = re.compile(r"[A-Za-z0-9_.+-]+")
 _DETAILS = re.compile(r"\([^)]*\)")
 _GRES = re.compile(
     r"(?P<name>[^:]+)(?::(?!no_consume)(?P<type>[^:]*[^:0-9][^:]*))?(?P<free>:no_consume)?"
@@ -116,9 +117,7 @@ def node_kinds(
     return kinds
 
 
-def _node_lines(
-    lines: Iterable[ConfLine], report: Report
-) -> Iterator[tuple[str, dict[str, str], list[str]]]:
+def _node_lines(lines: Iterable[ConfLine], report: Report) -> Iterator[tuple[str, dict[str, str], list[str]]]:
     """Where nodes are described, how, with the defaults above, and their names."""
     defaults: dict[str, str] = {}
     known: set[str] = set()
@@ -131,8 +130,9 @@ def _node_lines(
             except ValueError as error:
                 report(line.where, str(error))
                 continue
-            if not names:
-                report(line.where, "names no node")
+            if odd := [name for name in names if not _NODE.fullmatch(name)]:
+                report(line.where, f"{shown(odd[0])} is not the name of a node")
+                continue
             if len(known) + len(names) > MOST_NODES:
                 report(line.where, f"there are more than {MOST_NODES} nodes")
                 return
@@ -233,7 +233,9 @@ def read_gres(text: str) -> list[Gres]:
         match = _GRES.fullmatch(part)
         if match is None or (match["type"] and match["count"] is None):
             raise ValueError(f"Gres={shown(part)} does not end in a number of them")
-        count = int(match["count"] or 1) * 1024 ** _UNITS.index(match["unit"].lower() if match["unit"] else " ")
+        count = int(match["count"] or 1) * 1024 ** _UNITS.index(
+            match["unit"].lower() if match["unit"] else " "
+        )
         found.append(Gres(match["name"], match["type"] or "", count, match["free"] is None))
     return found
 

@@ -101,8 +101,7 @@ class _Reader:
     def __init__(self, findings: Findings, known: Configuration | None = None) -> None:
         self._findings = findings
         self._values: dict[str, dict[str, Any]] = {
-            table: {} if known is None or not table else asdict(getattr(known, table))
-            for table in _TABLES
+            table: {} if known is None or not table else asdict(getattr(known, table)) for table in _TABLES
         }
         if known is not None:
             self._values[""] = {"cluster": known.cluster, "enforce": known.enforce}
@@ -274,7 +273,9 @@ class _Reader:
         with suppress(ValueError):  # a mistake, which the machine tells
             for gres in read_gres(line.get("gres")):
                 if not gres.is_consumed:
-                    self._findings.left_out(line.where, f"Gres {shown_name(gres.name)} is not consumed")
+                    self._findings.left_out(
+                        line.where, f"Gres {shown_name(gres.name)}, which is not consumed"
+                    )
         if line.get("nodename").upper() == "DEFAULT":
             self._node_defaults |= line.settings
             return

@@ -74,7 +74,7 @@ class Forecast(Struct, frozen=True, kw_only=True):
     instead: Expected | None = None
     """The job that was asked about, if it asked for less."""
     misplaced: int = 0
-    """Running jobs that did not fit on their nodes as it seems, and whose nodes are taken to be free."""
+    """Running jobs that do not fit on their nodes, as it seems; they wait there until they do."""
 
 
 class Wish(Struct, frozen=True):

@@ -41,6 +41,12 @@ OVER = frozenset(
     """BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED
     REVOKED SPECIAL_EXIT STAGE_OUT TIMEOUT""".split()
 )
+
+#: The state of a job that has ended and still has its nodes.
+ENDING = "COMPLETING"
+
+#: Why a job waits that will never start.
+NEVER = "DependencyNeverSatisfied"
 _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
@@ -56,7 +62,7 @@ class LiveJob(Struct, frozen=True, kw_only=True):
     qos: str = ""
     partitions: tuple[str, ...] = ()
     priority: int = 0
-    """A job of priority 0 is held."""
+    """A job of priority 0 is held, or waits for ever."""
     time_limit: float | None = None
     """That of its partition if it has none; ``inf`` if there is no limit."""
     started: float | None = None

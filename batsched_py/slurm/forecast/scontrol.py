@@ -10,7 +10,16 @@ from zoneinfo import ZoneInfo
 
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.slurm.findings import Findings
-from batsched_py.slurm.forecast.live import STATES, Live, LiveJob, check_state, resources_asked, task_id
+from batsched_py.slurm.forecast.live import (
+    ENDING,
+    NEVER,
+    STATES,
+    Live,
+    LiveJob,
+    check_state,
+    resources_asked,
+    task_id,
+)
 from batsched_py.slurm.sbatch import licences
 from batsched_py.slurm.values import count, listed, megabytes, time_limit
 from batsched_py.workload.sources.quantities import count_hosts, duration, whole
@@ -81,7 +90,7 @@ def _job(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
     tasks = max(cpus if runs else _range(fields, "NumTasks", "0")[0] or cpus // each, nodes, 1)
     per = {unit: fields.get(f"TresPer{unit.title()}", "") for unit in ("node", "job", "task")}
     per_node = fields.get("NtasksPerN:B:S:C", "0").partition(":")[0]
-    limit = fields.get("TimeLimit", "UNLIMITED")
+    limit = "0" if fields["JobState"] == ENDING else fields.get("TimeLimit", "UNLIMITED")
     return LiveJob(
         id=_name(fields),
         state=state,
@@ -90,7 +99,7 @@ def _job(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
         account=fields.get("Account", ""),
         qos=fields.get("QOS", ""),
         partitions=listed(fields.get("Partition", "")),
-        priority=count(fields.get("Priority", "0")),
+        priority=0 if fields.get("Reason") == NEVER else count(fields.get("Priority", "0")),
         time_limit=None if limit == "Partition_Limit" else time_limit(limit),
         started=_moment(fields, "StartTime", zone),
         eligible=_moment(fields, "EligibleTime", zone),

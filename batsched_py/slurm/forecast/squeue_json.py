@@ -16,7 +16,16 @@ import msgspec
 
 from batsched_py.protocol.shown import shown
 from batsched_py.slurm.findings import Findings
-from batsched_py.slurm.forecast.live import STATES, Live, LiveJob, check_state, resources_asked, task_id
+from batsched_py.slurm.forecast.live import (
+    ENDING,
+    NEVER,
+    STATES,
+    Live,
+    LiveJob,
+    check_state,
+    resources_asked,
+    task_id,
+)
 from batsched_py.slurm.sbatch import licences
 from batsched_py.slurm.values import listed
 from batsched_py.workload.sources.quantities import count_hosts
@@ -53,7 +62,7 @@ def read_squeue(path: Path, text: str, findings: Findings) -> Live:
 def _job(where: str, fields: Mapping[str, Any]) -> LiveJob:
     state = STATES[_state(fields)]
     runs = state == "running"
-    minutes = _number(fields, "time_limit")
+    minutes = 0.0 if _state(fields) == ENDING else _number(fields, "time_limit")
     node_list = _text(fields, "nodes")
     total = _text(fields, "tres_alloc_str") or _text(fields, "tres_req_str")
     # how many nodes a waiting job will have is estimated; what it asked for at least is among its resources
@@ -77,8 +86,12 @@ def _job(where: str, fields: Mapping[str, Any]) -> LiveJob:
         account=_text(fields, "account"),
         qos=_text(fields, "qos"),
         partitions=listed(_text(fields, "partition")),
-        priority=int(_number(fields, "priority") or 0),
-        time_limit=inf if _is_infinite(fields, "time_limit") else minutes * 60.0 if minutes else None,
+        priority=0 if _text(fields, "state_reason") == NEVER else int(_number(fields, "priority") or 0),
+        time_limit=inf
+        if _is_infinite(fields, "time_limit")
+        else minutes * 60.0
+        if minutes is not None
+        else None,
         started=_number(fields, "start_time") or None,
         eligible=_number(fields, "eligible_time") or None,
         nodes=nodes,
@@ -96,9 +109,9 @@ def _job(where: str, fields: Mapping[str, Any]) -> LiveJob:
         features=_text(fields, "features"),
         dependency=re.sub(r"\([^)]*\)", "", _text(fields, "dependency")),
         reservation=_text(fields, "resv_name"),
-        exclusive="none" in _words(fields.get("shared")) or "none" in _words(fields.get("exclusive")),
+        exclusive="none" in _words(fields.get("shared")) or "true" in _words(fields.get("exclusive")),
         name=_text(fields, "name"),
-        array_id=f"{_number(fields, 'array_job_id') or 0:.0f}",
+        array_id=f"{array:.0f}" if (array := _number(fields, "array_job_id")) else "",
         array=_array(fields),
     )
 
@@ -112,9 +125,8 @@ def _state(fields: Mapping[str, Any]) -> str:
 
 
 def _words(value: Any) -> list[str]:
-    if isinstance(value, list):
-        return [str(each) for each in value]
-    return [str(value)] if value not in (None, "") else []
+    values = value if isinstance(value, list) else [value]
+    return [str(each) for each in values if each not in (None, "")]
 
 
 def _name(fields: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from batsched_py.analysis.statistics import Estimate
 from batsched_py.errors import InputError
 from batsched_py.slurm.comparison.comparison import GROUPINGS, STEPS, labels
 
-#: A difference of mean waits below this many seconds is none, if there is nothing to tell chance by.
+#: A difference of mean waits that is surely below this many seconds is none.
 SMALL = 1.0
 
 Verdict = Literal["gains", "loses", "unclear", "the same"]
@@ -41,7 +41,7 @@ class Effect(Struct, frozen=True, kw_only=True):
         mean, half = self.difference.mean, self.difference.half_width
         if not self.jobs:
             return "loses" if self.no_more else "gains"
-        if abs(mean) < SMALL and not half:
+        if abs(mean) + (half or 0.0) < SMALL:
             return "the same"
         if half is not None and abs(mean) <= half:
             return "unclear"

@@ -69,13 +69,14 @@ def effect_cells(effect: Effect) -> list[str]:
         count += f" (-{effect.no_more:,.0f}, +{effect.new:,.0f})"
     if not effect.jobs:
         return [count, "?", "?", "?", effect.verdict]
-    sign = "-" if difference.mean < 0 else "+"
-    half = "" if difference.half_width is None else f" ± {time_text(difference.half_width)}"
+    mean = round(difference.mean, 1)
+    sign = "-" if mean < 0 else "+"
+    half = "" if difference.half_width is None else f" ± {time_text(round(difference.half_width, 1))}"
     return [
         count,
         time_text(effect.before),
         time_text(effect.after),
-        f"{sign}{time_text(abs(difference.mean))}{half}",
+        f"{sign}{time_text(abs(mean))}{half}",
         effect.verdict,
     ]
 
