@@ -107,7 +107,8 @@ def import_command(
             quote(str(folder / name)) for name in (WORKLOAD_FILE, PLATFORM, CONFIGURATION)
         )
         click.echo(
-            f"\nNow: batsched-py run -w {workload} -p {platform} -s slurm -o configuration_file={configuration}"
+            f"\nNow: batsched-py run -w {workload} -p {platform} -s slurm "
+            f"-o configuration_file={configuration}"
         )
 
 

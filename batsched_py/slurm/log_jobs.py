@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from batsched_py.protocol.dependencies import AFTER, ARRAY, array_of
+from batsched_py.protocol.dependencies import AFTER, ARRAY, array_of, read_dependency
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
 from batsched_py.schedulers.slurm.configuration import Configuration
@@ -83,7 +83,12 @@ def _waiting_for_earlier(jobs: Iterable[Job], path: str, findings: Findings) -> 
     count = 0
     for place, job in enumerate(jobs):
         if after := job.extra.get(AFTER):
-            kept = rewritten(after, lambda name: name if last.get(name, place) < place else None)
+            earlier = {
+                end.target: end.target
+                for end in read_dependency(after).ends
+                if last.get(end.target, place) < place
+            }
+            kept = rewritten(after, earlier.get)
             if kept != after:
                 count += 1
                 extra = {key: value for key, value in job.extra.items() if key != AFTER}
@@ -94,7 +99,7 @@ def _waiting_for_earlier(jobs: Iterable[Job], path: str, findings: Findings) -> 
 
 
 def _nodes(asked: int, had: int) -> int | list[int]:
-    """The nodes of a job that asked for so many at least: Slurm gives more to those that asked for a range."""
+    """How many nodes a job asked for at least; it had more only if it asked for a range."""
     return [asked, had] if had > asked else asked
 
 

@@ -213,10 +213,8 @@ def test_the_forecast_of_a_real_queue(root: Path, tmp_path: Path) -> None:
 
 def test_jobs_that_end_and_jobs_that_wait_for_ever(cluster: Path) -> None:
     text = QUEUE.replace("JobState=RUNNING", "JobState=COMPLETING", 1)
-    forever = text.replace(
-        "Reason=None Dependency=afterok", "Reason=DependencyNeverSatisfied Dependency=afterok"
-    )
-    (cluster / "jobs.txt").write_text(forever)
+    before, _, rest = text.rpartition("Reason=None")
+    (cluster / "jobs.txt").write_text(f"{before}Reason=DependencyNeverSatisfied{rest}")
     found = forecast_of(cluster)
     assert found["held"] == 2
     starts = {job["id"]: job["start"]["by_limits"] for job in found["jobs"]}

@@ -144,7 +144,8 @@ def test_what_is_not_modelled_leaves_the_rest_of_a_setting(site: Scenario) -> No
 def test_what_is_not_modelled_is_listed_as_it_is_written(site: Scenario) -> None:
     assert [str(each).rpartition("/")[2] for each in site.findings.unmodelled] == [
         "slurm.conf, lines 6-8: bf_busy_nodes is not modelled",
-        "slurm.conf, line 10: SelectTypeParameters=CR_Core_Memory,OTHER_CONS_TRES: 'OTHER_CONS_TRES' is not modelled",
+        "slurm.conf, line 10: SelectTypeParameters=CR_Core_Memory,OTHER_CONS_TRES: "
+        "'OTHER_CONS_TRES' is not modelled",
         "slurm.conf, line 11: PreemptMode=REQUEUE,GANG: 'GANG' is not modelled",
         "slurm.conf, line 14: MaxJobCount is not modelled",
         "nodes.conf, line 3: Gres nvme, which is not consumed",

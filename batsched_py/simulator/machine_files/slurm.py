@@ -233,9 +233,7 @@ def read_gres(text: str) -> list[Gres]:
         match = _GRES.fullmatch(part)
         if match is None or (match["type"] and match["count"] is None):
             raise ValueError(f"Gres={shown(part)} does not end in a number of them")
-        count = int(match["count"] or 1) * 1024 ** _UNITS.index(
-            match["unit"].lower() if match["unit"] else " "
-        )
+        count = int(match["count"] or 1) * 1024 ** _UNITS.index((match["unit"] or " ").lower())
         found.append(Gres(match["name"], match["type"] or "", count, match["free"] is None))
     return found
 

@@ -62,7 +62,6 @@ def read_squeue(path: Path, text: str, findings: Findings) -> Live:
 def _job(where: str, fields: Mapping[str, Any]) -> LiveJob:
     state = STATES[_state(fields)]
     runs = state == "running"
-    minutes = 0.0 if _state(fields) == ENDING else _number(fields, "time_limit")
     node_list = _text(fields, "nodes")
     total = _text(fields, "tres_alloc_str") or _text(fields, "tres_req_str")
     # how many nodes a waiting job will have is estimated; what it asked for at least is among its resources
@@ -87,11 +86,7 @@ def _job(where: str, fields: Mapping[str, Any]) -> LiveJob:
         qos=_text(fields, "qos"),
         partitions=listed(_text(fields, "partition")),
         priority=0 if _text(fields, "state_reason") == NEVER else int(_number(fields, "priority") or 0),
-        time_limit=inf
-        if _is_infinite(fields, "time_limit")
-        else minutes * 60.0
-        if minutes is not None
-        else None,
+        time_limit=_time_limit(fields),
         started=_number(fields, "start_time") or None,
         eligible=_number(fields, "eligible_time") or None,
         nodes=nodes,
@@ -167,9 +162,15 @@ def _number(fields: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
-def _is_infinite(fields: Mapping[str, Any], name: str) -> bool:
-    value = fields.get(name)
-    return isinstance(value, Mapping) and bool(value.get("infinite"))
+def _time_limit(fields: Mapping[str, Any]) -> float | None:
+    """In seconds; none if it is that of the partition."""
+    if _state(fields) == ENDING:
+        return 0.0
+    value = fields.get("time_limit")
+    if isinstance(value, Mapping) and value.get("infinite"):
+        return inf
+    minutes = _number(fields, "time_limit")
+    return None if minutes is None else minutes * 60.0
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:

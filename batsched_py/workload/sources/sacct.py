@@ -76,9 +76,9 @@ class Sacct(Source):
     run time of 0 and waited until then. Beyond the format the log has the columns ``id``, ``state``,
     ``gpus``, ``nodes``, ``hosts``, and where the file says them ``account``, ``qos``, ``priority``,
     ``reservation``, ``eligible`` (Eligible, in seconds after Submit), ``requested_nodes`` (ReqNodes or
-    ReqTRES), ``tasks`` (NTasks), ``features`` (Constraints) and ``gpu_type`` (ReqTRES). From SubmitLine, or from a field Dependency,
-    come the columns ``after`` (the jobs that a job waits for) and ``array`` (with how many tasks may run at
-    once), which are simulated.
+    ReqTRES), ``tasks`` (NTasks), ``features`` (Constraints) and ``gpu_type`` (ReqTRES). From SubmitLine, or
+    from a field Dependency, come the columns ``after`` (the jobs that a job waits for) and ``array`` (with
+    how many tasks may run at once), which are simulated.
     """
 
     name = "sacct"

@@ -128,10 +128,8 @@ class Records:
     def gpu_type(self) -> Texts:
         """The type of the GPUs that a job asked for, if it asked for one type."""
         codes, distinct = distinct_texts(self.text("ReqTRES"))
-        types = [
-            [key[len(_TYPED) :] for key in resources(text) if key.startswith(_TYPED)] for text in distinct
-        ]
-        only = [found[0] if len(found) == 1 else "" for found in types]
+        types = [[key for key in resources(text) if key.startswith(_TYPED)] for text in distinct]
+        only = [found[0][len(_TYPED) :] if len(found) == 1 else "" for found in types]
         return np.array(only, dtype=object)[codes] if only else np.empty(0, dtype=object)
 
     def limit(self) -> Numbers:
