@@ -221,6 +221,14 @@ def test_jobs_that_end_and_jobs_that_wait_for_ever(cluster: Path) -> None:
     assert near(starts["3"], 0.5), "nodes 3 and 4 are free at once, and node 1 in half an hour"
 
 
+def test_who_waits_for_a_held_job_has_no_start(cluster: Path) -> None:
+    (cluster / "jobs.txt").write_text(
+        QUEUE + waiting(8, 1, "00:10:00", 60, "afterany:6(unfulfilled)") + waiting(9, 1, "1", 50, "afterok:8")
+    )
+    starts = {job["id"]: job["start"]["by_limits"] for job in forecast_of(cluster)["jobs"]}
+    assert starts["8"] is None and starts["9"] is None and starts["5"] is not None
+
+
 def test_one_line_listings_and_waiting_arrays(cluster: Path) -> None:
     lines = [part.replace("\n   ", " ") for part in QUEUE.strip().split("\n\n")]
     array = waiting(20, 1, "00:05:00", 95).replace("JobId=20 ", "JobId=20 ArrayJobId=20 ArrayTaskId=4-6%2 ")

@@ -152,10 +152,10 @@ def check_state(state: str, where: str, findings: Findings) -> State | None:
 
 
 def resources_asked(per: Mapping[str, str], total: str, nodes: int, tasks: int, runs: bool) -> Asked:
-    """What a job asks for by node, by task and as a whole, and what it has of GPUs in all.
+    """The further resources of a job, such as GPUs, by node, by task and of the whole job.
 
-    What a running job has is given out evenly among its nodes. Resources that are no further ones, such as
-    processors, are told elsewhere.
+    They are told ``per`` each of these, or else in all. A running job is taken to have as many on each of its
+    nodes.
     """
     by = {unit: _further(gres(text)) for unit, text in per.items()}
     every = [

@@ -67,27 +67,30 @@ def workload_of(
     maker = JobMaker(configuration, words_of(machine), Clock(now), findings)
     known: set[str] = set()
     """The jobs so far, for a job can wait for earlier ones only."""
+    stuck: set[str] = set()
+    """Those of them that are held, or wait for one that is."""
     namesakes: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     """The jobs of one user and name so far."""
     nodes = {name for kind in machine for name in kind.names}
     made: list[Job] = []
     profiles = {}
     for place, job in enumerate(jobs):
-        if job.state == "waiting" and not job.priority:
+        name = job.array_id if job.array else job.id
+        if job.state == "waiting" and (not job.priority or _waits_for(job.dependency, stuck)):
+            stuck.add(name)
             continue
         if job.state == "running":
             _check_nodes(job, nodes, findings)
         ran = max(now - job.started, 0.0) if job.state == "running" and job.started is not None else 0.0
         left = max(round(run_time(job, ran) - ran), 1)
-        name = job.array_id if job.array else job.id
         alike = namesakes[job.user, job.name]
         submission = _submission(job, now, ran, FIRST - place)
-        submission.dependency = _still_open(job.dependency, known, alike)
+        submission.dependency = _still_open(job.dependency, known, [each for each in alike if each != name])
         alike[name] = None
-        known |= {job.id, job.array_id}
-        submitted = Submitted(name, 0.0, left, submission, job.where)
         profiles[profile_name(left)] = Delay(seconds=left)
-        made += maker.jobs(submitted)
+        found = list(maker.jobs(Submitted(name, 0.0, left, submission, job.where)))
+        known |= {name, *(each.name for each in found)}
+        made += found
     return Workload(WORKLOAD, made, profiles, sum(len(kind.names) * kind.cores for kind in machine))
 
 
@@ -139,6 +142,13 @@ def _submission(job: LiveJob, now: float, ran: float, first: int) -> Submission:
         user=job.user,
         fields={name: value for name, value in fields.items() if value != ""},
     )
+
+
+def _waits_for(dependency: str, jobs: set[str]) -> bool:
+    """Whether all of a dependency must be met, and it names one of some jobs."""
+    targets = _TARGET.findall(dependency)
+    named = {*targets, *(target.partition("_")[0] for target in targets)}
+    return "?" not in dependency and not jobs.isdisjoint(named)
 
 
 def _still_open(dependency: str, known: set[str], alike: Iterable[str]) -> str:
