@@ -73,6 +73,8 @@ BROKEN_CONFS = [
     ("NodeName=x CPUs=4.5", 1, "not a positive whole number"),
     ("NodeName=x CPUs=NaN", 1, "not a positive whole number"),
     ("NodeName=x Gres=gpu:a100:4,nvme:x", 1, "does not end in a number"),
+    ("NodeName=x Gres=gpu=4", 1, "does not end in a number"),
+    ("NodeName=x Gres=speed:4", 0, "cannot be called 'speed'"),
     ("PartitionName=p Nodes=n[1-9]", 1, "partition 'p' has node 'n5', which has no NodeName"),
     ("PartitionName=p TRESBillingWeights=cpu=NaN", 1, "not a weight like"),
     ("PartitionName=p TRESBillingWeights=cpu=1e3", 1, "not a weight like"),

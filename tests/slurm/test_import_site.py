@@ -168,6 +168,15 @@ def test_jobs_of_a_log_ask_for_what_they_asked_for(site: Scenario) -> None:
     assert (after["4"], after["6"]) == ("afterok:1", "afterany:4")
 
 
+def test_another_delimiter_keeps_lines_with_a_bar_in_a_field(tmp_path: Path) -> None:
+    sources = write_site(tmp_path / "site")
+    assert sources.jobs is not None
+    lines = [line.replace("|", "\x1f") for line in (COLUMNS, row(SubmitLine="sbatch --wrap 'a _ b'"))]
+    sources.jobs.write_text("\n".join(lines).replace("a _ b", "a | b") + "\n")
+    scenario = read_scenario(sources)
+    assert [job.extra["slurm"]["id"] for job in scenario.jobs] == ["1"]
+
+
 def test_the_printed_command_runs_and_files_are_the_same_again(tmp_path: Path) -> None:
     write_site(tmp_path / "a site")
     folder = tmp_path / "a twin"

@@ -22,7 +22,7 @@ from batsched_py.simulator.platform import Platform
 _NODE = re.compile(r"[A-Za-z0-9_.+-]+")
 _DETAILS = re.compile(r"\([^)]*\)")
 _GRES = re.compile(
-    r"(?P<name>[^:]+)(?::(?!no_consume)(?P<type>[^:]*[^:0-9][^:]*))?(?P<free>:no_consume)?"
+    r"(?P<name>[a-z0-9_.-]+)(?::(?!no_consume)(?P<type>[a-z0-9_.-]*[a-z_.-][a-z0-9_.-]*))?(?P<free>:no_consume)?"
     r"(?::(?P<count>[0-9]{1,12})(?P<unit>[kmgtp]?))?",
     re.IGNORECASE,
 )

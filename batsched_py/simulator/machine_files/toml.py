@@ -88,6 +88,10 @@ class _Nodes(Struct):
     switch_off_watts: _Watts | None = None
 
 
+#: A resource cannot be called like one of these.
+KEYS = frozenset(_Nodes.__struct_fields__)
+
+
 class _File(Struct, forbid_unknown_fields=True):
     nodes: list[dict[str, Any]]
     licences: dict[_Licence, Annotated[int, Meta(ge=0, le=1 << 30)]] = {}
@@ -121,7 +125,7 @@ def toml_machine(text: str, path: str) -> Platform:
 def _kind(table: dict[str, Any]) -> NodeKind:
     """The nodes of a table."""
     nodes = msgspec.convert(table, _Nodes)
-    rest = {key: value for key, value in table.items() if key not in _Nodes.__struct_fields__}
+    rest = {key: value for key, value in table.items() if key not in KEYS}
     for key, value in rest.items():
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError(f"{key!r} is not known; a resource has a number, memory a size like '256 GB'")

@@ -24,6 +24,7 @@ from batsched_py.schedulers.slurm.settings.unused import is_unused
 from batsched_py.simulator.machine_files.nodes import NodeKind
 from batsched_py.simulator.machine_files.slurm import node_kinds, read_gres, with_node_sets
 from batsched_py.simulator.machine_files.slurm_lines import ConfLine, read_conf
+from batsched_py.simulator.machine_files.toml import KEYS
 from batsched_py.simulator.platform import MOST_HOSTS
 from batsched_py.slurm.conf import known_keys, partitions, scheduler_parameters
 from batsched_py.slurm.conf.settings import SETTINGS, Values
@@ -73,6 +74,8 @@ def cluster_of(path: Path, lines: Sequence[ConfLine], findings: Findings) -> Clu
     machine = node_kinds(path, lines, findings.mistake, typed=True)
     if not reader.partitions:
         findings.mistake(str(path), "there is no line PartitionName=... with a partition")
+    for name in sorted({name for kind in machine for name in kind.resources} & KEYS):
+        findings.mistake(str(path), f"a resource (Gres) cannot be called {shown(name)} here")
     if sum(len(kind.names) * kind.cores for kind in machine) > MOST_HOSTS:
         findings.mistake(str(path), f"the machine has more than {MOST_HOSTS} cores")
     findings.check()
