@@ -221,6 +221,17 @@ def test_jobs_that_end_and_jobs_that_wait_for_ever(cluster: Path) -> None:
     assert near(starts["3"], 0.5), "nodes 3 and 4 are free at once, and node 1 in half an hour"
 
 
+@pytest.mark.parametrize(
+    "total", ["gres/gpu=2,gres/gpu:a100=2", "gres/gpu:a100=2,gres/gpu=2", "gres/gpu:a100=2"]
+)
+def test_gpus_of_a_type_are_told_twice_and_count_once(cluster: Path, total: str) -> None:
+    text = QUEUE.replace("TRES=cpu=", f"ReqTRES={total},cpu=")
+    (cluster / "jobs.txt").write_text(text)
+    jobs = {job.id: job for job in read_live(cluster / "jobs.txt", "UTC", Findings()).jobs}
+    assert jobs["5"].resources_per_job == {"gpu": 2, "gpu:a100": 2}
+    assert jobs["1"].resources_per_node == {"gpu": 1, "gpu:a100": 1}
+
+
 def test_who_waits_for_a_held_job_has_no_start(cluster: Path) -> None:
     (cluster / "jobs.txt").write_text(
         QUEUE + waiting(8, 1, "00:10:00", 60, "afterany:6(unfulfilled)") + waiting(9, 1, "1", 50, "afterok:8")

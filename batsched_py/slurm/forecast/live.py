@@ -11,10 +11,12 @@ from typing import Literal
 from msgspec import Struct
 
 from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.requests import MOST
 from batsched_py.protocol.shown import shown_name
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.sbatch import gres
 from batsched_py.slurm.texts import read_text
+from batsched_py.workload.sources.slurm_fields import resources
 
 State = Literal["running", "waiting"]
 
@@ -47,6 +49,7 @@ ENDING = "COMPLETING"
 
 #: Why a job waits that will never start.
 NEVER = "DependencyNeverSatisfied"
+_GRES = "gres/"
 _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
@@ -164,12 +167,25 @@ def resources_asked(per: Mapping[str, str], total: str, nodes: int, tasks: int, 
         {name: -(-amount * tasks // nodes) for name, amount in by["task"].items()},
     ]
     if not any(every):
-        gpus = _further(gres(",".join(part for part in total.split(",") if part.startswith("gres/"))))
-        every[1] = {name: -(-amount // nodes) for name, amount in gpus.items()}
-        by["job"] = gpus
+        by["job"] = _total(total)
+        every[1] = {name: -(-amount // nodes) for name, amount in by["job"].items()}
     if runs:
         return {"resources_per_node": every[0] | every[1] | every[2]}
     return {f"resources_per_{unit}": amounts for unit, amounts in by.items()}
+
+
+def _total(text: str) -> dict[str, int]:
+    """The further resources in ``cpu=8,gres/gpu=2,gres/gpu:a100=2``; those of a type are told twice."""
+    amounts = {
+        name.removeprefix(_GRES): int(amount)
+        for name, amount in resources(text).items()
+        if name.startswith(_GRES) and 0 < amount < MOST
+    }
+    plain = {name for name in amounts if ":" not in name}
+    for name, amount in list(amounts.items()):
+        if (kind := name.partition(":")[0]) not in plain:
+            amounts[kind] = amounts.get(kind, 0) + amount
+    return amounts
 
 
 def _further(amounts: Mapping[str, int]) -> dict[str, int]:
