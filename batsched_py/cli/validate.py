@@ -117,6 +117,7 @@ def command(
       batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
       batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
     """
+    from batsched_py.analysis.beside import beside
     from batsched_py.analysis.closure_rule import into_closures
     from batsched_py.analysis.power_rule import over_power_cap, read_switches
     from batsched_py.analysis.schedule import read_schedule
@@ -135,7 +136,7 @@ def command(
     if power_cap is not None:
         if platform is None:
             raise click.UsageError("--power-cap needs the platform with -p")
-        switches = read_switches(Path(str(schedule_file).replace("_jobs.csv", "_pstate_changes.csv")))
+        switches = read_switches(beside(schedule_file, "pstate_changes"))
         cap = _cap(power_cap, outside_period)
         found += over_power_cap(schedule, platform.as_protocol()[0], cap, switches)
     if closures is not None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.checkpoints import Checkpoints, lasting, work_of
-from batsched_py.protocol.dependencies import AFTER, ARRAY
+from batsched_py.protocol.dependencies import without_dependencies
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
@@ -164,8 +164,7 @@ class Restarts:
             piece.note = " ".join(filter(None, [piece.first.note, f"restart={piece.number}"]))
             name = f"{job.id}#{piece.number}"
             self._latest[job.id] = name
-            extra = {key: value for key, value in job.extra.items() if key not in (AFTER, ARRAY)}
-            job = replace(job, id=name, extra=extra)
+            job = without_dependencies(replace(job, id=name))
         if self._checkpoints is not None:
             job, profile = self._with_checkpoints(self._checkpoints, job, profile, piece)
         self._pieces[job.id] = piece
