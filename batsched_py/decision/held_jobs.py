@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 
 from batsched_py.errors import Deadlock
-from batsched_py.ledger.holds import Held
+from batsched_py.ledger.held import Held
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.ledger.releases import Release
 from batsched_py.protocol.clock import TICK
