@@ -52,9 +52,9 @@ def command(
     that it got, and who overtook it although it was there first. Where the simulation was run with --remarks,
     PREFIX_remarks.csv tells which reservations there were: how that of the job moved, and why those who
     overtook were allowed to. Hosts that were asleep or switching are known from PREFIX_pstate_changes.csv,
-    those that were away from --events; where nothing tells, they count as free, and it is said that they do.
-    A job that waited for others was not in the queue until it was eligible, as PREFIX_held.csv tells. Times
-    count from the job's submission.
+    those that failed or were closed from PREFIX_absences.csv, and those that were away from --events; where
+    nothing tells, they count as free, and it is said that they do. A job that waited for others was not in
+    the queue until it was eligible, as PREFIX_held.csv tells. Times count from the job's submission.
 
     Where it was run with --links, it is told how much longer than alone the job ran, and what it shared with
     whom.
