@@ -32,7 +32,7 @@ class HeldJobs:
         return bool(self.holds.held)
 
     def settle(self, now: float) -> list[Job]:
-        """Reject jobs whose conditions can never be met, and let those whose conditions are met join the queue.
+        """Reject jobs whose conditions can never be met, and let those join the queue whose conditions are.
 
         A rejected job is over, which others may have waited for. The jobs that have joined are returned.
         """
