@@ -110,6 +110,11 @@ def _digest_of_modules(roots: tuple[str, ...]) -> str:
     return digest_of_value({name: digest_of_file(path) for name, path in reachable_modules(roots).items()})
 
 
+def modules_of_every_run() -> dict[str, Path]:
+    """The modules of this package that make the results of every run."""
+    return reachable_modules((_ROOT,))
+
+
 def reachable_modules(roots: Iterable[str]) -> dict[str, Path]:
     """The modules of this package that some of them import, directly or not, with their files."""
     found: dict[str, Path] = {}
