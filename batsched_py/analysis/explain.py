@@ -146,7 +146,7 @@ class Evidence:
     """What is known beside the schedule."""
 
     hosts: int | None = None
-    """How many there were; if nothing tells it, those count that were used."""
+    """How many there were; if nothing tells it, as many as were used."""
     remarks: Mapping[str, Sequence[Remark]] = field(default_factory=dict)
     """Of the policy on jobs, by their full identifiers."""
     absences: Absences = NOTHING_TOLD
@@ -154,18 +154,15 @@ class Evidence:
     """What links, hosts and storages carried."""
     machine: NodeMachine | None = None
     requests: Requests = field(default_factory=dict)
-    """What jobs asked for on a machine of nodes, which tells for what resource a job waited."""
+    """What jobs asked for on a machine of nodes: it tells which resource a job waited for."""
     held: Mapping[str, HeldJob] = field(default_factory=dict)
     """The jobs that waited for others, by their full identifiers."""
-
-
-NO_EVIDENCE: Final = Evidence()
 
 
 class Explainer:
     """Explains the jobs of one schedule."""
 
-    def __init__(self, schedule: pd.DataFrame, known: Evidence = NO_EVIDENCE) -> None:
+    def __init__(self, schedule: pd.DataFrame, known: Evidence) -> None:
         self._ids = full_ids(schedule).to_list()
         self._names = schedule["job_id"].to_list()
         pieces = in_pieces(schedule.reset_index(drop=True))

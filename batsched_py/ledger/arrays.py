@@ -37,7 +37,7 @@ class Arrays:
     def __init__(self) -> None:
         self._arrays: dict[str, TaskArray] = {}
         self._changed: dict[str, TaskArray] = {}
-        """Those in which a slot or a task has been added to what there was to give out."""
+        """Those in which a slot has become free, or one more task waits for a slot."""
 
     @property
     def names(self) -> set[str]:

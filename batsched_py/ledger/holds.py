@@ -16,7 +16,7 @@ from batsched_py.ledger.ends import Ends
 from batsched_py.ledger.held import Held, read_field
 from batsched_py.ledger.namesakes import Namesakes
 from batsched_py.protocol.clock import to_tick
-from batsched_py.protocol.dependencies import AFTER, Dependency, End, dependency_of, full_name
+from batsched_py.protocol.dependencies import AFTER, ARRAY, Dependency, End, dependency_of, full_name
 from batsched_py.protocol.jobs import Job
 
 
@@ -58,8 +58,10 @@ class Holds:
 
     def submitted(self, job: Job) -> None:
         """A job is submitted, whether it will be held or not."""
-        self._arrays.submitted(job)
-        self._namesakes.submitted(job)
+        if ARRAY in job.extra:
+            self._arrays.submitted(job)
+        if self._namesakes:
+            self._namesakes.submitted(job)
 
     def hold(self, job: Job) -> bool:
         """Whether a job that is submitted is held, at least until all of this instant has happened."""
@@ -80,10 +82,10 @@ class Holds:
         if self._remembers_ends:
             self._ends.put(job.id, now, success)
         self.held.pop(job.id, None)
-        array = self._arrays.over(job, now, success)
-        if array is not None:
+        if ARRAY in job.extra and (array := self._arrays.over(job, now, success)) is not None:
             self._tell(array.name, now, array.success)
-        self._singleton_may_go(self._namesakes.over(job))
+        if self._namesakes:
+            self._singleton_may_go(self._namesakes.over(job))
         if self._waiting_for:
             self._tell(job.id, now, success)
 

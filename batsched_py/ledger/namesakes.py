@@ -18,9 +18,14 @@ class Namesakes:
         self._active = active
         self._groups: dict[tuple[str | None, str], dict[str, None]] = {}
 
+    def __bool__(self) -> bool:
+        """Whether anybody has asked."""
+        return bool(self._groups)
+
     def submitted(self, job: Job) -> None:
         """A job is submitted."""
-        if self._groups and (group := self._groups.get(_owner(job))) is not None:
+        group = self._groups.get(_owner(job))
+        if group is not None:
             group[job.id] = None
 
     def is_first(self, job: Job) -> bool:
@@ -33,7 +38,7 @@ class Namesakes:
 
     def over(self, job: Job) -> str | None:
         """A job is over: the one that is first now in its place, if it was first."""
-        group = self._groups.get(_owner(job)) if self._groups else None
+        group = self._groups.get(_owner(job))
         if group is None or job.id not in group:
             return None
         was_first = next(iter(group)) == job.id

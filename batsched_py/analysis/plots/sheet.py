@@ -10,16 +10,18 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from batsched_py.analysis.plots.look import Look
-from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.plots.style import DASHES, GREY, PALETTE
 from batsched_py.errors import InputError
+
+if TYPE_CHECKING:
+    from batsched_py.analysis.plots.runs import Run
 
 _SETTINGS: Final[dict[str, Any]] = {
     "axes.axisbelow": True,
