@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
+from batsched_py.analysis.restarts import before_restarts, ended_by_failures
 from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.protocol.dependencies import array_of, dependency_of, depends, full_name
 from batsched_py.protocol.jobs import Job, JobState
@@ -26,11 +26,12 @@ def dependencies(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Itera
 
 
 def _last_executions(schedule: pd.DataFrame, workload: str) -> dict[str, Any]:
-    """The rows of a workload, of a job that was started again after a failure the last one."""
+    """The rows of a workload by the names of jobs; of a job that was started again, the last one."""
     rows: dict[str, Any] = {}
+    failed = ended_by_failures(schedule)
     for row in sorted(schedule.itertuples(), key=lambda row: row.submission_time):
         if row.id.startswith(f"{workload}!"):
-            rows[row.id] = rows[re.sub(r"#\d+$", "", row.id)] = row
+            rows[row.id] = rows[before_restarts(row, failed)] = row
     return rows
 
 

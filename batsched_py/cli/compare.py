@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="Logs of each model.",
+    help="How many logs of each model are generated and compared.",
 )
 @click.option(
     "-o", "--output", metavar="PAGE.html", type=click.Path(path_type=Path), help="Write a page with figures."

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 def command(first: str, second: str, count: int, outputs: tuple[Path, ...]) -> None:
     """Compare two executions of one workload: simulated twice, or in reality and in simulation.
 
-    An execution is the jobs.csv of a simulation, by this or any other Batsim, or a log (.swf, .swf.gz) as it
-    was recorded. Jobs are known by their names. Differences are those of the second execution from the first.
+    An execution is the jobs.csv of a simulation, by this or any other Batsim, or a log (.swf, .swf.gz, or a
+    table with a column submit) as it was recorded. Jobs are known by their names. Differences are those of
+    the second execution from the first.
 
     \b
     Examples:

@@ -17,6 +17,7 @@ from batsched_py.cli.slurm_options import (
     json_option,
     page_option,
     reservations_option,
+    tell,
     told_one_by_one,
     zone_option,
 )
@@ -141,7 +142,9 @@ def compare_command(
       batsched-py slurm compare recorded-a.csv recorded-b.csv
       batsched-py slurm compare jobs.sacct out_jobs.csv --zone Europe/Paris --output twin.html
     """
+    from batsched_py.cli.slurm_tables import comparison_tables
     from batsched_py.slurm.comparison.comparison import compare
+    from batsched_py.slurm.comparison.page import write_comparison_page
     from batsched_py.slurm.comparison.schedules import read_jobs, with_workload
 
     with waiting(f"Reading {recorded.name}"):
@@ -149,18 +152,7 @@ def compare_command(
         if workload is not None:
             tables = [with_workload(table, workload) for table in tables]
     found = compare(tables, (recorded.name, simulated.name))
-    if output is not None:
-        found.save(output)
-    if as_json:
-        import msgspec
-
-        click.echo(msgspec.json.format(msgspec.json.encode(found)))
-        return
-    from batsched_py.cli.slurm_tables import comparison_tables
-
-    comparison_tables(found)
-    if output is not None:
-        click.echo(f"\n{output}")
+    tell(found, as_json, output, write_comparison_page, comparison_tables)
 
 
 def _folder(folder: Path, given: Sources) -> Sources:

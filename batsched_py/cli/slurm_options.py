@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -12,6 +13,8 @@ from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
     from batsched_py.slurm.findings import Mistakes
+
+T = TypeVar("T")
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -43,6 +46,26 @@ zone_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 page_option = click.option("--output", metavar="PAGE.html", type=FILE, help="Write a page.")
+
+
+def tell(
+    found: T,
+    as_json: bool,
+    page: Path | None,
+    write_page: Callable[[Path, T], None],
+    print_tables: Callable[[T], None],
+) -> None:
+    """Write a page if one is wanted, and print what was found, as JSON or as tables."""
+    if page is not None:
+        write_page(page, found)
+    if as_json:
+        import msgspec
+
+        click.echo(msgspec.json.format(msgspec.json.encode(found)))
+        return
+    print_tables(found)
+    if page is not None:
+        click.echo(f"\n{page}")
 
 
 def told_one_by_one(mistakes: Mistakes) -> InputError:

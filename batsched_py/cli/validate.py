@@ -80,9 +80,11 @@ def command(
                  resize      changes of the hosts of a job fit together (PREFIX_resizes.csv)
     With -w      lost, invented, workload
                              every job is there, as the workload describes it, and no other
+                 dependency  no job starts before the jobs that it waits for are over
+                 array       no array runs more tasks at once than it may
                  malleable   only malleable jobs grow and shrink, within their bounds
-                 work        and they have done all of it at their ends; of jobs that compute, this
-                             is known with --hosts or -p
+                 work        malleable jobs have done all of their work when they end; of jobs that
+                             compute, this is known with --hosts or -p
     With -w and a machine of nodes
                  resources   no node has more cores, memory or GPUs in use than it has
                  licences    nor the machine more licences
@@ -98,11 +100,9 @@ def command(
       easy-backfill          those who overtake it do not need the hosts reserved for it
       conservative-reservation
                              no job starts later than the reservation it gets on arrival
-
     With --power-cap
-      power                  hosts with jobs, if all are fully busy, and the others draw no more;
-                             power states are read from PREFIX_pstate_changes.csv if it is there
-
+      power                  hosts never draw more, even if those with jobs are fully busy; power
+                             states are read from PREFIX_pstate_changes.csv if it is there
     With --closures
       closed                 no job is started on hosts that close before its walltime is over
 
@@ -117,6 +117,7 @@ def command(
       batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
       batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
     """
+    from batsched_py.analysis.beside import beside
     from batsched_py.analysis.closure_rule import into_closures
     from batsched_py.analysis.power_rule import over_power_cap, read_switches
     from batsched_py.analysis.schedule import read_schedule
@@ -135,7 +136,7 @@ def command(
     if power_cap is not None:
         if platform is None:
             raise click.UsageError("--power-cap needs the platform with -p")
-        switches = read_switches(Path(str(schedule_file).replace("_jobs.csv", "_pstate_changes.csv")))
+        switches = read_switches(beside(schedule_file, "pstate_changes"))
         cap = _cap(power_cap, outside_period)
         found += over_power_cap(schedule, platform.as_protocol()[0], cap, switches)
     if closures is not None:

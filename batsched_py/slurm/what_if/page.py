@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import html
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from batsched_py.analysis.calibration.figures import time_text
-from batsched_py.analysis.pages import write_page
-from batsched_py.analysis.pages.parts import figure, section, table, tiles
+from batsched_py.analysis.pages import write_figures_page
+from batsched_py.analysis.pages.parts import figure, section, table, tiles, time_text
 from batsched_py.slurm.comparison.figures import usage_figure
 from batsched_py.slurm.what_if.outcome import Effect, Outcome
 
@@ -54,11 +50,9 @@ with a 95 % interval over the repetitions. {ran_no_more(found)}</p>
         ),
         section("Utilization", "", figure("Cores in use, over time", "utilization"), layout="wide"),
     ]
-    body = f"<header>\n{header}\n</header>\n<main>\n{''.join(sections)}\n</main>"
-    assets = files("batsched_py.analysis.log_page") / "assets"
     levels = dict(zip(("before", "after"), found.levels, strict=True))
-    drawn = msgspec.to_builtins({"utilization": usage_figure(found.edges, levels)})
-    write_page(path, title, body, drawn, assets / "log_page.css", [assets / "log_page.js"])
+    drawn = {"utilization": usage_figure(found.edges, levels)}
+    write_figures_page(path, title, header, "".join(sections), drawn)
 
 
 def effect_cells(effect: Effect) -> list[str]:
