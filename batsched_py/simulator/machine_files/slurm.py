@@ -21,8 +21,9 @@ from batsched_py.simulator.platform import Platform
 
 _NODE = re.compile(r"[A-Za-z0-9_.+-]+")
 _DETAILS = re.compile(r"\([^)]*\)")
+_TYPE = r"(?!no_consume|[0-9]+[kmgtp]?(?:$|:))[a-z0-9_.-]+"
 _GRES = re.compile(
-    r"(?P<name>[a-z0-9_.-]+)(?::(?!no_consume)(?P<type>[a-z0-9_.-]*[a-z_.-][a-z0-9_.-]*))?(?P<free>:no_consume)?"
+    rf"(?P<name>[a-z0-9_.-]+)(?::(?P<type>{_TYPE}))?(?P<free>:no_consume)?"
     r"(?::(?P<count>[0-9]{1,12})(?P<unit>[kmgtp]?))?",
     re.IGNORECASE,
 )
