@@ -60,12 +60,14 @@ public:
 
     bool could_grant(const Request& request) const { return fits(demand(request), has_); }
 
-    // Whether all that a job asks for is free now; what did not fit fits no sooner than something has become free.
+    // Whether it is known that what a job asks for is not free: it was not, and nothing has become free since.
+    bool is_unfit(const Request& request) const { return unfit_since_[static_cast<size_t>(request.demand)] == nb_given_; }
+
+    // Whether all that a job asks for is free now.
     bool fits(const Request& request) {
-        int64_t& unfit_since = unfit_since_[static_cast<size_t>(request.demand)];
-        if (unfit_since == nb_given_) return false;
+        if (is_unfit(request)) return false;
         if (fits(demand(request), free)) return true;
-        unfit_since = nb_given_;
+        unfit_since_[static_cast<size_t>(request.demand)] = nb_given_;
         return false;
     }
 

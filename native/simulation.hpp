@@ -35,10 +35,11 @@ struct Reservation {
     const Demand* demand = nullptr;
     FreeAmounts future = {};
 
-    // Whether a job that starts now and runs for so long would not delay it.
-    bool allows(Request request, double estimate) const {
-        return now + estimate <= shadow_time || request.fits(extra);
-    }
+    // Whether a job that starts now and runs for so long would still run at the shadow time.
+    bool ends_after(double estimate) const { return !(now + estimate <= shadow_time); }
+
+    // Whether such a job would not delay it.
+    bool allows(Request request, double estimate) const { return !ends_after(estimate) || request.fits(extra); }
 
     // A job was started beside it.
     void admit(const Job& job) {
@@ -171,17 +172,21 @@ public:
 
     NodePlan node_plan() { return {*nodes, running, now(), kTick}; }
 
+    // Whether it is known that there is no place for such a job, because another one has found none since things changed.
+    bool finds_none(Request request, double estimate, const Reservation* beside) const {
+        return nodes->is_unfit(request) || (beside && beside->ends_after(estimate) && was_refused(request, *beside));
+    }
+
     // Whether there is a place for a job that does not delay a reservation; if it is started now, it goes there.
     bool finds_place(Job& job, Reservation* beside) {
-        if (!nodes->fits(job.request)) return false;
-        bool may_delay = beside && !(beside->now + job.estimate <= beside->shadow_time);
-        if (may_delay && was_refused(job, *beside)) return false;
+        if (finds_none(job.request, job.estimate, beside) || !nodes->fits(job.request)) return false;
+        bool may_delay = beside && beside->ends_after(job.estimate);
         const Demand& demand = nodes->demand(job.request);
         Placement placement = *nodes->place(demand, nodes->free);
         if (may_delay && !leaves_place(*beside, placement, demand)) {
             std::optional<Placement> other = place_beside(*beside, demand);
             if (!other || !leaves_place(*beside, *other, demand)) {
-                refused_[job.request.demand] = state_beside(*beside);
+                note_refused(job.request, *beside);
                 return false;
             }
             placement = std::move(*other);
@@ -338,7 +343,7 @@ private:
     Tried tried_;
     Reserved reserved_;
     Shadow shadow_;
-    std::unordered_map<int32_t, Tried> refused_;  // for each demand: when it would have delayed a reservation
+    std::vector<Tried> refused_;  // for each demand: when it would have delayed a reservation
     std::string broken_rule_;
     bool begun_ = false, is_first_turn_ = false, in_turn_ = false;
     bool news_ = false, ready_ = true;
@@ -425,9 +430,15 @@ private:
     Tried state_beside(const Reservation& beside) const { return {beside.arrival, nb_changes_, running.nb_started()}; }
 
     // Whether a job of the same demand would have delayed a reservation, and nothing has changed since.
-    bool was_refused(const Job& job, const Reservation& beside) const {
-        auto refused = refused_.find(job.request.demand);
-        return refused != refused_.end() && refused->second == state_beside(beside);
+    bool was_refused(Request request, const Reservation& beside) const {
+        auto number = static_cast<size_t>(request.demand);
+        return number < refused_.size() && refused_[number] == state_beside(beside);
+    }
+
+    void note_refused(Request request, const Reservation& beside) {
+        auto number = static_cast<size_t>(request.demand);
+        if (number >= refused_.size()) refused_.resize(number + 1);
+        refused_[number] = state_beside(beside);
     }
 
     // Whether the job with a reservation has a place at the shadow time although another one has this.
