@@ -497,7 +497,7 @@ struct Waiting : View {
         engine->simulation.queue.gather(jobs, found.data(), Queue::JobAt());
         auto* numbers = new int64_t[std::max<size_t>(found.size(), 1)];
         nb::capsule memory(numbers, [](void* pointer) noexcept { delete[] static_cast<int64_t*>(pointer); });
-        std::transform(found.begin(), found.end(), numbers, [this](Job* job) { return job ? user_of(*job) : 0; });
+        std::transform(found.begin(), found.end(), numbers, [this](Job* job) { return user_of(*job); });
         return nb::cast(nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>(numbers, {found.size()}, memory));
     }
 
@@ -559,7 +559,7 @@ struct Search : View {
             throw std::runtime_error("hosts may have become free since the jobs that fit were asked for; ask again");
         }
         bool on_nodes = simulation.nodes && fits_only;
-        Reservation* reservation = beside ? &beside->reservation : nullptr;
+        const Reservation* reservation = beside ? &beside->reservation : nullptr;
         auto allowed = [&](Request request, double estimate) {
             if (!fits_only) return true;
             if (!request.fits(simulation.free.available())) return false;
