@@ -70,11 +70,12 @@ public:
     // Those behind an arrival that fit into something, so many at most.
     Selected select(int64_t behind, Request free, size_t most) const {
         size_t begin = first_behind(behind), end = jobs_.size(), count = 0;
+        Request limit = free.fits(kLargest) ? free : kLargest;
         Selected found{std::vector<int64_t>(end - begin), std::vector<uint32_t>(end - begin)};
         for (size_t place = begin; place < end && count < most; ++place) {
             found.arrivals[count] = arrivals_[place];
             found.places[count] = static_cast<uint32_t>(place);
-            count += requests_[place].fits(free) && requests_[place] != kGap;
+            count += requests_[place].fits(limit);
         }
         found.arrivals.resize(count);
         found.places.resize(count);
@@ -113,7 +114,7 @@ public:
     }
 
 private:
-    static constexpr Request kGap{INT64_MAX};
+    static constexpr Request kGap{INT64_MAX}, kLargest{INT64_MAX - 1};
 
     std::vector<JobPtr> jobs_;
     std::vector<Request> requests_;
