@@ -35,7 +35,7 @@ struct FreeAmounts {
     Amounts by_cores = {};  // how many nodes have so many free cores; empty if nobody has counted
 };
 
-// Amounts that several have until one of them changes its own.
+// What is free, as several see it until one of them changes it for itself.
 class SharedAmounts {
 public:
     SharedAmounts() = default;
@@ -47,7 +47,7 @@ public:
         return *shared_;
     }
 
-    // Lets a function try something on them, which leaves them as they were.
+    // Lets a function try something, which leaves all as it was.
     template <class Function>
     auto attempt(Function function) const { return function(*shared_); }
 

@@ -60,7 +60,7 @@ public:
                            [&](const auto& one) { return amounts.licences[one.first] >= one.second; });
     }
 
-    // Where a job goes now.
+    // Where a job goes now, if what it asks for is free.
     std::optional<Placement> place(const Request& request) {
         if (is_unfit(request)) return std::nullopt;
         std::optional<Placement> found = place(demand(request), free);
@@ -283,7 +283,8 @@ private:
         return std::accumulate(begin, end, int64_t{0});
     }
 
-    // The place of a job on nodes that hold it, if they are gone through in this order.
+    // The place of a job on nodes that hold it, if they are filled in this order. Unless the job asks for few nodes or is
+    // spread over all, those behind the first that hold it get nothing.
     Placement placed(const Demand& demand, const std::vector<size_t>& order, const FreeAmounts& amounts) const {
         bool first_will_do = choice_ != Choice::kSpread && demand.most_nodes >= static_cast<int64_t>(order.size());
         std::vector<size_t> useful;
@@ -384,7 +385,7 @@ private:
             return order;
         };
         switch (choice_) {
-            case Choice::kFirstFit: return nodes;
+            case Choice::kFirstFit: break;
             case Choice::kBestFit: return by([&](size_t node) { return free_share(node, amounts); });
             case Choice::kWorstFit:
             case Choice::kSpread: return by([&](size_t node) { return -free_share(node, amounts); });
