@@ -7,13 +7,14 @@ from statistics import fmean
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from batsched_py.analysis.statistics import Estimate, Paired
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.reader import read_swf
 from experiments.populations import EDGES, Figures, Setting, Task
 from experiments.resampling_tables import AWARE, by_seed, comparisons, cycles, gains, put_into, rooms
-from experiments.resampling_with_feedback import SETTINGS, figures_of, tasks
+from experiments.resampling_with_feedback import SETTINGS, figures_of, main, tasks
 from experiments.what_logs_show import SESSION_BREAK, rank_correlation, resampled, skill, thoughts, weekly
 
 
@@ -31,6 +32,19 @@ def test_classes_of_run_times_are_cut_where_one_likes() -> None:
     figures = found("cycle", "easy", 1, 100)
     assert figures.responses((60.0, EDGES[-1])) == [1.0, 10.0, 2e5]
     assert figures.responses((600.0,)) == [1.0, pytest.approx((300 + 4e5) / 32)]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--settings=night", "there is no setting 'night'; there are: open; feedback; cycle;"),
+        ("--classes=1,7", "'7': classes can be cut at 1, 10, 60, 240, 720 minutes"),
+    ],
+)
+def test_settings_and_classes_that_do_not_exist_are_refused(root: Path, option: str, message: str) -> None:
+    refused = CliRunner().invoke(main, [str(root / "workloads" / "sample.swf"), option])
+    assert refused.exit_code == 2
+    assert message in refused.stderr
 
 
 def test_gains_are_percents_of_pairs_with_the_same_seed() -> None:
