@@ -1,4 +1,4 @@
-"""A kind of log of your own, with one job a line: when it was submitted, how many processors, how many seconds.
+"""A kind of log of your own, with one job a line: when it came, how many processors, how many seconds.
 
 batsched-py convert jobs.txt jobs.swf --from examples/own_log.py:ThreeWords
 batsched-py convert jobs.swf jobs.txt --to examples/own_log.py:ThreeWords

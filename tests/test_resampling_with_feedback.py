@@ -84,14 +84,39 @@ def test_tables_go_between_their_marks(tmp_path: Path) -> None:
         put_into(page, "c", [])
 
 
+def on_the_page(root: Path, part: str) -> list[list[str]]:
+    """The rows of a table of KTH that are about shuffled jobs and users of a site."""
+    text = (root / "docs" / "resampling-with-feedback.md").read_text(encoding="utf-8")
+    table = text.partition(f"<!-- KTH {part} -->")[2].partition(f"<!-- end of KTH {part} -->")[0]
+    return [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| s")][1:]
+
+
 def test_the_page_has_thirty_seeds_of_the_night(root: Path) -> None:
     """Shuffled jobs and users of a site, with and without a cycle; no row has fewer seeds."""
-    text = (root / "docs" / "resampling-with-feedback.md").read_text(encoding="utf-8")
-    table = text.partition("<!-- KTH cycles -->")[2].partition("<!-- end of KTH cycles -->")[0]
-    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| s")][1:]
+    rows = on_the_page(root, "cycles")
     wanted = {f"{users}, {cycle}" for users in ("shuffled", "site") for cycle in ("cycle", "no cycle")}
     assert wanted <= {row[0] for row in rows}
     assert {row[-1] for row in rows} == {"30"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "variant", "users", "independent"),
+    [
+        ("shuffled, cycle", "shuffled, ended_before=start, cycle", "x 4", 2.6),
+        ("shuffled, no cycle", "shuffled, ended_before=start, no cycle", "x 4", -3.7),
+        ("site, no cycle", "site for 3 years, no cycle", "100", -18.8),
+    ],
+)
+def test_variants_are_nearer_to_the_independent_simulation(
+    root: Path, setting: str, variant: str, users: str, independent: float
+) -> None:
+    """As the page says of the sizes that differ."""
+    gain = {
+        (row[0], row[1]): float(row[4].split(" ± ")[0])
+        for part in ("cycles", "variants")
+        for row in on_the_page(root, part)
+    }
+    assert abs(gain[variant, users] - independent) < abs(gain[setting, users] - independent)
 
 
 def test_a_response_that_tells_everything_has_a_skill_of_one() -> None:
