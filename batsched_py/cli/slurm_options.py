@@ -22,6 +22,9 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 #: So many lines of what is not modelled are printed; the file has all of them.
 SHOWN = 40
 
+#: So many mistakes are printed.
+MOST_MISTAKES = 100
+
 accounts_option = click.option(
     "--accounts",
     metavar="FILE",
@@ -66,8 +69,9 @@ def tell(
 
 
 def told_one_by_one(mistakes: Mistakes) -> InputError:
-    """Print all mistakes but the last, one a line; the last one ends the command."""
-    *others, last = mistakes.found
+    """Print the mistakes, one a line; the last one ends the command."""
+    *others, last = mistakes.found[: MOST_MISTAKES + 1]
     for mistake in others:
         say(f"batsched-py: error: {mistake}", err=True)
-    return InputError(str(last))
+    more = len(mistakes.found) - MOST_MISTAKES
+    return InputError(str(last) if more <= 1 else f"{more} more mistakes like these")

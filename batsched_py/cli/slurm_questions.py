@@ -178,6 +178,8 @@ def forecast_command(
     def print_table(found: Forecast) -> None:
         for line in unmodelled[:SHOWN]:
             click.echo(f"not modelled: {line}")
+        if len(unmodelled) > SHOWN:
+            click.echo(f"not modelled: {len(unmodelled) - SHOWN} more lines, which slurm import lists")
         forecast_table(found)
 
     tell(found, as_json, output, write_forecast_page, print_table)

@@ -20,6 +20,8 @@ def write_forecast_page(path: str | Path, found: Forecast) -> None:
         note += (
             f" Run times were drawn from a log {found.repetitions} times; intervals hold 80 % of the starts."
         )
+    if found.misplaced:
+        note += f" {found.misplaced} running jobs do not fit on their nodes, as it seems."
     shown = tiles(
         [
             ("waiting", f"{len(found.jobs):,}", ""),

@@ -14,13 +14,24 @@ from batsched_py.slurm.what_if.outcome import Effect, Outcome
 EFFECT_HEADS: Final = ("", "jobs", "mean wait, before", "after", "difference", "who")
 
 
+def ran_no_more(found: Outcome) -> str:
+    """What is told of jobs that run on one side only, if there are any; waits are those of the others."""
+    no_more, new = found.all.no_more, found.all.new
+    if not no_more and not new:
+        return ""
+    return (
+        f"{no_more:,.0f} jobs run before the change only, {new:,.0f} after it only; waits are those of jobs "
+        "that run on both sides"
+    )
+
+
 def write_what_if_page(path: str | Path, found: Outcome) -> None:
     """Write the page: one file that needs no other and no network."""
     title = f"What if: {'; '.join(found.changes)}"
     repeated = f", {len(found.seeds)} repetitions" if len(found.seeds) > 1 else ""
     header = f"""<h1>{html.escape(title)}</h1>
 <p class="note">Users: {html.escape(found.users)}{repeated}. Differences are of mean waits, after less before,
-with a 95 % interval over the repetitions.</p>
+with a 95 % interval over the repetitions. {ran_no_more(found)}</p>
 <div id="tiles">{_tiles(found)}</div>"""
     sections = [
         *(
@@ -47,13 +58,19 @@ with a 95 % interval over the repetitions.</p>
 def effect_cells(effect: Effect) -> list[str]:
     """The cells of a row behind its name."""
     difference = effect.difference
-    sign = "-" if difference.mean < 0 else "+"
-    half = "" if difference.half_width is None else f" ± {time_text(difference.half_width)}"
+    count = f"{effect.jobs:,.0f}"
+    if effect.no_more or effect.new:
+        count += f" (-{effect.no_more:,.0f}, +{effect.new:,.0f})"
+    if not effect.jobs:
+        return [count, "?", "?", "?", effect.verdict]
+    mean = round(difference.mean, 1)
+    sign = "-" if mean < 0 else "+"
+    half = "" if difference.half_width is None else f" ± {time_text(round(difference.half_width, 1))}"
     return [
-        f"{effect.jobs:,.0f}",
+        count,
         time_text(effect.before),
         time_text(effect.after),
-        f"{sign}{time_text(abs(difference.mean))}{half}",
+        f"{sign}{time_text(abs(mean))}{half}",
         effect.verdict,
     ]
 
