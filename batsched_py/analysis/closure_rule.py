@@ -7,6 +7,7 @@ from math import inf
 
 import pandas as pd
 
+from batsched_py.analysis.resizes import in_pieces
 from batsched_py.analysis.restarts import before_restarts, ended_by_failures
 from batsched_py.analysis.schedule import full_ids, host_sets, started
 from batsched_py.analysis.violation import SLACK, Violation
@@ -17,7 +18,7 @@ from batsched_py.workload.model import Workload
 def into_closures(
     schedule: pd.DataFrame, closures: Sequence[Closure], workloads: Sequence[Workload]
 ) -> Iterator[Violation]:
-    """The jobs that are started on hosts which close before their walltime is over.
+    """The jobs that are started on hosts which close before their walltime is over, or grow into such hosts.
 
     The workloads tell whose jobs they are, and so which of them a reservation lets in.
     """
@@ -25,15 +26,16 @@ def into_closures(
     schedule = schedule.assign(id=full_ids(schedule))
     failed = ended_by_failures(schedule)
     executed = started(schedule)
-    for row, hosts in zip(executed.itertuples(), host_sets(executed), strict=True):
-        start, walltime = row.starting_time, row.requested_time
-        end = start + (inf if walltime < 0 else walltime)
-        user = users.get(before_restarts(row, failed))
+    walltimes = executed["requested_time"].where(executed["requested_time"] >= 0, inf)
+    latest = executed["starting_time"] + walltimes
+    pieces = in_pieces(executed)
+    for row, end, hosts in zip(pieces.itertuples(), latest[pieces.index], host_sets(pieces), strict=True):
+        start, user = row.starting_time, users.get(before_restarts(row, failed))
         for closure in closures:
             closed = hosts & closure.hosts
             if closed and closure.bars(user, start + SLACK, end - SLACK):
                 text = (
-                    f"job {row.id} is started on hosts {closed}, which are closed from {closure.start:g} to "
+                    f"job {row.id} begins on hosts {closed}, which are closed from {closure.start:g} to "
                     f"{closure.end:g}, and could still run then"
                 )
                 yield Violation("closed", (row.id,), start, text)

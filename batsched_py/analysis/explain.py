@@ -200,8 +200,15 @@ class Explainer:
         self._rows = {job_id: row for row, job_id in enumerate(self._ids)}
         self._nodes = None
         if known.machine is not None:
-            starts, finishes = np.where(self._ran, self._start, inf).tolist(), self._finish.tolist()
-            self._nodes = NodeWaits(known.machine, known.requests, self._ids, self._hosts, starts, finishes)
+            rows = self._row_of_piece
+            self._nodes = NodeWaits(
+                known.machine,
+                known.requests,
+                [self._ids[row] for row in rows],
+                self._piece_hosts,
+                np.where(self._ran[rows], self._piece_start, inf).tolist(),
+                self._piece_finish.tolist(),
+            )
 
     def _arrivals(self) -> np.ndarray:
         """When each job joined the queue: at its submission, or when it waited for no other job any more."""
@@ -251,8 +258,8 @@ class Explainer:
             reservations,
             others,
             self._contention(row),
-            None if self._nodes is None else self._nodes.lacks(row, arrival, start, absences),
-            "" if self._nodes is None else self._nodes.where(row),
+            None if self._nodes is None else self._nodes.lacks(self._ids[row], arrival, start, absences),
+            "" if self._nodes is None else self._nodes.where(self._ids[row]),
             self._held.get(job_id),
             self._resizes[row],
         )
@@ -357,7 +364,7 @@ class Explainer:
         if reserved is None:
             fits = free >= self._size[row]
             if self._nodes is not None:
-                fits = fits and self._nodes.would_fit(row, start, absences)
+                fits = fits and self._nodes.would_fit(self._ids[row], start, absences)
             reason = "was not chosen" if fits else "did not fit"
         else:
             assert reserved.start is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,3 +43,8 @@ def held_beside(jobs_file: str | Path) -> dict[str, HeldJob]:
         return {}
     with open_table(path) as file:
         return read_held(file, str(path))
+
+
+def arrivals_of(held: Mapping[str, HeldJob]) -> dict[str, float]:
+    """When the jobs joined the queue that were held, and were not rejected."""
+    return {name: job.eligible for name, job in held.items() if job.eligible is not None}

@@ -21,6 +21,7 @@ from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Composed, Profile
+from batsched_py.protocol.shapes import SIZES, have_sizes, shapes_of
 from batsched_py.workload.model import Workload
 
 
@@ -264,3 +265,21 @@ def moldable_jobs(workloads: Sequence[Workload]) -> set[str]:
         names = {name for name, profile in load.profiles.items() if profile.is_moldable(load.profiles)}
         moldable |= {job.id for job in load.jobs if job.profile in names}
     return moldable
+
+
+def sizes(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[Violation]:
+    """A job that gives several sizes runs with one of them, or with as many hosts as it asks for."""
+    given = {
+        job.id: {job.size, *(shape.job.size for shape in shapes_of(job))}
+        for load in workloads
+        if have_sizes(load.jobs)
+        for job in load.jobs
+        if SIZES in job.extra
+    }
+    failed = ended_by_failures(schedule) if given else set()
+    for row in started(schedule).itertuples() if given else ():
+        allowed = given.get(before_restarts(row, failed))
+        if allowed is not None and len(row.hosts) not in allowed:
+            sizes_text = ", ".join(map(str, sorted(allowed)))
+            text = f"job {row.id} runs on {len(row.hosts)} hosts, which is none of its sizes: {sizes_text}"
+            yield Violation("sizes", (row.id,), row.starting_time, text)

@@ -134,12 +134,23 @@ class Result:
 
     def validate(self, policy: Policy | None = None) -> list[Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
+        from batsched_py.analysis.absences import read_absences
+        from batsched_py.analysis.failure_rule import on_failed_hosts
+        from batsched_py.analysis.held import arrivals_of, read_held
+        from batsched_py.analysis.promises import check_hosts
         from batsched_py.analysis.validator import validate
 
+        file, held = self._open("absences"), self._open("held")
+        absences = [] if file is None else list(read_absences(file, "absences.csv"))
+        if policy is not None:
+            check_hosts(policy, absences)
+        arrivals = None if held is None else arrivals_of(read_held(held, "held.csv"))
         options = self.experiment.actors.scheduler.options
         nodes = cast("NodeChoiceName", options.get("nodes", "first-fit"))
         hosts, workloads = self.overview.hosts, self.workloads
-        return validate(self._schedule, hosts, workloads, policy, self.machine, nodes, self._speeds)
+        known = (self.machine, nodes, self._speeds, arrivals)
+        found = validate(self._schedule, hosts, workloads, policy, *known)
+        return [*found, *on_failed_hosts(self._schedule, absences)]
 
     def explain(self, job: str) -> Explained:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``.

@@ -75,6 +75,8 @@ def _lines(found: Executions, count: int) -> Iterator[str]:
     yield f"{'jobs only there':<24}{len(found.only_first):>16,}{len(found.only_second):>16,}"
     yield ""
     yield f"{len(found.jobs):,} jobs ran in both."
+    if found.has_other_size.any():
+        yield f"{found.has_other_size.sum():,} of them held other numbers of hosts: is this one workload?"
     knows_hosts = all(run.intervals is not None for run in found.runs)
     if found.first_difference is None:
         yield "Each at the same time" + (", on the same hosts." if knows_hosts else ".")

@@ -70,7 +70,8 @@ class HeldJobs:
         are rejected.
         """
         ledger, holds = self._ledger, self.holds
-        if ledger.queue or ledger.unfit or len(ledger.running) or holds.next_time != inf:
+        waiting = ledger.queue or ledger.unfit or ledger.deferred
+        if waiting or len(ledger.running) or holds.next_time != inf:
             return
         if given_up and holds.abandon():
             return

@@ -83,10 +83,9 @@ def build(
     if experiment.decisions and not isinstance(process, DecisionProcess):
         raise InputError("the decisions of a scheduler of PyBatsim cannot be measured; leave out --decisions")
     static = workloads if experiment.actors.users is None else ()
-    scenario = _with_needs(experiment.simulated, process.needs)
+    scenario = with_needs(experiment.simulated, process.needs)
     setup = new_setup(scenario, platform, static, failing_for=workloads)
-    if setup.energy:
-        setup = replace(setup, known=read_curves(experiment.actors.outside))
+    setup = replace(setup, known=read_curves(experiment.actors.outside))
     outputs = Outputs(
         prefix, scenario.traces_machine_states, new_file, scenario.links, bool(scenario.schedule_trace)
     )
@@ -121,7 +120,7 @@ def _write_absences(
         write(line)
 
 
-def _with_needs(scenario: Scenario, needs: Settings) -> Scenario:
+def with_needs(scenario: Scenario, needs: Settings) -> Scenario:
     """The scenario with everything allowed that the decision process needs."""
     wanted = {name: True for name, value in asdict(needs).items() if value is True}
     return replace(scenario, settings=replace(scenario.settings, **wanted))

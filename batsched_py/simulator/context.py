@@ -63,6 +63,6 @@ def context_of(setup: Setup, outputs: Outputs) -> Context:
 def _energy_trace(
     setup: Setup, hosts: Sequence[PlatformHost], agenda: Agenda, outputs: Outputs
 ) -> EnergyTrace:
-    bill = None if setup.known is NOTHING_KNOWN else Bill(setup.known, outputs)
+    bill = None if setup.known is NOTHING_KNOWN else Bill(setup.known)
     meter = Meter(hosts, agenda, None if bill is None else bill.draw)
     return EnergyTrace(meter, agenda, outputs, bill)

@@ -13,10 +13,12 @@ from batsched_py.errors import RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.resizes import ResizedJob
 from batsched_py.ledger.running import RunningJob
+from batsched_py.outside.known import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import as_told, to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
+from batsched_py.simulator.bill import write_outside
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.context import context_of
 from batsched_py.simulator.decision_side import Listener, Messenger
@@ -48,6 +50,7 @@ class World:
         hosts, agenda, machines = context.hosts, context.agenda, context.machines
         energy, trace = context.energy, context.trace
         catalog = Catalog(workloads, settings, setup.may_send, _where_jobs_keep_hosts(setup, trace))
+        self._known = setup.known
         self.begins = ev.SimulationBegins(
             *platform.as_protocol(),
             settings,
@@ -210,7 +213,9 @@ class World:
             results = self.outputs.results
             results.consumed_joules = self._energy.consumed_joules
             if self._energy.bill is not None:
-                self._energy.bill.complete(results, results.makespan)
+                self._energy.bill.complete(results)
+        if self._known is not NOTHING_KNOWN:
+            write_outside(self._known, self.outputs, self.outputs.results.makespan)
         if self._trace is not None:
             self._trace.complete(self.agenda.clock)
         self.outputs.complete(self.machines)
@@ -272,7 +277,11 @@ class World:
                 if there := hosts - unavailable:
                     raise RuleBroken(f"machine_available at {now:f}: hosts {there} are not unavailable")
                 machines.turn(hosts & busy, HostState.COMPUTING, busy, now)
-                machines.turn(hosts - busy, HostState.IDLE, busy, now)
+                idle = hosts - busy
+                for state, asleep in () if self._power is None else self._power.asleep.items():
+                    machines.turn(hosts & asleep, state, busy, now)
+                    idle = idle - asleep
+                machines.turn(idle, HostState.IDLE, busy, now)
         self._tell(structs.replace(event))
 
     def _no_more_external_events(self, _: None) -> None:
@@ -384,9 +393,7 @@ def _where_jobs_keep_hosts(setup: Setup, trace: PajeTrace | None) -> str:
         return "while a Paje trace is written"
     if setup.launch_time or setup.cleaning_time:
         return "where jobs take time to start or to clean up"
-    if setup.settings.compute_sharing:
-        return "where several may be on a host"
-    return "on a machine of nodes" if setup.platform.has_nodes else ""
+    return "where several may be on a host" if setup.settings.compute_sharing else ""
 
 
 _CARRY_OUT: dict[type[Effect], Callable[[World, Any], None]] = {

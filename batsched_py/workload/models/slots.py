@@ -84,7 +84,8 @@ class Slots(LearningModel):
     name = "slots"
 
     processors: Annotated[
-        int | None, Meta(description="Size of the machine that is asked for; the log's by default.")
+        Annotated[int, Meta(ge=1, le=10**7)] | None,
+        Meta(description="Size of the machine that is asked for; the log's by default."),
     ] = None
     days: Annotated[
         Annotated[float, Meta(gt=0, le=1e6)] | None,
