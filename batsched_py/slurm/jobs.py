@@ -21,6 +21,7 @@ from batsched_py.schedulers.slurm.job_fields import FIELD, JobFields
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.slurm.divided_tasks import divided
 from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.known_names import KnownNames
 from batsched_py.slurm.moments import Clock
 from batsched_py.slurm.sbatch import Submission
 from batsched_py.workload.requests import NodeWords
@@ -57,6 +58,7 @@ class JobMaker:
         self._words = words
         self._clock = clock
         self._findings = findings
+        self._names = KnownNames(configuration)
 
     def jobs(self, submitted: Submitted) -> Iterator[Job]:
         """The job of a submission, or the tasks of its array; none if something is wrong with it."""
@@ -85,6 +87,8 @@ class JobMaker:
         for key in ("node_list", "exclude"):
             expand(fields.get(key, ""))
         given = {key: value for key, value in fields.items() if value is not None}
+        for missing in self._names.missing(given):
+            self._findings.left_out(submitted.where, missing)
         if slurm := msgspec.to_builtins(msgspec.convert(given, JobFields)):
             extra[FIELD] = slurm
         if after := self._after(asked.dependency, submitted.where):

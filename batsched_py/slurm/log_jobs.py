@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
 from batsched_py.protocol.dependencies import AFTER, ARRAY, array_of, read_dependency
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
+from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.job_fields import FIELD
 from batsched_py.slurm.divided_tasks import divided
 from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.known_names import KnownNames
 from batsched_py.slurm.moments import Clock
 from batsched_py.workload.batsim_json import RECORDED_FINISH
 from batsched_py.workload.dependencies import rewritten
@@ -61,7 +65,26 @@ def jobs_of(
             continue
         findings.left_out(log.path, f"guessed: {what} ({count} x)")
     jobs = list(_with_fields(workload, log, configuration, words))
+    for what, count in _missing(log, jobs, configuration, words).items():
+        findings.left_out(log.path, f"{what} ({count} x)")
     return _waiting_for_earlier(jobs, log.path, findings), workload.profiles
+
+
+def _missing(
+    log: SwfLog, jobs: Iterable[Job], configuration: Configuration, words: NodeWords
+) -> Counter[str]:
+    """What jobs name that the cluster does not have, and how many of them do."""
+    names, found = KnownNames(configuration), Counter[str]()
+    for job in jobs:
+        found.update(names.missing(job.extra[FIELD]))
+    partitions = {partition.name for partition in configuration.partitions}
+    for text, count in Counter(names_of(log, "partition").tolist()).items():
+        if text and partitions.isdisjoint(text.split(",")):
+            found[f"partition {shown(text)} is not there, its jobs go to the default one"] += count
+    for text, count in Counter(log.more.get("gpu_type", np.empty(0)).tolist()).items():
+        if text and f"gpu:{text}" not in words.resources:
+            found[f"GPUs of the type {shown(text)} are not there"] += count
+    return found
 
 
 def _waiting_for_earlier(jobs: Iterable[Job], path: str, findings: Findings) -> list[Job]:

@@ -207,6 +207,34 @@ def test_a_job_may_name_a_partition_called_all_and_a_type_of_gpus(tmp_path: Path
     assert "rounded up" in str(scenario.findings.unmodelled[-1])
 
 
+def test_names_that_the_cluster_does_not_have_are_counted(tmp_path: Path) -> None:
+    sources = write_site(tmp_path / "site")
+    (tmp_path / "assoc.txt").write_text("Account|User|Share\nphysics||1\n")
+    lines = [
+        COLUMNS + "|Reservation",
+        row(Partition="old") + "|course",
+        row(JobID="2", Account="physics") + "|",
+    ]
+    (tmp_path / "jobs.sacct").write_text("\n".join(lines) + "\n")
+    (tmp_path / "jobs.csv").write_text("at,run,args\n0,5,-A chemistry --reservation=course -q any\n")
+
+    def told(jobs: str) -> list[str]:
+        found = read_scenario(
+            Sources(conf=sources.conf, accounting=(tmp_path / "assoc.txt",), jobs=tmp_path / jobs)
+        ).findings.unmodelled
+        return [str(each).partition(jobs)[2] for each in found if jobs in each.where]
+
+    assert told("jobs.sacct") == [
+        ": reservation 'course' is not there (1 x)",
+        ": account 'bio' is not there (1 x)",
+        ": partition 'old' is not there, its jobs go to the default one (1 x)",
+    ]
+    assert told("jobs.csv") == [
+        ", line 2: reservation 'course' is not there",
+        ", line 2: account 'chemistry' is not there",
+    ]
+
+
 def test_a_reservation_of_licences_is_listed(tmp_path: Path) -> None:
     sources = write_site(tmp_path / "site")
     (tmp_path / "res.txt").write_text(
