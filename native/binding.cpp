@@ -10,6 +10,7 @@
 
 #include "replay.hpp"
 #include "simulation.hpp"
+#include "slurm_binding.hpp"
 #include "swf.hpp"
 
 namespace nb = nanobind;
@@ -1286,6 +1287,7 @@ NB_MODULE(_native, module) {
             PyErr_SetObject(types.policy_error.ptr(), from_utf8(fault.what()).ptr());
         }
     });
+    slurm::bind(module.def_submodule("slurm"));
     module.def("prepare", [](nb::dict given) {
         std::pair<const char*, nb::handle*> wanted[] = {
             {"job", &types.job},           {"host_set", &types.host_set},

@@ -14,7 +14,7 @@ from math import inf
 from batsched_py.schedulers.slurm.limits import Verdict
 from batsched_py.schedulers.slurm.main_loop import Start
 from batsched_py.schedulers.slurm.nodes import Share
-from batsched_py.schedulers.slurm.plan import Plan
+from batsched_py.schedulers.slurm.plan import Allowed, Plan
 from batsched_py.schedulers.slurm.records import Rank, WaitingRecord
 from batsched_py.schedulers.slurm.state import State
 
@@ -32,9 +32,11 @@ class Backfill:
         self._now = now
         self._start = start
         self._planned = planned
-        self._resolution = int(settings.bf_resolution)
+        self._resolution = max(int(settings.bf_resolution), 1)
         self._window = int(settings.bf_window)
-        self._plan = Plan(now, self._window, self._resolution, state.up, settings.bf_max_job_test)
+        self._plan = state.kernel.plan(
+            state.machine, now, self._window, self._resolution, state.up, settings.bf_max_job_test
+        )
         self._counts_kinds = bool(
             settings.bf_job_part_count_reserve
             or settings.bf_max_job_user_part
@@ -63,7 +65,7 @@ class Backfill:
         if self._settings.bf_running_job_reserve:
             for running in self._state.running:
                 if running.share.exclusive:
-                    self._plan.keep(running.share.nodes, 0, self._plan.rounded(running.end))
+                    self._plan.keep(running.share.nodes, 0, running.end)
         self._go_through(self._state.waiting)
 
     def _go_through(self, queue: Sequence[WaitingRecord]) -> None:
@@ -134,14 +136,11 @@ class Backfill:
             return now
         times = [state.future.first_end, self._too_late]
         times += [record.eligible for record in state.waiting if record.eligible > now]
-        for begin in plan.begins:
-            if begin > now:
-                times.append(begin)
-                break
-        for length in self._lengths:
-            place = bisect_right(plan.begins, now + length)
-            if place < len(plan.begins):
-                times.append(plan.begins[place] - length)
+        begins = plan.begins
+        for length in (0, *self._lengths):
+            place = bisect_right(begins, now + length)
+            if place < len(begins):
+                times.append(begins[place] - length)
         return min(times)
 
     def _are_enough(self, record: WaitingRecord) -> bool:
@@ -165,58 +164,40 @@ class Backfill:
 
     def _look_at(self, record: WaitingRecord) -> bool:
         """Start a job or plan its start; whether the cycle goes on."""
-        now, plan, asked = self._now, self._plan, record.asked
+        now, plan, state = self._now, self._plan, self._state
         only_now = self._gets_no_plan(record)
         length = record.limit * 60
         self._lengths.add(length)
-        later = now
-        while True:
-            allowed = self._state.reservations.allowed(record, later, now, moves=True)
-            if allowed is None:
-                return True
-            nodes, begin, overlaps = allowed
-            end = max(begin, now) + length
-            nodes, later = plan.left(nodes & asked.nodes, begin, end)
-            if overlaps:
-                later = self._end_of_reservation(begin, later)
-            found = self._earliest(record, nodes, only_now)
-            if found is None:
-                if later and not only_now:
-                    continue
-                return True
-            start, share = max(found[0], begin), found[1]
-            record.cpus = self._state.machine.cpus_of(share)
-            if start <= now:
-                if share.nodes & self._state.completing:
-                    start, later = now + 1, 0
-                else:
-                    return self._start_now(record, share)
-            if only_now:
-                return True
-            if later and start > later:
-                continue
-            if start > now + self._window:
-                self._too_late = min(self._too_late, start - self._window)
-                return True
-            kept_from, kept_to = plan.rounded(start), plan.rounded(start + length)
-            if plan.is_kept(share.nodes, kept_from, kept_to):
-                later = start
-                continue
-            return self._keep(record, share.nodes, start, kept_from, kept_to)
+        start, share, cpus = plan.find_start(
+            state.future, record.asked, length, now, only_now, state.completing, self._allowed(record)
+        )
+        if share is None:
+            return True
+        record.cpus = cpus
+        if start is None:
+            return True
+        if start <= now:
+            return self._start_now(record, share)
+        if start > now + self._window:
+            self._too_late = min(self._too_late, start - self._window)
+            return True
+        return self._keep(record, share.nodes, start, start + length)
 
-    def _earliest(self, record: WaitingRecord, nodes: int, only_now: bool) -> tuple[int, Share] | None:
-        """When a job could start on some of these nodes if nobody else waited, and its share of them."""
-        asked, future, now = record.asked, self._state.future, self._now
-        if nodes.bit_count() < asked.least_nodes:
+    def _allowed(self, record: WaitingRecord) -> Allowed | None:
+        """What reservations leave to a job, if there are any."""
+        reservations, now = self._state.reservations, self._now
+        if not reservations:
             return None
-        share = future.at_once(asked, nodes)
-        if share is not None:
-            return now, share
-        found = None if only_now else future.later(asked, nodes)
-        if found is None:
-            return None
-        last, share = found
-        return last.end if last.end > now else max(last.end + int(self._settings.kill_wait), now + 1), share
+
+        def allowed(later: int) -> tuple[int, int, int] | None:
+            left = reservations.allowed(record, later, now, moves=True)
+            if left is None:
+                return None
+            nodes, begin, overlaps = left
+            end = reservations.next_end(begin, self._resolution) if overlaps else 0
+            return nodes, begin, end + 1 if end else 0
+
+        return allowed
 
     def _start_now(self, record: WaitingRecord, share: Share) -> bool:
         """Start a job on nodes that nobody else needs in the meantime."""
@@ -225,10 +206,10 @@ class Backfill:
         self._started.add(record.job.id)
         self._start(record, share)
         if share.exclusive and self._state.configuration.selection.type == "cons_tres":
-            self._plan.keep(share.nodes, 0, self._plan.rounded(self._now + record.limit * 60))
+            self._plan.keep(share.nodes, 0, self._now + record.limit * 60)
         return True
 
-    def _keep(self, record: WaitingRecord, nodes: int, start: int, kept_from: int, kept_to: int) -> bool:
+    def _keep(self, record: WaitingRecord, nodes: int, start: int, end: int) -> bool:
         """Keep nodes for a job that will start later."""
         most = self._settings.bf_job_part_count_reserve
         if most:
@@ -242,7 +223,7 @@ class Backfill:
             self._planned_tasks[record.array] = self._planned_tasks.get(record.array, 0) + 1
         if self._plan.is_full:
             return False
-        self._plan.keep(nodes, kept_from, kept_to)
+        self._plan.keep(nodes, start, end)
         return True
 
     def _gets_no_plan(self, record: WaitingRecord) -> bool:
@@ -254,10 +235,3 @@ class Backfill:
             return True
         most = settings.bf_job_part_count_reserve
         return bool(most) and self._nb_reserved.get(record.partition.name, 0) >= most
-
-    def _end_of_reservation(self, begin: int, later: int) -> int:
-        """When to try again because a reservation ends, if that is before anything else changes."""
-        end = self._state.reservations.next_end(begin, self._resolution)
-        if end and end + 1 < self._plan.ends[-1] and (not later or end + 1 < later):
-            return end + 1
-        return later

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from batsched_py.schedulers.slurm.asked import Asked
+from batsched_py.schedulers.slurm.future import Future
+from batsched_py.schedulers.slurm.nodes import Machine, Share
+
+#: What reservations leave to a job from a time on: nodes, when it may begin, and when to try again, or 0.
+Allowed = Callable[[int], tuple[int, int, int] | None]
+
+#: When a job could start, what it would get, and how many processors that is. Without a time it cannot start; then
+#: the rest is what was found last on the way, if anything was.
+Found = tuple[int | None, Share | None, int]
+
 
 class Plan:
     """Spans of time from now to the end of the window, each with the nodes that are not kept for a job.
@@ -9,10 +22,14 @@ class Plan:
     All times are on a grid, to which they are rounded down.
     """
 
-    def __init__(self, now: int, window: int, resolution: int, nodes: int, most_spans: int) -> None:
+    def __init__(
+        self, machine: Machine, now: int, window: int, resolution: int, nodes: int, most_spans: int
+    ) -> None:
+        self._machine = machine
+        self._window = window
         self._resolution = resolution
-        self.begins = [self.rounded(now)]
-        self.ends = [self.rounded(now + window)]
+        self.begins = [self._rounded(now)]
+        self.ends = [self._rounded(now + window)]
         self.free = [nodes]
         """The nodes of each span."""
         self._nb_spans = 1
@@ -22,12 +39,12 @@ class Plan:
     def copy(self) -> Plan:
         """The same, to be changed."""
         other = Plan.__new__(Plan)
-        other._resolution, other._nb_spans = self._resolution, self._nb_spans
-        other._most_spans = self._most_spans
+        other._machine, other._window, other._resolution = self._machine, self._window, self._resolution
+        other._nb_spans, other._most_spans = self._nb_spans, self._most_spans
         other.begins, other.ends, other.free = self.begins.copy(), self.ends.copy(), self.free.copy()
         return other
 
-    def rounded(self, time: int) -> int:
+    def _rounded(self, time: int) -> int:
         """A time on the grid."""
         return time - time % self._resolution
 
@@ -37,10 +54,10 @@ class Plan:
         return self._nb_spans >= self._most_spans
 
     def keep(self, nodes: int, start: int, end: int) -> None:
-        """Keep nodes for a job, from one time on the grid to another; at least for one step of it."""
+        """Keep nodes for a job from one time to another, both on the grid; at least for one step of it."""
         begins, ends, free = self.begins, self.ends, self.free
-        start = max(start, begins[0])
-        end = max(end, start + self._resolution)
+        start = max(self._rounded(start), begins[0])
+        end = max(self._rounded(end), start + self._resolution)
         if ends[-1] < start:
             return
         place = 0
@@ -74,7 +91,7 @@ class Plan:
             if free[place] == free[place - 1]:
                 del begins[place], ends[place - 1], free[place]
 
-    def is_kept(self, nodes: int, start: int, end: int) -> bool:
+    def _is_kept(self, nodes: int, start: int, end: int) -> bool:
         """Whether some of these nodes are kept at some time of a span."""
         for place, begin in enumerate(self.begins):
             if begin >= end:
@@ -83,7 +100,7 @@ class Plan:
                 return True
         return False
 
-    def left(self, nodes: int, start: int, end: int) -> tuple[int, int]:
+    def _left(self, nodes: int, start: int, end: int) -> tuple[int, int]:
         """Those of some nodes that are kept for nobody in a span, and when to try again if they are too few.
 
         That is the first time after the start at which nodes come back that are not among those of before;
@@ -100,3 +117,52 @@ class Plan:
                     break
                 left &= free[place]
         return left, later
+
+    def find_start(
+        self,
+        future: Future,
+        asked: Asked,
+        length: int,
+        now: int,
+        only_now: bool,
+        completing: int,
+        allowed: Allowed | None,
+    ) -> Found:
+        """When and where a job of some length could start beside the jobs that nodes are kept for.
+
+        ``only_now`` is for a job that is not planned for later. Nobody starts now on nodes that are
+        ``completing``. If it could start after the end of the window only, the plan is not looked at further.
+        """
+        later = now
+        share: Share | None = None
+        cpus = 0
+        while True:
+            nodes, begin, end_of_reservation = asked.nodes, later, 0
+            if allowed is not None:
+                left = allowed(later)
+                if left is None:
+                    return None, share, cpus
+                nodes, begin, end_of_reservation = nodes & left[0], left[1], left[2]
+            nodes, later = self._left(nodes, begin, max(begin, now) + length)
+            if 0 < end_of_reservation < self.ends[-1] and (not later or end_of_reservation < later):
+                later = end_of_reservation
+            found = future.earliest(asked, nodes, now, only_now)
+            if found is None:
+                if later and not only_now:
+                    continue
+                return None, share, cpus
+            start, share = max(found[0], begin), found[1]
+            cpus = self._machine.cpus_of(share)
+            if start <= now:
+                if not share.nodes & completing:
+                    return start, share, cpus
+                start, later = now + 1, 0
+            if only_now:
+                return None, share, cpus
+            if later and start > later:
+                continue
+            if start > now + self._window or not self._is_kept(
+                share.nodes, self._rounded(start), self._rounded(start + length)
+            ):
+                return start, share, cpus
+            later = start
