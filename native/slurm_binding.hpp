@@ -188,15 +188,14 @@ inline void bind(nb::module_ module) {
             NodeSet free = node_set(nodes, (nb::len(nb::object(machine.attr("nodes"))) + 63) / 64);
             new (plan) Plan(now, window, resolution, free, most_spans);
         })
-        .def("copy", [](const Plan& plan) { return Plan(plan); })
         .def_prop_ro("begins", [](const Plan& plan) {
             nb::list begins;
             for (int64_t begin : plan.begins()) begins.append(begin);
             return begins;
         })
         .def_prop_ro("is_full", &Plan::is_full)
-        .def("keep", [](Plan& plan, nb::handle nodes, nb::handle start, nb::handle end) {
-            plan.keep(node_set(nodes, plan.words()), whole_number(start), whole_number(end));
+        .def("keep", [](Plan& plan, const Share& share, nb::handle start, nb::handle end) {
+            plan.keep(share, whole_number(start), whole_number(end));
         })
         .def("find_start", [](Plan& plan, Future& future, nb::handle given, nb::handle length, int64_t now,
                               bool only_now, nb::handle completing, nb::handle allowed) {
@@ -204,8 +203,8 @@ inline void bind(nb::module_ module) {
             NodeSet unclean = node_set(completing, plan.words());
             Look look{now, whole_number(length), only_now, unclean};
             Found found = plan.find_start(future, asked, look, reservations(allowed, plan.words()));
-            int64_t cpus = found.share ? found.share->cpus(future.machine()) : 0;
-            return nb::make_tuple(found.start ? nb::object(nb::int_(*found.start)) : nb::none(), found.share, cpus);
+            nb::object start = found.start ? nb::object(nb::int_(*found.start)) : nb::none();
+            return nb::make_tuple(start, found.share, found.cpus);
         }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 }
 

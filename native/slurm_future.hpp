@@ -79,7 +79,7 @@ public:
     // When a job could start on some of these nodes if nobody else waited, and its share of them; none if it cannot.
     Start earliest(const Asked& asked, const NodeSet& nodes, int64_t now, bool only_now) {
         if (nodes.count() < asked.least_nodes) return {};
-        Answer& answer = answers_.try_emplace({asked.number, nodes}).first->second;
+        Answer& answer = answer_to({asked.number, nodes});
         if (SharePointer share = at_once(answer, asked, nodes)) return {now, share};
         if (only_now) return {};
         const Ending& last = later(answer, asked, nodes);
@@ -88,14 +88,24 @@ public:
     }
 
 private:
+    // What was asked for, and of which nodes; as a view, so that it can be looked up without a copy of the nodes.
     struct Question {
         size_t asked;
         NodeSet nodes;
-
-        bool operator==(const Question&) const = default;
+    };
+    struct QuestionView {
+        size_t asked;
+        const NodeSet& nodes;
     };
     struct Hash {
-        size_t operator()(const Question& question) const { return question.nodes.hash() ^ question.asked * 31; }
+        using is_transparent = void;
+        size_t operator()(const auto& question) const { return question.nodes.hash() ^ question.asked * 31; }
+    };
+    struct Equal {
+        using is_transparent = void;
+        bool operator()(const auto& one, const auto& other) const {
+            return one.asked == other.asked && one.nodes == other.nodes;
+        }
     };
     struct Answer {
         bool has_now = false, has_later = false;
@@ -110,8 +120,14 @@ private:
     bool is_linear_;
     int64_t kill_wait_;  // how long a job may last that is beyond its time limit
     std::vector<NodeSet> idle_;  // the nodes without jobs when so many jobs have ended
-    std::unordered_map<Question, Answer, Hash> answers_;
+    std::unordered_map<Question, Answer, Hash, Equal> answers_;
     NodeSet usable_;
+
+    Answer& answer_to(const QuestionView& question) {
+        auto known = answers_.find(question);
+        if (known == answers_.end()) known = answers_.try_emplace({question.asked, question.nodes}).first;
+        return known->second;
+    }
 
     // What a job would get of these nodes now.
     const SharePointer& at_once(Answer& answer, const Asked& asked, const NodeSet& nodes) {

@@ -96,13 +96,7 @@ struct Share {
     bool exclusive = false;
     std::vector<Part> parts;
     std::vector<OtherPart> others;
-
-    int64_t cpus(const Machine& machine) const {
-        int64_t sum = 0;
-        if (exclusive) nodes.for_each([&](size_t node) { sum += machine.cpus[node]; });
-        for (const Part& part : parts) sum += part.cpus;
-        return sum;
-    }
+    int64_t cpus = 0;  // how many processors it has
 };
 
 // What is free on each node, now or at some time in the future.

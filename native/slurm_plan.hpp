@@ -15,10 +15,12 @@ struct Allowed {
 // Says what reservations leave to a job from a time on, if anything.
 using Reservations = std::function<std::optional<Allowed>(int64_t)>;
 
-// When and where a job could start; without a time, it cannot, and the share is the last that was found on the way.
+// When a job could start, what it would get if that is within the window, and how many processors it would have. There
+// is no time if it cannot start. Then the number of processors is what was found on the way, or 0.
 struct Found {
     std::optional<int64_t> start;
     SharePointer share;
+    int64_t cpus;
 };
 
 // A look at the machine for one job.
@@ -41,8 +43,8 @@ public:
 
     bool is_full() const { return nb_spans_ >= most_spans_; }
 
-    // Keep nodes for a job from one time to another, both on the grid; at least for one step of it.
-    void keep(const NodeSet& nodes, int64_t start, int64_t end) {
+    // Keep the nodes of a share from one time to another, both on the grid; at least for one step of it.
+    void keep(const Share& share, int64_t start, int64_t end) {
         start = std::max(rounded(start), begins_[0]);
         end = std::max(rounded(end), start + resolution_);
         if (ends_.back() < start) return;
@@ -52,7 +54,7 @@ public:
         size_t first = ++place;
         for (; place < ends_.size(); ++place) {
             if (end < ends_[place]) cut(place, end);
-            for (size_t word = 0; word < words_; ++word) free(place)[word] &= ~nodes.data()[word];
+            for (size_t word = 0; word < words_; ++word) free(place)[word] &= ~share.nodes.data()[word];
             if (ends_[place] >= end) break;
         }
         join(first - 1, place + 1);
@@ -61,13 +63,13 @@ public:
     // When and where a job could start beside those that nodes are kept for.
     Found find_start(Future& future, const Asked& asked, const Look& look, const Reservations& reservations) {
         int64_t later = look.now;
-        SharePointer last;
+        int64_t cpus = 0;
         while (true) {
             int64_t begin = later, end_of_reservation = 0;
             left_ = asked.nodes;
             if (reservations) {
                 std::optional<Allowed> allowed = reservations(later);
-                if (!allowed) return {std::nullopt, last};
+                if (!allowed) return {std::nullopt, nullptr, cpus};
                 left_ &= allowed->nodes;
                 begin = allowed->begin;
                 end_of_reservation = allowed->end_of_reservation;
@@ -76,22 +78,22 @@ public:
             if (end_of_reservation && end_of_reservation < ends_.back() && (!later || end_of_reservation < later)) {
                 later = end_of_reservation;
             }
-            Start earliest = future.earliest(asked, left_, look.now, look.only_now);
-            if (!earliest.share) {
+            auto [time, share] = future.earliest(asked, left_, look.now, look.only_now);
+            if (!share) {
                 if (later && !look.only_now) continue;
-                return {std::nullopt, last};
+                return {std::nullopt, nullptr, cpus};
             }
-            last = earliest.share;
-            int64_t start = std::max(earliest.time, begin);
+            int64_t start = std::max(time, begin);
+            cpus = share->cpus;
             if (start <= look.now) {
-                if (!last->nodes.meets(look.completing)) return {start, last};
+                if (!share->nodes.meets(look.completing)) return {start, share, cpus};
                 start = look.now + 1;
                 later = 0;
             }
-            if (look.only_now) return {std::nullopt, last};
+            if (look.only_now) return {std::nullopt, nullptr, cpus};
             if (later && start > later) continue;
-            if (start > look.now + window_) return {start, last};
-            if (!is_kept(last->nodes, rounded(start), rounded(start + look.length))) return {start, last};
+            if (start > look.now + window_) return {start, nullptr, cpus};
+            if (!is_kept(share->nodes, rounded(start), rounded(start + look.length))) return {start, share, cpus};
             later = start;
         }
     }

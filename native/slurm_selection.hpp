@@ -49,15 +49,19 @@ public:
     // Some of these idle nodes, which are given whole.
     std::optional<Share> whole(const Asked& asked, const NodeSet& nodes) {
         if (nodes.count() < asked.least_nodes) return std::nullopt;
-        Share made{NodeSet(machine_.words()), true, {}, {}};
-        if (machine_.is_uniform && asked.cpus <= asked.least_nodes && asked.least_nodes == asked.wanted_nodes) {
-            choose_fewest_sets(asked.least_nodes, nodes, made.nodes);
-            return made;
-        }
         clear_room();
-        nodes.for_each([&](size_t node) { add_room(node, asked.capacities[node] * asked.cpus_per_task); });
-        if (!choose_any(asked)) return std::nullopt;
-        for (auto& [node, cpus] : chosen_) made.nodes.add(node);
+        if (machine_.is_uniform && asked.cpus <= asked.least_nodes && asked.least_nodes == asked.wanted_nodes) {
+            nodes.for_each([&](size_t node) { add_room(node, 1); });
+            choose_fewest_sets(asked.least_nodes);
+        } else {
+            nodes.for_each([&](size_t node) { add_room(node, asked.capacities[node] * asked.cpus_per_task); });
+            if (!choose_any(asked)) return std::nullopt;
+        }
+        Share made{NodeSet(machine_.words()), true, {}, {}};
+        for (auto& [node, cpus] : chosen_) {
+            made.nodes.add(node);
+            made.cpus += machine_.cpus[node];
+        }
         return made;
     }
 
@@ -204,15 +208,14 @@ private:
         return best;
     }
 
-    // So many of some nodes that have the same number of processors; there are enough.
-    void choose_fewest_sets(int64_t count, const NodeSet& nodes, NodeSet& chosen) {
-        clear_room();
-        nodes.for_each([&](size_t node) { add_room(node, 1); });
+    // So many of the nodes with room, which all have the same number of processors; there are enough.
+    void choose_fewest_sets(int64_t count) {
+        chosen_.clear();
         for (const NodeSet& of_weight : machine_.by_weight) {
             cut(of_weight);
             while (!sets_.empty() && count) {
                 auto best = best_set(count, 0);
-                for (size_t node = best->first; node <= best->last && count; ++node, --count) chosen.add(node);
+                for (size_t node = best->first; node <= best->last && count; ++node, --count) chosen_.emplace_back(node, 1);
                 sets_.erase(best);
             }
             if (!count) break;
@@ -232,6 +235,7 @@ private:
                     {other.column, node, other.of_node + other.of_task * (cpus / asked.cpus_per_task)});
             }
             made.nodes.add(node);
+            made.cpus += cpus;
         }
         return made;
     }

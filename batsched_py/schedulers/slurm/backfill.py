@@ -34,9 +34,8 @@ class Backfill:
         self._planned = planned
         self._resolution = max(int(settings.bf_resolution), 1)
         self._window = int(settings.bf_window)
-        self._plan = state.kernel.plan(
-            state.machine, now, self._window, self._resolution, state.up, settings.bf_max_job_test
-        )
+        self._began = now
+        self._plan = self._empty_plan()
         self._counts_kinds = bool(
             settings.bf_job_part_count_reserve
             or settings.bf_max_job_user_part
@@ -44,9 +43,15 @@ class Backfill:
             or settings.bf_max_job_assoc
             or settings.bf_max_job_user
         )
+        self._plans_all = not (
+            settings.bf_min_prio_reserve or settings.bf_min_age_reserve or settings.bf_job_part_count_reserve
+        )
+        """Whether each job may have a planned start."""
         self._tested: dict[tuple[str, ...], int] = {}
-        self._trail: list[tuple[Rank, Plan]] = []
-        """The jobs that were looked at, each with the plan before it."""
+        self._seen: list[WaitingRecord] = []
+        """The jobs that were looked at."""
+        self._kept: list[tuple[int, Share, int, int]] = []
+        """Nodes that are kept: after how many jobs that was decided, for what share, from when, until when."""
         self._is_over = False
         """Whether it has stopped before the end of the queue."""
         self._epoch = -1
@@ -65,28 +70,27 @@ class Backfill:
         if self._settings.bf_running_job_reserve:
             for running in self._state.running:
                 if running.share.exclusive:
-                    self._plan.keep(running.share.nodes, 0, running.end)
+                    self._keep(running.share, 0, running.end)
         self._go_through(self._state.waiting)
 
     def _go_through(self, queue: Sequence[WaitingRecord]) -> None:
-        settings, now, state = self._settings, self._now, self._state
+        settings, now, state, limits = self._settings, self._now, self._state, self._state.limits
         self._epoch, state.news = state.epoch, []
         for record in list(queue):
             if record.eligible > now or record.job.id in self._started:
                 continue
-            if len(self._trail) >= settings.bf_max_job_test:
+            if len(self._seen) >= settings.bf_max_job_test:
                 self._is_over = True
                 break
-            if state.limits.before_selection(record, now) is Verdict.WAITS and not settings.assoc_limit_stop:
+            if limits.before_selection(record, now) is Verdict.WAITS and not settings.assoc_limit_stop:
                 continue
-            if not state.has_licences(record):
+            if record.asked.licences and not state.has_licences(record):
                 continue
-            if (
-                self._are_enough(record)
-                or self._planned_tasks.get(record.array, 0) >= settings.bf_max_job_array_resv
-            ):
+            if self._counts_kinds and self._are_enough(record):
                 continue
-            self._trail.append((record.rank, self._plan.copy()))
+            if record.array and self._planned_tasks.get(record.array, 0) >= settings.bf_max_job_array_resv:
+                continue
+            self._seen.append(record)
             if not self._look_at(record):
                 self._is_over = True
                 break
@@ -107,17 +111,32 @@ class Backfill:
             return not state.news
         self._now = now
         if state.news:
-            first = min(record.rank for record in state.news)
-            place = bisect_left(self._trail, first, key=lambda step: step[0])
-            if place < len(self._trail):
-                self._plan = self._trail[place][1]
-                del self._trail[place:]
-                self._is_over = False
+            first = min(map(_rank, state.news))
+            place = bisect_left(self._seen, first, key=_rank)
+            if place < len(self._seen):
+                self._go_back(place)
             if self._is_over:
                 state.news = []
                 return True
             self._go_through([record for record in state.waiting if record.rank >= first])
         return True
+
+    def _go_back(self, place: int) -> None:
+        """Make the plan again that so many jobs have led to."""
+        del self._seen[place:]
+        self._is_over = False
+        kept, self._kept, self._plan = self._kept, [], self._empty_plan()
+        for step in kept:
+            if step[0] <= place:
+                self._kept.append(step)
+                self._plan.keep(*step[1:])
+
+    def _empty_plan(self) -> Plan:
+        """A plan without jobs, made when the cycle began."""
+        state, settings = self._state, self._settings
+        return state.kernel.plan(
+            state.machine, self._began, self._window, self._resolution, state.up, settings.bf_max_job_test
+        )
 
     @property
     def holds_until(self) -> float:
@@ -146,8 +165,6 @@ class Backfill:
     def _are_enough(self, record: WaitingRecord) -> bool:
         """Whether enough jobs of the same kind were looked at; otherwise this one is counted."""
         settings, user, partition = self._settings, record.job.user or "", record.partition.name
-        if not self._counts_kinds:
-            return False
         tested = self._tested
         kinds = [
             (("user and partition", user, partition), settings.bf_max_job_user_part),
@@ -164,30 +181,28 @@ class Backfill:
 
     def _look_at(self, record: WaitingRecord) -> bool:
         """Start a job or plan its start; whether the cycle goes on."""
-        now, plan, state = self._now, self._plan, self._state
-        only_now = self._gets_no_plan(record)
-        length = record.limit * 60
+        now, state, length = self._now, self._state, record.limit * 60
+        only_now = not self._plans_all and self._gets_no_plan(record)
+        allowed = self._allowed(record) if state.reservations else None
         self._lengths.add(length)
-        start, share, cpus = plan.find_start(
-            state.future, record.asked, length, now, only_now, state.completing, self._allowed(record)
+        start, share, cpus = self._plan.find_start(
+            state.future, record.asked, length, now, only_now, state.completing, allowed
         )
-        if share is None:
-            return True
-        record.cpus = cpus
+        if cpus:
+            record.cpus = cpus
         if start is None:
+            return True
+        if start > now + self._window:
+            self._too_late = min(self._too_late, start - self._window)
+        if share is None:
             return True
         if start <= now:
             return self._start_now(record, share)
-        if start > now + self._window:
-            self._too_late = min(self._too_late, start - self._window)
-            return True
-        return self._keep(record, share.nodes, start, start + length)
+        return self._plan_start(record, share, start, start + length)
 
-    def _allowed(self, record: WaitingRecord) -> Allowed | None:
-        """What reservations leave to a job, if there are any."""
+    def _allowed(self, record: WaitingRecord) -> Allowed:
+        """What reservations leave to a job."""
         reservations, now = self._state.reservations, self._now
-        if not reservations:
-            return None
 
         def allowed(later: int) -> tuple[int, int, int] | None:
             left = reservations.allowed(record, later, now, moves=True)
@@ -206,11 +221,11 @@ class Backfill:
         self._started.add(record.job.id)
         self._start(record, share)
         if share.exclusive and self._state.configuration.selection.type == "cons_tres":
-            self._plan.keep(share.nodes, 0, self._now + record.limit * 60)
+            self._keep(share, 0, self._now + record.limit * 60)
         return True
 
-    def _keep(self, record: WaitingRecord, nodes: int, start: int, end: int) -> bool:
-        """Keep nodes for a job that will start later."""
+    def _plan_start(self, record: WaitingRecord, share: Share, start: int, end: int) -> bool:
+        """Keep nodes for a job that will start later; whether the cycle goes on."""
         most = self._settings.bf_job_part_count_reserve
         if most:
             count = self._nb_reserved.get(record.partition.name, 0)
@@ -218,13 +233,17 @@ class Backfill:
                 return True
             self._nb_reserved[record.partition.name] = count + 1
         if self._planned is not None:
-            self._planned(record, start, nodes)
+            self._planned(record, start, share.nodes)
         if record.array:
             self._planned_tasks[record.array] = self._planned_tasks.get(record.array, 0) + 1
         if self._plan.is_full:
             return False
-        self._plan.keep(nodes, start, end)
+        self._keep(share, start, end)
         return True
+
+    def _keep(self, share: Share, start: int, end: int) -> None:
+        self._kept.append((len(self._seen), share, start, end))
+        self._plan.keep(share, start, end)
 
     def _gets_no_plan(self, record: WaitingRecord) -> bool:
         """Whether a job is only tried for a start now."""
@@ -235,3 +254,7 @@ class Backfill:
             return True
         most = settings.bf_job_part_count_reserve
         return bool(most) and self._nb_reserved.get(record.partition.name, 0) >= most
+
+
+def _rank(record: WaitingRecord) -> Rank:
+    return record.rank

@@ -11,8 +11,8 @@ from batsched_py.schedulers.slurm.nodes import Machine, Share
 #: What reservations leave to a job from a time on: nodes, when it may begin, and when to try again, or 0.
 Allowed = Callable[[int], tuple[int, int, int] | None]
 
-#: When a job could start, what it would get, and how many processors that is. Without a time it cannot start; then
-#: the rest is what was found last on the way, if anything was.
+#: When a job could start, what it would get if that is within the window, and how many processors it would have. There
+#: is no time if it cannot start. Then the number of processors is what was found on the way, or 0.
 Found = tuple[int | None, Share | None, int]
 
 
@@ -36,14 +36,6 @@ class Plan:
         """How many were ever made: there is room for so many only."""
         self._most_spans = most_spans
 
-    def copy(self) -> Plan:
-        """The same, to be changed."""
-        other = Plan.__new__(Plan)
-        other._machine, other._window, other._resolution = self._machine, self._window, self._resolution
-        other._nb_spans, other._most_spans = self._nb_spans, self._most_spans
-        other.begins, other.ends, other.free = self.begins.copy(), self.ends.copy(), self.free.copy()
-        return other
-
     def _rounded(self, time: int) -> int:
         """A time on the grid."""
         return time - time % self._resolution
@@ -53,8 +45,8 @@ class Plan:
         """Whether no more spans can be added."""
         return self._nb_spans >= self._most_spans
 
-    def keep(self, nodes: int, start: int, end: int) -> None:
-        """Keep nodes for a job from one time to another, both on the grid; at least for one step of it."""
+    def keep(self, share: Share, start: int, end: int) -> None:
+        """Keep the nodes of a share from one time to another, both on the grid; at least for one step of it."""
         begins, ends, free = self.begins, self.ends, self.free
         start = max(self._rounded(start), begins[0])
         end = max(self._rounded(end), start + self._resolution)
@@ -66,7 +58,7 @@ class Plan:
         if ends[place] > start:
             self._cut(place, start)
         place += 1
-        left = ~nodes
+        left = ~share.nodes
         first = place
         while place < len(ends):
             if end < ends[place]:
@@ -131,17 +123,16 @@ class Plan:
         """When and where a job of some length could start beside the jobs that nodes are kept for.
 
         ``only_now`` is for a job that is not planned for later. Nobody starts now on nodes that are
-        ``completing``. If it could start after the end of the window only, the plan is not looked at further.
+        ``completing``. A start after the end of the window may be earlier than the true one: nobody needs that.
         """
         later = now
-        share: Share | None = None
         cpus = 0
         while True:
             nodes, begin, end_of_reservation = asked.nodes, later, 0
             if allowed is not None:
                 left = allowed(later)
                 if left is None:
-                    return None, share, cpus
+                    return None, None, cpus
                 nodes, begin, end_of_reservation = nodes & left[0], left[1], left[2]
             nodes, later = self._left(nodes, begin, max(begin, now) + length)
             if 0 < end_of_reservation < self.ends[-1] and (not later or end_of_reservation < later):
@@ -150,7 +141,7 @@ class Plan:
             if found is None:
                 if later and not only_now:
                     continue
-                return None, share, cpus
+                return None, None, cpus
             start, share = max(found[0], begin), found[1]
             cpus = self._machine.cpus_of(share)
             if start <= now:
@@ -158,11 +149,11 @@ class Plan:
                     return start, share, cpus
                 start, later = now + 1, 0
             if only_now:
-                return None, share, cpus
+                return None, None, cpus
             if later and start > later:
                 continue
-            if start > now + self._window or not self._is_kept(
-                share.nodes, self._rounded(start), self._rounded(start + length)
-            ):
+            if start > now + self._window:
+                return start, None, cpus
+            if not self._is_kept(share.nodes, self._rounded(start), self._rounded(start + length)):
                 return start, share, cpus
             later = start

@@ -72,8 +72,10 @@ class State:
 
     def sort(self) -> None:
         """Put the queue in order again, after priorities have changed."""
-        self.epoch += 1
-        self.waiting.sort(key=_rank)
+        before = self.waiting
+        self.waiting = sorted(before, key=_rank)
+        if self.waiting != before or self.configuration.scheduling.bf_min_prio_reserve:
+            self.epoch += 1
 
     def has_licences(self, record: WaitingRecord) -> bool:
         """Whether the licences are free that a job asks for."""
