@@ -140,9 +140,10 @@ inline nb::object others_of(const Share& share) {
 
 inline Future future(const Usage& usage, nb::handle running, std::shared_ptr<KnowingSelector> selector,
                      int64_t window_step, bool is_linear, int64_t kill_wait) {
+    static nb::handle share = PyUnicode_InternFromString("share"), end = PyUnicode_InternFromString("end");
     std::vector<Ending> endings;
     for (nb::handle each : running) {
-        endings.push_back({nb::cast<SharePointer>(each.attr("share")), whole_number(each.attr("end"))});
+        endings.push_back({nb::cast<SharePointer>(nb::getattr(each, share)), whole_number(nb::getattr(each, end))});
     }
     return Future(usage, std::move(endings), std::move(selector), window_step, is_linear, kill_wait);
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace batsched::slurm {
@@ -91,12 +92,14 @@ struct OtherPart {
 };
 
 // What a job has: its nodes, and what it has of each of them if it shares them.
-struct Share {
+struct Share : std::enable_shared_from_this<Share> {
     NodeSet nodes;
-    bool exclusive = false;
+    bool exclusive;
     std::vector<Part> parts;
     std::vector<OtherPart> others;
     int64_t cpus = 0;  // how many processors it has
+
+    Share(size_t words, bool exclusive) : nodes(words), exclusive(exclusive) {}
 };
 
 // What is free on each node, now or at some time in the future.

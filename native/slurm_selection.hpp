@@ -57,7 +57,7 @@ public:
             nodes.for_each([&](size_t node) { add_room(node, asked.capacities[node] * asked.cpus_per_task); });
             if (!choose_any(asked)) return std::nullopt;
         }
-        Share made{NodeSet(machine_.words()), true, {}, {}};
+        Share made(machine_.words(), true);
         for (auto& [node, cpus] : chosen_) {
             made.nodes.add(node);
             made.cpus += machine_.cpus[node];
@@ -83,7 +83,7 @@ private:
     std::vector<int64_t> room_;     // how many processors a job could use on each node
     std::vector<size_t> has_room_;  // the nodes that have room, in order
     std::vector<Neighbours> sets_;
-    std::vector<Chosen> chosen_;  // the nodes of a job and its processors on each, in the order of the choice
+    std::vector<Chosen> chosen_;    // the nodes of a job and its processors on each, in the order of the choice
 
     static int64_t floor_division(int64_t value, int64_t divisor) {
         return value / divisor - (value % divisor && (value < 0) != (divisor < 0));
@@ -224,7 +224,7 @@ private:
 
     // What a job takes of the nodes that it shares.
     Share share(const Asked& asked) {
-        Share made{NodeSet(machine_.words()), false, {}, {}};
+        Share made(machine_.words(), false);
         if (asked.unit < asked.cpus_per_task) deal(asked);
         for (auto& [node, cpus] : chosen_) {
             int64_t memory = asked.memory_per_cpu * cpus + asked.memory_per_node;

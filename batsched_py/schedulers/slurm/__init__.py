@@ -112,13 +112,18 @@ class Slurm(Scheduler):
     # --- what happens ----------------------------------------------------------------------------
 
     def _hear(self, cluster: Cluster) -> None:
-        """Enter the jobs that are new, and forget those that were taken back."""
+        """Enter the jobs that are new, and forget those that were taken back.
+
+        Known jobs are in the order of the queue. If the last of them has its place, all others have theirs.
+        """
         queue, known = cluster.queue, self._known
         if not cluster.quiet:
             self._look_at_hosts(cluster)
-            for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
-                del known[job_id]
-                self._state.remove(job_id)
+            last = next(islice(queue, len(known) - 1, None), None) if known else None
+            if last is None or last.id != next(reversed(known)):
+                for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
+                    del known[job_id]
+                    self._state.remove(job_id)
         if len(queue) == len(known):
             return
         if not known:
