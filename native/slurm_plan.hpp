@@ -15,8 +15,8 @@ struct Allowed {
 // Says what reservations leave to a job from a time on, if anything.
 using Reservations = std::function<std::optional<Allowed>(int64_t)>;
 
-// When a job could start, what it would get if that is within the window, and how many processors it would have. There
-// is no time if it cannot start. Then the number of processors is what was found on the way, or 0.
+// When a job could start, what it would get if that is within the window, and how many processors that is. There is no
+// time if it cannot start; then the number of processors is what was found on the way, or 0.
 struct Found {
     std::optional<int64_t> start;
     SharePointer share;
@@ -113,6 +113,11 @@ private:
     uint64_t* free(size_t place) { return free_.data() + place * words_; }
     const uint64_t* free(size_t place) const { return free_.data() + place * words_; }
 
+    // The first span that ends after a time.
+    size_t first_after(int64_t time) const {
+        return static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), time) - ends_.begin());
+    }
+
     // Begin another span where one goes on.
     void cut(size_t place, int64_t time) {
         auto at = [place](auto& column) { return column.begin() + static_cast<ptrdiff_t>(place); };
@@ -137,8 +142,7 @@ private:
 
     // Whether some of these nodes are kept at some time of a span.
     bool is_kept(const NodeSet& nodes, int64_t start, int64_t end) const {
-        for (size_t place = 0; place < begins_.size() && begins_[place] < end; ++place) {
-            if (ends_[place] <= start) continue;
+        for (size_t place = first_after(start); place < begins_.size() && begins_[place] < end; ++place) {
             for (size_t word = 0; word < words_; ++word) {
                 if (nodes.data()[word] & ~free(place)[word]) return true;
             }
@@ -150,8 +154,7 @@ private:
     int64_t leave(int64_t start, int64_t end) {
         nodes_ = left_;
         int64_t later = 0;
-        for (size_t place = 0; place < ends_.size(); ++place) {
-            if (ends_[place] <= start) continue;
+        for (size_t place = first_after(start); place < ends_.size(); ++place) {
             if (!later && place + 1 < ends_.size() && come_back(place)) later = ends_[place];
             if (begins_[place] > end) break;
             for (size_t word = 0; word < words_; ++word) left_.data()[word] &= free(place)[word];

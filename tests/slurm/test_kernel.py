@@ -1,4 +1,4 @@
-"""The native library selects nodes and plans starts as the classes in Python do, which are the specification."""
+"""The native library selects nodes and plans starts as the classes in Python do."""
 
 from __future__ import annotations
 

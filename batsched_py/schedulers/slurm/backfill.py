@@ -43,6 +43,7 @@ class Backfill:
             or settings.bf_max_job_assoc
             or settings.bf_max_job_user
         )
+        self._has_reservations = bool(state.reservations)
         self._plans_all = not (
             settings.bf_min_prio_reserve or settings.bf_min_age_reserve or settings.bf_job_part_count_reserve
         )
@@ -51,7 +52,7 @@ class Backfill:
         self._seen: list[WaitingRecord] = []
         """The jobs that were looked at."""
         self._kept: list[tuple[int, Share, int, int]] = []
-        """Nodes that are kept: after how many jobs that was decided, for what share, from when, until when."""
+        """What is kept: after how many jobs that was decided, for what share, from when, and until when."""
         self._is_over = False
         """Whether it has stopped before the end of the queue."""
         self._epoch = -1
@@ -74,12 +75,13 @@ class Backfill:
         self._go_through(self._state.waiting)
 
     def _go_through(self, queue: Sequence[WaitingRecord]) -> None:
-        settings, now, state, limits = self._settings, self._now, self._state, self._state.limits
+        settings, now, state, seen = self._settings, self._now, self._state, self._seen
+        most, limits, started = settings.bf_max_job_test, state.limits, self._started
         self._epoch, state.news = state.epoch, []
         for record in list(queue):
-            if record.eligible > now or record.job.id in self._started:
+            if record.eligible > now or record.job.id in started:
                 continue
-            if len(self._seen) >= settings.bf_max_job_test:
+            if len(seen) >= most:
                 self._is_over = True
                 break
             if limits.before_selection(record, now) is Verdict.WAITS and not settings.assoc_limit_stop:
@@ -90,11 +92,11 @@ class Backfill:
                 continue
             if record.array and self._planned_tasks.get(record.array, 0) >= settings.bf_max_job_array_resv:
                 continue
-            self._seen.append(record)
+            seen.append(record)
             if not self._look_at(record):
                 self._is_over = True
                 break
-            if settings.bf_max_job_start and len(self._started) >= settings.bf_max_job_start:
+            if settings.bf_max_job_start and len(started) >= settings.bf_max_job_start:
                 self._is_over = True
                 break
         self._holds_until = self._until_when()
@@ -183,7 +185,7 @@ class Backfill:
         """Start a job or plan its start; whether the cycle goes on."""
         now, state, length = self._now, self._state, record.limit * 60
         only_now = not self._plans_all and self._gets_no_plan(record)
-        allowed = self._allowed(record) if state.reservations else None
+        allowed = self._allowed(record) if self._has_reservations else None
         self._lengths.add(length)
         start, share, cpus = self._plan.find_start(
             state.future, record.asked, length, now, only_now, state.completing, allowed
@@ -192,9 +194,9 @@ class Backfill:
             record.cpus = cpus
         if start is None:
             return True
-        if start > now + self._window:
-            self._too_late = min(self._too_late, start - self._window)
         if share is None:
+            if start - self._window < self._too_late:
+                self._too_late = start - self._window
             return True
         if start <= now:
             return self._start_now(record, share)

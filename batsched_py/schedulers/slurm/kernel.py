@@ -1,6 +1,7 @@
 """Nodes, selection and plans, which take nearly all the time: in Python, or by the native library.
 
-The classes in Python are the specification. Those of the library do the same, and are used where it was built.
+The classes in Python are the specification. Those of the library do the same; they are used where it was
+built.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ class Kernel(NamedTuple):
 
 PYTHON = Kernel(Usage, Selector, Future, Plan)
 
-NATIVE = library and Kernel(
-    library.slurm.Usage, library.slurm.Selector, library.slurm.Future, library.slurm.Plan
+NATIVE = (
+    None
+    if library is None
+    else Kernel(library.slurm.Usage, library.slurm.Selector, library.slurm.Future, library.slurm.Plan)
 )
+"""None where the library was not built."""
 
 
 def kernel_of(machine: Machine) -> Kernel:

@@ -124,7 +124,7 @@ class Limits(NoLimits):
             self._counts.setdefault(key, Count()).change(tres, sign)
 
     def _holders(self, record: WaitingRecord) -> Sequence[Holder]:
-        """Whose limits count for a job, and who is counted: the same for all jobs of a user that ask alike."""
+        """Whose limits count for a job, and who is counted; many jobs have the same."""
         key = record.fields.account, record.job.user, record.partition.name, record.fields.qos
         known = self._holders_of.get(key)
         if known is None:

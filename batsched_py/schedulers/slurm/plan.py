@@ -11,8 +11,8 @@ from batsched_py.schedulers.slurm.nodes import Machine, Share
 #: What reservations leave to a job from a time on: nodes, when it may begin, and when to try again, or 0.
 Allowed = Callable[[int], tuple[int, int, int] | None]
 
-#: When a job could start, what it would get if that is within the window, and how many processors it would have. There
-#: is no time if it cannot start. Then the number of processors is what was found on the way, or 0.
+#: When a job could start, what it would get if that is within the window, and how many processors that is.
+#: There is no time if it cannot start; then the number of processors is what was found on the way, or 0.
 Found = tuple[int | None, Share | None, int]
 
 
@@ -46,7 +46,7 @@ class Plan:
         return self._nb_spans >= self._most_spans
 
     def keep(self, share: Share, start: int, end: int) -> None:
-        """Keep the nodes of a share from one time to another, both on the grid; at least for one step of it."""
+        """Keep the nodes of a share from one time to another, on the grid; at least for one step of it."""
         begins, ends, free = self.begins, self.ends, self.free
         start = max(self._rounded(start), begins[0])
         end = max(self._rounded(end), start + self._resolution)
@@ -123,7 +123,7 @@ class Plan:
         """When and where a job of some length could start beside the jobs that nodes are kept for.
 
         ``only_now`` is for a job that is not planned for later. Nobody starts now on nodes that are
-        ``completing``. A start after the end of the window may be earlier than the true one: nobody needs that.
+        ``completing``. What a job would get after the end of the window is not told.
         """
         later = now
         cpus = 0
