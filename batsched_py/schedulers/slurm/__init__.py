@@ -12,6 +12,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from batsched_py.ledger.running import RunningJob
+from batsched_py.protocol.events import ExecuteJob
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
@@ -23,6 +24,7 @@ from batsched_py.schedulers.slurm.main_loop import run_main_loop
 from batsched_py.schedulers.slurm.nodes import Share
 from batsched_py.schedulers.slurm.records import RunningRecord, WaitingRecord
 from batsched_py.schedulers.slurm.setup import Setup
+from batsched_py.schedulers.slurm.time_limits import TimeLimits
 
 REQUEUED = 121
 """A job that was put back into the queue may start so many seconds later (``cred_expire`` and one)."""
@@ -64,6 +66,7 @@ class Slurm(Scheduler):
         self._priorities = self._setup.priorities()
         self._hosts = Hosts(self._setup.machine)
         self._clock = Clock(self._configuration.scheduling)
+        self._time_limits = TimeLimits(self._configuration)
         self._known: dict[str, list[WaitingRecord]] = {}
         self._running: dict[str, RunningRecord] = {}
         self._cleaned: list[tuple[float, int, RunningRecord]] = []
@@ -87,6 +90,7 @@ class Slurm(Scheduler):
         now = round(cluster.now, DIGITS)
         self._advance(now)
         self._hear(cluster)
+        self._kill_exhausted(cluster, now)
         self._clean(now)
         clock, state = self._clock, self._state
         if state.waiting:
@@ -97,14 +101,15 @@ class Slurm(Scheduler):
             def cancel(running: RunningRecord) -> None:
                 self._cancel(cluster, running)
 
+            makes_way = cancel if self._preempts else None
             full = clock.is_full_due(now)
             if full or clock.is_main_due(now):
-                run_main_loop(state, int(now), start, full, cancel if self._preempts else None)
+                run_main_loop(state, int(now), start, full, makes_way)
                 clock.main_done(now, full)
                 self._reordered = self._reordered and not full
             if clock.is_backfill_due(now):
                 if self._cycle is None or not self._cycle.goes_on(int(now)):
-                    self._cycle = Backfill(state, int(now), start)
+                    self._cycle = Backfill(state, int(now), start, cancel=makes_way)
                     self._cycle.run()
                 clock.backfill_done(now, self._cycle.holds_until)
         self._ask_for_call(cluster)
@@ -179,11 +184,17 @@ class Slurm(Scheduler):
     def _begin_job(self, cluster: Cluster, record: WaitingRecord, share: Share) -> None:
         job: Job = record.job
         taken = self._hosts.take(record.asked, share)
-        cluster.start(job, self._hosts.hosts(taken))
+        hosts = self._hosts.hosts(taken)
+        if len(hosts) == job.size:
+            cluster.start(job, hosts)
+        else:
+            places = [place % len(hosts) for place in range(job.size)]
+            cluster.decide(ExecuteJob(job.id, hosts, mapping=places))
         del self._known[job.id]
         running = self._state.start(record, share, int(cluster.now))
         running.taken = taken
         self._running[job.id] = running
+        self._time_limits.started(running)
         self._clock.changed(cluster.now)
 
     def _full_matters(self, now: float) -> float:
@@ -206,9 +217,18 @@ class Slurm(Scheduler):
             cluster.remark(job, "is cancelled, because a job needs its nodes that may preempt it")
             cluster.kill(job)
 
+    def _kill_exhausted(self, cluster: Cluster, now: float) -> None:
+        """Kill the jobs whose time limits are over, if it is time to look at that."""
+        for running in self._time_limits.exhausted(now):
+            job = running.waiting.job
+            if self._running.get(job.id) is running and job.id not in self._cancelled:
+                self._cancelled.add(job.id)
+                cluster.remark(job, "is killed, because its time limit is over")
+                cluster.kill(job)
+
     def _ask_for_call(self, cluster: Cluster) -> None:
         """Be called when something is due next."""
-        due = self._cleaned[0][0] if self._cleaned else inf
+        due = min(self._cleaned[0][0] if self._cleaned else inf, self._time_limits.next_time)
         if self._state.waiting:
             due = min(due, self._clock.next_time(self._full_matters(cluster.now)), self._priorities.next_time)
         due = round(due, DIGITS)

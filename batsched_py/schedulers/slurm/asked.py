@@ -36,7 +36,7 @@ class Asked(Struct, frozen=True, gc=False):
     tasks: int
     cpus_per_task: int
     unit: int
-    """Processors of a node are used in multiples of this: a task, or 1 where tasks may be cut in two."""
+    """Processors of a node are counted in multiples of this: a task, or 1 where tasks may be cut in two."""
     cpus: int
     """Of the whole job, at least."""
     least_nodes: int
@@ -54,8 +54,12 @@ class Asked(Struct, frozen=True, gc=False):
     capacities: tuple[int, ...] = ()
     """How many of its tasks each node of the machine could take if it were empty."""
     licences: Amounts = ()
+    tasks_per_node: int = 0
+    """So many on each of its nodes; 0 if it does not say."""
     least_cpus_of_node: int = 1
     """A node with fewer free processors is of no use."""
+    cpus_of_node: int = 1
+    """So many processors of each of its nodes are meant for it, however many nodes it gets."""
     most_cpus_of_node: int = 0
     """It may not have more of a node; 0 is no limit."""
 
@@ -64,6 +68,7 @@ def asked_of(
     number: int,
     request: Request,
     of_task: int,
+    least_cpus: int | None,
     nodes: int,
     machine: Machine,
     names: Sequence[str],
@@ -71,8 +76,8 @@ def asked_of(
 ) -> Asked:
     """What a request means in a partition, of whose nodes these have what it names.
 
-    So many tasks of the request are a task for Slurm. The ``names`` are those of the other resources of the
-    machine.
+    So many tasks of the request are a task for Slurm. ``least_cpus`` is how many processors will do, if that
+    is fewer than the request has. The ``names`` are those of the other resources of the machine.
     """
     per_task, per_node = dict(request.per_task), dict(request.per_node)
     tasks, cores = request.tasks // of_task, request.cores * of_task
@@ -86,8 +91,8 @@ def asked_of(
         for column, name in enumerate(names)
         if name in per_node or name in per_task
     )
-    most_of_node = min(request.tasks_per_node * cores, rules.most_cpus_of_node or MOST)
-    least_of_node = cores * (tasks if request.most_nodes == 1 else 1)
+    of_each = request.tasks_per_node if request.tasks_per_node < MOST else 0
+    least_of_node = cores * (of_each or (tasks if request.most_nodes == 1 else 1))
     usable, capacities = 0, [0] * len(machine.nodes)
     for place in places(nodes & machine.up):
         node = machine.nodes[place]
@@ -110,8 +115,8 @@ def asked_of(
         number=number,
         tasks=tasks,
         cpus_per_task=cores,
-        unit=cores if of_task == 1 else 1,
-        cpus=tasks * cores,
+        unit=cores if of_cpu else 1,
+        cpus=tasks * cores if least_cpus is None else least_cpus,
         least_nodes=least,
         wanted_nodes=least if request.most_nodes == MOST else max(request.most_nodes, least),
         most_nodes=request.most_nodes,
@@ -122,12 +127,14 @@ def asked_of(
         others=others,
         capacities=tuple(capacities),
         licences=request.licences,
+        tasks_per_node=of_each,
         least_cpus_of_node=least_of_node,
-        most_cpus_of_node=0 if most_of_node >= MOST else most_of_node,
+        cpus_of_node=cores * (of_each if of_each and tasks > 1 else 1),
+        most_cpus_of_node=rules.most_cpus_of_node,
     )
 
 
-def minutes(walltime: float, most: float) -> int:
+def minutes(time_limit: float, most: float) -> int:
     """A time limit in whole minutes, as Slurm keeps it, under the most that a partition allows."""
-    limit = min(walltime, most)
+    limit = min(time_limit, most)
     return YEAR if limit == inf else max(ceil(limit / 60), 1)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from batsched_py.schedulers.slurm.limits import Verdict
-from batsched_py.schedulers.slurm.main_loop import Start
+from batsched_py.schedulers.slurm.main_loop import Cancel, Start, make_way
 from batsched_py.schedulers.slurm.nodes import Share
 from batsched_py.schedulers.slurm.plan import Plan
 from batsched_py.schedulers.slurm.records import Rank, WaitingRecord
@@ -25,13 +25,22 @@ Planned = Callable[[WaitingRecord, int, int], None]
 class Backfill:
     """One cycle of the backfill loop."""
 
-    def __init__(self, state: State, now: int, start: Start, planned: Planned | None = None) -> None:
+    def __init__(
+        self,
+        state: State,
+        now: int,
+        start: Start,
+        planned: Planned | None = None,
+        cancel: Cancel | None = None,
+    ) -> None:
         settings = state.configuration.scheduling
         self._state = state
         self._settings = settings
         self._now = now
         self._start = start
         self._planned = planned
+        self._cancel = cancel
+        """Lets a running job make way, if jobs do that at all."""
         self._resolution = int(settings.bf_resolution)
         self._window = int(settings.bf_window)
         self._plan = Plan(now, self._window, self._resolution, state.up, settings.bf_max_job_test)
@@ -54,6 +63,8 @@ class Backfill:
         self._too_late: float = inf
         """When a start will be within the window that is not yet."""
         self._started: set[str] = set()
+        self._makes_way = False
+        """Whether a job starts only after others have made way."""
         self._nb_reserved: dict[str, int] = {}
         self._planned_tasks: dict[str, int] = {}
         """How many tasks of each array have a planned start."""
@@ -130,7 +141,7 @@ class Backfill:
         """
         state, now, plan = self._state, self._now, self._plan
         settings = self._settings
-        if self._started or state.reservations or settings.bf_min_age_reserve:
+        if self._started or self._makes_way or state.reservations or settings.bf_min_age_reserve:
             return now
         times = [state.future.first_end, self._too_late]
         times += [record.eligible for record in state.waiting if record.eligible > now]
@@ -189,8 +200,11 @@ class Backfill:
             if start <= now:
                 if share.nodes & self._state.completing:
                     start, later = now + 1, 0
-                else:
+                elif self._state.future.at_once(asked, nodes) is not None:
                     return self._start_now(record, share)
+                else:
+                    self._let_jobs_make_way(record, nodes)
+                    later = 0
             if only_now:
                 return True
             if later and start > later:
@@ -212,11 +226,22 @@ class Backfill:
         share = future.at_once(asked, nodes)
         if share is not None:
             return now, share
+        if self._cancel is not None and (gone := self._state.preemptable(record, now)):
+            future = self._state.future_without(gone)
+            share = future.at_once(asked, nodes)
+            if share is not None:
+                return now, share
         found = None if only_now else future.later(asked, nodes)
         if found is None:
             return None
         last, share = found
         return last.end if last.end > now else max(last.end + int(self._settings.kill_wait), now + 1), share
+
+    def _let_jobs_make_way(self, record: WaitingRecord, nodes: int) -> None:
+        """Cancel running jobs for one that will start on their nodes."""
+        assert self._cancel is not None
+        self._makes_way = True
+        make_way(self._state, record, nodes & ~self._state.completing, self._now, self._cancel)
 
     def _start_now(self, record: WaitingRecord, share: Share) -> bool:
         """Start a job on nodes that nobody else needs in the meantime."""

@@ -79,10 +79,17 @@ def _try(
             return state.configuration.scheduling.assoc_limit_stop
         start(record, share)
         return None
-    if cancel is not None and state.preemption is not None and not state.completing & nodes:
-        for running in state.preemption.victims(record, nodes, usage, state.running, state.selector, now):
-            cancel(running)
+    if cancel is not None:
+        make_way(state, record, nodes & ~state.completing, now, cancel)
     return _is_busy(state, record, nodes)
+
+
+def make_way(state: State, record: WaitingRecord, nodes: int, now: int, cancel: Cancel) -> None:
+    """Cancel the jobs that have to make way for a job on some nodes."""
+    candidates = state.preemptable(record, now)
+    if candidates and state.preemption is not None:
+        for running in state.preemption.victims(record, nodes, state.usage, candidates, now):
+            cancel(running)
 
 
 def _is_busy(state: State, record: WaitingRecord, nodes: int) -> bool:

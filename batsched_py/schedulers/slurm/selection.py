@@ -49,7 +49,8 @@ class Selector:
         if self.machine.is_uniform and asked.cpus <= asked.least_nodes == asked.wanted_nodes:
             chosen = fewest_neighbours(asked.least_nodes, nodes, self.machine.by_weight)
             return Share(chosen, True)
-        room = {node: asked.capacities[node] * asked.cpus_per_task for node in places(nodes)}
+        cpus = self.machine.cpus
+        room = {node: cpus[node] - cpus[node] % asked.unit for node in places(nodes)}
         found = self._choose(asked, room)
         if found is None and asked.most_nodes < len(room):
             found = self._choose_from_larger(asked, room)
@@ -117,7 +118,7 @@ class Selector:
                     if not asked.exclusive:
                         kept = usable_cpus - max(nodes_left - asked.wanted_nodes + least_nodes - 1, 0)
                         if cpus > kept:
-                            cpus = max(kept, asked.cpus_per_task)
+                            cpus = max(kept, asked.cpus_of_node)
                     chosen[node] = cpus
                     cpus_left -= cpus
                     usable_cpus -= cpus
@@ -130,7 +131,7 @@ class Selector:
     def _share(self, asked: Asked, chosen: dict[int, int]) -> Share:
         """What a job takes of the nodes that it shares."""
         nodes, parts, others = 0, [], []
-        if asked.unit < asked.cpus_per_task:
+        if asked.cpus_per_task > 1 or sum(chosen.values()) > asked.cpus:
             chosen = dealt(asked, chosen)
         for node, cpus in chosen.items():
             memory = asked.memory_per_cpu * cpus + asked.memory_per_node
@@ -144,26 +145,30 @@ class Selector:
 
 
 def dealt(asked: Asked, room: dict[int, int]) -> dict[int, int]:
-    """How many processors a job gets of its nodes if its tasks may be cut in two.
+    """How many processors a job gets of its nodes, of which so many are set aside for it.
 
-    Each node gets a task, then one more in turn as long as a whole one fits. What is left fills the nodes.
-    Slurm leaves out a part of a task that is cut; here a job has all of its processors.
+    Each node gets a task, then one more in turn as long as a whole one fits. Tasks that are left then go to
+    the nodes in turn, each cut down to what its node still has: so a job may get less than it has asked for.
     """
-    of_task, order = asked.cpus_per_task, sorted(room)
-    given = dict.fromkeys(order, 0)
-    left = asked.tasks
-    while left:
-        fits = [node for node in order if given[node] + of_task <= room[node]][:left]
-        if not fits:
-            break
-        for node in fits:
-            given[node] += of_task
-        left -= len(fits)
-    missing = left * of_task
-    for node in order:
-        more = min(room[node] - given[node], missing)
-        given[node] += more
-        missing -= more
+    of_task, most = asked.cpus_per_task, asked.tasks_per_node
+    order = sorted(room)
+    nb_tasks = max(len(order) * asked.cpus_of_node, asked.cpus) // of_task
+    given = {node: min(of_task, room[node]) for node in order[:nb_tasks]}
+    tasks = dict.fromkeys(given, 1)
+    left = nb_tasks - len(given)
+    is_full = all(given[node] >= room[node] for node in given)
+    while left > 0:
+        has_space = False
+        for node in order:
+            if not is_full and (room[node] - given[node] < of_task or tasks[node] == most):
+                continue
+            tasks[node] += 1
+            given[node] = min(given[node] + of_task, room[node])
+            has_space = has_space or room[node] - given[node] >= of_task
+            left -= 1
+            if not left:
+                break
+        is_full = not has_space
     return given
 
 

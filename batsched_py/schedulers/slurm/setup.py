@@ -44,13 +44,13 @@ class Setup:
         self._accounts = Accounts(configuration, self.machine, self._others)
         self._selector = Selector(self.machine, configuration.selection.memory)
         self._empty = Usage(self.machine)
-        self._asked: dict[tuple[Request, int, int, str, str], Asked] = {}
+        self._asked: dict[tuple[Request, int, int | None, int, str, str], Asked] = {}
         self._count = 0
 
     def state(self, can_requeue: bool = False) -> State:
         """The machine without jobs."""
         reservations = Reservations(self._configuration.reservations, self.machine)
-        preemption = Preemption(self._configuration, self._accounts, can_requeue)
+        preemption = Preemption(self._configuration, self._accounts, self._selector, can_requeue)
         limits = limits_of(self._configuration, self._accounts)
         return State(
             self._configuration,
@@ -145,18 +145,19 @@ class Setup:
             return []
         self._count += 1
         records = []
+        time_limit = job.walltime if fields.time_limit is None else fields.time_limit
         for partition in self._of(request):
             asked = self._asked_in(request, fields, partition)
-            if self._allows(partition.settings, asked, job.walltime):
-                limit = minutes(job.walltime, partition.settings.max_time)
+            if self._allows(partition.settings, asked, time_limit):
+                limit = minutes(time_limit, partition.settings.max_time)
                 records.append(WaitingRecord(job, self._count, fields, partition, asked, limit))
         for record in records:
             record.nb_partitions, record.eligible = len(records), eligible
         return records
 
-    def _allows(self, partition: Partition, asked: Asked, walltime: float) -> bool:
+    def _allows(self, partition: Partition, asked: Asked, time_limit: float) -> bool:
         """Whether a partition could ever run a job."""
-        if partition.state not in ("up", "drain") or (partition.max_time < walltime < inf):
+        if partition.state not in ("up", "drain") or (partition.max_time < time_limit < inf):
             return False
         most = inf if partition.max_nodes is None else partition.max_nodes
         if asked.least_nodes > most or asked.most_nodes < partition.min_nodes:
@@ -168,7 +169,14 @@ class Setup:
         return named or [self._default]
 
     def _asked_in(self, request: Request, fields: JobFields, partition: PartitionRecord) -> Asked:
-        key = request, fields.cpus_per_task, partition.number, fields.node_list, fields.exclude
+        key = (
+            request,
+            fields.cpus_per_task,
+            fields.least_cpus,
+            partition.number,
+            fields.node_list,
+            fields.exclude,
+        )
         asked = self._asked.get(key)
         if asked is None:
             anywhere = demand_of(replace(request, partitions=(), one_switch=False), self._platform)
@@ -180,7 +188,14 @@ class Setup:
                 nodes &= required
             rules = self._rules(partition.settings)
             asked = asked_of(
-                len(self._asked), request, fields.cpus_per_task, nodes, self.machine, self._others, rules
+                len(self._asked),
+                request,
+                fields.cpus_per_task,
+                fields.least_cpus,
+                nodes,
+                self.machine,
+                self._others,
+                rules,
             )
             self._asked[key] = asked
         return asked

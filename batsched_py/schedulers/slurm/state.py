@@ -88,10 +88,24 @@ class State:
     def future(self) -> Future:
         """What will be free and when, as long as no job starts or ends."""
         if self._future is None:
-            step = int(self.configuration.scheduling.bf_window_linear)
-            is_linear = self.configuration.selection.type == "linear"
-            self._future = Future(self.usage, self.running, self.selector, step, is_linear)
+            self._future = self._future_of(self.usage, self.running)
         return self._future
+
+    def preemptable(self, record: WaitingRecord, now: int) -> list[RunningRecord]:
+        """The running jobs that may have to make way for a job."""
+        return [] if self.preemption is None else self.preemption.candidates(record, self.running, now)
+
+    def future_without(self, gone: Sequence[RunningRecord]) -> Future:
+        """What will be free and when, if some running jobs were gone."""
+        usage = self.usage.copy()
+        for running in gone:
+            usage.give(running.share)
+        return self._future_of(usage, [each for each in self.running if each not in gone])
+
+    def _future_of(self, usage: Usage, running: Sequence[RunningRecord]) -> Future:
+        step = int(self.configuration.scheduling.bf_window_linear)
+        is_linear = self.configuration.selection.type == "linear"
+        return Future(usage, running, self.selector, step, is_linear)
 
     def start(self, record: WaitingRecord, share: Share, now: int) -> RunningRecord:
         """A job leaves the queue and has its share of the nodes."""
