@@ -78,6 +78,8 @@ class JobMaker:
         extra: dict[str, Any] = {"request": request}
         if asked.user:
             extra["user"] = asked.user
+        if "name" in asked.fields:
+            extra["name"] = asked.fields["name"]
         fields = dict(asked.fields) | of_tasks
         if _has_open_range(asked):
             fields["least_cpus"] = asked.cpus_per_task
@@ -134,7 +136,7 @@ class JobMaker:
         linear = self._configuration.selection.type == "linear"
         exclusive = asked.exclusive or linear or partition.over_subscribe == "exclusive"
         tasks = asked.tasks or least * (asked.tasks_per_node or 1)
-        if _has_open_range(asked):
+        if most is not None and _has_open_range(asked):
             tasks = most
         least = min(least, tasks)
         request: dict[str, Any] = {}

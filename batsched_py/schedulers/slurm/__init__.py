@@ -47,6 +47,10 @@ class Slurm(Scheduler):
         float,
         Meta(ge=0, description="How long it takes to launch a job and to clean up its nodes, in seconds."),
     ] = 0.8
+    started: Annotated[
+        float,
+        Meta(ge=0, description="When the controller was started, in seconds before the first submission."),
+    ] = 64.0
 
     def configuration(self) -> Configuration:
         """That of the file; without one, Slurm's defaults."""
@@ -65,8 +69,8 @@ class Slurm(Scheduler):
         self._state = self._setup.state(cluster.can_requeue)
         self._priorities = self._setup.priorities()
         self._hosts = Hosts(self._setup.machine)
-        self._clock = Clock(self._configuration.scheduling)
-        self._time_limits = TimeLimits(self._configuration)
+        self._clock = Clock(self._configuration.scheduling, self.started)
+        self._time_limits = TimeLimits(self._configuration, self.started)
         self._known: dict[str, list[WaitingRecord]] = {}
         self._running: dict[str, RunningRecord] = {}
         self._cleaned: list[tuple[float, int, RunningRecord]] = []
@@ -93,6 +97,7 @@ class Slurm(Scheduler):
         self._kill_exhausted(cluster, now)
         self._clean(now)
         clock, state = self._clock, self._state
+        clock.has_jobs(now, bool(state.waiting))
         if state.waiting:
 
             def start(record: WaitingRecord, share: Share) -> None:
@@ -104,14 +109,16 @@ class Slurm(Scheduler):
             makes_way = cancel if self._preempts else None
             full = clock.is_full_due(now)
             if full or clock.is_main_due(now):
-                run_main_loop(state, int(now), start, full, makes_way)
-                clock.main_done(now, full)
+                marks = run_main_loop(state, int(now), start, full, makes_way)
+                clock.main_done(now, full, marks)
                 self._reordered = self._reordered and not full
             if clock.is_backfill_due(now):
                 if self._cycle is None or not self._cycle.goes_on(int(now)):
                     self._cycle = Backfill(state, int(now), start, cancel=makes_way)
                     self._cycle.run()
-                clock.backfill_done(now, self._cycle.holds_until)
+                cycle = self._cycle
+                clock.backfill_done(now, cycle.nb_jobs, cycle.repeats, cycle.holds_until)
+            clock.has_jobs(now, bool(state.waiting))
         self._ask_for_call(cluster)
 
     # --- what happens ----------------------------------------------------------------------------
@@ -126,8 +133,6 @@ class Slurm(Scheduler):
                 self._state.remove(job_id)
         if len(queue) == len(known):
             return
-        if not known:
-            self._clock.idle_until(cluster.now)
         for job in list(islice(queue, len(known), None)):
             records = self._setup.records(job, cluster.now)
             if not records:

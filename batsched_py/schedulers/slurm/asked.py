@@ -91,7 +91,7 @@ def asked_of(
         for column, name in enumerate(names)
         if name in per_node or name in per_task
     )
-    of_each = request.tasks_per_node if request.tasks_per_node < MOST else 0
+    of_each = request.tasks_per_node if request.tasks_per_node <= request.tasks else 0
     least_of_node = cores * (of_each or (tasks if request.most_nodes == 1 else 1))
     usable, capacities = 0, [0] * len(machine.nodes)
     for place in places(nodes & machine.up):

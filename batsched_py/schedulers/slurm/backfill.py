@@ -62,6 +62,10 @@ class Backfill:
         """How long the jobs may run that were tried for a start now."""
         self._too_late: float = inf
         """When a start will be within the window that is not yet."""
+        self._puts_off = False
+        """Whether a job was tried later than it could start if nobody else waited."""
+        self._kept = 0
+        """All nodes that are kept for somebody."""
         self._started: set[str] = set()
         self._makes_way = False
         """Whether a job starts only after others have made way."""
@@ -127,6 +131,20 @@ class Backfill:
                 return True
             self._go_through([record for record in state.waiting if record.rank >= first])
         return True
+
+    @property
+    def nb_jobs(self) -> int:
+        """How many jobs it has looked at."""
+        return len(self._trail)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it has changed something, which makes Slurm run another cycle even if nothing happens.
+
+        That is so if a start was put off until nodes come back, which is noted of the job, and if idle nodes
+        are kept for later, which is written into their states.
+        """
+        return self._puts_off or bool(self._kept & self._state.usage.idle)
 
     @property
     def holds_until(self) -> float:
@@ -196,6 +214,7 @@ class Backfill:
                     continue
                 return True
             start, share = max(found[0], begin), found[1]
+            self._puts_off = self._puts_off or begin > found[0]
             record.cpus = self._state.machine.cpus_of(share)
             if start <= now:
                 if share.nodes & self._state.completing:
@@ -261,6 +280,7 @@ class Backfill:
             if count >= most:
                 return True
             self._nb_reserved[record.partition.name] = count + 1
+        self._kept |= nodes
         if self._planned is not None:
             self._planned(record, start, nodes)
         if record.array:

@@ -103,7 +103,7 @@ class Selector:
                 (sum([room[node] for node in places(part)]), part) for part in neighbours(nodes & of_weight)
             ]
             while sets and most_nodes:
-                best = _best(sets, cpus_left, nodes_left)
+                best = _best(sets, cpus_left, nodes_left - asked.wanted_nodes + least_nodes)
                 members = list(places(sets.pop(best)[1]))
                 if nodes_left <= 1:
                     enough = [node for node in members if room[node] >= cpus_left]

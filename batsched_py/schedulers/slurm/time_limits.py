@@ -15,14 +15,15 @@ from batsched_py.schedulers.slurm.records import RunningRecord
 PERIOD = 30.0
 """Between two looks, in seconds."""
 
-FIRST = PERIOD / 2
-"""When the first look is. Nobody knows when a controller was started."""
-
 
 class TimeLimits:
-    """The jobs whose end is up to Slurm: those that the simulation lets run on beyond their time limits."""
+    """The jobs whose end is up to Slurm: those that the simulation lets run on beyond their time limits.
 
-    def __init__(self, configuration: Configuration) -> None:
+    The controller ``started`` so many seconds before time 0, and counts its looks from then on.
+    """
+
+    def __init__(self, configuration: Configuration, started: float) -> None:
+        self._first = -started
         self._over = configuration.scheduling.over_time_limit
         self._due: list[tuple[float, int, RunningRecord]] = []
 
@@ -33,7 +34,7 @@ class TimeLimits:
             return
         over = record.partition.settings.over_time_limit
         end = running.end + (self._over if over is None else over)
-        look = FIRST + ceil((end - FIRST) / PERIOD) * PERIOD
+        look = self._first + ceil((end - self._first) / PERIOD) * PERIOD
         heappush(self._due, (look, record.number, running))
 
     @property
