@@ -43,7 +43,8 @@ class Backfill:
         """Lets a running job make way, if jobs do that at all."""
         self._resolution = int(settings.bf_resolution)
         self._window = int(settings.bf_window)
-        self._plan = Plan(now, self._window, self._resolution, state.up, settings.bf_max_job_test)
+        origin = state.configuration.origin
+        self._plan = Plan(now, self._window, self._resolution, state.up, settings.bf_max_job_test, origin)
         self._counts_kinds = bool(
             settings.bf_job_part_count_reserve
             or settings.bf_max_job_user_part
@@ -302,7 +303,8 @@ class Backfill:
 
     def _end_of_reservation(self, begin: int, later: int) -> int:
         """When to try again because a reservation ends, if that is before anything else changes."""
-        end = self._state.reservations.next_end(begin, self._resolution)
+        state = self._state
+        end = state.reservations.next_end(begin, self._resolution, state.configuration.origin)
         if end and end + 1 < self._plan.ends[-1] and (not later or end + 1 < later):
             return end + 1
         return later

@@ -31,12 +31,14 @@ class Future:
         selector: Selector,
         window_step: int = 0,
         is_linear: bool = False,
+        origin: int = 0,
     ) -> None:
         self._usage = usage
         self._running = list(running)
         self._selector = selector
         self._window_step = window_step
         self._is_linear = is_linear
+        self._origin = origin
         self._idle = self._idle_after()
         self._now: dict[tuple[int, int], Share | None] = {}
         self._later: dict[tuple[int, int], tuple[RunningRecord, Share] | None] = {}
@@ -79,7 +81,7 @@ class Future:
     def _tries(self, nodes: int) -> Iterator[tuple[int, RunningRecord]]:
         if self._is_linear:
             return one_by_one(self._running, nodes)
-        return in_windows(self._running, nodes, self._window_step)
+        return in_windows(self._running, nodes, self._window_step, self._origin)
 
     def _whole(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
         """For a job that shares its nodes with nobody."""
@@ -127,11 +129,12 @@ def one_by_one(running: Sequence[RunningRecord], nodes: int) -> Iterator[tuple[i
 
 
 def in_windows(
-    running: Sequence[RunningRecord], nodes: int, step: int
+    running: Sequence[RunningRecord], nodes: int, step: int, origin: int = 0
 ) -> Iterator[tuple[int, RunningRecord]]:
     """After how many running jobs ``select/cons_tres`` tries a start, and the last of them on the nodes.
 
-    With a ``step``, windows grow by it instead of doubling.
+    With a ``step``, windows grow by it instead of doubling. They begin at multiples of the first window since
+    an ``origin`` before time 0.
     """
     window, base, place, count = FIRST_WINDOW, 0, 0, len(running)
     while place < count:
@@ -143,7 +146,7 @@ def in_windows(
             if not ending.share.nodes & nodes:
                 continue
             if not base:
-                base = ending.end + window - ending.end % window
+                base = ending.end + window - (ending.end + origin) % window
             last = ending
             if place == count:
                 break

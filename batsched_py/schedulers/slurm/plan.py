@@ -9,8 +9,12 @@ class Plan:
     All times are on a grid, to which they are rounded down.
     """
 
-    def __init__(self, now: int, window: int, resolution: int, nodes: int, most_spans: int) -> None:
+    def __init__(
+        self, now: int, window: int, resolution: int, nodes: int, most_spans: int, origin: int = 0
+    ) -> None:
         self._resolution = resolution
+        self._origin = origin
+        """How far time 0 is from the beginning of a step of the grid."""
         self.begins = [self.rounded(now)]
         self.ends = [self.rounded(now + window)]
         self.free = [nodes]
@@ -23,13 +27,14 @@ class Plan:
         """The same, to be changed."""
         other = Plan.__new__(Plan)
         other._resolution, other._nb_spans = self._resolution, self._nb_spans
+        other._origin = self._origin
         other._most_spans = self._most_spans
         other.begins, other.ends, other.free = self.begins.copy(), self.ends.copy(), self.free.copy()
         return other
 
     def rounded(self, time: int) -> int:
         """A time on the grid."""
-        return time - time % self._resolution
+        return time - (time + self._origin) % self._resolution
 
     @property
     def is_full(self) -> bool:

@@ -105,7 +105,7 @@ class State:
     def _future_of(self, usage: Usage, running: Sequence[RunningRecord]) -> Future:
         step = int(self.configuration.scheduling.bf_window_linear)
         is_linear = self.configuration.selection.type == "linear"
-        return Future(usage, running, self.selector, step, is_linear)
+        return Future(usage, running, self.selector, step, is_linear, self.configuration.origin)
 
     def start(self, record: WaitingRecord, share: Share, now: int) -> RunningRecord:
         """A job leaves the queue and has its share of the nodes."""
