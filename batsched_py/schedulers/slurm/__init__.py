@@ -45,8 +45,8 @@ class Slurm(Scheduler):
     ] = ""
     completing: Annotated[
         float,
-        Meta(ge=0, description="How long it takes to launch a job and to clean up its nodes, in seconds."),
-    ] = 0.8
+        Meta(ge=0, description="How long it takes to clean up the nodes of a job that has ended, in seconds."),
+    ] = 0.2
     started: Annotated[
         float,
         Meta(ge=0, description="When the controller was started, in seconds before the first submission."),
@@ -79,8 +79,8 @@ class Slurm(Scheduler):
         self._preempts = self._configuration.preemption.type != "none"
         self._cancelled: set[str] = set()
         """Running jobs that make way for others."""
-        self._requeued: set[str] = set()
-        """What jobs are called next that go back into the queue."""
+        self._requeued: dict[str, int] = {}
+        """What jobs are called next that go back into the queue, and the priorities that they keep."""
         self._called = -inf
         self._cycle: Backfill | None = None
         self._reordered = False
@@ -139,11 +139,12 @@ class Slurm(Scheduler):
                 cluster.remark(job, "can never run in its partitions, or is held for ever")
                 cluster.reject(job)
                 continue
+            known[job.id] = records
+            self._priorities.enter(records, cluster.now)
             if job.id in self._requeued:
                 for record in records:
                     record.eligible = int(cluster.now) + REQUEUED
-            known[job.id] = records
-            self._priorities.enter(records, cluster.now)
+                    record.give_priority(self._requeued[job.id])
             self._state.add(records)
             self._clock.happened(cluster.now)
 
@@ -217,7 +218,7 @@ class Slurm(Scheduler):
         self._cancelled.add(job.id)
         if preemption is not None and preemption.requeues(running.waiting):
             cluster.remark(job, "goes back into the queue, because a job needs its nodes that may preempt it")
-            self._requeued.add(cluster.requeue(job))
+            self._requeued[cluster.requeue(job)] = running.waiting.priority
         else:
             cluster.remark(job, "is cancelled, because a job needs its nodes that may preempt it")
             cluster.kill(job)

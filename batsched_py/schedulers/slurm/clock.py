@@ -24,7 +24,7 @@ DELAY = TICK / 2
 CYCLE = 0.01
 """How long a backfill cycle takes, in seconds; the next one is counted from its end."""
 
-CYCLE_OF_JOB = 0.001
+CYCLE_OF_JOB = 0.002
 """How much longer it takes for each job that it looks at."""
 
 NODES_KNOWN = 22.0
