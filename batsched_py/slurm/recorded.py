@@ -45,7 +45,7 @@ def read_submissions(path: Path, findings: Findings) -> Iterator[Submitted]:
     if missing := [name for name in COLUMNS if name not in head]:
         findings.mistake(f"{path}, line 1", f"there is no column {missing[0]}")
         return
-    last = -SUBMITTING
+    last = 0.0
     for place, row in enumerate(rows, start=1):
         where = f"{path}, line {rows.line_num}"
         if len(row) != len(head):
@@ -57,7 +57,7 @@ def read_submissions(path: Path, findings: Findings) -> Iterator[Submitted]:
         except ValueError as error:
             findings.mistake(where, str(error))
             continue
-        last = max(submitted.at, last + SUBMITTING)
+        last = max(submitted.at, last) + SUBMITTING
         yield replace(submitted, at=last)
 
 

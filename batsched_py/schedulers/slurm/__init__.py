@@ -46,7 +46,7 @@ class Slurm(Scheduler):
     completing: Annotated[
         float,
         Meta(ge=0, description="How long it takes to clean up the nodes of a job that has ended, in seconds."),
-    ] = 0.2
+    ] = 0.7
     started: Annotated[
         float,
         Meta(ge=0, description="When the controller was started, in seconds before the first submission."),
@@ -183,7 +183,7 @@ class Slurm(Scheduler):
             running = heappop(self._cleaned)[2]
             self._hosts.give(running.taken)
         self._state.set_completing([running for _, _, running in self._cleaned])
-        self._clock.happened(now)
+        self._clock.cleaned(now)
 
     # --- what is decided -------------------------------------------------------------------------
 

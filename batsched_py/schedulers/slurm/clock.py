@@ -62,11 +62,16 @@ class Clock:
     # --- what happens ----------------------------------------------------------------------------
 
     def happened(self, now: float) -> None:
-        """A job was submitted, or the nodes of one that ended are clean: the main loop is to look soon."""
+        """A job was submitted, or nodes are up again: the main loop is to look soon."""
         self._pass_unseen(now)
         earliest = max(now + DELAY, self._last_main + self._settings.batch_sched_delay)
         self._quick = min(self._quick, earliest)
         self.changed(now)
+
+    def cleaned(self, now: float) -> None:
+        """The nodes of a job that has ended are clean: the main loop is to look at once."""
+        self.changed(now)
+        self._quick = now
 
     def changed(self, now: float) -> None:
         """Jobs or nodes have changed, which makes the backfill loop run again."""
