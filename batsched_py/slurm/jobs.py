@@ -83,6 +83,8 @@ class JobMaker:
         fields = dict(asked.fields) | of_tasks
         if _has_open_range(asked):
             fields["least_cpus"] = asked.cpus_per_task
+        if "per_job" in request:
+            fields["shared_gpus"] = True
         if asked.begin:
             fields["begin"] = max(self._clock.moment(asked.begin, submitted.at) - submitted.at, 0.0)
         if asked.time is None:

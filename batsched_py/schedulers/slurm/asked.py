@@ -8,10 +8,14 @@ from math import ceil, inf
 from msgspec import Struct
 
 from batsched_py.protocol.requests import MOST, Amounts, Request
+from batsched_py.schedulers.slurm.job_fields import JobFields
 from batsched_py.schedulers.slurm.nodes import Machine, places
 
 YEAR = 365 * 24 * 60
 """In minutes: how long a job is taken to run that has no time limit at all."""
+
+GPU = "gpu"
+"""What GPUs are called among the other resources."""
 
 KIBIBYTES = 1024
 """Of a megabyte, which is the unit of memory in the configuration."""
@@ -62,13 +66,14 @@ class Asked(Struct, frozen=True, gc=False):
     """So many processors of each of its nodes are meant for it, however many nodes it gets."""
     most_cpus_of_node: int = 0
     """It may not have more of a node; 0 is no limit."""
+    gpus: tuple[int, int] | None = None
+    """Of a job with GPUs: their column, and how many free ones of a node count at most."""
 
 
 def asked_of(
     number: int,
     request: Request,
-    of_task: int,
-    least_cpus: int | None,
+    fields: JobFields,
     nodes: int,
     machine: Machine,
     names: Sequence[str],
@@ -76,9 +81,9 @@ def asked_of(
 ) -> Asked:
     """What a request means in a partition, of whose nodes these have what it names.
 
-    So many tasks of the request are a task for Slurm. ``least_cpus`` is how many processors will do, if that
-    is fewer than the request has. The ``names`` are those of the other resources of the machine.
+    The ``names`` are those of the other resources of the machine.
     """
+    of_task, least_cpus = fields.cpus_per_task, fields.least_cpus
     per_task, per_node = dict(request.per_task), dict(request.per_node)
     tasks, cores = request.tasks // of_task, request.cores * of_task
     exclusive = rules.whole_nodes or request.exclusive
@@ -91,8 +96,13 @@ def asked_of(
         for column, name in enumerate(names)
         if name in per_node or name in per_task
     )
+    gpus = next((each for each in others if names[each[0]] == GPU), None)
     of_each = request.tasks_per_node if request.tasks_per_node <= request.tasks else 0
     least_of_node = cores * (of_each or (tasks if request.most_nodes == 1 else 1))
+    most_of_node = MOST
+    if others and not fields.shared_gpus:
+        is_spread = request.least_nodes == request.most_nodes == tasks
+        most_of_node = least_of_node if of_each or request.most_nodes == 1 or is_spread or tasks == 1 else MOST
     usable, capacities = 0, [0] * len(machine.nodes)
     for place in places(nodes & machine.up):
         node = machine.nodes[place]
@@ -115,7 +125,7 @@ def asked_of(
         number=number,
         tasks=tasks,
         cpus_per_task=cores,
-        unit=cores if of_cpu else 1,
+        unit=cores if of_cpu or (others and not fields.shared_gpus) else 1,
         cpus=tasks * cores if least_cpus is None else least_cpus,
         least_nodes=least,
         wanted_nodes=least if request.most_nodes == MOST else max(request.most_nodes, least),
@@ -130,7 +140,8 @@ def asked_of(
         tasks_per_node=of_each,
         least_cpus_of_node=least_of_node,
         cpus_of_node=cores * (of_each if of_each and tasks > 1 else 1),
-        most_cpus_of_node=rules.most_cpus_of_node,
+        most_cpus_of_node=min(rules.most_cpus_of_node or MOST, most_of_node) % MOST,
+        gpus=gpus and (gpus[0], gpus[1] or gpus[2] * tasks),
     )
 
 

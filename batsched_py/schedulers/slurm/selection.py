@@ -8,6 +8,8 @@ processors that are enough.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage, neighbours, places
 
@@ -24,12 +26,27 @@ class Selector:
         if asked.exclusive:
             return self.whole(asked, nodes & asked.nodes & usage.idle)
         room = self._room(asked, nodes & asked.nodes & ~usage.exclusive, usage)
-        chosen = self._choose(asked, room)
+        by_weight = self._by_gpus(asked, usage) if asked.gpus else self.machine.by_weight
+        chosen = self._choose(asked, room, by_weight)
         if chosen is None and asked.most_nodes < len(room):
-            chosen = self._choose_from_larger(asked, room)
+            chosen = self._choose_from_larger(asked, room, by_weight)
         return None if chosen is None else self._share(asked, chosen)
 
-    def _choose_from_larger(self, asked: Asked, room: dict[int, int]) -> dict[int, int] | None:
+    def _by_gpus(self, asked: Asked, usage: Usage) -> list[int]:
+        """The nodes of each weight, and of each number of free GPUs that count; more of them come first."""
+        assert asked.gpus is not None
+        column, most = asked.gpus
+        free = [min(count, most) for count in usage.others[column]]
+        counts = sorted(set(free), reverse=True)
+        return [
+            of_weight & self.machine.where(each == count for each in free)
+            for of_weight in self.machine.by_weight
+            for count in counts
+        ]
+
+    def _choose_from_larger(
+        self, asked: Asked, room: dict[int, int], by_weight: Sequence[int]
+    ) -> dict[int, int] | None:
         """Leave out the nodes with the least room, more and more of them, until the rest will do."""
         for smallest in range(1, max(room.values())):
             fewer = {node: cpus for node, cpus in room.items() if cpus > smallest}
@@ -37,7 +54,7 @@ class Selector:
                 return None
             if len(fewer) < len(room):
                 room = fewer
-                chosen = self._choose(asked, room)
+                chosen = self._choose(asked, room, by_weight)
                 if chosen is not None:
                     return chosen
         return None
@@ -51,9 +68,10 @@ class Selector:
             return Share(chosen, True)
         cpus = self.machine.cpus
         room = {node: cpus[node] - cpus[node] % asked.unit for node in places(nodes)}
-        found = self._choose(asked, room)
+        by_weight = self.machine.by_weight
+        found = self._choose(asked, room, by_weight)
         if found is None and asked.most_nodes < len(room):
-            found = self._choose_from_larger(asked, room)
+            found = self._choose_from_larger(asked, room, by_weight)
         return None if found is None else Share(sum(1 << node for node in found), True)
 
     def _room(self, asked: Asked, nodes: int, usage: Usage) -> dict[int, int]:
@@ -86,8 +104,10 @@ class Selector:
                 room[node] = cpus
         return room
 
-    def _choose(self, asked: Asked, room: dict[int, int]) -> dict[int, int] | None:
-        """How many processors a job gets on which nodes."""
+    def _choose(
+        self, asked: Asked, room: dict[int, int], by_weight: Sequence[int]
+    ) -> dict[int, int] | None:
+        """How many processors a job gets on which nodes; those of the first weight are taken first."""
         least_nodes = asked.least_nodes
         if len(room) < least_nodes or sum(room.values()) < asked.cpus:
             return None
@@ -98,7 +118,7 @@ class Selector:
         nodes = 0
         for node in room:
             nodes |= 1 << node
-        for of_weight in self.machine.by_weight:
+        for of_weight in by_weight:
             sets = [
                 (sum([room[node] for node in places(part)]), part) for part in neighbours(nodes & of_weight)
             ]

@@ -44,7 +44,7 @@ class Setup:
         self._accounts = Accounts(configuration, self.machine, self._others)
         self._selector = Selector(self.machine, configuration.selection.memory)
         self._empty = Usage(self.machine)
-        self._asked: dict[tuple[Request, int, int | None, int, str, str], Asked] = {}
+        self._asked: dict[tuple[Request, int, int | None, bool, int, str, str], Asked] = {}
         self._count = 0
 
     def state(self, can_requeue: bool = False) -> State:
@@ -173,6 +173,7 @@ class Setup:
             request,
             fields.cpus_per_task,
             fields.least_cpus,
+            fields.shared_gpus,
             partition.number,
             fields.node_list,
             fields.exclude,
@@ -190,8 +191,7 @@ class Setup:
             asked = asked_of(
                 len(self._asked),
                 request,
-                fields.cpus_per_task,
-                fields.least_cpus,
+                fields,
                 nodes,
                 self.machine,
                 self._others,
