@@ -97,13 +97,13 @@ def spread_of(recorded: pd.DataFrame, folder: Path, count: int) -> Spread:
     """Compare a recording with so many simulations of an imported scenario."""
     runs: list[Compared] = []
     with TemporaryDirectory(prefix="phases-") as room, shown("simulations", lambda: (len(runs), count)):
-        for table in _simulated(folder, Path(room), count):
+        for table in simulations(folder, Path(room), count):
             runs.append(compare([recorded, table], ("recorded", "simulated")).all)
     return Spread.of(runs)
 
 
-def _simulated(folder: Path, room: Path, count: int) -> Iterator[pd.DataFrame]:
-    """The jobs of a scenario, simulated with one seed after another."""
+def simulations(folder: Path, room: Path, count: int) -> Iterator[pd.DataFrame]:
+    """The jobs of a scenario, simulated with one seed after another; the room is for files."""
     scenario = Prepared.of(folder, (), room / "scenario")
     configuration = read_configuration(scenario.configuration)
     for seed in range(count):
