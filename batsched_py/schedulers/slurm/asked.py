@@ -49,6 +49,8 @@ class Asked(Struct, frozen=True, gc=False):
     most_nodes: int
     nodes: int
     """The nodes that would do if nobody else used them."""
+    required: int = 0
+    """Nodes that it must have."""
     exclusive: bool = False
     memory_per_cpu: int = 0
     memory_per_node: int = 0
@@ -78,6 +80,7 @@ def asked_of(
     machine: Machine,
     names: Sequence[str],
     rules: PartitionRules,
+    required: int = 0,
 ) -> Asked:
     """What a request means in a partition, of whose nodes these have what it names.
 
@@ -131,6 +134,7 @@ def asked_of(
         wanted_nodes=least if request.most_nodes == MOST else max(request.most_nodes, least),
         most_nodes=request.most_nodes,
         nodes=usable,
+        required=required,
         exclusive=exclusive,
         memory_per_cpu=of_cpu,
         memory_per_node=of_node,

@@ -197,7 +197,7 @@ class Backfill:
         """Start a job or plan its start; whether the cycle goes on."""
         now, plan, asked = self._now, self._plan, record.asked
         only_now = self._gets_no_plan(record)
-        length = record.limit * 60
+        length = record.least_limit * 60
         self._lengths.add(length)
         later = now
         while True:
@@ -268,6 +268,7 @@ class Backfill:
         if self._state.limits.after_selection(record, share, self._now) is Verdict.WAITS:
             return True
         self._started.add(record.job.id)
+        record.limit = record.least_limit
         self._start(record, share)
         if share.exclusive and self._state.configuration.selection.type == "cons_tres":
             self._plan.keep(share.nodes, 0, self._plan.rounded(self._now + record.limit * 60))

@@ -63,7 +63,11 @@ class Selector:
         """Some of these idle nodes, which are given whole."""
         if nodes.bit_count() < asked.least_nodes:
             return None
-        if self.machine.is_uniform and asked.cpus <= asked.least_nodes == asked.wanted_nodes:
+        if (
+            self.machine.is_uniform
+            and asked.cpus <= asked.least_nodes == asked.wanted_nodes
+            and not asked.required
+        ):
             chosen = fewest_neighbours(asked.least_nodes, nodes, self.machine.by_weight)
             return Share(chosen, True)
         cpus = self.machine.cpus
@@ -108,45 +112,36 @@ class Selector:
         self, asked: Asked, room: dict[int, int], by_weight: Sequence[int]
     ) -> dict[int, int] | None:
         """How many processors a job gets on which nodes; those of the first weight are taken first."""
-        least_nodes = asked.least_nodes
-        if len(room) < least_nodes or sum(room.values()) < asked.cpus:
+        if len(room) < asked.least_nodes or sum(room.values()) < asked.cpus:
             return None
-        cpus_left, nodes_left = asked.cpus, asked.wanted_nodes
-        most_nodes = min(asked.most_nodes, max(asked.tasks, least_nodes))
-        usable_cpus = asked.cpus
-        chosen: dict[int, int] = {}
+        taking = _Taking(asked, room)
         nodes = 0
         for node in room:
             nodes |= 1 << node
+        if asked.required & ~nodes:
+            return None
+        for node in places(asked.required):
+            taking.take(node)
+        nodes &= ~asked.required
         for of_weight in by_weight:
             sets = [
                 (sum([room[node] for node in places(part)]), part) for part in neighbours(nodes & of_weight)
             ]
-            while sets and most_nodes:
-                best = _best(sets, cpus_left, nodes_left - asked.wanted_nodes + least_nodes)
+            while sets and taking.most_nodes and not taking.is_enough:
+                best = _best(sets, taking.cpus_left, taking.least_nodes_left)
                 members = list(places(sets.pop(best)[1]))
-                if nodes_left <= 1:
-                    enough = [node for node in members if room[node] >= cpus_left]
+                if taking.nodes_left <= 1:
+                    enough = [node for node in members if room[node] >= taking.cpus_left]
                     if enough:
                         members = [min(enough, key=room.__getitem__)]
                 for node in members:
-                    if not most_nodes or (nodes_left <= 0 and cpus_left <= 0):
+                    if not taking.most_nodes or taking.is_enough:
                         break
-                    cpus = room[node]
-                    if most_nodes == 1 and cpus < cpus_left:
-                        continue
-                    if not asked.exclusive:
-                        kept = usable_cpus - max(nodes_left - asked.wanted_nodes + least_nodes - 1, 0)
-                        if cpus > kept:
-                            cpus = max(kept, asked.cpus_of_node)
-                    chosen[node] = cpus
-                    cpus_left -= cpus
-                    usable_cpus -= cpus
-                    nodes_left -= 1
-                    most_nodes -= 1
-                if nodes_left <= 0 and cpus_left <= 0:
-                    return chosen
-        return chosen if cpus_left <= 0 and nodes_left <= asked.wanted_nodes - least_nodes else None
+                    if taking.most_nodes > 1 or room[node] >= taking.cpus_left:
+                        taking.take(node)
+            if taking.is_enough:
+                break
+        return taking.chosen if taking.cpus_left <= 0 and taking.least_nodes_left <= 0 else None
 
     def _share(self, asked: Asked, chosen: dict[int, int]) -> Share:
         """What a job takes of the nodes that it shares."""
@@ -164,6 +159,40 @@ class Selector:
         return Share(nodes, False, tuple(parts), tuple(others))
 
 
+class _Taking:
+    """The nodes that are taken for a job one after another, and what is still missing."""
+
+    def __init__(self, asked: Asked, room: dict[int, int]) -> None:
+        self._asked = asked
+        self._room = room
+        self._usable_cpus = self.cpus_left = asked.cpus
+        self.nodes_left = asked.wanted_nodes
+        self.least_nodes_left = asked.least_nodes
+        """So many are missing at least, if a range of nodes was asked for."""
+        self.most_nodes = min(asked.most_nodes, max(asked.tasks, asked.least_nodes))
+        self.chosen: dict[int, int] = {}
+        """How many processors of which node."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether nothing is missing."""
+        return self.nodes_left <= 0 and self.cpus_left <= 0
+
+    def take(self, node: int) -> None:
+        """Take a node: all processors that are of use there, but for one for each node that must follow."""
+        cpus = self._room[node]
+        if not self._asked.exclusive:
+            kept = self._usable_cpus - max(self.least_nodes_left - 1, 0)
+            if cpus > kept:
+                cpus = max(kept, self._asked.cpus_of_node)
+        self.chosen[node] = cpus
+        self.cpus_left -= cpus
+        self._usable_cpus -= cpus
+        self.nodes_left -= 1
+        self.least_nodes_left -= 1
+        self.most_nodes -= 1
+
+
 def dealt(asked: Asked, room: dict[int, int]) -> dict[int, int]:
     """How many processors a job gets of its nodes, of which so many are set aside for it.
 
@@ -173,7 +202,7 @@ def dealt(asked: Asked, room: dict[int, int]) -> dict[int, int]:
     of_task, most = asked.cpus_per_task, asked.tasks_per_node
     order = sorted(room)
     nb_tasks = max(len(order) * asked.cpus_of_node, asked.cpus) // of_task
-    given = {node: min(of_task, room[node]) for node in order[:nb_tasks]}
+    given = {node: min(of_task, room[node]) for node in order}
     tasks = dict.fromkeys(given, 1)
     left = nb_tasks - len(given)
     is_full = all(given[node] >= room[node] for node in given)

@@ -150,7 +150,8 @@ class Setup:
             asked = self._asked_in(request, fields, partition)
             if self._allows(partition.settings, asked, time_limit):
                 limit = minutes(time_limit, partition.settings.max_time)
-                records.append(WaitingRecord(job, self._count, fields, partition, asked, limit))
+                least = limit if fields.time_min is None else minutes(fields.time_min, limit * 60)
+                records.append(WaitingRecord(job, self._count, fields, partition, asked, limit, least))
         for record in records:
             record.nb_partitions, record.eligible = len(records), eligible
         return records
@@ -183,10 +184,8 @@ class Setup:
             anywhere = demand_of(replace(request, partitions=(), one_switch=False), self._platform)
             names = [self._platform.nodes[place].name for places in anywhere.meant for place in places]
             nodes = self.machine.named(names) & partition.nodes & ~self.machine.named(expand(fields.exclude))
-            if fields.node_list:
-                required = self.machine.named(expand(fields.node_list))
-                request = replace(request, least_nodes=max(request.least_nodes, required.bit_count()))
-                nodes &= required
+            required = self.machine.named(expand(fields.node_list))
+            request = replace(request, least_nodes=max(request.least_nodes, required.bit_count()))
             rules = self._rules(partition.settings)
             asked = asked_of(
                 len(self._asked),
@@ -196,6 +195,7 @@ class Setup:
                 self.machine,
                 self._others,
                 rules,
+                required,
             )
             self._asked[key] = asked
         return asked

@@ -30,7 +30,7 @@ class TimeLimits:
     def started(self, running: RunningRecord) -> None:
         """A job runs from now on."""
         record = running.waiting
-        if record.fields.time_limit is None:
+        if record.fields.time_limit is None and record.fields.time_min is None:
             return
         over = record.partition.settings.over_time_limit
         end = running.end + (self._over if over is None else over)

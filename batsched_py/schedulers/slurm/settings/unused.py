@@ -37,7 +37,7 @@ UNUSED: dict[str, frozenset[str]] = {
     "associations": frozenset("max_submit_jobs max_jobs_accrue".split()),
     "reservations": frozenset("node_count max_start_delay".split()),
     "job": frozenset(
-        """time_min contiguous spread use_min_nodes oversubscribe
+        """contiguous spread use_min_nodes oversubscribe
         exclusive_user""".split()
     ),
 }
