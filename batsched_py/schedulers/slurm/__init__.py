@@ -191,6 +191,8 @@ class Slurm(Scheduler):
         job: Job = record.job
         taken = self._hosts.take(record.asked, share)
         hosts = self._hosts.hosts(taken)
+        if len(hosts) > job.size:
+            hosts = hosts.lowest(job.size)
         if len(hosts) == job.size:
             cluster.start(job, hosts)
         else:

@@ -146,7 +146,7 @@ class Clock:
             return max(last + interval, self._first_change + DELAY)
         mark = self._next_mark()
         if mark < inf and self._holds_until < inf:
-            mark += (_nb_steps(mark, self._interval, self._holds_until) - 1) * self._interval
+            mark += max(ceil((self._holds_until - mark) / self._interval), 0) * self._interval
             return max(last + interval, mark + DELAY)
         return inf
 
