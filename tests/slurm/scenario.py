@@ -107,7 +107,6 @@ class Fidelity(Struct, frozen=True):
         """How far starts may be from those recorded: half as far again as recordings are from one another."""
         return max(1.5 * self.noise, 30.0)
 
-
     @property
     def holds(self) -> bool:
         """Whether it is as near as is asked for."""

@@ -45,7 +45,9 @@ class Slurm(Scheduler):
     ] = ""
     completing: Annotated[
         float,
-        Meta(ge=0, description="How long it takes to clean up the nodes of a job that has ended, in seconds."),
+        Meta(
+            ge=0, description="How long it takes to clean up the nodes of a job that has ended, in seconds."
+        ),
     ] = 0.7
     started: Annotated[
         float,

@@ -105,7 +105,9 @@ def asked_of(
     most_of_node = MOST
     if others and not fields.shared_gpus:
         is_spread = request.least_nodes == request.most_nodes == tasks
-        most_of_node = least_of_node if of_each or request.most_nodes == 1 or is_spread or tasks == 1 else MOST
+        most_of_node = (
+            least_of_node if of_each or request.most_nodes == 1 or is_spread or tasks == 1 else MOST
+        )
     usable, capacities = 0, [0] * len(machine.nodes)
     for place in places(nodes & machine.up):
         node = machine.nodes[place]

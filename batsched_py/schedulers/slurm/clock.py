@@ -157,10 +157,10 @@ class Clock:
 
     def _pass_unseen(self, now: float) -> None:
         """Looks and cycles that could find nothing have passed before now."""
-        if self._repeats:
+        if self._has_backfill and self._repeats:
             nb_passed = _nb_steps(self._last_begin, self._period, now) - 1
             self._last_cycle += nb_passed * self._period
-        else:
+        elif self._has_backfill:
             self._pass_unseen_cycles(now)
         nb_passed = _nb_steps(self._last_full, self._interval, now) - 1
         if self._has_full and nb_passed:
@@ -183,10 +183,13 @@ class Clock:
             self._first_change = inf if int(max(change, self._last_change)) < int(due) else due
 
     def _next_mark(self) -> float:
-        """When a look at the whole queue changes jobs next, if nothing else has changed since the last cycle."""
+        """When a look at the whole queue changes jobs next, if nothing has changed since the last cycle."""
         if not (self._marks and self._has_full) or self._first_change < inf:
             return inf
-        return self._last_full + (floor((self._last_cycle - self._last_full) / self._interval) + 1) * self._interval
+        return (
+            self._last_full
+            + (floor((self._last_cycle - self._last_full) / self._interval) + 1) * self._interval
+        )
 
 
 def _nb_steps(last: float, step: float, time: float) -> int:

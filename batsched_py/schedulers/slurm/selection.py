@@ -108,9 +108,7 @@ class Selector:
                 room[node] = cpus
         return room
 
-    def _choose(
-        self, asked: Asked, room: dict[int, int], by_weight: Sequence[int]
-    ) -> dict[int, int] | None:
+    def _choose(self, asked: Asked, room: dict[int, int], by_weight: Sequence[int]) -> dict[int, int] | None:
         """How many processors a job gets on which nodes; those of the first weight are taken first."""
         if len(room) < asked.least_nodes or sum(room.values()) < asked.cpus:
             return None

@@ -1,7 +1,7 @@
 """When jobs are killed that have run out of time.
 
-Slurm's controller looks at time limits every 30 s. A job that runs out of time between two looks goes on until
-the next one, and with ``OverTimeLimit`` for so much longer.
+Slurm's controller looks at time limits every 30 s. A job that runs out of time between two looks goes on
+until the next one, and with ``OverTimeLimit`` for so much longer.
 """
 
 from __future__ import annotations

@@ -107,10 +107,8 @@ def compare(tables: Sequence[pd.DataFrame], names: tuple[str, str]) -> Compariso
 
 def _arrays_by_last_task(simulated: pd.DataFrame, recorded: pd.Index) -> pd.DataFrame:
     """A recording has one line for an array, which is its last task: let that be called like the array."""
-    last = {
-        array: name for name in simulated.index if (array := str(name).rpartition("_")[0]) and array in recorded
-    }
-    return simulated.rename(index={name: array for array, name in last.items()})
+    last = {str(name).rpartition("_")[0]: name for name in simulated.index}
+    return simulated.rename(index={name: array for array, name in last.items() if array in recorded})
 
 
 def labels(jobs: pd.DataFrame, grouping: str) -> pd.Series:

@@ -1,9 +1,9 @@
 """What nobody can know of a recorded cluster, drawn at random several times.
 
-A real Slurm does not do the same twice. When its loops wake depends on when the controller was started, and
-on which minute a plan is rounded to depends on the time of day. A recorder runs the script of a scenario up to
-a minute before it counts time, so a reservation of ``now+30minutes`` begins earlier or later. A job that ends
-half a second earlier may let others start elsewhere. So a recording is one draw out of many, and so is a
+A real Slurm does not do the same twice. When its loops wake depends on when the controller was started. What
+plans are rounded to depends on the minute in which time begins. A recorder runs the script of a scenario up
+to a minute before it counts time, so a reservation of ``now+30minutes`` begins earlier or later. A job that
+ends half a second earlier may let others start elsewhere. So a recording is one draw out of many, and so is a
 simulation: here are several of these.
 """
 
