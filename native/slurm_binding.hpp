@@ -81,13 +81,17 @@ inline Asked asked(nb::handle given, size_t words) {
     made.wanted_nodes = whole_number(given, "wanted_nodes");
     made.most_nodes = whole_number(given, "most_nodes");
     made.nodes = node_set(given.attr("nodes"), words);
+    made.required = node_set(given.attr("required"), words);
     made.exclusive = nb::cast<bool>(given.attr("exclusive"));
     made.memory_per_cpu = whole_number(given, "memory_per_cpu");
     made.memory_per_node = whole_number(given, "memory_per_node");
     for (nb::handle other : given.attr("others")) {
         made.others.push_back({index(other[0]), whole_number(other[1]), whole_number(other[2])});
     }
-    made.capacities = column(given.attr("capacities"));
+    made.tasks_per_node = whole_number(given, "tasks_per_node");
+    made.cpus_of_node = whole_number(given, "cpus_of_node");
+    nb::object gpus = given.attr("gpus");
+    if (!gpus.is_none()) made.gpus = {index(gpus[0]), whole_number(gpus[1])};
     made.least_cpus_of_node = whole_number(given, "least_cpus_of_node");
     made.most_cpus_of_node = whole_number(given, "most_cpus_of_node");
     return made;
@@ -139,13 +143,13 @@ inline nb::object others_of(const Share& share) {
 }
 
 inline Future future(const Usage& usage, nb::handle running, std::shared_ptr<KnowingSelector> selector,
-                     int64_t window_step, bool is_linear, int64_t kill_wait) {
+                     int64_t window_step, bool is_linear, int64_t kill_wait, int64_t origin) {
     static nb::handle share = PyUnicode_InternFromString("share"), end = PyUnicode_InternFromString("end");
     std::vector<Ending> endings;
     for (nb::handle each : running) {
         endings.push_back({nb::cast<SharePointer>(nb::getattr(each, share)), whole_number(nb::getattr(each, end))});
     }
-    return Future(usage, std::move(endings), std::move(selector), window_step, is_linear, kill_wait);
+    return Future(usage, std::move(endings), std::move(selector), window_step, is_linear, kill_wait, origin);
 }
 
 inline void bind(nb::module_ module) {
@@ -176,8 +180,8 @@ inline void bind(nb::module_ module) {
     nb::class_<Future>(module, "Future")
         .def("__init__", [](Future* made, const Usage& usage, nb::handle running,
                             std::shared_ptr<KnowingSelector> selector, int64_t window_step, bool is_linear,
-                            int64_t kill_wait) {
-            new (made) Future(future(usage, running, std::move(selector), window_step, is_linear, kill_wait));
+                            int64_t kill_wait, int64_t origin) {
+            new (made) Future(future(usage, running, std::move(selector), window_step, is_linear, kill_wait, origin));
         })
         .def_prop_ro("first_end", [](const Future& future) {
             return future.running().empty() ? HUGE_VAL : static_cast<double>(future.running()[0].end);
@@ -185,9 +189,9 @@ inline void bind(nb::module_ module) {
 
     nb::class_<Plan>(module, "Plan")
         .def("__init__", [](Plan* plan, nb::handle machine, int64_t now, int64_t window, int64_t resolution,
-                            nb::handle nodes, int64_t most_spans) {
+                            nb::handle nodes, int64_t most_spans, int64_t origin) {
             NodeSet free = node_set(nodes, (nb::len(nb::object(machine.attr("nodes"))) + 63) / 64);
-            new (plan) Plan(now, window, resolution, free, most_spans);
+            new (plan) Plan(now, window, resolution, free, most_spans, origin);
         })
         .def_prop_ro("begins", [](const Plan& plan) {
             nb::list begins;
@@ -198,15 +202,16 @@ inline void bind(nb::module_ module) {
         .def("keep", [](Plan& plan, const Share& share, nb::handle start, nb::handle end) {
             plan.keep(share, whole_number(start), whole_number(end));
         })
-        .def("find_start", [](Plan& plan, Future& future, nb::handle given, nb::handle length, int64_t now,
-                              bool only_now, nb::handle completing, nb::handle allowed) {
+        .def("find_start", [](Plan& plan, Future& future, Future* without, nb::handle given, nb::handle length,
+                              int64_t now, bool only_now, nb::handle completing, nb::handle allowed) {
             const Asked& asked = static_cast<KnowingSelector&>(future.selector()).known(given);
             NodeSet unclean = node_set(completing, plan.words());
             Look look{now, whole_number(length), only_now, unclean};
-            Found found = plan.find_start(future, asked, look, reservations(allowed, plan.words()));
+            Found found = plan.find_start(future, without, asked, look, reservations(allowed, plan.words()));
             nb::object start = found.start ? nb::object(nb::int_(*found.start)) : nb::none();
-            return nb::make_tuple(start, found.share, found.cpus);
-        }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+            nb::object make_way_on = found.make_way_on.size() ? from_node_set(found.make_way_on) : nb::int_(0);
+            return nb::make_tuple(start, found.share, found.cpus, found.is_put_off, make_way_on);
+        }, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 }
 
 }  // namespace batsched::slurm

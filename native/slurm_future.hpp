@@ -30,8 +30,8 @@ public:
     size_t place = 0;
     const Ending* last = nullptr;
 
-    Tries(const std::vector<Ending>& running, const NodeSet& nodes, int64_t step, bool one_by_one)
-        : running_(running), nodes_(nodes), step_(step), one_by_one_(one_by_one) {}
+    Tries(const std::vector<Ending>& running, const NodeSet& nodes, int64_t step, bool one_by_one, int64_t origin)
+        : running_(running), nodes_(nodes), step_(step), one_by_one_(one_by_one), origin_(origin) {}
 
     bool next() {
         last = nullptr;
@@ -41,7 +41,7 @@ public:
             if (!ending.share->nodes.meets(nodes_)) continue;
             last = &ending;
             if (one_by_one_) return true;
-            if (!base_) base_ = ending.end + window_ - ending.end % window_;
+            if (!base_) base_ = ending.end + window_ - (ending.end + origin_) % window_;
             is_followed = place < running_.size() && running_[place].end > base_ + window_;
         }
         if (!last) return false;
@@ -55,6 +55,7 @@ private:
     const NodeSet& nodes_;
     int64_t step_;
     bool one_by_one_;
+    int64_t origin_;  // windows begin at multiples of the first one since so long before time 0
     int64_t window_ = kFirstWindow, base_ = 0;
 
     void grow() { window_ += step_ ? step_ : window_; }
@@ -65,9 +66,9 @@ private:
 class Future {
 public:
     Future(Usage usage, std::vector<Ending> running, std::shared_ptr<Selector> selector, int64_t window_step,
-           bool is_linear, int64_t kill_wait)
+           bool is_linear, int64_t kill_wait, int64_t origin)
         : usage_(std::move(usage)), after_(usage_), running_(std::move(running)), selector_(std::move(selector)),
-          window_step_(window_step), is_linear_(is_linear), kill_wait_(kill_wait) {
+          window_step_(window_step), is_linear_(is_linear), kill_wait_(kill_wait), origin_(origin) {
         find_idle();
     }
 
@@ -119,6 +120,7 @@ private:
     int64_t window_step_;
     bool is_linear_;
     int64_t kill_wait_;  // how long a job may last that is beyond its time limit
+    int64_t origin_;
     std::vector<NodeSet> idle_;  // the nodes without jobs when so many jobs have ended
     std::unordered_map<Question, Answer, Hash, Equal> answers_;
     NodeSet usable_;
@@ -171,7 +173,7 @@ private:
 
     // For a job that shares its nodes with nobody.
     Ending whole(const Asked& asked, const NodeSet& nodes) {
-        Tries tries(running_, nodes, window_step_, is_linear_);
+        Tries tries(running_, nodes, window_step_, is_linear_, origin_);
         NodeSet idle;
         while (tries.next()) {
             idle = idle_[tries.place];
@@ -189,7 +191,7 @@ private:
             if (!usage_.exclusive.has(node)) free += usage_.cpus[node];
         });
         size_t done = 0;
-        Tries tries(running_, nodes, window_step_, is_linear_);
+        Tries tries(running_, nodes, window_step_, is_linear_, origin_);
         while (tries.next()) {
             bool touched = false;
             for (; done < tries.place; ++done) {

@@ -15,12 +15,13 @@ struct Allowed {
 // Says what reservations leave to a job from a time on, if anything.
 using Reservations = std::function<std::optional<Allowed>(int64_t)>;
 
-// When a job could start, what it would get if that is within the window, and how many processors that is. There is no
-// time if it cannot start; then the number of processors is what was found on the way, or 0.
+// When and where a job could start.
 struct Found {
-    std::optional<int64_t> start;
-    SharePointer share;
-    int64_t cpus;
+    std::optional<int64_t> start;  // nothing if it cannot start
+    SharePointer share;            // what it would get if it starts within the window
+    int64_t cpus = 0;              // how many processors were found for it last
+    bool is_put_off = false;       // whether it was tried later than it could start if nobody else waited
+    NodeSet make_way_on;           // the nodes on which jobs have to make way so that it can start now
 };
 
 // A look at the machine for one job.
@@ -34,9 +35,9 @@ struct Look {
 // Spans of time from now to the end of the window, each with the nodes that are not kept for a job.
 class Plan {
 public:
-    Plan(int64_t now, int64_t window, int64_t resolution, const NodeSet& nodes, int64_t most_spans)
-        : resolution_(resolution), window_(window), words_(nodes.size()), most_spans_(most_spans), begins_{rounded(now)},
-          ends_{rounded(now + window)}, free_(nodes.data(), nodes.data() + nodes.size()) {}
+    Plan(int64_t now, int64_t window, int64_t resolution, const NodeSet& nodes, int64_t most_spans, int64_t origin)
+        : resolution_(resolution), origin_(origin), window_(window), words_(nodes.size()), most_spans_(most_spans),
+          begins_{rounded(now)}, ends_{rounded(now + window)}, free_(nodes.data(), nodes.data() + nodes.size()) {}
 
     size_t words() const { return words_; }
     const std::vector<int64_t>& begins() const { return begins_; }
@@ -60,16 +61,23 @@ public:
         join(first - 1, place + 1);
     }
 
-    // When and where a job could start beside those that nodes are kept for.
-    Found find_start(Future& future, const Asked& asked, const Look& look, const Reservations& reservations) {
+    // When and where a job could start beside those that nodes are kept for. There may be another future, in which the
+    // jobs are gone that may have to make way for it.
+    Found find_start(Future& future, Future* without, const Asked& asked, const Look& look,
+                     const Reservations& reservations) {
         int64_t later = look.now;
-        int64_t cpus = 0;
+        Found found;
+        auto not_found = [&found] {
+            found.start.reset();
+            found.share.reset();
+            return found;
+        };
         while (true) {
             int64_t begin = later, end_of_reservation = 0;
             left_ = asked.nodes;
             if (reservations) {
                 std::optional<Allowed> allowed = reservations(later);
-                if (!allowed) return {std::nullopt, nullptr, cpus};
+                if (!allowed) return not_found();
                 left_ &= allowed->nodes;
                 begin = allowed->begin;
                 end_of_reservation = allowed->end_of_reservation;
@@ -78,28 +86,42 @@ public:
             if (end_of_reservation && end_of_reservation < ends_.back() && (!later || end_of_reservation < later)) {
                 later = end_of_reservation;
             }
-            auto [time, share] = future.earliest(asked, left_, look.now, look.only_now);
-            if (!share) {
+            Start earliest = future.earliest(asked, left_, look.now, look.only_now || without);
+            bool makes_way = !earliest.share && without;
+            if (makes_way) earliest = without->earliest(asked, left_, look.now, look.only_now);
+            if (!earliest.share) {
                 if (later && !look.only_now) continue;
-                return {std::nullopt, nullptr, cpus};
+                return not_found();
             }
-            int64_t start = std::max(time, begin);
-            cpus = share->cpus;
+            int64_t start = std::max(earliest.time, begin);
+            found.share = earliest.share;
+            found.cpus = earliest.share->cpus;
+            found.is_put_off = found.is_put_off || begin > earliest.time;
             if (start <= look.now) {
-                if (!share->nodes.meets(look.completing)) return {start, share, cpus};
-                start = look.now + 1;
-                later = 0;
+                if (earliest.share->nodes.meets(look.completing)) {
+                    start = look.now + 1;
+                    later = 0;
+                } else {
+                    found.start = start;
+                    if (makes_way) found.make_way_on = left_;
+                    return makes_way && look.only_now ? not_found() : found;
+                }
             }
-            if (look.only_now) return {std::nullopt, nullptr, cpus};
+            if (look.only_now) return not_found();
             if (later && start > later) continue;
-            if (start > look.now + window_) return {start, nullptr, cpus};
-            if (!is_kept(share->nodes, rounded(start), rounded(start + look.length))) return {start, share, cpus};
+            found.start = start;
+            if (start > look.now + window_) {
+                found.share.reset();
+                return found;
+            }
+            if (!is_kept(earliest.share->nodes, rounded(start), rounded(start + look.length))) return found;
             later = start;
         }
     }
 
 private:
     int64_t resolution_;
+    int64_t origin_;  // how far time 0 is from the beginning of a step of the grid
     int64_t window_;  // how far it reaches
     size_t words_;
     int64_t nb_spans_ = 1;  // how many were ever made: there is room for so many only
@@ -108,7 +130,7 @@ private:
     std::vector<uint64_t> free_;  // the nodes of each span in turn
     NodeSet nodes_, left_;        // what a search began with, and what is left of it
 
-    int64_t rounded(int64_t time) const { return time - time % resolution_; }
+    int64_t rounded(int64_t time) const { return time - (time + origin_) % resolution_; }
 
     uint64_t* free(size_t place) { return free_.data() + place * words_; }
     const uint64_t* free(size_t place) const { return free_.data() + place * words_; }

@@ -1,5 +1,6 @@
 // Which nodes a job gets, as select/cons_tres chooses them (specification: batsched_py/schedulers/slurm/selection.py).
 #pragma once
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -17,12 +18,16 @@ struct Asked {
     size_t number = 0;  // what is asked for in the same way has the same number
     int64_t tasks = 1, cpus_per_task = 1, unit = 1, cpus = 1;
     int64_t least_nodes = 1, wanted_nodes = 1, most_nodes = 1;
-    NodeSet nodes;
+    NodeSet nodes, required;
     bool exclusive = false;
     int64_t memory_per_cpu = 0, memory_per_node = 0;
     std::vector<Other> others;
-    std::vector<int64_t> capacities;
-    int64_t least_cpus_of_node = 1, most_cpus_of_node = 0;
+    int64_t tasks_per_node = 0, least_cpus_of_node = 1, cpus_of_node = 1, most_cpus_of_node = 0;
+    struct Gpus {
+        size_t column;
+        int64_t most;
+    };
+    std::optional<Gpus> gpus;
 };
 
 class Selector {
@@ -42,7 +47,7 @@ public:
         }
         usable_ -= usage.exclusive;
         find_room(asked, usable_, usage);
-        if (!choose_any(asked)) return std::nullopt;
+        if (!choose_any(asked, asked.gpus ? by_gpus(*asked.gpus, usage) : machine_.by_weight)) return std::nullopt;
         return share(asked);
     }
 
@@ -50,12 +55,13 @@ public:
     std::optional<Share> whole(const Asked& asked, const NodeSet& nodes) {
         if (nodes.count() < asked.least_nodes) return std::nullopt;
         clear_room();
-        if (machine_.is_uniform && asked.cpus <= asked.least_nodes && asked.least_nodes == asked.wanted_nodes) {
+        if (machine_.is_uniform && asked.cpus <= asked.least_nodes && asked.least_nodes == asked.wanted_nodes &&
+            !asked.required.count()) {
             nodes.for_each([&](size_t node) { add_room(node, 1); });
             choose_fewest_sets(asked.least_nodes);
         } else {
-            nodes.for_each([&](size_t node) { add_room(node, asked.capacities[node] * asked.cpus_per_task); });
-            if (!choose_any(asked)) return std::nullopt;
+            nodes.for_each([&](size_t node) { add_room(node, machine_.cpus[node] - machine_.cpus[node] % asked.unit); });
+            if (!choose_any(asked, machine_.by_weight)) return std::nullopt;
         }
         Share made(machine_.words(), true);
         for (auto& [node, cpus] : chosen_) {
@@ -76,6 +82,13 @@ private:
         int64_t count() const { return static_cast<int64_t>(last - first + 1); }
     };
 
+    // What is still missing while nodes are taken for a job one after another.
+    struct Missing {
+        int64_t cpus, nodes, least_nodes, most_nodes;
+
+        bool nothing() const { return nodes <= 0 && cpus <= 0; }
+    };
+
     Machine machine_;
     bool consumes_memory_;
     // What a search uses, kept so that no memory is asked for each time.
@@ -83,6 +96,7 @@ private:
     std::vector<int64_t> room_;     // how many processors a job could use on each node
     std::vector<size_t> has_room_;  // the nodes that have room, in order
     std::vector<Neighbours> sets_;
+    std::vector<NodeSet> by_gpus_;
     std::vector<Chosen> chosen_;    // the nodes of a job and its processors on each, in the order of the choice
 
     static int64_t floor_division(int64_t value, int64_t divisor) {
@@ -123,9 +137,28 @@ private:
         });
     }
 
+    // The nodes of each weight, and of each number of free GPUs that count; more of them come first.
+    const std::vector<NodeSet>& by_gpus(const Asked::Gpus& gpus, const Usage& usage) {
+        std::vector<int64_t> free = usage.others[gpus.column];
+        for (int64_t& count : free) count = std::min(count, gpus.most);
+        std::vector<int64_t> counts = free;
+        std::sort(counts.begin(), counts.end(), std::greater{});
+        counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+        by_gpus_.clear();
+        for (const NodeSet& of_weight : machine_.by_weight) {
+            for (int64_t count : counts) {
+                NodeSet& made = by_gpus_.emplace_back(machine_.words());
+                of_weight.for_each([&](size_t node) {
+                    if (free[node] == count) made.add(node);
+                });
+            }
+        }
+        return by_gpus_;
+    }
+
     // Choose of all nodes with room, or else of those with more room; whether that is possible.
-    bool choose_any(const Asked& asked) {
-        if (choose(asked)) return true;
+    bool choose_any(const Asked& asked, const std::vector<NodeSet>& by_weight) {
+        if (choose(asked, by_weight)) return true;
         if (asked.most_nodes >= static_cast<int64_t>(has_room_.size())) return false;
         int64_t largest = 0;
         for (size_t node : has_room_) largest = std::max(largest, room_[node]);
@@ -133,16 +166,16 @@ private:
             size_t before = has_room_.size();
             std::erase_if(has_room_, [&](size_t node) { return room_[node] <= smallest; });
             if (static_cast<int64_t>(has_room_.size()) < std::max<int64_t>(asked.least_nodes, 1)) return false;
-            if (has_room_.size() < before && choose(asked)) return true;
+            if (has_room_.size() < before && choose(asked, by_weight)) return true;
         }
         return false;
     }
 
-    // The nodes of one weight that have room, cut into sets of neighbours.
-    void cut(const NodeSet& of_weight) {
+    // The nodes of one weight that have room and are not taken already, cut into sets of neighbours.
+    void cut(const NodeSet& of_weight, const NodeSet& taken) {
         sets_.clear();
         for (size_t node : has_room_) {
-            if (!of_weight.has(node)) continue;
+            if (!of_weight.has(node) || taken.has(node)) continue;
             if (!sets_.empty() && sets_.back().last + 1 == node) {
                 sets_.back().last = node;
                 sets_.back().cpus += room_[node];
@@ -152,46 +185,59 @@ private:
         }
     }
 
-    // How many processors a job gets on which nodes; whether there are enough.
-    bool choose(const Asked& asked) {
+    // How many processors a job gets on which nodes, those of the first weight being taken first; whether there are enough.
+    bool choose(const Asked& asked, const std::vector<NodeSet>& by_weight) {
         int64_t sum = 0;
         for (size_t node : has_room_) sum += room_[node];
         if (static_cast<int64_t>(has_room_.size()) < asked.least_nodes || sum < asked.cpus) return false;
-        int64_t cpus_left = asked.cpus, nodes_left = asked.wanted_nodes, usable_cpus = asked.cpus;
-        int64_t most_nodes = std::min(asked.most_nodes, std::max(asked.tasks, asked.least_nodes));
+        Missing missing{asked.cpus, asked.wanted_nodes, asked.least_nodes,
+                        std::min(asked.most_nodes, std::max(asked.tasks, asked.least_nodes))};
         chosen_.clear();
-        for (const NodeSet& of_weight : machine_.by_weight) {
-            cut(of_weight);
-            while (!sets_.empty() && most_nodes) {
-                auto best = best_set(cpus_left, nodes_left);
+        if (!take_required(asked, missing)) return false;
+        for (const NodeSet& of_weight : by_weight) {
+            cut(of_weight, asked.required);
+            while (!sets_.empty() && missing.most_nodes && !missing.nothing()) {
+                auto best = best_set(missing.cpus, missing.least_nodes);
                 auto [first, last, cpus_of_set] = *best;
                 sets_.erase(best);
-                if (nodes_left <= 1) {
+                if (missing.nodes <= 1) {
                     size_t fitting = last + 1;
                     for (size_t node = first; node <= last; ++node) {
-                        if (room_[node] >= cpus_left && (fitting > last || room_[node] < room_[fitting])) fitting = node;
+                        bool is_enough = room_[node] >= missing.cpus;
+                        if (is_enough && (fitting > last || room_[node] < room_[fitting])) fitting = node;
                     }
                     if (fitting <= last) first = last = fitting;
                 }
-                for (size_t node = first; node <= last; ++node) {
-                    if (!most_nodes || (nodes_left <= 0 && cpus_left <= 0)) break;
-                    int64_t cpus = room_[node];
-                    if (most_nodes == 1 && cpus < cpus_left) continue;
-                    if (!asked.exclusive) {
-                        int64_t others_need = nodes_left - asked.wanted_nodes + asked.least_nodes - 1;
-                        int64_t kept = usable_cpus - std::max<int64_t>(others_need, 0);
-                        if (cpus > kept) cpus = std::max(kept, asked.cpus_per_task);
-                    }
-                    chosen_.emplace_back(node, cpus);
-                    cpus_left -= cpus;
-                    usable_cpus -= cpus;
-                    --nodes_left;
-                    --most_nodes;
+                for (size_t node = first; node <= last && missing.most_nodes && !missing.nothing(); ++node) {
+                    if (missing.most_nodes > 1 || room_[node] >= missing.cpus) take(asked, node, missing);
                 }
-                if (nodes_left <= 0 && cpus_left <= 0) return true;
             }
+            if (missing.nothing()) break;
         }
-        return cpus_left <= 0 && nodes_left <= asked.wanted_nodes - asked.least_nodes;
+        return missing.cpus <= 0 && missing.least_nodes <= 0;
+    }
+
+    // Take the nodes that a job must have; whether they all have room.
+    bool take_required(const Asked& asked, Missing& missing) {
+        int64_t with_room = 0;
+        for (size_t node : has_room_) with_room += asked.required.has(node);
+        if (with_room < asked.required.count()) return false;
+        asked.required.for_each([&](size_t node) { take(asked, node, missing); });
+        return true;
+    }
+
+    // Take a node: all processors that are of use there, but for one for each node that must follow.
+    void take(const Asked& asked, size_t node, Missing& missing) {
+        int64_t cpus = room_[node];
+        if (!asked.exclusive) {
+            int64_t kept = missing.cpus - std::max<int64_t>(missing.least_nodes - 1, 0);
+            if (cpus > kept) cpus = std::max(kept, asked.cpus_of_node);
+        }
+        chosen_.emplace_back(node, cpus);
+        missing.cpus -= cpus;
+        --missing.nodes;
+        --missing.least_nodes;
+        --missing.most_nodes;
     }
 
     // The smallest set of neighbours that is enough, or else the largest; of equal ones the first.
@@ -212,7 +258,7 @@ private:
     void choose_fewest_sets(int64_t count) {
         chosen_.clear();
         for (const NodeSet& of_weight : machine_.by_weight) {
-            cut(of_weight);
+            cut(of_weight, NodeSet(machine_.words()));
             while (!sets_.empty() && count) {
                 auto best = best_set(count, 0);
                 for (size_t node = best->first; node <= best->last && count; ++node, --count) chosen_.emplace_back(node, 1);
@@ -225,7 +271,9 @@ private:
     // What a job takes of the nodes that it shares.
     Share share(const Asked& asked) {
         Share made(machine_.words(), false);
-        if (asked.unit < asked.cpus_per_task) deal(asked);
+        int64_t sum = 0;
+        for (auto& [node, cpus] : chosen_) sum += cpus;
+        if (asked.cpus_per_task > 1 || sum > asked.cpus) deal(asked);
         for (auto& [node, cpus] : chosen_) {
             int64_t memory = asked.memory_per_cpu * cpus + asked.memory_per_node;
             if (consumes_memory_ && !memory) memory = machine_.memory[node];
@@ -240,28 +288,30 @@ private:
         return made;
     }
 
-    // How many processors a job gets of its nodes if its tasks may be cut in two.
+    // How many processors a job gets of its nodes, of which so many are set aside for it.
     void deal(const Asked& asked) {
         std::sort(chosen_.begin(), chosen_.end());
-        std::vector<Chosen> given = chosen_;
-        for (Chosen& each : given) each.second = 0;
-        int64_t left = asked.tasks;
-        for (bool fits = true; fits && left;) {
-            fits = false;
-            for (size_t place = 0; place < given.size() && left; ++place) {
-                if (given[place].second + asked.cpus_per_task > chosen_[place].second) continue;
-                given[place].second += asked.cpus_per_task;
+        std::vector<int64_t> room, tasks(chosen_.size(), 1);
+        int64_t count = static_cast<int64_t>(chosen_.size()), of_task = asked.cpus_per_task;
+        bool is_full = true;
+        for (auto& [node, cpus] : chosen_) {
+            room.push_back(cpus);
+            cpus = std::min(of_task, cpus);
+            is_full = is_full && cpus >= room.back();
+        }
+        int64_t left = std::max(count * asked.cpus_of_node, asked.cpus) / of_task - count;
+        while (left > 0) {
+            bool has_space = false;
+            for (size_t place = 0; place < chosen_.size() && left; ++place) {
+                int64_t& given = chosen_[place].second;
+                if (!is_full && (room[place] - given < of_task || tasks[place] == asked.tasks_per_node)) continue;
+                ++tasks[place];
+                given = std::min(given + of_task, room[place]);
+                has_space = has_space || room[place] - given >= of_task;
                 --left;
-                fits = true;
             }
+            is_full = !has_space;
         }
-        int64_t missing = left * asked.cpus_per_task;
-        for (size_t place = 0; place < given.size(); ++place) {
-            int64_t more = std::min(chosen_[place].second - given[place].second, missing);
-            given[place].second += more;
-            missing -= more;
-        }
-        chosen_ = std::move(given);
     }
 };
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from batsched_py.schedulers.slurm.limits import Verdict
-from batsched_py.schedulers.slurm.main_loop import Start
+from batsched_py.schedulers.slurm.main_loop import Cancel, Start, make_way
 from batsched_py.schedulers.slurm.nodes import Share
 from batsched_py.schedulers.slurm.plan import Allowed, Plan
 from batsched_py.schedulers.slurm.records import Rank, WaitingRecord
@@ -25,13 +25,22 @@ Planned = Callable[[WaitingRecord, int, int], None]
 class Backfill:
     """One cycle of the backfill loop."""
 
-    def __init__(self, state: State, now: int, start: Start, planned: Planned | None = None) -> None:
+    def __init__(
+        self,
+        state: State,
+        now: int,
+        start: Start,
+        planned: Planned | None = None,
+        cancel: Cancel | None = None,
+    ) -> None:
         settings = state.configuration.scheduling
         self._state = state
         self._settings = settings
         self._now = now
         self._start = start
         self._planned = planned
+        self._cancel = cancel
+        """Lets a running job make way, if jobs do that at all."""
         self._resolution = max(int(settings.bf_resolution), 1)
         self._window = int(settings.bf_window)
         self._began = now
@@ -61,7 +70,13 @@ class Backfill:
         """How long the jobs may run that were tried for a start now."""
         self._too_late: float = inf
         """When a start will be within the window that is not yet."""
+        self._puts_off = False
+        """Whether a job was tried later than it could start if nobody else waited."""
+        self._kept_nodes = 0
+        """All nodes that are kept for jobs that will start later."""
         self._started: set[str] = set()
+        self._makes_way = False
+        """Whether a job starts only after others have made way."""
         self._nb_reserved: dict[str, int] = {}
         self._planned_tasks: dict[str, int] = {}
         """How many tasks of each array have a planned start."""
@@ -137,8 +152,28 @@ class Backfill:
         """A plan without jobs, made when the cycle began."""
         state, settings = self._state, self._settings
         return state.kernel.plan(
-            state.machine, self._began, self._window, self._resolution, state.up, settings.bf_max_job_test
+            state.machine,
+            self._began,
+            self._window,
+            self._resolution,
+            state.up,
+            settings.bf_max_job_test,
+            state.configuration.origin,
         )
+
+    @property
+    def nb_jobs(self) -> int:
+        """How many jobs it has looked at."""
+        return len(self._seen)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it has changed something, which makes Slurm run another cycle even if nothing happens.
+
+        That is so if a start was put off until nodes come back, which is noted of the job, and if idle nodes
+        are kept for later, which is written into their states.
+        """
+        return self._puts_off or bool(self._kept_nodes & self._state.usage.idle)
 
     @property
     def holds_until(self) -> float:
@@ -153,7 +188,7 @@ class Backfill:
         """
         state, now, plan = self._state, self._now, self._plan
         settings = self._settings
-        if self._started or state.reservations or settings.bf_min_age_reserve:
+        if self._started or self._makes_way or state.reservations or settings.bf_min_age_reserve:
             return now
         times = [state.future.first_end, self._too_late]
         times += [record.eligible for record in state.waiting if record.eligible > now]
@@ -183,44 +218,62 @@ class Backfill:
 
     def _look_at(self, record: WaitingRecord) -> bool:
         """Start a job or plan its start; whether the cycle goes on."""
-        now, state, length = self._now, self._state, record.limit * 60
+        now, state, length = self._now, self._state, record.least_limit * 60
         only_now = not self._plans_all and self._gets_no_plan(record)
         allowed = self._allowed(record) if self._has_reservations else None
+        gone = [] if self._cancel is None else state.preemptable(record, now)
         self._lengths.add(length)
-        start, share, cpus = self._plan.find_start(
-            state.future, record.asked, length, now, only_now, state.completing, allowed
+        start, share, cpus, is_put_off, make_way_on = self._plan.find_start(
+            state.future,
+            state.future_without(gone) if gone else None,
+            record.asked,
+            length,
+            now,
+            only_now,
+            state.completing,
+            allowed,
         )
         if cpus:
             record.cpus = cpus
+        self._puts_off = self._puts_off or is_put_off
+        if make_way_on:
+            self._let_jobs_make_way(record, make_way_on)
         if start is None:
             return True
         if share is None:
             if start - self._window < self._too_late:
                 self._too_late = start - self._window
             return True
-        if start <= now:
+        if start <= now and not make_way_on:
             return self._start_now(record, share)
         return self._plan_start(record, share, start, start + length)
 
     def _allowed(self, record: WaitingRecord) -> Allowed:
         """What reservations leave to a job."""
-        reservations, now = self._state.reservations, self._now
+        reservations, now, origin = self._state.reservations, self._now, self._state.configuration.origin
 
         def allowed(later: int) -> tuple[int, int, int] | None:
             left = reservations.allowed(record, later, now, moves=True)
             if left is None:
                 return None
             nodes, begin, overlaps = left
-            end = reservations.next_end(begin, self._resolution) if overlaps else 0
+            end = reservations.next_end(begin, self._resolution, origin) if overlaps else 0
             return nodes, begin, end + 1 if end else 0
 
         return allowed
+
+    def _let_jobs_make_way(self, record: WaitingRecord, nodes: int) -> None:
+        """Cancel running jobs for one that will start on their nodes."""
+        assert self._cancel is not None
+        self._makes_way = True
+        make_way(self._state, record, nodes & ~self._state.completing, self._now, self._cancel)
 
     def _start_now(self, record: WaitingRecord, share: Share) -> bool:
         """Start a job on nodes that nobody else needs in the meantime."""
         if self._state.limits.after_selection(record, share, self._now) is Verdict.WAITS:
             return True
         self._started.add(record.job.id)
+        record.limit = record.least_limit
         self._start(record, share)
         if share.exclusive and self._state.configuration.selection.type == "cons_tres":
             self._keep(share, 0, self._now + record.limit * 60)
@@ -234,6 +287,7 @@ class Backfill:
             if count >= most:
                 return True
             self._nb_reserved[record.partition.name] = count + 1
+        self._kept_nodes |= share.nodes
         if self._planned is not None:
             self._planned(record, start, share.nodes)
         if record.array:

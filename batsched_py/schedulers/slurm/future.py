@@ -32,6 +32,7 @@ class Future:
         window_step: int = 0,
         is_linear: bool = False,
         kill_wait: int = 0,
+        origin: int = 0,
     ) -> None:
         self._usage = usage
         self._running = list(running)
@@ -40,6 +41,7 @@ class Future:
         self._is_linear = is_linear
         self._kill_wait = kill_wait
         """How long a job may last that is beyond its time limit."""
+        self._origin = origin
         self._idle = self._idle_after()
         self._now: dict[tuple[int, int], Share | None] = {}
         self._later: dict[tuple[int, int], tuple[RunningRecord, Share] | None] = {}
@@ -95,7 +97,7 @@ class Future:
     def _tries(self, nodes: int) -> Iterator[tuple[int, RunningRecord]]:
         if self._is_linear:
             return one_by_one(self._running, nodes)
-        return in_windows(self._running, nodes, self._window_step)
+        return in_windows(self._running, nodes, self._window_step, self._origin)
 
     def _whole(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
         """For a job that shares its nodes with nobody."""
@@ -143,11 +145,12 @@ def one_by_one(running: Sequence[RunningRecord], nodes: int) -> Iterator[tuple[i
 
 
 def in_windows(
-    running: Sequence[RunningRecord], nodes: int, step: int
+    running: Sequence[RunningRecord], nodes: int, step: int, origin: int = 0
 ) -> Iterator[tuple[int, RunningRecord]]:
     """After how many running jobs ``select/cons_tres`` tries a start, and the last of them on the nodes.
 
-    With a ``step``, windows grow by it instead of doubling.
+    With a ``step``, windows grow by it instead of doubling. They begin at multiples of the first window since
+    an ``origin`` before time 0.
     """
     window, base, place, count = FIRST_WINDOW, 0, 0, len(running)
     while place < count:
@@ -159,7 +162,7 @@ def in_windows(
             if not ending.share.nodes & nodes:
                 continue
             if not base:
-                base = ending.end + window - ending.end % window
+                base = ending.end + window - (ending.end + origin) % window
             last = ending
             if place == count:
                 break

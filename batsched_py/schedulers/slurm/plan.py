@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.future import Future
@@ -11,9 +12,20 @@ from batsched_py.schedulers.slurm.nodes import Machine, Share
 #: What reservations leave to a job from a time on: nodes, when it may begin, and when to try again, or 0.
 Allowed = Callable[[int], tuple[int, int, int] | None]
 
-#: When a job could start, what it would get if that is within the window, and how many processors that is.
-#: There is no time if it cannot start; then the number of processors is what was found on the way, or 0.
-Found = tuple[int | None, Share | None, int]
+
+class Found(NamedTuple):
+    """When and where a job could start."""
+
+    start: int | None
+    """Nothing if it cannot start."""
+    share: Share | None
+    """What it would get if it starts within the window."""
+    cpus: int
+    """How many processors were found for it last, 0 if none were."""
+    is_put_off: bool
+    """Whether it was tried later than it could start if nobody else waited."""
+    make_way_on: int
+    """The nodes on which jobs have to make way so that it can start now."""
 
 
 class Plan:
@@ -23,11 +35,20 @@ class Plan:
     """
 
     def __init__(
-        self, machine: Machine, now: int, window: int, resolution: int, nodes: int, most_spans: int
+        self,
+        machine: Machine,
+        now: int,
+        window: int,
+        resolution: int,
+        nodes: int,
+        most_spans: int,
+        origin: int = 0,
     ) -> None:
         self._machine = machine
         self._window = window
         self._resolution = resolution
+        self._origin = origin
+        """How far time 0 is from the beginning of a step of the grid."""
         self.begins = [self._rounded(now)]
         self.ends = [self._rounded(now + window)]
         self.free = [nodes]
@@ -38,7 +59,7 @@ class Plan:
 
     def _rounded(self, time: int) -> int:
         """A time on the grid."""
-        return time - time % self._resolution
+        return time - (time + self._origin) % self._resolution
 
     @property
     def is_full(self) -> bool:
@@ -113,6 +134,7 @@ class Plan:
     def find_start(
         self,
         future: Future,
+        without: Future | None,
         asked: Asked,
         length: int,
         now: int,
@@ -122,38 +144,48 @@ class Plan:
     ) -> Found:
         """When and where a job of some length could start beside the jobs that nodes are kept for.
 
-        ``only_now`` is for a job that is not planned for later. Nobody starts now on nodes that are
-        ``completing``. What a job would get after the end of the window is not told.
+        ``without`` is the future if the jobs were gone that may have to make way for this one. ``only_now``
+        is for a job that is not planned for later. Nobody starts now on nodes that are ``completing``. What a
+        job would get after the end of the window is not told.
         """
         later = now
         cpus = 0
+        is_put_off = False
         while True:
             nodes, begin, end_of_reservation = asked.nodes, later, 0
             if allowed is not None:
                 left = allowed(later)
                 if left is None:
-                    return None, None, cpus
+                    return Found(None, None, cpus, is_put_off, 0)
                 nodes, begin, end_of_reservation = nodes & left[0], left[1], left[2]
             nodes, later = self._left(nodes, begin, max(begin, now) + length)
             if 0 < end_of_reservation < self.ends[-1] and (not later or end_of_reservation < later):
                 later = end_of_reservation
-            found = future.earliest(asked, nodes, now, only_now)
+            found = future.earliest(asked, nodes, now, only_now or without is not None)
+            makes_way = found is None and without is not None
+            if makes_way:
+                assert without is not None
+                found = without.earliest(asked, nodes, now, only_now)
             if found is None:
                 if later and not only_now:
                     continue
-                return None, None, cpus
+                return Found(None, None, cpus, is_put_off, 0)
             start, share = max(found[0], begin), found[1]
+            is_put_off = is_put_off or begin > found[0]
             cpus = self._machine.cpus_of(share)
             if start <= now:
-                if not share.nodes & completing:
-                    return start, share, cpus
-                start, later = now + 1, 0
+                if share.nodes & completing:
+                    start, later = now + 1, 0
+                elif makes_way and only_now:
+                    return Found(None, None, cpus, is_put_off, nodes)
+                else:
+                    return Found(start, share, cpus, is_put_off, nodes if makes_way else 0)
             if only_now:
-                return None, None, cpus
+                return Found(None, None, cpus, is_put_off, 0)
             if later and start > later:
                 continue
             if start > now + self._window:
-                return start, None, cpus
+                return Found(start, None, cpus, is_put_off, 0)
             if not self._is_kept(share.nodes, self._rounded(start), self._rounded(start + length)):
-                return start, share, cpus
+                return Found(start, share, cpus, is_put_off, 0)
             later = start

@@ -9,7 +9,7 @@ from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.future import Future
 from batsched_py.schedulers.slurm.kernel import Kernel, kernel_of
 from batsched_py.schedulers.slurm.limits import NoLimits
-from batsched_py.schedulers.slurm.nodes import Machine, Share
+from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage
 from batsched_py.schedulers.slurm.preemption import Preemption
 from batsched_py.schedulers.slurm.records import PartitionRecord, Rank, RunningRecord, WaitingRecord
 from batsched_py.schedulers.slurm.reservations import Reservations
@@ -92,17 +92,31 @@ class State:
     def future(self) -> Future:
         """What will be free and when, as long as no job starts or ends."""
         if self._future is None:
-            settings = self.configuration.scheduling
-            is_linear = self.configuration.selection.type == "linear"
-            self._future = self.kernel.future(
-                self.usage,
-                self.running,
-                self.selector,
-                int(settings.bf_window_linear),
-                is_linear,
-                int(settings.kill_wait),
-            )
+            self._future = self._future_of(self.usage, self.running)
         return self._future
+
+    def preemptable(self, record: WaitingRecord, now: int) -> list[RunningRecord]:
+        """The running jobs that may have to make way for a job."""
+        return [] if self.preemption is None else self.preemption.candidates(record, self.running, now)
+
+    def future_without(self, gone: Sequence[RunningRecord]) -> Future:
+        """What will be free and when, if some running jobs were gone."""
+        usage = self.usage.copy()
+        for running in gone:
+            usage.give(running.share)
+        return self._future_of(usage, [each for each in self.running if each not in gone])
+
+    def _future_of(self, usage: Usage, running: Sequence[RunningRecord]) -> Future:
+        settings = self.configuration.scheduling
+        return self.kernel.future(
+            usage,
+            running,
+            self.selector,
+            int(settings.bf_window_linear),
+            self.configuration.selection.type == "linear",
+            int(settings.kill_wait),
+            self.configuration.origin,
+        )
 
     def start(self, record: WaitingRecord, share: Share, now: int) -> RunningRecord:
         """A job leaves the queue and has its share of the nodes."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from batsched_py.api.result import Result
 from batsched_py.api.simulate import simulate
 from batsched_py.errors import InputError
-from batsched_py.schedulers.slurm.configuration import read_configuration
+from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
 from batsched_py.slurm.comparison.schedules import simulated_jobs, with_workload
 from batsched_py.slurm.configuration_text import configuration_text
 from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE
@@ -43,16 +43,22 @@ class Prepared(Struct):
             configuration = read_configuration(prepared.configuration)
             for change in changes:
                 configuration = changed(configuration, change)
-            prepared.configuration = room / CONFIGURATION
-            prepared.configuration.write_text(configuration_text(configuration))
+            prepared.configure(configuration)
         return prepared
 
-    def simulated(self, users: str, options: Mapping[str, str]) -> Result:
-        """A simulation with these users."""
+    def configure(self, configuration: Configuration) -> None:
+        """Simulate another configuration than that of the folder."""
+        self.configuration = self.room / CONFIGURATION
+        self.configuration.write_text(configuration_text(configuration))
+
+    def simulated(
+        self, users: str, options: Mapping[str, str], policy: Mapping[str, str] | None = None
+    ) -> Result:
+        """A simulation with these users, and perhaps with options of the policy."""
         return simulate(
             str(self.workload),
             "slurm",
-            options={"configuration_file": str(self.configuration)},
+            options={"configuration_file": str(self.configuration), **(policy or {})},
             users=users,
             user_options=options,
             platform=str(self.platform),
