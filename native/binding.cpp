@@ -10,7 +10,6 @@
 
 #include "replay.hpp"
 #include "simulation.hpp"
-#include "slurm_binding.hpp"
 #include "swf.hpp"
 
 namespace nb = nanobind;
@@ -1275,6 +1274,8 @@ void bind_engine(nb::module_& module) {
 
 }  // namespace
 
+void bind_slurm(nb::module_ module);  // slurm_binding.cpp
+
 NB_MODULE(_native, module) {
     nb::set_leak_warnings(false);  // a process may end in the middle of a simulation
     Handle::release = [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); };
@@ -1287,7 +1288,7 @@ NB_MODULE(_native, module) {
             PyErr_SetObject(types.policy_error.ptr(), from_utf8(fault.what()).ptr());
         }
     });
-    slurm::bind(module.def_submodule("slurm"));
+    bind_slurm(module.def_submodule("slurm"));
     module.def("prepare", [](nb::dict given) {
         std::pair<const char*, nb::handle*> wanted[] = {
             {"job", &types.job},           {"host_set", &types.host_set},
