@@ -11,6 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from batsched_py.errors import PolicyError
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.events import ExecuteJob
 from batsched_py.protocol.jobs import Job
@@ -66,6 +67,11 @@ class Slurm(Scheduler):
 
     def begin(self, cluster: Cluster) -> None:
         """Read the configuration, and look up the nodes."""
+        if cluster.outside.closures:
+            raise PolicyError(
+                "scheduler 'slurm': it knows the reservations of its configuration, and no closures; write "
+                "them there, and leave out --closures"
+            )
         self._configuration = self.configuration()
         self._setup = Setup(self._configuration, cluster.machines)
         self._state = self._setup.state(cluster.can_requeue)

@@ -1,6 +1,5 @@
 // The nodes, selection and plans of the twin of Slurm for Python: the same classes as in batsched_py/schedulers/slurm,
 // with what its loops use of them.
-#pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 
@@ -8,14 +7,15 @@
 
 #include "slurm_plan.hpp"
 
-namespace batsched::slurm {
-
 namespace nb = nanobind;
+using namespace batsched::slurm;
+
+namespace {
 
 // Amounts and times beyond this are the same as infinite ones: no machine has them, no simulation lasts so long.
-constexpr int64_t kMost = int64_t{1} << 60;
+constexpr int64_t kMost = int64_t{1} << 48;
 
-inline int64_t whole_number(nb::handle value) {
+int64_t whole_number(nb::handle value) {
     int overflow = 0;
     long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
     if (number == -1 && PyErr_Occurred()) throw nb::python_error();
@@ -23,12 +23,12 @@ inline int64_t whole_number(nb::handle value) {
     return std::clamp<int64_t>(number, -kMost, kMost);
 }
 
-inline int64_t whole_number(nb::handle object, const char* name) { return whole_number(nb::getattr(object, name)); }
+int64_t whole_number(nb::handle object, const char* name) { return whole_number(nb::getattr(object, name)); }
 
-inline size_t index(nb::handle value) { return nb::cast<size_t>(value); }
+size_t index(nb::handle value) { return nb::cast<size_t>(value); }
 
 // A set of nodes is a whole number in Python.
-inline NodeSet node_set(nb::handle value, size_t words) {
+NodeSet node_set(nb::handle value, size_t words) {
     NodeSet set(words);
     auto* bytes = reinterpret_cast<unsigned char*>(set.data());
     size_t size = words * sizeof(uint64_t);
@@ -45,7 +45,7 @@ inline NodeSet node_set(nb::handle value, size_t words) {
     return set;
 }
 
-inline nb::object from_node_set(const NodeSet& set) {
+nb::object from_node_set(const NodeSet& set) {
     auto* bytes = reinterpret_cast<const unsigned char*>(set.data());
     size_t size = set.size() * sizeof(uint64_t);
 #if PY_VERSION_HEX >= 0x030D0000
@@ -55,13 +55,13 @@ inline nb::object from_node_set(const NodeSet& set) {
 #endif
 }
 
-inline std::vector<int64_t> column(nb::handle numbers) {
+std::vector<int64_t> column(nb::handle numbers) {
     std::vector<int64_t> made;
     for (nb::handle number : numbers) made.push_back(whole_number(number));
     return made;
 }
 
-inline Machine machine(nb::handle given) {
+Machine machine(nb::handle given) {
     Machine made;
     made.cpus = column(given.attr("cpus"));
     made.memory = column(given.attr("memory"));
@@ -71,7 +71,7 @@ inline Machine machine(nb::handle given) {
     return made;
 }
 
-inline Asked asked(nb::handle given, size_t words) {
+Asked asked(nb::handle given, size_t words) {
     Asked made;
     made.tasks = whole_number(given, "tasks");
     made.cpus_per_task = whole_number(given, "cpus_per_task");
@@ -121,7 +121,7 @@ private:
 };
 
 // What reservations leave to a job, as a function of Python says; there are none if it is None.
-inline Reservations reservations(nb::handle allowed, size_t words) {
+Reservations reservations(nb::handle allowed, size_t words) {
     if (allowed.is_none()) return nullptr;
     return [allowed, words](int64_t later) -> std::optional<Allowed> {
         nb::object answer = allowed(later);
@@ -130,20 +130,20 @@ inline Reservations reservations(nb::handle allowed, size_t words) {
     };
 }
 
-inline nb::object parts_of(const Share& share) {
+nb::object parts_of(const Share& share) {
     nb::list made;
     for (const Part& part : share.parts) made.append(nb::make_tuple(part.node, part.cpus, part.memory));
     return nb::tuple(made);
 }
 
-inline nb::object others_of(const Share& share) {
+nb::object others_of(const Share& share) {
     nb::list made;
     for (const OtherPart& part : share.others) made.append(nb::make_tuple(part.column, part.node, part.amount));
     return nb::tuple(made);
 }
 
-inline Future future(const Usage& usage, nb::handle running, std::shared_ptr<KnowingSelector> selector,
-                     int64_t window_step, bool is_linear, int64_t kill_wait, int64_t origin) {
+Future future(const Usage& usage, nb::handle running, std::shared_ptr<KnowingSelector> selector,
+              int64_t window_step, bool is_linear, int64_t kill_wait, int64_t origin) {
     static nb::handle share = PyUnicode_InternFromString("share"), end = PyUnicode_InternFromString("end");
     std::vector<Ending> endings;
     for (nb::handle each : running) {
@@ -152,7 +152,9 @@ inline Future future(const Usage& usage, nb::handle running, std::shared_ptr<Kno
     return Future(usage, std::move(endings), std::move(selector), window_step, is_linear, kill_wait, origin);
 }
 
-inline void bind(nb::module_ module) {
+}  // namespace
+
+void bind_slurm(nb::module_ module) {
     nb::class_<Share>(module, "Share")
         .def_prop_ro("nodes", [](const Share& share) { return from_node_set(share.nodes); })
         .def_ro("exclusive", &Share::exclusive)
@@ -213,5 +215,3 @@ inline void bind(nb::module_ module) {
             return nb::make_tuple(start, found.share, found.cpus, found.is_put_off, make_way_on);
         }, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 }
-
-}  // namespace batsched::slurm
