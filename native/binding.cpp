@@ -1276,6 +1276,8 @@ void bind_engine(nb::module_& module) {
 
 }  // namespace
 
+void bind_slurm(nb::module_ module);  // slurm_binding.cpp
+
 NB_MODULE(_native, module) {
     nb::set_leak_warnings(false);  // a process may end in the middle of a simulation
     Handle::release = [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); };
@@ -1288,6 +1290,7 @@ NB_MODULE(_native, module) {
             PyErr_SetObject(types.policy_error.ptr(), from_utf8(fault.what()).ptr());
         }
     });
+    bind_slurm(module.def_submodule("slurm"));
     module.def("prepare", [](nb::dict given) {
         std::pair<const char*, nb::handle*> wanted[] = {
             {"job", &types.job},           {"host_set", &types.host_set},

@@ -258,12 +258,23 @@ class ReturnCodes:
         return self._known[name]
 
 
+#: A job that tells Slurm one of these things may run on fewer hosts than it asks for.
+FEWER_HOSTS = frozenset({"cpus_per_task", "least_cpus"})
+
+
 def moldable_jobs(workloads: Sequence[Workload]) -> set[str]:
-    """The jobs that may run on any number of hosts, because their work is a total to be divided."""
+    """The jobs that may run on any number of hosts, because their work is a total to be divided.
+
+    A Slurm may give fewer processors to a job whose tasks it cuts, or that asks for a range of nodes.
+    """
     moldable = set()
     for load in workloads:
         names = {name for name, profile in load.profiles.items() if profile.is_moldable(load.profiles)}
-        moldable |= {job.id for job in load.jobs if job.profile in names}
+        moldable |= {
+            job.id
+            for job in load.jobs
+            if job.profile in names or not FEWER_HOSTS.isdisjoint(job.extra.get("slurm") or ())
+        }
     return moldable
 
 

@@ -123,11 +123,23 @@ def import_command(
     type=FILE,
     help="The imported workload.json, which tells sizes, partitions, accounts and users of the jobs.",
 )
+@click.option(
+    "--phases",
+    metavar="N",
+    type=click.IntRange(1, 1000),
+    help="Simulate an imported scenario N times, with other phases of Slurm's clocks each time.",
+)
 @zone_option
 @json_option
 @page_option
 def compare_command(
-    recorded: Path, simulated: Path, workload: Path | None, zone: str, as_json: bool, output: Path | None
+    recorded: Path,
+    simulated: Path,
+    workload: Path | None,
+    phases: int | None,
+    zone: str,
+    as_json: bool,
+    output: Path | None,
 ) -> None:
     """Compare a recorded schedule with a simulated one.
 
@@ -136,9 +148,14 @@ def compare_command(
     folder with one. A job waits from when it is eligible: not held, not before its --begin, with its
     dependencies fulfilled. Two recordings of the same jobs tell how much a real Slurm differs from itself.
 
+    A real Slurm does not do the same twice: much depends on when its loops wake, which nobody can know. With
+    --phases, SIMULATED is a folder that `slurm import` has made. It is simulated several times, and means
+    and ranges over these simulations are printed.
+
     \b
     Examples:
       batsched-py slurm compare recorded-a.csv out_jobs.csv -w twin/workload.json
+      batsched-py slurm compare recorded-a.csv twin --phases 20
       batsched-py slurm compare recorded-a.csv recorded-b.csv
       batsched-py slurm compare jobs.sacct out_jobs.csv --zone Europe/Paris --output twin.html
     """
@@ -147,12 +164,33 @@ def compare_command(
     from batsched_py.slurm.comparison.page import write_comparison_page
     from batsched_py.slurm.comparison.schedules import read_jobs, with_workload
 
+    if phases is not None:
+        if workload is not None or output is not None:
+            raise click.UsageError("--phases goes with neither --workload nor --output")
+        _compare_phases(recorded, simulated, phases, zone, as_json)
+        return
     with waiting(f"Reading {recorded.name}"):
         tables = [read_jobs(path, zone) for path in (recorded, simulated)]
         if workload is not None:
             tables = [with_workload(table, workload) for table in tables]
     found = compare(tables, (recorded.name, simulated.name))
     tell(found, as_json, output, write_comparison_page, comparison_tables)
+
+
+def _compare_phases(recorded: Path, folder: Path, phases: int, zone: str, as_json: bool) -> None:
+    """Print how far several simulations are from a recording."""
+    from batsched_py.slurm.comparison.phases import spread_of
+    from batsched_py.slurm.comparison.schedules import read_jobs
+
+    found = spread_of(read_jobs(recorded, zone), folder, phases)
+    if as_json:
+        import msgspec
+
+        click.echo(msgspec.json.format(msgspec.json.encode(found)))
+        return
+    from batsched_py.cli.slurm_tables import spread_table
+
+    spread_table(found)
 
 
 def _folder(folder: Path, given: Sources) -> Sources:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from batsched_py.analysis.pages.parts import time_text
 from batsched_py.cli.console import console_for_tables
 from batsched_py.protocol.shown import harmless
 from batsched_py.slurm.comparison.comparison import Compared, Comparison
 from batsched_py.slurm.comparison.page import HEADS, cells
+from batsched_py.slurm.comparison.phases import Spread
 from batsched_py.slurm.forecast.forecast import Forecast
 from batsched_py.slurm.forecast.page import forecast_cells, forecast_heads
 from batsched_py.slurm.what_if.outcome import Effect, Outcome
@@ -34,6 +36,23 @@ def comparison_tables(found: Comparison) -> None:
             console.print(_table(dict(list(groups.items())[:SHOWN])))
             if len(groups) > SHOWN:
                 console.print(f"and {len(groups) - SHOWN} more, which --json and --output show")
+
+
+def spread_table(found: Spread) -> None:
+    """Print how far several simulations are from a recording."""
+    deviation = "" if found.deviation is None else f"{found.deviation:+.1%}"
+    heads = ["", "mean wait, recorded", "simulated", "deviation", "starts apart, mean"]
+    rows = {
+        f"mean of {found.phases}": [
+            time_text(found.recorded_wait),
+            time_text(found.wait),
+            deviation,
+            time_text(found.start_difference),
+        ],
+        "least": ["", time_text(found.least_wait), "", time_text(found.least_start_difference)],
+        "most": ["", time_text(found.most_wait), "", time_text(found.most_start_difference)],
+    }
+    console_for_tables().print(_filled(heads, rows))
 
 
 def what_if_tables(found: Outcome) -> None:

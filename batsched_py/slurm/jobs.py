@@ -30,6 +30,9 @@ from batsched_py.workload.swf.conventions import profile_name
 WORKLOAD = "w0"
 """The name of every workload that is made here."""
 
+LONGER = 60.0
+"""So much longer than its time limit a job may run at most, until Slurm takes note of that."""
+
 _ARRAY = re.compile(r"([0-9,:-]+)(?:%([1-9][0-9]{0,8}))?")
 _TASKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([1-9][0-9]{0,8}))?")
 _COUNT_OF_NODES = re.compile(r"\*[0-9]+")
@@ -80,6 +83,10 @@ class JobMaker:
         if name := asked.fields.get("name"):
             extra["name"] = name
         fields = dict(asked.fields) | of_tasks
+        if _has_open_range(asked):
+            fields["least_cpus"] = asked.cpus_per_task
+        if "per_job" in request:
+            fields["shared_gpus"] = True
         if asked.begin:
             fields["begin"] = max(self._clock.moment(asked.begin, submitted.at) - submitted.at, 0.0)
         if asked.time is None:
@@ -93,6 +100,14 @@ class JobMaker:
             extra[FIELD] = slurm
         if after := self._after(asked.dependency, submitted.where):
             extra[AFTER] = after
+        walltime = _time_limit(asked, partition)
+        if submitted.run_time > walltime:
+            extra.setdefault(FIELD, {})["time_limit"] = walltime
+            walltime += LONGER + (
+                self._configuration.scheduling.over_time_limit
+                if partition.over_time_limit is None
+                else partition.over_time_limit
+            )
         names, limit = task_names(submitted.name, asked.array)
         if asked.array:
             extra[ARRAY] = submitted.name + (f"%{limit}" if limit else "")
@@ -101,7 +116,7 @@ class JobMaker:
                 f"{WORKLOAD}!{name}",
                 submitted.at,
                 size,
-                _time_limit(asked, partition),
+                walltime,
                 profile_name(submitted.run_time),
                 extra,
             )
@@ -127,16 +142,14 @@ class JobMaker:
         linear = self._configuration.selection.type == "linear"
         exclusive = asked.exclusive or linear or partition.over_subscribe == "exclusive"
         tasks = asked.tasks or least * (asked.tasks_per_node or 1)
-        if exclusive and asked.tasks is None and most is not None:
-            tasks = max(tasks, most)
+        if most is not None and _has_open_range(asked):
+            tasks = most
         least = min(least, tasks)
         request: dict[str, Any] = {}
         if asked.cpus_per_task > 1:
             request |= {"tasks": tasks, "cores": asked.cpus_per_task}
         if asked.nodes is not None and most is not None:
             request["nodes"] = least if least == most or most > tasks == least else [least, max(most, least)]
-            if most > least and asked.tasks is None and not exclusive:
-                self._findings.left_out(where, "of a range of nodes, the least number is used")
         if asked.tasks_per_node:
             request["tasks_per_node"] = asked.tasks_per_node
         per_node = self._resources(asked.resources_per_node, where)
@@ -212,6 +225,12 @@ class JobMaker:
                 else:
                     raise ValueError(f"--dependency: {error}") from None
         return ("?" if "?" in text else ",").join(kept)
+
+
+def _has_open_range(asked: Submission) -> bool:
+    """Whether a job asks for a range of nodes, and does not say how many tasks it has."""
+    least, most = asked.nodes or (1, None)
+    return most is not None and most > least and not (asked.tasks or asked.tasks_per_node)
 
 
 def _first(*values: int | None) -> int:

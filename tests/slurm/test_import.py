@@ -203,7 +203,7 @@ def test_options_that_say_when_a_job_may_start(tmp_path: Path) -> None:
         "--dependency=after:%1 --signal=B:USR1@10 --export=NONE --frobnicate",
     )
     one, *tasks, last, other = jobs
-    assert (one["walltime"], one["slurm"]) == (60, {"nice": 100, "begin": 7200})
+    assert (one["walltime"], one["slurm"]) == (120, {"nice": 100, "begin": 7200, "time_limit": 60})
     assert [task["id"] for task in tasks] == ["2_1", "2_2", "2_3"]
     assert all((task["array"], task["after"]) == ("2%2", "afterok:1") for task in tasks)
     assert tasks[0]["slurm"] == {"account": "physics", "qos": "high"}

@@ -27,7 +27,7 @@ WITHOUT_EFFECT = frozenset(
     jobacctgathertype jobcomphost jobcomploc jobcompparams jobcomppass jobcompport jobcomptype
     jobcompuser jobcontainertype jobfileappend keepalivetime killonbadexit launchtype logtimeformat
     maildomain mailprog maxdbdmsgs maxjobid maxnodecount maxstepcount mcsparameters mcsplugin
-    messagetimeout minjobage mpidefault mpiparams overmemorykill plugindir plugstackconfig
+    minjobage mpidefault mpiparams overmemorykill plugindir plugstackconfig
     preparameters prepparameters prepplugins privatedata proctracktype prologepilogtimeout
     propagateprioprocess propagateresourcelimits propagateresourcelimitsexcept rebootprogram
     reconfigflags resumefailprogram resvepilog resvprolog returntoservice routeplugin scronparameters

@@ -57,18 +57,23 @@ class Cluster(Struct):
     licences: dict[str, int]
 
 
-def read_cluster(path: Path, findings: Findings) -> Cluster:
-    """The cluster of a ``slurm.conf``; what is wrong with it and what is not modelled is noted."""
+def read_cluster(path: Path, findings: Findings, scheduling: Mapping[str, Any] | None = None) -> Cluster:
+    """The cluster of a ``slurm.conf``; what is wrong with it and what is not modelled is noted.
+
+    Values of ``scheduling`` hold where the file does not give others.
+    """
     lines = read_conf(path, findings.mistake)
     if not lines:
         findings.check()
-    return cluster_of(path, lines, findings)
+    return cluster_of(path, lines, findings, scheduling)
 
 
-def cluster_of(path: Path, lines: Sequence[ConfLine], findings: Findings) -> Cluster:
+def cluster_of(
+    path: Path, lines: Sequence[ConfLine], findings: Findings, scheduling: Mapping[str, Any] | None = None
+) -> Cluster:
     """The cluster that lines describe."""
     lines = with_node_sets(lines, findings.mistake)
-    reader = _Reader(findings)
+    reader = _Reader(findings, scheduling=scheduling)
     for line in lines:
         reader.take(line)
     machine = node_kinds(path, lines, findings.mistake, typed=True)
@@ -104,11 +109,17 @@ class _Reader:
     It begins with what is ``known``, if anything is.
     """
 
-    def __init__(self, findings: Findings, known: Configuration | None = None) -> None:
+    def __init__(
+        self,
+        findings: Findings,
+        known: Configuration | None = None,
+        scheduling: Mapping[str, Any] | None = None,
+    ) -> None:
         self._findings = findings
         self._values: dict[str, dict[str, Any]] = {
             table: {} if known is None or not table else asdict(getattr(known, table)) for table in _TABLES
         }
+        self._values["scheduling"] |= scheduling or {}
         if known is not None:
             self._values[""] = {"cluster": known.cluster, "enforce": known.enforce}
         self._known = {} if known is None else {each.name: each for each in known.partitions}

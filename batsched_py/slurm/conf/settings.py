@@ -126,6 +126,7 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
     ),
     "overtimelimit": _at("scheduling.over_time_limit", time_limit),
     "killwait": _at("scheduling.kill_wait", seconds),
+    "messagetimeout": _at("scheduling.message_timeout", seconds),
     "completewait": _at("scheduling.complete_wait", seconds),
     "jobrequeue": _at("scheduling.job_requeue", yes_no),
     "maxarraysize": _at("scheduling.max_array_size", count),

@@ -59,16 +59,22 @@ class Prepared(Struct):
             for change in changes:
                 configuration = changed(configuration, change)
             _check_nodes(configuration, prepared.platform)
-            prepared.configuration = room / CONFIGURATION
-            prepared.configuration.write_text(configuration_text(configuration))
+            prepared.configure(configuration)
         return prepared
 
-    def simulated(self, users: str, options: Mapping[str, str]) -> Result:
-        """A simulation with these users."""
+    def configure(self, configuration: Configuration) -> None:
+        """Simulate another configuration than that of the folder."""
+        self.configuration = self.room / CONFIGURATION
+        self.configuration.write_text(configuration_text(configuration))
+
+    def simulated(
+        self, users: str, options: Mapping[str, str], policy: Mapping[str, str] | None = None
+    ) -> Result:
+        """A simulation with these users, and perhaps with options of the policy."""
         return simulate(
             str(self.workload),
             "slurm",
-            options={"configuration_file": str(self.configuration)},
+            options={"configuration_file": str(self.configuration), **(policy or {})},
             users=users,
             user_options=options,
             platform=str(self.platform),
