@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from batsched_py.analysis.restarts import before_restarts, ended_by_failures
 from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.protocol.dependencies import array_of, dependency_of, depends, full_name
 from batsched_py.protocol.jobs import Job, JobState
@@ -31,8 +31,9 @@ def dependencies(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Itera
 def _executions(schedule: pd.DataFrame) -> dict[str, list[Any]]:
     """The rows of each job, in their order: of one that was started again after a failure there are more."""
     rows: dict[str, list[Any]] = {}
+    failed = ended_by_failures(schedule)
     for row in sorted(schedule.itertuples(), key=lambda row: row.submission_time):
-        rows.setdefault(re.sub(r"#\d+$", "", row.id), []).append(row)
+        rows.setdefault(before_restarts(row, failed), []).append(row)
     return rows
 
 

@@ -7,7 +7,7 @@ the full identifier of each job as ``id`` and its hosts as ``hosts``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from math import inf
 from operator import or_
@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from batsched_py.analysis.restarts import before_restarts, ended_by_failures
 from batsched_py.analysis.schedule import INSTANT, started
 from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.protocol.hosts import HostSet
@@ -219,24 +220,6 @@ def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[
 _RECORDED = re.compile(r"(?:^| )recorded=(\d+(?:\.\d+)?)(?: |$)")
 
 
-_RESTART = re.compile(r"(?:^| )restart=(\d+)(?: |$)")
-
-
-def ended_by_failures(schedule: pd.DataFrame) -> set[str]:
-    """The executions that failures have ended, or a policy has put back, as their notes say."""
-    return set(schedule.loc[schedule["metadata"].str.contains(r"(?:^| )(?:failed|requeued)="), "id"])
-
-
-def before_restarts(row: Any, failed: Collection[str]) -> str:
-    """The name of the job of which a row is an execution, if a failure has ended the one before."""
-    restart = _RESTART.search(row.metadata)
-    name, mark, number = row.id.rpartition("#")
-    if restart is None or not mark or number != restart[1]:
-        return str(row.id)
-    before = name if number == "1" else f"{name}#{int(number) - 1}"
-    return name if before in failed else str(row.id)
-
-
 def _differences(row: Any, job: Job, codes: ReturnCodes) -> Iterator[str]:
     note = _RECORDED.search(row.metadata)
     submission = row.submission_time if note is None else float(note[1])
@@ -275,12 +258,23 @@ class ReturnCodes:
         return self._known[name]
 
 
+#: A job that tells Slurm one of these things may run on fewer hosts than it asks for.
+FEWER_HOSTS = frozenset({"cpus_per_task", "least_cpus"})
+
+
 def moldable_jobs(workloads: Sequence[Workload]) -> set[str]:
-    """The jobs that may run on any number of hosts, because their work is a total to be divided."""
+    """The jobs that may run on any number of hosts, because their work is a total to be divided.
+
+    A Slurm may give fewer processors to a job whose tasks it cuts, or that asks for a range of nodes.
+    """
     moldable = set()
     for load in workloads:
         names = {name for name, profile in load.profiles.items() if profile.is_moldable(load.profiles)}
-        moldable |= {job.id for job in load.jobs if job.profile in names}
+        moldable |= {
+            job.id
+            for job in load.jobs
+            if job.profile in names or not FEWER_HOSTS.isdisjoint(job.extra.get("slurm") or ())
+        }
     return moldable
 
 

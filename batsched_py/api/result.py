@@ -159,7 +159,7 @@ class Result:
 
         After ``links=True`` it also tells why the job ran longer than alone.
         """
-        from batsched_py.analysis.explain import explain
+        from batsched_py.analysis.explain import Evidence, Explainer
         from batsched_py.analysis.held import read_held
         from batsched_py.analysis.node_shares import requests_of
         from batsched_py.analysis.remarks import read_remarks
@@ -170,11 +170,11 @@ class Result:
         remarks = {} if file is None else read_remarks(file, "remarks.csv")
         events, changes = self.experiment.scenario.events, self._open("pstate_changes")
         absences = absences_in(self._schedule, events, changes, self._open("absences"))
-        requests = None if self.machine is None else requests_of(self.workloads, self._schedule)
+        requests = {} if self.machine is None else requests_of(self.workloads, self._schedule)
         file = self._open("held")
         held = {} if file is None else read_held(file, "held.csv")
-        known = (remarks, absences, self._carried, self.machine, requests, held)
-        return Explained(explain(self._schedule, str(job), self.overview.hosts, *known))
+        known = Evidence(self.overview.hosts, remarks, absences, self._carried, self.machine, requests, held)
+        return Explained(Explainer(self._schedule, known).explain(str(job)))
 
     def diff(self, other: Result) -> Executions:
         """Compare another execution of the same workload with this one, job by job.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,7 @@ from batsched_py.cli.slurm_options import (
     json_option,
     page_option,
     reservations_option,
+    tell,
     told_one_by_one,
     zone_option,
 )
@@ -77,7 +79,15 @@ def import_command(
           --accounts assoc.txt --accounts qos.txt --zone Europe/Paris
     """
     from batsched_py.slurm.findings import Mistakes
-    from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
+    from batsched_py.slurm.scenario import (
+        CONFIGURATION,
+        NOT_MODELLED,
+        PLATFORM,
+        WORKLOAD_FILE,
+        Sources,
+        read_scenario,
+        write_scenario,
+    )
     from batsched_py.workload.sources.accounting import zone_named
 
     zone_named(zone)
@@ -90,13 +100,16 @@ def import_command(
     except Mistakes as mistakes:
         raise told_one_by_one(mistakes) from None
     written = write_scenario(scenario, folder)
-    _tell(scenario.findings)
+    _tell(scenario.findings, folder / NOT_MODELLED)
     for path in written:
         click.echo(str(path))
     if scenario.jobs:
+        workload, platform, configuration = (
+            quote(str(folder / name)) for name in (WORKLOAD_FILE, PLATFORM, CONFIGURATION)
+        )
         click.echo(
-            f"\nNow: batsched-py run -w {folder}/workload.json -p {folder}/platform.toml -s slurm "
-            f"-o configuration_file={folder}/slurm.toml"
+            f"\nNow: batsched-py run -w {workload} -p {platform} -s slurm "
+            f"-o configuration_file={configuration}"
         )
 
 
@@ -110,11 +123,23 @@ def import_command(
     type=FILE,
     help="The imported workload.json, which tells sizes, partitions, accounts and users of the jobs.",
 )
+@click.option(
+    "--phases",
+    metavar="N",
+    type=click.IntRange(1, 1000),
+    help="Simulate an imported scenario N times, with other phases of Slurm's clocks each time.",
+)
 @zone_option
 @json_option
 @page_option
 def compare_command(
-    recorded: Path, simulated: Path, workload: Path | None, zone: str, as_json: bool, output: Path | None
+    recorded: Path,
+    simulated: Path,
+    workload: Path | None,
+    phases: int | None,
+    zone: str,
+    as_json: bool,
+    output: Path | None,
 ) -> None:
     """Compare a recorded schedule with a simulated one.
 
@@ -123,32 +148,49 @@ def compare_command(
     folder with one. A job waits from when it is eligible: not held, not before its --begin, with its
     dependencies fulfilled. Two recordings of the same jobs tell how much a real Slurm differs from itself.
 
+    A real Slurm does not do the same twice: much depends on when its loops wake, which nobody can know. With
+    --phases, SIMULATED is a folder that `slurm import` has made. It is simulated several times, and means
+    and ranges over these simulations are printed.
+
     \b
     Examples:
       batsched-py slurm compare recorded-a.csv out_jobs.csv -w twin/workload.json
+      batsched-py slurm compare recorded-a.csv twin --phases 20
       batsched-py slurm compare recorded-a.csv recorded-b.csv
       batsched-py slurm compare jobs.sacct out_jobs.csv --zone Europe/Paris --output twin.html
     """
+    from batsched_py.cli.slurm_tables import comparison_tables
     from batsched_py.slurm.comparison.comparison import compare
+    from batsched_py.slurm.comparison.page import write_comparison_page
     from batsched_py.slurm.comparison.schedules import read_jobs, with_workload
 
+    if phases is not None:
+        if workload is not None or output is not None:
+            raise click.UsageError("--phases goes with neither --workload nor --output")
+        _compare_phases(recorded, simulated, phases, zone, as_json)
+        return
     with waiting(f"Reading {recorded.name}"):
         tables = [read_jobs(path, zone) for path in (recorded, simulated)]
         if workload is not None:
             tables = [with_workload(table, workload) for table in tables]
     found = compare(tables, (recorded.name, simulated.name))
-    if output is not None:
-        found.save(output)
+    tell(found, as_json, output, write_comparison_page, comparison_tables)
+
+
+def _compare_phases(recorded: Path, folder: Path, phases: int, zone: str, as_json: bool) -> None:
+    """Print how far several simulations are from a recording."""
+    from batsched_py.slurm.comparison.phases import spread_of
+    from batsched_py.slurm.comparison.schedules import read_jobs
+
+    found = spread_of(read_jobs(recorded, zone), folder, phases)
     if as_json:
         import msgspec
 
         click.echo(msgspec.json.format(msgspec.json.encode(found)))
         return
-    from batsched_py.cli.slurm_tables import comparison_tables
+    from batsched_py.cli.slurm_tables import spread_table
 
-    comparison_tables(found)
-    if output is not None:
-        click.echo(f"\n{output}")
+    spread_table(found)
 
 
 def _folder(folder: Path, given: Sources) -> Sources:
@@ -167,12 +209,12 @@ def _folder(folder: Path, given: Sources) -> Sources:
     )
 
 
-def _tell(findings: Findings) -> None:
-    """Print what is not modelled."""
+def _tell(findings: Findings, file: Path) -> None:
+    """Print what is not modelled, of which a file has all."""
     for finding in findings.unmodelled[:SHOWN]:
         click.echo(f"not modelled: {harmless(str(finding))}")
     if len(findings.unmodelled) > SHOWN:
-        click.echo(f"not modelled: {len(findings.unmodelled) - SHOWN} more lines")
+        click.echo(f"not modelled: {len(findings.unmodelled) - SHOWN} more lines in {file}")
     if findings.without_effect:
         click.echo(f"{len(findings.without_effect)} settings shape no schedule")
 

@@ -93,8 +93,8 @@ def command(
                  array       no array runs more tasks at once than it may
                  sizes       a moldable job has one of the sizes that it gives
                  malleable   only malleable jobs grow and shrink, within their bounds
-                 work        and they have done all of it at their ends; of jobs that compute, this
-                             is known with --hosts or -p
+                 work        malleable jobs have done all of their work when they end; of jobs that
+                             compute, this is known with --hosts or -p
     With -w and a machine of nodes
                  resources   no node has more cores, memory or GPUs in use than it has
                  licences    nor the machine more licences
@@ -113,15 +113,12 @@ def command(
                              A job that waited for others arrives when it joins the queue
                              (PREFIX_held.csv). Promises of easy and conservative are about hosts
                              that are always there: they are refused where some were away or closed.
-
     With --power-cap
-      power                  hosts with jobs, if all are fully busy, and the others draw no more;
-                             power states are read from PREFIX_pstate_changes.csv if it is there
-
+      power                  hosts never draw more, even if those with jobs are fully busy; power
+                             states are read from PREFIX_pstate_changes.csv if it is there
     With --closures
       closed                 no job is started on hosts that close before its walltime is over, or
                              grows into them
-
     With PREFIX_absences.csv beside it, which simulations with failures write, or with --events
       away                   no job runs on hosts while they are away
       failure                a job that a failure has ended, as its note says, ended when its hosts failed
@@ -137,7 +134,8 @@ def command(
       batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
       batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
     """
-    from batsched_py.analysis.absences import absences_file, read_absences
+    from batsched_py.analysis.absences import read_absences
+    from batsched_py.analysis.beside import beside
     from batsched_py.analysis.closure_rule import into_closures
     from batsched_py.analysis.failure_rule import on_failed_hosts
     from batsched_py.analysis.held import arrivals_of, held_beside
@@ -157,7 +155,7 @@ def command(
     schedule = read_schedule(schedule_file)
     speeds = None if platform is None else [host.speed for host in platform.hosts]
     absences: list[Absence] | None = None
-    if (others := absences_file(schedule_file)).is_file():
+    if (others := beside(schedule_file, "absences")).is_file():
         with open_table(others) as lines:
             absences = list(read_absences(lines, str(others)))
     taken_away = outages_in(events)
@@ -170,7 +168,7 @@ def command(
     if power_cap is not None:
         if platform is None:
             raise click.UsageError("--power-cap needs the platform with -p")
-        switches = read_switches(Path(str(schedule_file).replace("_jobs.csv", "_pstate_changes.csv")))
+        switches = read_switches(beside(schedule_file, "pstate_changes"))
         cap = _cap(power_cap, outside_period)
         found += over_power_cap(schedule, platform.as_protocol()[0], cap, switches)
     if closures is not None:

@@ -20,7 +20,7 @@ from batsched_py.ledger import releases
 from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol.events import Event, Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
-from batsched_py.schedulers.remarks import HEADER, taking_down
+from batsched_py.schedulers.remarks import HEADER, remark_writer
 from batsched_py.settings import pairs_in
 from batsched_py.simulator.machine_files.read import may_have_nodes, reader_of
 from batsched_py.simulator.network.simple import SimpleNetwork
@@ -91,11 +91,11 @@ def build(
     )
     _write_absences(experiment, platform, workloads, outputs)
     if experiment.remarks and isinstance(process, DecisionProcess):
-        process.heed(taking_down(outputs.open("remarks", HEADER)))
+        process.heed(remark_writer(outputs.open("remarks", HEADER)))
     if _have_dependencies(workloads):
         if not isinstance(process, DecisionProcess):
             raise InputError("a scheduler of PyBatsim does not know jobs that wait for others")
-        process.on_release(releases.taking_down(outputs.open("held", releases.HEADER)))
+        process.on_release(releases.release_writer(outputs.open("held", releases.HEADER)))
     if experiment.decisions and isinstance(process, DecisionProcess):
         from batsched_py.decision import meter
 

@@ -14,7 +14,7 @@ OUTSIDE_HEADER = "name,time,value\n"
 
 
 class _Account(Struct):
-    """One of the sums."""
+    """The sum of one curve's value over the energy that was drawn."""
 
     name: str
     curve: Curve
@@ -37,13 +37,13 @@ class Bill:
         ]
 
     def draw(self, start: float, end: float, watts: float) -> None:
-        """So much power was drawn from one time to another."""
+        """Add the energy of this power from one time to another."""
         for account in self._accounts:
             for since, until, value in account.curve.steps(start, end):
                 account.total += (until - since) * watts / JOULES_PER_KWH * value
 
     def job_ends(self) -> None:
-        """What was drawn until now counts."""
+        """A job ends: count what was drawn until now."""
         for account in self._accounts:
             account.counted = account.total
 

@@ -21,6 +21,7 @@ from batsched_py.schedulers.slurm.job_fields import FIELD, JobFields
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.slurm.divided_tasks import divided
 from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.known_names import KnownNames
 from batsched_py.slurm.moments import Clock
 from batsched_py.slurm.sbatch import Submission
 from batsched_py.workload.requests import NodeWords
@@ -28,6 +29,9 @@ from batsched_py.workload.swf.conventions import profile_name
 
 WORKLOAD = "w0"
 """The name of every workload that is made here."""
+
+LONGER = 60.0
+"""So much longer than its time limit a job may run at most, until Slurm takes note of that."""
 
 _ARRAY = re.compile(r"([0-9,:-]+)(?:%([1-9][0-9]{0,8}))?")
 _TASKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([1-9][0-9]{0,8}))?")
@@ -57,6 +61,7 @@ class JobMaker:
         self._words = words
         self._clock = clock
         self._findings = findings
+        self._names = KnownNames(configuration)
 
     def jobs(self, submitted: Submitted) -> Iterator[Job]:
         """The job of a submission, or the tasks of its array; none if something is wrong with it."""
@@ -75,7 +80,13 @@ class JobMaker:
         extra: dict[str, Any] = {"request": request}
         if asked.user:
             extra["user"] = asked.user
+        if name := asked.fields.get("name"):
+            extra["name"] = name
         fields = dict(asked.fields) | of_tasks
+        if _has_open_range(asked):
+            fields["least_cpus"] = asked.cpus_per_task
+        if "per_job" in request:
+            fields["shared_gpus"] = True
         if asked.begin:
             fields["begin"] = max(self._clock.moment(asked.begin, submitted.at) - submitted.at, 0.0)
         if asked.time is None:
@@ -83,10 +94,20 @@ class JobMaker:
         for key in ("node_list", "exclude"):
             expand(fields.get(key, ""))
         given = {key: value for key, value in fields.items() if value is not None}
+        for missing in self._names.missing(given):
+            self._findings.left_out(submitted.where, missing)
         if slurm := msgspec.to_builtins(msgspec.convert(given, JobFields)):
             extra[FIELD] = slurm
         if after := self._after(asked.dependency, submitted.where):
             extra[AFTER] = after
+        walltime = _time_limit(asked, partition)
+        if submitted.run_time > walltime:
+            extra.setdefault(FIELD, {})["time_limit"] = walltime
+            walltime += LONGER + (
+                self._configuration.scheduling.over_time_limit
+                if partition.over_time_limit is None
+                else partition.over_time_limit
+            )
         names, limit = task_names(submitted.name, asked.array)
         if asked.array:
             extra[ARRAY] = submitted.name + (f"%{limit}" if limit else "")
@@ -95,7 +116,7 @@ class JobMaker:
                 f"{WORKLOAD}!{name}",
                 submitted.at,
                 size,
-                _time_limit(asked, partition),
+                walltime,
                 profile_name(submitted.run_time),
                 extra,
             )
@@ -121,19 +142,23 @@ class JobMaker:
         linear = self._configuration.selection.type == "linear"
         exclusive = asked.exclusive or linear or partition.over_subscribe == "exclusive"
         tasks = asked.tasks or least * (asked.tasks_per_node or 1)
-        if exclusive and asked.tasks is None and most is not None:
-            tasks = max(tasks, most)
+        if most is not None and _has_open_range(asked):
+            tasks = most
         least = min(least, tasks)
         request: dict[str, Any] = {}
         if asked.cpus_per_task > 1:
             request |= {"tasks": tasks, "cores": asked.cpus_per_task}
         if asked.nodes is not None and most is not None:
             request["nodes"] = least if least == most or most > tasks == least else [least, max(most, least)]
-            if most > least and asked.tasks is None and not exclusive:
-                self._findings.left_out(where, "of a range of nodes, the least number is used")
         if asked.tasks_per_node:
             request["tasks_per_node"] = asked.tasks_per_node
         per_node = self._resources(asked.resources_per_node, where)
+        per_job = self._resources(asked.resources_per_job, where)
+        if per_job and least > 1:
+            per_node |= {name: -(-amount // least) for name, amount in per_job.items()}
+            if any(amount % least for amount in per_job.values()):
+                self._findings.left_out(where, "GPUs of the whole job are given out evenly, and rounded up")
+            per_job = {}
         per_core, of_node = self._memory(asked, partition, where)
         if per_core:
             request["per_core"] = {"memory": per_core}
@@ -141,10 +166,10 @@ class JobMaker:
             per_node["memory"] = of_node
         if per_node:
             request["per_node"] = per_node
-        if asked.gpus and self._resources({"gpu": asked.gpus}, where):
-            request["per_job"] = {"gpu": asked.gpus}
-        if asked.gpus_per_task and self._resources({"gpu": asked.gpus_per_task}, where):
-            request["per_task"] = {"gpu": asked.gpus_per_task}
+        if per_job:
+            request["per_job"] = per_job
+        if per_task := self._resources(asked.resources_per_task, where):
+            request["per_task"] = per_task
         if exclusive:
             request["exclusive"] = True
         if asked.features:
@@ -163,7 +188,7 @@ class JobMaker:
         selection = self._configuration.selection
         if asked.memory_per_gpu:
             self._findings.left_out(where, "--mem-per-gpu is not modelled")
-        if not (selection.memory and "memory" in self._words.resources):
+        if not self._gives_memory():
             if asked.memory_per_cpu or asked.memory_per_node:
                 self._findings.left_out(where, "memory is not given out on this cluster, and not asked for")
             return 0, 0
@@ -200,6 +225,12 @@ class JobMaker:
                 else:
                     raise ValueError(f"--dependency: {error}") from None
         return ("?" if "?" in text else ",").join(kept)
+
+
+def _has_open_range(asked: Submission) -> bool:
+    """Whether a job asks for a range of nodes, and does not say how many tasks it has."""
+    least, most = asked.nodes or (1, None)
+    return most is not None and most > least and not (asked.tasks or asked.tasks_per_node)
 
 
 def _first(*values: int | None) -> int:

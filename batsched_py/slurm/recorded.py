@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from batsched_py.protocol.shown import shown
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.jobs import Submitted
@@ -23,6 +25,15 @@ from batsched_py.slurm.values import number
 COLUMNS = ("at", "run", "args")
 
 _JOB = re.compile(r"(?<=:)%([0-9]{1,9})")
+RECORDER = {"kill_wait": 1.0, "message_timeout": 100.0}
+"""What a recorder adds to the ``slurm.conf`` of a scenario, as far as it shapes schedules."""
+
+SUBMITTING = 0.2
+"""A recorder submits one job after another, in the order of the file; so long a call of sbatch takes."""
+
+LAUNCHING = 0.9
+"""So much longer than it sleeps a job runs when it is recorded at ten times the speed, in the mean."""
+
 USER = "root"
 """Who submits jobs that do not say."""
 
@@ -34,6 +45,7 @@ def read_submissions(path: Path, findings: Findings) -> Iterator[Submitted]:
     if missing := [name for name in COLUMNS if name not in head]:
         findings.mistake(f"{path}, line 1", f"there is no column {missing[0]}")
         return
+    last = 0.0
     for place, row in enumerate(rows, start=1):
         where = f"{path}, line {rows.line_num}"
         if len(row) != len(head):
@@ -41,9 +53,12 @@ def read_submissions(path: Path, findings: Findings) -> Iterator[Submitted]:
             continue
         values = dict(zip(head, row, strict=True))
         try:
-            yield _submission(place, values, where, findings)
+            submitted = _submission(place, values, where, findings)
         except ValueError as error:
             findings.mistake(where, str(error))
+            continue
+        last = max(submitted.at, last) + SUBMITTING
+        yield replace(submitted, at=last)
 
 
 def _submission(place: int, values: dict[str, str], where: str, findings: Findings) -> Submitted:
@@ -53,4 +68,5 @@ def _submission(place: int, values: dict[str, str], where: str, findings: Findin
     words = shlex.split(_JOB.sub(r"\1", values["args"]))
     submission = read_options(words, where, findings)
     submission.user = submission.user or USER
-    return Submitted(str(place), number(values["at"]), number(values["run"]), submission, where)
+    run_time = number(values["run"]) + LAUNCHING
+    return Submitted(str(place), number(values["at"]), run_time, submission, where)

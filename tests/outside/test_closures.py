@@ -144,6 +144,7 @@ def schedule_of(played: list[tuple[Job, HostSet, float, float]]) -> pd.DataFrame
             "starting_time": [start for _, _, start, _ in played],
             "final_state": "COMPLETED_SUCCESSFULLY",
             "allocated_resources": [str(hosts) for _, hosts, _, _ in played],
+            "metadata": "",
         }
     )
 

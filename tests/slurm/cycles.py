@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from batsched_py.protocol.dependencies import dependency_of
 from batsched_py.protocol.hostlist import expand
@@ -26,7 +27,7 @@ _LINE = re.compile(r"\[([^\]]+)\] (.*)")
 _SUBMITTED = re.compile(r"_slurm_rpc_submit_batch_job: JobId=(\d+) ")
 _ALLOCATED = re.compile(r"sched: Allocate JobId=(\d+) NodeList=(\S+) #CPUs=\d+ Partition=(\S+)")
 _STARTED = re.compile(r"sched/backfill: _start_job: Started JobId=(\d+) in (\S+) on (\S+)")
-_DONE = re.compile(r"_job_complete: JobId=(\d+) done")
+_DONE = re.compile(r"(?:_job_complete: |Time limit exhausted for )JobId=(\d+)(?: done)?$")
 _BEGINS = re.compile(r"sched/backfill: _attempt_backfill: beginning")
 _PLANNED = re.compile(
     r"sched/backfill: _dump_job_sched: JobId=(\d+) to start at (\S+), end at \S+ on nodes (\S+) "
@@ -72,6 +73,10 @@ def compare_cycles(folder: Path, lines: list[str]) -> Iterator[Comparison]:
 class _Replay:
     def __init__(self, folder: Path, lines: list[str]) -> None:
         configuration, platform, workload = read_scenario(folder)
+        first = next(line for line in lines if _SUBMITTED.match(_LINE.fullmatch(line)[2]))  # type: ignore[index]
+        self._zero = _time(first) - _time(first) % 1 - int(workload.jobs[0].submission_time)
+        date = datetime.fromtimestamp(self._zero, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        configuration = replace(configuration, start=date)
         self._setup = Setup(configuration, platform.as_protocol()[0])
         self._state = self._setup.state()
         self._priorities = self._setup.priorities()
@@ -81,8 +86,6 @@ class _Replay:
         self._over: set[str] = set()
         self._waiting: dict[str, list[WaitingRecord]] = {}
         self._running: dict[str, RunningRecord] = {}
-        first = next(line for line in lines if _SUBMITTED.match(_LINE.fullmatch(line)[2]))  # type: ignore[index]
-        self._zero = _time(first) - _time(first) % 1 - workload.jobs[0].submission_time
 
     def run(self) -> Iterator[Comparison]:
         comparison: Comparison | None = None

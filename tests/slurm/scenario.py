@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from statistics import fmean
+from tempfile import TemporaryDirectory
 
+import pandas as pd
 from msgspec import Struct
+from msgspec.structs import replace
 
-from batsched_py.decision.process import DecisionProcess
-from batsched_py.protocol.dependencies import dependency_of
 from batsched_py.schedulers.slurm import Slurm
 from batsched_py.schedulers.slurm.configuration import Configuration
-from batsched_py.schedulers.slurm.job_fields import fields_of
 from batsched_py.simulator.machine_files.nodes import platform_of
 from batsched_py.simulator.platform import Platform
-from batsched_py.slurm.scenario import Sources
+from batsched_py.slurm.comparison.comparison import Compared, compare
+from batsched_py.slurm.comparison.phases import simulations
+from batsched_py.slurm.comparison.schedules import read_jobs
+from batsched_py.slurm.scenario import Sources, write_scenario
 from batsched_py.slurm.scenario import read_scenario as imported
-from batsched_py.testing.runs import rows_of
+from batsched_py.slurm.what_if.prepared import Prepared
 from batsched_py.workload.model import Workload
 
 #: The recordings that come with the project's material; each scenario is a folder of its own.
@@ -49,55 +51,38 @@ def read_scenario(folder: Path) -> tuple[Configuration, Platform, Workload]:
     return scenario.configuration, platform, workload
 
 
-class Schedule(Struct, frozen=True):
-    """When each job could start at the earliest, and when it did."""
-
-    ready: Mapping[str, float]
-    starts: Mapping[str, float]
-
-    @property
-    def mean_wait(self) -> float:
-        """How long jobs waited once they could start, in the mean."""
-        return fmean(self.starts[name] - self.ready[name] for name in self.starts)
-
-    def difference(self, other: Schedule) -> float:
-        """How far apart jobs start, in the mean."""
-        return fmean(abs(start - other.starts[name]) for name, start in self.starts.items())
-
-
 @cache
-def simulated(folder: Path) -> Schedule:
-    """What the twin does with a scenario."""
+def simulated(folder: Path) -> pd.DataFrame:
+    """When the twin starts the jobs of a scenario, as a table that can be compared."""
     return simulated_anew(folder)
 
 
-def simulated_anew(folder: Path) -> Schedule:
-    """The same, for a twin that a test has changed."""
-    configuration, platform, workload = read_scenario(folder)
-    rows = rows_of(DecisionProcess(Twin(configuration)), workload, platform)
-    ends = {row["job_id"]: float(row["finish_time"]) for row in rows}
-    ready = {}
-    for job in workload.jobs:
-        depends = dependency_of(job)
-        others = [ends[end.target] for end in depends.ends] if depends else []
-        ready[job.name] = max(job.submission_time + fields_of(job).begin, *others, 0.0)
-    return Schedule(ready, {row["job_id"]: float(row["starting_time"]) for row in rows})
+def simulated_anew(folder: Path, start: str = "", **options: str) -> pd.DataFrame:
+    """The same, for a twin that a test has changed, from a date on, or with options of the policy."""
+    with TemporaryDirectory() as room:
+        scenario = imported(Sources.of_folder(folder))
+        scenario.cluster.configuration = replace(scenario.configuration, start=start)
+        write_scenario(scenario, Path(room, "twin"))
+        prepared = Prepared.of(Path(room, "twin"), (), Path(room, "files"))
+        return prepared.table(prepared.simulated("rigid", {}, options))
+
+
+def simulated_often(folder: Path, count: int) -> list[pd.DataFrame]:
+    """What the twin does with a scenario, with other phases of Slurm's clocks each time."""
+    with TemporaryDirectory() as room:
+        write_scenario(imported(Sources.of_folder(folder)), Path(room, "twin"))
+        return list(simulations(Path(room, "twin"), Path(room), count))
 
 
 @cache
-def recorded(file: Path) -> Schedule:
-    """What the real Slurm did."""
-    with file.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    return Schedule(
-        {row["number"]: float(row["eligible"]) for row in rows},
-        {row["number"]: float(row["start"]) for row in rows},
-    )
-
-
-def recordings(folder: Path) -> list[Schedule]:
+def recordings(folder: Path) -> list[pd.DataFrame]:
     """All recordings of a scenario."""
-    return [recorded(file) for file in sorted(folder.glob("recorded-*.csv"))]
+    return [read_jobs(file, "UTC") for file in sorted(folder.glob("recorded-*.csv"))]
+
+
+def compared(recorded: pd.DataFrame, other: pd.DataFrame) -> Compared:
+    """A recording beside another schedule."""
+    return compare([recorded, other], ("recorded", "simulated")).all
 
 
 class Fidelity(Struct, frozen=True):
@@ -122,13 +107,21 @@ class Fidelity(Struct, frozen=True):
         """How far starts may be from those recorded: half as far again as recordings are from one another."""
         return max(1.5 * self.noise, 30.0)
 
+    @property
+    def holds(self) -> bool:
+        """Whether it is as near as is asked for."""
+        return abs(self.deviation) <= 0.03 and self.difference <= self.most_difference
 
-def fidelity(twin: Schedule, real: Sequence[Schedule]) -> Fidelity:
+
+def fidelity(twin: pd.DataFrame, real: Sequence[pd.DataFrame]) -> Fidelity:
     """Compare a simulation with recordings."""
-    pairs = [some.difference(other) for place, some in enumerate(real) for other in real[:place]]
+    found = [compared(each, twin) for each in real]
+    pairs = [
+        compared(some, other).start_difference for place, some in enumerate(real) for other in real[:place]
+    ]
     return Fidelity(
-        twin.mean_wait,
-        fmean(each.mean_wait for each in real),
-        fmean(each.difference(twin) for each in real),
+        found[0].waits.mean_simulated,
+        fmean(each.waits.mean_recorded for each in found),
+        fmean(each.start_difference for each in found),
         fmean(pairs) if pairs else 0.0,
     )

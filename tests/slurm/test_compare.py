@@ -120,3 +120,12 @@ def test_files_that_cannot_be_compared_are_told_in_one_line(
         (tmp_path / "b.csv").write_text(text)
     code, out, err = call_here(["slurm", "compare", tmp_path / "a.csv", tmp_path / "b.csv"])
     assert (code, out) == (1, "") and words in err and len(err.splitlines()) == 1
+
+
+def test_an_array_is_compared_by_its_last_task(tmp_path: Path) -> None:
+    """A recording has one line for an array: that of the task that was the last to leave the queue."""
+    (tmp_path / "a.csv").write_text(RECORDED)
+    (tmp_path / "b.csv").write_text(SIMULATED.replace("\n2,", "\n2_1,").replace("\n5,", "\n2_2,"))
+    found = compare([read_jobs(tmp_path / name, "UTC") for name in ("a.csv", "b.csv")], ("a", "b"))
+    assert (found.only_recorded, found.only_simulated) == (0, 1)
+    assert found.all.largest_start_difference == 60, "110 s and 50 s"

@@ -15,6 +15,9 @@ from tests.slurm.scenario import RECORDED, SHARED
 
 SCENARIOS = [
     ("mixed-2", RECORDED),
+    ("parts-1", RECORDED),
+    ("tuned-1", RECORDED),
+    ("walltime-1", RECORDED),
     pytest.param("basic-1", SHARED, marks=pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared")),
     pytest.param("shared-1", SHARED, marks=pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared")),
 ]

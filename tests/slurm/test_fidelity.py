@@ -3,7 +3,7 @@
 Asked for: on each scenario the mean wait is within 3 % of the mean over its recordings, and starts are no
 further from the recorded ones than half as far again as two recordings are from each other, or 30 s.
 
-That holds for four scenarios. It does not for two, plans-1 and tiers-1; the tests say how far they are off.
+Where that does not hold, a test says so.
 """
 
 from __future__ import annotations
@@ -12,20 +12,59 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
-from tests.slurm.scenario import RECORDED, SHARED, fidelity, recorded, recordings, simulated
+from batsched_py.slurm.comparison.schedules import read_jobs
+from tests.slurm.scenario import (
+    RECORDED,
+    SHARED,
+    compared,
+    fidelity,
+    recordings,
+    simulated,
+    simulated_anew,
+    simulated_often,
+)
 
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs the recordings of ../shared/slurm")
+
+#: Scenarios that are hit, by a single simulation with the phases that it has by default.
+HIT = [
+    "linear-1", "mixed-2", "parts-1", "walltime-1", "preempt-1", "memory-1",
+]  # fmt: skip
+
+#: Scenarios that are not hit by that.
+MISSED = ["tiers-1", "chains-1", "tuned-1", "memory-2", "gpus-1"]
+
+#: So many simulations are made of each scenario for the documentation.
+PHASES = 20
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a scenario."""
+    return RECORDED / name if (RECORDED / name / "jobs.csv").exists() else SHARED / name
 
 
 @needs_shared
 @pytest.mark.parametrize("name", ["basic-1", "shared-1"])
 def test_waits_and_starts_are_those_recorded(name: str) -> None:
     found = fidelity(simulated(SHARED / name), recordings(SHARED / name))
-    assert abs(found.deviation) <= 0.03, found
-    assert found.difference <= found.most_difference, found
+    assert found.holds, found
+
+
+@pytest.mark.parametrize("name", HIT)
+def test_other_scenarios_are_hit(name: str) -> None:
+    found = fidelity(simulated(RECORDED / name), recordings(RECORDED / name))
+    assert found.holds, found
+
+
+@pytest.mark.parametrize("name", MISSED)
+def test_some_scenarios_are_not_hit(name: str) -> None:
+    """Who makes one of them hold takes it off the list, and corrects the documentation."""
+    found = fidelity(simulated(RECORDED / name), recordings(RECORDED / name))
+    assert not found.holds, found
 
 
 @needs_shared
@@ -35,35 +74,33 @@ def test_plans_1_starts_are_those_recorded_but_not_its_mean_wait() -> None:
     When its reservation begins depends on when the recorder was started. If it begins some seconds later, a
     job fits in before it, and many others start elsewhere; that is what the first recording shows.
     """
-    found = fidelity(simulated(SHARED / "plans-1"), recordings(SHARED / "plans-1"))
+    folder = SHARED / "plans-1"
+    found = fidelity(simulated(folder), recordings(folder))
     assert found.difference <= found.most_difference, found
-    assert 0.03 < found.deviation < 0.09, found
-    second = fidelity(simulated(SHARED / "plans-1"), [recordings(SHARED / "plans-1")[1]])
-    assert abs(second.deviation) <= 0.03, second
-    assert second.difference <= 30, second
+    assert not found.holds, found
+    second = fidelity(simulated(folder), [recordings(folder)[1]])
+    assert second.holds, second
 
 
-@pytest.mark.parametrize("name", ["mixed-2", "linear-1"])
-def test_other_scenarios_are_hit(name: str) -> None:
-    """Limits on backfilling and favoured small jobs; ``select/linear`` with a small window and few tests.
+def test_with_the_phases_of_its_recording_a_scenario_is_hit_to_the_second() -> None:
+    """The log of tuned-1 shows when its controller was started, and that it began in an odd minute.
 
-    They were recorded after the first draft of the policy. The second one led to four corrections of it: on
-    ranges of nodes, ``select/linear``, ``--nice``, and cycles that stop early.
+    Plans are on a grid of two minutes there, so this matters: with another minute, jobs start 200 s apart.
     """
-    found = fidelity(simulated(RECORDED / name), recordings(RECORDED / name))
-    assert abs(found.deviation) <= 0.03, found
-    assert found.difference <= found.most_difference, found
+    folder = RECORDED / "tuned-1"
+    found = simulated_anew(folder, start="2026-11-17T08:03:00Z", started="43.7")
+    assert compared(recordings(folder)[0], found).start_difference < 3
 
 
-def test_tiers_1_does_not_hold() -> None:
-    """Partitions of several tiers, ``CR_CPU`` and weights of nodes.
-
-    At 419 s Slurm cuts a task in two, and gives the job 10 processors where it has asked for 12. Here it gets
-    12, so the next jobs are elsewhere.
-    """
-    found = fidelity(simulated(RECORDED / "tiers-1"), recordings(RECORDED / "tiers-1"))
-    assert -0.09 < found.deviation < -0.03, found
-    assert found.difference > found.most_difference, found
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["chains-1", "tuned-1", pytest.param("plans-1", marks=needs_shared)])
+def test_some_phases_give_what_was_recorded(name: str) -> None:
+    """Scenarios that a single simulation misses: among several, some start jobs as a recording does."""
+    folder = folder_of(name)
+    tables = simulated_often(folder, PHASES)
+    limit = fidelity(tables[0], recordings(folder)).most_difference
+    for recorded in recordings(folder):
+        assert min(compared(recorded, table).start_difference for table in tables) < limit / 2
 
 
 @needs_shared
@@ -77,29 +114,40 @@ def test_a_fresh_recording_is_hit(tmp_path: Path) -> None:
     out = tmp_path / "recorded.csv"
     command = [sys.executable, SHARED / "record.py", SHARED / "basic-1", out, "--speed", "10"]
     subprocess.run(command, check=True, timeout=3 * 3600)
-    found = fidelity(simulated(SHARED / "basic-1"), [recorded(out)])
-    assert abs(found.deviation) <= 0.03, found
-    assert found.difference <= found.most_difference, found
+    found = fidelity(simulated(SHARED / "basic-1"), [read_jobs(out, "UTC")])
+    assert found.holds, found
 
 
-@needs_shared
-@pytest.mark.parametrize(
-    ("name", "scenarios"),
-    [
-        ("basic-1", SHARED),
-        ("plans-1", SHARED),
-        ("shared-1", SHARED),
-        ("mixed-2", RECORDED),
-        ("linear-1", RECORDED),
-        ("tiers-1", RECORDED),
-    ],
-)
-def test_the_documentation_has_the_figures(name: str, scenarios: Path) -> None:
-    found = fidelity(simulated(scenarios / name), recordings(scenarios / name))
-    noise = f"{found.noise:.0f} s" if found.noise else "one recording"
-    line = (
+SCENARIOS = [
+    *[pytest.param(name, marks=needs_shared) for name in ("basic-1", "plans-1", "shared-1")],
+    *HIT,
+    *MISSED,
+]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_documentation_has_the_figures(name: str) -> None:
+    folder = folder_of(name)
+    found = fidelity(simulated(folder), recordings(folder))
+    noise = f"{found.noise:.0f} s" if len(recordings(folder)) > 1 else "one recording"
+    begin = (
         f"| `{name}` | {found.recorded_wait:.0f} s | {found.wait:.0f} s | {found.deviation:+.1%} "
-        f"| {found.difference:.0f} s | {noise} |"
+        f"| {found.difference:.0f} s | {noise} | {'yes' if found.holds else 'no'} |"
     )
     text = (Path(__file__).parents[2] / "docs" / "slurm.md").read_text(encoding="utf-8")
-    assert line in text.splitlines(), line
+    assert any(line.startswith(begin) for line in text.splitlines()), begin
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_documentation_has_the_figures_of_all_phases(name: str) -> None:
+    folder = folder_of(name)
+    found = [fidelity(table, recordings(folder)) for table in simulated_often(folder, PHASES)]
+    wait = fmean(each.wait for each in found)
+    end = (
+        f"| {wait:.0f} s | {wait / found[0].recorded_wait - 1:+.1%} "
+        f"| {fmean(each.difference for each in found):.0f} s | {sum(each.holds for each in found)} |"
+    )
+    text = (Path(__file__).parents[2] / "docs" / "slurm.md").read_text(encoding="utf-8")
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
+    assert line.endswith(end), end

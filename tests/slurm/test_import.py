@@ -145,9 +145,9 @@ def test_that_a_log_gives_jobs_with_accounts_and_begin_times(scenario: Scenario)
 def test_that_what_is_left_out_is_listed_with_its_line(scenario: Scenario) -> None:
     found = {str(each).rpartition("/")[2] for each in scenario.findings.unmodelled}
     assert {
-        "slurm.conf, line 7: max_rpc_cnt is not modelled",
+        "slurm.conf, lines 6-7: max_rpc_cnt is not modelled",
         "slurm.conf, line 20: JobSubmitPlugins is not modelled",
-        "nodes.conf, line 4: MemSpecLimit of nodes is not modelled",
+        "nodes.conf, lines 3-4: MemSpecLimit of nodes is not modelled",
         "parts-toy.conf, line 2: AllowGroups of a partition is not modelled",
         "jobs.sacct: 1 of 4 jobs never started, and are left out",
     } <= found
@@ -167,7 +167,7 @@ def test_that_nodes_keep_their_names_and_come_in_slurms_order(tmp_path: Path, sc
     hosts = read_toml_machine(tmp_path / "platform.toml").hosts
     names = list(dict.fromkeys(host.properties["node"] for host in hosts))
     assert names == ["g1", "g2", *(f"n{number:02}" for number in range(1, 9))]
-    assert hosts[0].properties["resources"] == "memory=32768000kB gpu=4"
+    assert hosts[0].properties["resources"] == "memory=32768000kB gpu=4 gpu:a100=4"
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_options_that_say_when_a_job_may_start(tmp_path: Path) -> None:
         "--dependency=after:%1 --signal=B:USR1@10 --export=NONE --frobnicate",
     )
     one, *tasks, last, other = jobs
-    assert (one["walltime"], one["slurm"]) == (60, {"nice": 100, "begin": 7200})
+    assert (one["walltime"], one["slurm"]) == (120, {"nice": 100, "begin": 7200, "time_limit": 60})
     assert [task["id"] for task in tasks] == ["2_1", "2_2", "2_3"]
     assert all((task["array"], task["after"]) == ("2%2", "afterok:1") for task in tasks)
     assert tasks[0]["slurm"] == {"account": "physics", "qos": "high"}

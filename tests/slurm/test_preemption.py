@@ -98,15 +98,15 @@ def test_nobody_makes_way_where_no_user_hands_jobs_in_again() -> None:
 def test_jobs_go_back_and_start_again_as_in_a_recording(tmp_path: Path) -> None:
     """A recording of a real Slurm without a database, in which two jobs are requeued.
 
-    It starts the preempting jobs as soon as nodes are free. Here the main loop waits for 3 s after its last
-    run, so starts are a little later.
+    Jobs 1 and 2 start when the controller looks at the whole queue, once a minute; that tells when it was
+    started.
     """
     folder = RECORDED / "requeue-1"
     write_scenario(imported(Sources.of_folder(folder)), tmp_path)
     result = simulate_files(
         str(tmp_path / "workload.json"),
         "slurm",
-        options={"configuration_file": str(tmp_path / "slurm.toml")},
+        options={"configuration_file": str(tmp_path / "slurm.toml"), "started": "93"},
         platform=str(tmp_path / "platform.toml"),
         progress=False,
     )

@@ -36,7 +36,7 @@ class EachCycle(Backfill):
 )
 def test_jobs_start_as_if_each_cycle_were_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to the rounding of the times of cycles to milliseconds."""
-    some = simulated(folder).starts
+    some = simulated(folder)["start"].to_dict()
     monkeypatch.setattr(policy, "Backfill", EachCycle)
-    each = simulated_anew(folder).starts
+    each = simulated_anew(folder)["start"].to_dict()
     assert some == pytest.approx(each, abs=0.2)

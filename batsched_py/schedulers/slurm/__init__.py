@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from batsched_py.errors import PolicyError
 from batsched_py.ledger.running import RunningJob
+from batsched_py.protocol.events import ExecuteJob
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
@@ -24,6 +25,7 @@ from batsched_py.schedulers.slurm.main_loop import run_main_loop
 from batsched_py.schedulers.slurm.nodes import Share
 from batsched_py.schedulers.slurm.records import RunningRecord, WaitingRecord
 from batsched_py.schedulers.slurm.setup import Setup
+from batsched_py.schedulers.slurm.time_limits import TimeLimits
 
 REQUEUED = 121
 """A job that was put back into the queue may start so many seconds later (``cred_expire`` and one)."""
@@ -44,8 +46,14 @@ class Slurm(Scheduler):
     ] = ""
     completing: Annotated[
         float,
-        Meta(ge=0, description="How long it takes to launch a job and to clean up its nodes, in seconds."),
-    ] = 0.8
+        Meta(
+            ge=0, description="How long it takes to clean up the nodes of a job that has ended, in seconds."
+        ),
+    ] = 0.7
+    started: Annotated[
+        float,
+        Meta(ge=0, description="When the controller was started, in seconds before the first submission."),
+    ] = 64.0
 
     def configuration(self) -> Configuration:
         """That of the file; without one, Slurm's defaults."""
@@ -69,7 +77,8 @@ class Slurm(Scheduler):
         self._state = self._setup.state(cluster.can_requeue)
         self._priorities = self._setup.priorities()
         self._hosts = Hosts(self._setup.machine)
-        self._clock = Clock(self._configuration.scheduling)
+        self._clock = Clock(self._configuration.scheduling, self.started)
+        self._time_limits = TimeLimits(self._configuration, self.started)
         self._known: dict[str, list[WaitingRecord]] = {}
         self._running: dict[str, RunningRecord] = {}
         self._cleaned: list[tuple[float, int, RunningRecord]] = []
@@ -78,8 +87,8 @@ class Slurm(Scheduler):
         self._preempts = self._configuration.preemption.type != "none"
         self._cancelled: set[str] = set()
         """Running jobs that make way for others."""
-        self._requeued: set[str] = set()
-        """What jobs are called next that go back into the queue."""
+        self._requeued: dict[str, int] = {}
+        """What jobs are called next that go back into the queue, and the priorities that they keep."""
         self._called = -inf
         self._cycle: Backfill | None = None
         self._reordered = False
@@ -93,8 +102,10 @@ class Slurm(Scheduler):
         now = round(cluster.now, DIGITS)
         self._advance(now)
         self._hear(cluster)
+        self._kill_exhausted(cluster, now)
         self._clean(now)
         clock, state = self._clock, self._state
+        clock.has_jobs(now, bool(state.waiting))
         if state.waiting:
 
             def start(record: WaitingRecord, share: Share) -> None:
@@ -103,43 +114,50 @@ class Slurm(Scheduler):
             def cancel(running: RunningRecord) -> None:
                 self._cancel(cluster, running)
 
+            makes_way = cancel if self._preempts else None
             full = clock.is_full_due(now)
             if full or clock.is_main_due(now):
-                run_main_loop(state, int(now), start, full, cancel if self._preempts else None)
-                clock.main_done(now, full)
+                marks = run_main_loop(state, int(now), start, full, makes_way)
+                clock.main_done(now, full, marks)
                 self._reordered = self._reordered and not full
             if clock.is_backfill_due(now):
                 if self._cycle is None or not self._cycle.goes_on(int(now)):
-                    self._cycle = Backfill(state, int(now), start)
+                    self._cycle = Backfill(state, int(now), start, cancel=makes_way)
                     self._cycle.run()
-                clock.backfill_done(now, self._cycle.holds_until)
+                cycle = self._cycle
+                clock.backfill_done(now, cycle.nb_jobs, cycle.repeats, cycle.holds_until)
+            clock.has_jobs(now, bool(state.waiting))
         self._ask_for_call(cluster)
 
     # --- what happens ----------------------------------------------------------------------------
 
     def _hear(self, cluster: Cluster) -> None:
-        """Enter the jobs that are new, and forget those that were taken back."""
+        """Enter the jobs that are new, and forget those that were taken back.
+
+        Known jobs are in the order of the queue. If the last of them has its place, all others have theirs.
+        """
         queue, known = cluster.queue, self._known
         if not cluster.quiet:
             self._look_at_hosts(cluster)
-            for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
-                del known[job_id]
-                self._state.remove(job_id)
+            last = next(islice(queue, len(known) - 1, None), None) if known else None
+            if last is None or last.id != next(reversed(known)):
+                for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
+                    del known[job_id]
+                    self._state.remove(job_id)
         if len(queue) == len(known):
             return
-        if not known:
-            self._clock.idle_until(cluster.now)
         for job in list(islice(queue, len(known), None)):
             records = self._setup.records(job, cluster.now)
             if not records:
                 cluster.remark(job, "can never run in its partitions, or is held for ever")
                 cluster.reject(job)
                 continue
+            known[job.id] = records
+            self._priorities.enter(records, cluster.now)
             if job.id in self._requeued:
                 for record in records:
                     record.eligible = int(cluster.now) + REQUEUED
-            known[job.id] = records
-            self._priorities.enter(records, cluster.now)
+                    record.give_priority(self._requeued[job.id])
             self._state.add(records)
             self._clock.happened(cluster.now)
 
@@ -178,18 +196,26 @@ class Slurm(Scheduler):
             running = heappop(self._cleaned)[2]
             self._hosts.give(running.taken)
         self._state.set_completing([running for _, _, running in self._cleaned])
-        self._clock.happened(now)
+        self._clock.cleaned(now)
 
     # --- what is decided -------------------------------------------------------------------------
 
     def _begin_job(self, cluster: Cluster, record: WaitingRecord, share: Share) -> None:
         job: Job = record.job
         taken = self._hosts.take(record.asked, share)
-        cluster.start(job, self._hosts.hosts(taken))
+        hosts = self._hosts.hosts(taken)
+        if len(hosts) > job.size:
+            hosts = hosts.lowest(job.size)
+        if len(hosts) == job.size:
+            cluster.start(job, hosts)
+        else:
+            places = [place % len(hosts) for place in range(job.size)]
+            cluster.decide(ExecuteJob(job.id, hosts, mapping=places))
         del self._known[job.id]
         running = self._state.start(record, share, int(cluster.now))
         running.taken = taken
         self._running[job.id] = running
+        self._time_limits.started(running)
         self._clock.changed(cluster.now)
 
     def _full_matters(self, now: float) -> float:
@@ -207,14 +233,23 @@ class Slurm(Scheduler):
         self._cancelled.add(job.id)
         if preemption is not None and preemption.requeues(running.waiting):
             cluster.remark(job, "goes back into the queue, because a job needs its nodes that may preempt it")
-            self._requeued.add(cluster.requeue(job))
+            self._requeued[cluster.requeue(job)] = running.waiting.priority
         else:
             cluster.remark(job, "is cancelled, because a job needs its nodes that may preempt it")
             cluster.kill(job)
 
+    def _kill_exhausted(self, cluster: Cluster, now: float) -> None:
+        """Kill the jobs whose time limits are over, if it is time to look at that."""
+        for running in self._time_limits.exhausted(now):
+            job = running.waiting.job
+            if self._running.get(job.id) is running and job.id not in self._cancelled:
+                self._cancelled.add(job.id)
+                cluster.remark(job, "is killed, because its time limit is over")
+                cluster.kill(job)
+
     def _ask_for_call(self, cluster: Cluster) -> None:
         """Be called when something is due next."""
-        due = self._cleaned[0][0] if self._cleaned else inf
+        due = min(self._cleaned[0][0] if self._cleaned else inf, self._time_limits.next_time)
         if self._state.waiting:
             due = min(due, self._clock.next_time(self._full_matters(cluster.now)), self._priorities.next_time)
         due = round(due, DIGITS)

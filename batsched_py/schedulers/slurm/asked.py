@@ -8,10 +8,14 @@ from math import ceil, inf
 from msgspec import Struct
 
 from batsched_py.protocol.requests import MOST, Amounts, Request
+from batsched_py.schedulers.slurm.job_fields import JobFields
 from batsched_py.schedulers.slurm.nodes import Machine, places
 
 YEAR = 365 * 24 * 60
 """In minutes: how long a job is taken to run that has no time limit at all."""
+
+GPU = "gpu"
+"""What GPUs are called among the other resources."""
 
 KIBIBYTES = 1024
 """Of a megabyte, which is the unit of memory in the configuration."""
@@ -36,7 +40,7 @@ class Asked(Struct, frozen=True, gc=False):
     tasks: int
     cpus_per_task: int
     unit: int
-    """Processors of a node are used in multiples of this: a task, or 1 where tasks may be cut in two."""
+    """Processors of a node are counted in multiples of this: a task, or 1 where tasks may be cut in two."""
     cpus: int
     """Of the whole job, at least."""
     least_nodes: int
@@ -45,6 +49,8 @@ class Asked(Struct, frozen=True, gc=False):
     most_nodes: int
     nodes: int
     """The nodes that would do if nobody else used them."""
+    required: int = 0
+    """Nodes that it must have."""
     exclusive: bool = False
     memory_per_cpu: int = 0
     memory_per_node: int = 0
@@ -54,26 +60,33 @@ class Asked(Struct, frozen=True, gc=False):
     capacities: tuple[int, ...] = ()
     """How many of its tasks each node of the machine could take if it were empty."""
     licences: Amounts = ()
+    tasks_per_node: int = 0
+    """So many on each of its nodes; 0 if it does not say."""
     least_cpus_of_node: int = 1
     """A node with fewer free processors is of no use."""
+    cpus_of_node: int = 1
+    """So many processors of each of its nodes are meant for it, however many nodes it gets."""
     most_cpus_of_node: int = 0
     """It may not have more of a node; 0 is no limit."""
+    gpus: tuple[int, int] | None = None
+    """Of a job with GPUs: their column, and how many free ones of a node count at most."""
 
 
 def asked_of(
     number: int,
     request: Request,
-    of_task: int,
+    fields: JobFields,
     nodes: int,
     machine: Machine,
     names: Sequence[str],
     rules: PartitionRules,
+    required: int = 0,
 ) -> Asked:
     """What a request means in a partition, of whose nodes these have what it names.
 
-    So many tasks of the request are a task for Slurm. The ``names`` are those of the other resources of the
-    machine.
+    The ``names`` are those of the other resources of the machine.
     """
+    of_task, least_cpus = fields.cpus_per_task, fields.least_cpus
     per_task, per_node = dict(request.per_task), dict(request.per_node)
     tasks, cores = request.tasks // of_task, request.cores * of_task
     exclusive = rules.whole_nodes or request.exclusive
@@ -86,8 +99,15 @@ def asked_of(
         for column, name in enumerate(names)
         if name in per_node or name in per_task
     )
-    most_of_node = min(request.tasks_per_node * cores, rules.most_cpus_of_node or MOST)
-    least_of_node = cores * (tasks if request.most_nodes == 1 else 1)
+    gpus = next((each for each in others if names[each[0]] == GPU), None)
+    of_each = request.tasks_per_node if request.tasks_per_node <= request.tasks else 0
+    least_of_node = cores * (of_each or (tasks if request.most_nodes == 1 else 1))
+    most_of_node = MOST
+    if others and not fields.shared_gpus:
+        is_spread = request.least_nodes == request.most_nodes == tasks
+        most_of_node = (
+            least_of_node if of_each or request.most_nodes == 1 or is_spread or tasks == 1 else MOST
+        )
     usable, capacities = 0, [0] * len(machine.nodes)
     for place in places(nodes & machine.up):
         node = machine.nodes[place]
@@ -110,24 +130,28 @@ def asked_of(
         number=number,
         tasks=tasks,
         cpus_per_task=cores,
-        unit=cores if of_task == 1 else 1,
-        cpus=tasks * cores,
+        unit=cores if of_cpu or (others and not fields.shared_gpus) else 1,
+        cpus=tasks * cores if least_cpus is None else least_cpus,
         least_nodes=least,
         wanted_nodes=least if request.most_nodes == MOST else max(request.most_nodes, least),
         most_nodes=request.most_nodes,
         nodes=usable,
+        required=required,
         exclusive=exclusive,
         memory_per_cpu=of_cpu,
         memory_per_node=of_node,
         others=others,
         capacities=tuple(capacities),
         licences=request.licences,
+        tasks_per_node=of_each,
         least_cpus_of_node=least_of_node,
-        most_cpus_of_node=0 if most_of_node >= MOST else most_of_node,
+        cpus_of_node=cores * (of_each if of_each and tasks > 1 else 1),
+        most_cpus_of_node=min(rules.most_cpus_of_node or MOST, most_of_node) % MOST,
+        gpus=gpus and (gpus[0], gpus[1] or gpus[2] * tasks),
     )
 
 
-def minutes(walltime: float, most: float) -> int:
+def minutes(time_limit: float, most: float) -> int:
     """A time limit in whole minutes, as Slurm keeps it, under the most that a partition allows."""
-    limit = min(walltime, most)
+    limit = min(time_limit, most)
     return YEAR if limit == inf else max(ceil(limit / 60), 1)

@@ -2,7 +2,8 @@
 
 Slurm's controller wakes once a second. It lets the main loop look at the first jobs when something has
 happened, but not within some seconds of the last time, and at the whole queue once in a while. The backfill
-loop runs some seconds after its last cycle, or, if there was nothing to do then, as soon as there is.
+loop wakes some seconds after its last cycle. If jobs or nodes have changed since then, it runs another one;
+otherwise it looks once a second whether they have.
 """
 
 from __future__ import annotations
@@ -11,47 +12,79 @@ from math import ceil, floor, inf
 
 from batsched_py.schedulers.slurm.settings.scheduling import Scheduling
 
+MOMENT = 0.002
+"""Times that are no further apart are the same."""
+
 TICK = 1.0
 """Between two looks of the controller, in seconds."""
 
 DELAY = TICK / 2
 """From an event to the next look, in the mean."""
 
-CYCLE = 0.12
-"""How long a backfill cycle takes; the next one is counted from its end."""
+CYCLE = 0.01
+"""How long a backfill cycle takes, in seconds; the next one is counted from its end."""
+
+CYCLE_OF_JOB = 0.002
+"""How much longer it takes for each job that it looks at."""
+
+NODES_KNOWN = 22.0
+"""How long after its start the controller hears of its last node."""
 
 
 class Clock:
-    """The times at which loops are due."""
+    """The times at which loops are due.
 
-    def __init__(self, settings: Scheduling) -> None:
+    Times count from the first submission; the controller ``started`` so many seconds before.
+    """
+
+    def __init__(self, settings: Scheduling, started: float) -> None:
         self._settings = settings
         self._has_full = settings.sched_interval >= 0
         self._interval = max(settings.sched_interval, TICK)
         self._has_backfill = settings.type == "backfill" and settings.bf_interval >= 0
         self._last_main = -inf
-        self._last_backfill = -inf
-        self._last_full = 0.0
+        self._last_full = -started
         self._quick = inf
         """When the main loop is to look at the first jobs."""
+        self._marks = False
+        """Whether each run of the main loop changes jobs, because it notes why they wait."""
+        self._last_cycle = -started
+        """When the last backfill cycle ended."""
+        self._period = settings.bf_interval + CYCLE
+        self._repeats = False
+        """Whether a cycle changes nodes, so that there is always another one."""
         self._holds_until = inf
-        self._is_polling = True
-        """Whether there was nothing to do last time; then a cycle runs as soon as there is."""
-        self._changed = -inf
-        """When something last changed that the backfill loop takes note of."""
+        self._has_jobs = False
+        self._first_change = NODES_KNOWN - started
+        """When something changed that the last backfill cycle has not seen; infinite if nothing has."""
+        self._last_change = NODES_KNOWN - started
 
     # --- what happens ----------------------------------------------------------------------------
 
     def happened(self, now: float) -> None:
-        """A job was submitted, or the nodes of one that ended are clean: the main loop is to look soon."""
+        """A job was submitted, or nodes are up again: the main loop is to look soon."""
         self._pass_unseen(now)
         earliest = max(now + DELAY, self._last_main + self._settings.batch_sched_delay)
         self._quick = min(self._quick, earliest)
         self.changed(now)
 
+    def cleaned(self, now: float) -> None:
+        """The nodes of a job that has ended are clean: the main loop is to look at once."""
+        self.changed(now)
+        self._quick = now
+
     def changed(self, now: float) -> None:
-        """Something has changed that may matter to the backfill loop."""
-        self._changed = now
+        """Jobs or nodes have changed, which makes the backfill loop run again."""
+        self._pass_unseen(now)
+        self._first_change = min(self._first_change, now)
+        self._last_change = now
+
+    def has_jobs(self, now: float, has_jobs: bool) -> None:
+        """Jobs wait from now on, or no job does."""
+        if has_jobs != self._has_jobs:
+            self._pass_unseen(now)
+            self._has_jobs = has_jobs
+            self._repeats = self._marks = False
 
     # --- when ------------------------------------------------------------------------------------
 
@@ -64,42 +97,31 @@ class Clock:
         self._pass_unseen(now)
         return self._has_full and self._last_full + self._interval <= now
 
-    def _pass_unseen(self, now: float) -> None:
-        """Looks at the whole queue that could find nothing have passed before now."""
-        nb_passed = ceil((now - self._last_full) / self._interval) - 1
-        if self._has_full and nb_passed > 0:
-            self._last_full += nb_passed * self._interval
-            self._last_main = max(self._last_main, self._last_full)
-
     def is_backfill_due(self, now: float) -> bool:
         """Whether it is time for a backfill cycle."""
-        return self._next_backfill <= now
+        return self._next_cycle() < now + MOMENT
 
-    def main_done(self, now: float, full: bool) -> None:
-        """The main loop has run."""
+    def main_done(self, now: float, full: bool, marks: bool) -> None:
+        """The main loop has run; whether it has noted why jobs wait."""
         self._last_main = now
         self._quick = inf
+        self._marks = marks
+        if marks:
+            self.changed(now)
         if full:
             self._last_full = now - (now - self._last_full) % self._interval
 
-    def backfill_done(self, now: float, holds_until: float = 0.0) -> None:
-        """A backfill cycle has run; until a time, cycles find the same unless something changes."""
-        self._last_backfill = self._changed = now + CYCLE
-        self._holds_until = holds_until
-        self._is_polling = False
+    def backfill_done(self, now: float, nb_jobs: int, repeats: bool, holds_until: float = 0.0) -> None:
+        """A backfill cycle has looked at so many jobs.
 
-    @property
-    def _next_backfill(self) -> float:
-        interval, last, changed = self._settings.bf_interval, self._last_backfill, self._changed
-        if not self._has_backfill:
-            return inf
-        if self._is_polling:
-            return max(last + interval, changed + DELAY)
-        matters = changed if changed > last else self._holds_until
-        if matters == inf:
-            return inf
-        period = interval + CYCLE
-        return last + max(ceil((matters + CYCLE - last) / period), 1) * period - CYCLE
+        If it ``repeats``, it has changed nodes. Until a time, cycles find the same if nothing else changes.
+        """
+        duration = CYCLE + nb_jobs * CYCLE_OF_JOB
+        seen = not (self._repeats or int(self._last_change) >= int(now + duration))
+        self._period = self._settings.bf_interval + duration
+        self._repeats, self._holds_until = repeats, holds_until
+        self._last_cycle = now + duration
+        self._first_change = inf if seen or repeats else self._last_cycle
 
     def next_time(self, full_matters: float) -> float:
         """When something is due next, as long as jobs wait.
@@ -108,17 +130,72 @@ class Clock:
         """
         full = inf
         if self._has_full and full_matters < inf:
-            nb_intervals = max(ceil((full_matters - self._last_full) / self._interval), 1)
-            full = self._last_full + nb_intervals * self._interval
-        return min(self._quick, full, self._next_backfill)
+            full = self._last_full + _nb_steps(self._last_full, self._interval, full_matters) * self._interval
+        return min(self._quick, full, self._next_cycle())
 
-    def idle_until(self, now: float) -> None:
-        """No job has waited until now: the loops have run in the meantime, and found nothing."""
-        if not self._is_polling:
-            period = self._settings.bf_interval + CYCLE
-            unseen = floor((self._changed + CYCLE - self._last_backfill) / period)
-            self._last_backfill += max(unseen, 0) * period
-        passed = max(self._last_backfill + self._settings.bf_interval, self._changed)
-        if passed <= now:
-            self._last_backfill = passed
-        self._is_polling = True
+    def _next_cycle(self) -> float:
+        """When a backfill cycle is due that may find something else than the last one."""
+        if not self._has_backfill:
+            return inf
+        last, interval = self._last_cycle, self._settings.bf_interval
+        if self._repeats:
+            matters = min(self._first_change, self._holds_until)
+            begin = self._last_begin
+            return inf if matters == inf else begin + _nb_steps(begin, self._period, matters) * self._period
+        if self._first_change < inf:
+            return max(last + interval, self._first_change + DELAY)
+        mark = self._next_mark()
+        if mark < inf and self._holds_until < inf:
+            mark += max(ceil((self._holds_until - mark) / self._interval), 0) * self._interval
+            return max(last + interval, mark + DELAY)
+        return inf
+
+    @property
+    def _last_begin(self) -> float:
+        """When the last backfill cycle began."""
+        return self._last_cycle + self._settings.bf_interval - self._period
+
+    def _pass_unseen(self, now: float) -> None:
+        """Looks and cycles that could find nothing have passed before now."""
+        if self._has_backfill and self._repeats:
+            nb_passed = _nb_steps(self._last_begin, self._period, now) - 1
+            self._last_cycle += nb_passed * self._period
+        elif self._has_backfill:
+            self._pass_unseen_cycles(now)
+        nb_passed = _nb_steps(self._last_full, self._interval, now) - 1
+        if self._has_full and nb_passed:
+            self._last_full += nb_passed * self._interval
+            self._last_main = max(self._last_main, self._last_full)
+            if self._marks:
+                self._last_change = max(self._last_change, self._last_full)
+
+    def _pass_unseen_cycles(self, now: float) -> None:
+        """Pass cycles after changes while no job waited, and after looks that have found nothing."""
+        interval = self._settings.bf_interval
+        if self._has_jobs and self._first_change < inf:
+            return
+        while True:
+            change = min(self._first_change, self._next_mark())
+            due = max(self._last_cycle + interval, change + DELAY)
+            if due >= now - MOMENT:
+                return
+            self._last_cycle = due + self._period - interval
+            self._first_change = inf if int(max(change, self._last_change)) < int(due) else due
+
+    def _next_mark(self) -> float:
+        """When a look at the whole queue changes jobs next, if nothing has changed since the last cycle."""
+        if not (self._marks and self._has_full) or self._first_change < inf:
+            return inf
+        return (
+            self._last_full
+            + (floor((self._last_cycle - self._last_full) / self._interval) + 1) * self._interval
+        )
+
+
+def _nb_steps(last: float, step: float, time: float) -> int:
+    """How many steps after the last one the first comes that is not before a time.
+
+    >>> _nb_steps(10.0, 30.0, 70.0), _nb_steps(10.0, 30.0, 70.1), _nb_steps(10.0, 30.0, 5.0)
+    (2, 3, 1)
+    """
+    return max(ceil((time - last - MOMENT) / step), 1)

@@ -20,6 +20,8 @@ print. The policy has it by its option ``configuration_file``.
 from __future__ import annotations
 
 import tomllib
+from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -48,7 +50,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     enforce: tuple[Enforced, ...] = ()
     """``AccountingStorageEnforce``: which limits count at all."""
     start: str = ""
-    """The date and time at which the simulation begins, in UTC; usage is reset by it."""
+    """The date and time of time 0, in UTC; plans are on a grid of time that is counted by dates."""
     scheduling: Scheduling = Scheduling()
     selection: Selection = Selection()
     priority: Priority = Priority()
@@ -60,6 +62,11 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     reservations: tuple[Reservation, ...] = ()
 
     @property
+    def origin(self) -> int:
+        """How many seconds time 0 is after the beginning of 1970; 0 if nobody knows."""
+        return _seconds(self.start)
+
+    @property
     def requeues(self) -> bool:
         """Whether jobs may make way for others by going back into the queue."""
         of_parts = self.partitions if self.preemption.type == "partition_prio" else self.qos
@@ -67,6 +74,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return self.preemption.type != "none" and "requeue" in modes
 
     def __post_init__(self) -> None:
+        _seconds(self.start)
         for what, names in (
             ("partitions", [partition.name for partition in self.partitions]),
             ("qos", [qos.name for qos in self.qos]),
@@ -79,6 +87,15 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         named = [each.nodes for each in self.nodes] + [each.nodes for each in self.partitions]
         for nodes in named + [each.nodes for each in self.reservations]:
             expand(nodes)
+
+
+@lru_cache(maxsize=16)
+def _seconds(date: str) -> int:
+    """A date in UTC, in seconds since the beginning of 1970."""
+    try:
+        return int(datetime.fromisoformat(date).timestamp()) if date else 0
+    except ValueError:
+        raise ValueError(f"start: {date!r} is not a date like 2026-01-31T12:00:00Z") from None
 
 
 def read_configuration(path: str | Path) -> Configuration:

@@ -31,12 +31,17 @@ class Future:
         selector: Selector,
         window_step: int = 0,
         is_linear: bool = False,
+        kill_wait: int = 0,
+        origin: int = 0,
     ) -> None:
         self._usage = usage
         self._running = list(running)
         self._selector = selector
         self._window_step = window_step
         self._is_linear = is_linear
+        self._kill_wait = kill_wait
+        """How long a job may last that is beyond its time limit."""
+        self._origin = origin
         self._idle = self._idle_after()
         self._now: dict[tuple[int, int], Share | None] = {}
         self._later: dict[tuple[int, int], tuple[RunningRecord, Share] | None] = {}
@@ -60,14 +65,27 @@ class Future:
         after.append(idle)
         return after
 
-    def at_once(self, asked: Asked, nodes: int) -> Share | None:
+    def earliest(self, asked: Asked, nodes: int, now: int, only_now: bool) -> tuple[int, Share] | None:
+        """When a job could start on some of these nodes if nobody else waited, and its share of them."""
+        if nodes.bit_count() < asked.least_nodes:
+            return None
+        share = self._at_once(asked, nodes)
+        if share is not None:
+            return now, share
+        found = None if only_now else self._after(asked, nodes)
+        if found is None:
+            return None
+        last, share = found
+        return last.end if last.end > now else max(last.end + self._kill_wait, now + 1), share
+
+    def _at_once(self, asked: Asked, nodes: int) -> Share | None:
         """What a job would get of these nodes now."""
         key = asked.number, nodes
         if key not in self._now:
             self._now[key] = self._selector.select(asked, nodes, self._usage)
         return self._now[key]
 
-    def later(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
+    def _after(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
         """After which running job a job could start, and what it would get of these nodes."""
         key = asked.number, nodes
         if key not in self._later:
@@ -79,7 +97,7 @@ class Future:
     def _tries(self, nodes: int) -> Iterator[tuple[int, RunningRecord]]:
         if self._is_linear:
             return one_by_one(self._running, nodes)
-        return in_windows(self._running, nodes, self._window_step)
+        return in_windows(self._running, nodes, self._window_step, self._origin)
 
     def _whole(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
         """For a job that shares its nodes with nobody."""
@@ -127,11 +145,12 @@ def one_by_one(running: Sequence[RunningRecord], nodes: int) -> Iterator[tuple[i
 
 
 def in_windows(
-    running: Sequence[RunningRecord], nodes: int, step: int
+    running: Sequence[RunningRecord], nodes: int, step: int, origin: int = 0
 ) -> Iterator[tuple[int, RunningRecord]]:
     """After how many running jobs ``select/cons_tres`` tries a start, and the last of them on the nodes.
 
-    With a ``step``, windows grow by it instead of doubling.
+    With a ``step``, windows grow by it instead of doubling. They begin at multiples of the first window since
+    an ``origin`` before time 0.
     """
     window, base, place, count = FIRST_WINDOW, 0, 0, len(running)
     while place < count:
@@ -143,7 +162,7 @@ def in_windows(
             if not ending.share.nodes & nodes:
                 continue
             if not base:
-                base = ending.end + window - ending.end % window
+                base = ending.end + window - (ending.end + origin) % window
             last = ending
             if place == count:
                 break

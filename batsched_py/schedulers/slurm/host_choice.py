@@ -18,8 +18,7 @@ class Hosts:
     def take(self, asked: Asked, share: Share) -> dict[int, int]:
         """Processors for a job, of each of its nodes, the first free ones."""
         if share.exclusive:
-            tasks = self._tasks(asked, share.nodes)
-            counts = {node: count * asked.cpus_per_task for node, count in tasks.items()}
+            counts = self._of_whole(asked, share.nodes)
         else:
             counts = {node: cpus for node, cpus, _ in share.parts}
         taken = {node: _lowest(self._free[node], count) for node, count in counts.items()}
@@ -47,19 +46,25 @@ class Hosts:
                 runs.append((begin, first + low + length - 1))
         return HostSet.of_runs(runs)
 
-    def _tasks(self, asked: Asked, nodes: int) -> dict[int, int]:
-        """How many tasks each whole node gets: one, and then as many as it can."""
-        tasks = dict.fromkeys(places(nodes), 1)
-        left = asked.tasks - len(tasks)
-        if left < 0:
-            return dict.fromkeys(list(tasks)[: asked.tasks], 1)
-        for node in tasks:
-            if not left:
-                break
-            more = min(asked.capacities[node] - 1, left)
-            tasks[node] += more
-            left -= more
-        return tasks
+    def _of_whole(self, asked: Asked, nodes: int) -> dict[int, int]:
+        """How many processors of each whole node a job uses.
+
+        Each node gets a task, and then as many as it can take. Tasks that are left then are cut in parts.
+        """
+        of_task, left = asked.cpus_per_task, asked.tasks
+        tasks = dict.fromkeys(places(nodes), 0)
+        for most in (1, left):
+            for node in tasks:
+                more = min(asked.capacities[node] - tasks[node], most, left)
+                tasks[node] += more
+                left -= more
+        counts = {node: count * of_task for node, count in tasks.items()}
+        missing = left * of_task
+        for node in counts:
+            more = min(self._machine.cpus[node] - counts[node], missing)
+            counts[node] += more
+            missing -= more
+        return {node: count for node, count in counts.items() if count}
 
 
 def _lowest(bits: int, count: int) -> int:

@@ -37,9 +37,15 @@ class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """When a hold ends, in seconds since its submission."""
     cpus_per_task: Annotated[int, Meta(ge=1)] = 1
     """So many tasks of its request are a task for Slurm, which may be cut in two and put on two nodes."""
+    least_cpus: Annotated[int, Meta(ge=1)] | None = None
+    """So many processors will do, if a range of nodes was asked for without a number of tasks."""
+    shared_gpus: bool = False
+    """Whether its GPUs were asked for by ``--gpus``, for all tasks together."""
     reservation: str = ""
     requeue: bool | None = None
     """Whether it may be put back into the queue; ``job_requeue`` of the configuration if left out."""
+    time_limit: Annotated[float, Meta(ge=0)] | None = None
+    """Of a job that runs out of time, in seconds; its walltime leaves the policy time to kill it."""
     no_time_limit: bool = False
     """Whether it did not say how long it runs; then its partition says."""
     time_min: Annotated[float, Meta(ge=0)] | None = None

@@ -21,14 +21,18 @@ Start = Callable[[WaitingRecord, Share], None]
 Cancel = Callable[[RunningRecord], None]
 
 
-def run_main_loop(state: State, now: int, start: Start, full: bool, cancel: Cancel | None = None) -> None:
-    """Look at the ``full`` queue or at its first jobs, and start those that may start."""
+def run_main_loop(state: State, now: int, start: Start, full: bool, cancel: Cancel | None = None) -> bool:
+    """Look at the ``full`` queue or at its first jobs, and start those that may start.
+
+    Returns whether it has noted of a job that others keep it waiting: that counts as a change of the job.
+    """
     settings = state.configuration.scheduling
     available = state.up
     stopped = 0
     """Partitions that are stopped, as bits."""
     nb_partitions = len(state.partitions)
     nb_looked_at = nb_started = 0
+    marks = False
     looked_at_of: dict[str, int] = {}
     started: set[str] = set()
     for record in list(state.waiting):
@@ -36,19 +40,22 @@ def run_main_loop(state: State, now: int, start: Start, full: bool, cancel: Canc
         if record.eligible > now or record.job.id in started:
             continue
         if settings.sched_max_job_start and nb_started >= settings.sched_max_job_start:
-            return
+            return marks
         if settings.partition_job_depth:
             looked_at_of[partition.name] = looked_at_of.get(partition.name, 0) + 1
             if looked_at_of[partition.name] > settings.partition_job_depth:
                 continue
         nb_looked_at += 1
         if not full and nb_looked_at > settings.default_queue_depth + 1:
-            return
+            return marks
         bit = 1 << partition.number
         if stopped & bit and not record.fields.reservation:
+            marks = True
             continue
         if state.limits.before_selection(record, now) is Verdict.WAITS or not state.has_licences(record):
             continue
+        if record.asked.least_nodes > (available & partition.nodes).bit_count():
+            marks = True
         waits = _try(state, record, now, available, start, cancel)
         if waits is None:
             nb_started += 1
@@ -57,7 +64,13 @@ def run_main_loop(state: State, now: int, start: Start, full: bool, cancel: Canc
             stopped |= bit
             available &= ~partition.nodes
             if stopped.bit_count() == nb_partitions:
-                return
+                return marks or _is_another_behind(state, record, now)
+    return marks
+
+
+def _is_another_behind(state: State, record: WaitingRecord, now: int) -> bool:
+    """Whether more jobs wait behind one."""
+    return any(each.eligible <= now and each.rank > record.rank for each in reversed(state.waiting))
 
 
 def _try(
@@ -79,10 +92,17 @@ def _try(
             return state.configuration.scheduling.assoc_limit_stop
         start(record, share)
         return None
-    if cancel is not None and state.preemption is not None and not state.completing & nodes:
-        for running in state.preemption.victims(record, nodes, usage, state.running, state.selector, now):
-            cancel(running)
+    if cancel is not None:
+        make_way(state, record, nodes & ~state.completing, now, cancel)
     return _is_busy(state, record, nodes)
+
+
+def make_way(state: State, record: WaitingRecord, nodes: int, now: int, cancel: Cancel) -> None:
+    """Cancel the jobs that have to make way for a job on some nodes."""
+    candidates = state.preemptable(record, now)
+    if candidates and state.preemption is not None:
+        for running in state.preemption.victims(record, nodes, state.usage, candidates, now):
+            cancel(running)
 
 
 def _is_busy(state: State, record: WaitingRecord, nodes: int) -> bool:

@@ -5,9 +5,12 @@ Jobs can be put back where users hand them in. Elsewhere no job makes way whose 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import inf
+
 from batsched_py.schedulers.slurm.accounts import Accounts
 from batsched_py.schedulers.slurm.configuration import Configuration
-from batsched_py.schedulers.slurm.nodes import Usage
+from batsched_py.schedulers.slurm.nodes import Share, Usage
 from batsched_py.schedulers.slurm.records import RunningRecord, WaitingRecord
 from batsched_py.schedulers.slurm.selection import Selector
 
@@ -15,38 +18,79 @@ from batsched_py.schedulers.slurm.selection import Selector
 class Preemption:
     """Says who makes way for whom."""
 
-    def __init__(self, configuration: Configuration, accounts: Accounts, can_requeue: bool) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        accounts: Accounts,
+        selector: Selector,
+        nb_nodes: int,
+        can_requeue: bool,
+    ) -> None:
         self._settings = configuration.preemption
+        self._selector = selector
+        self._nb_nodes = nb_nodes
+        self._patience = configuration.scheduling.kill_wait + configuration.scheduling.message_timeout
+        self._made_way: dict[str, int] = {}
+        """When jobs last had to make way for a job."""
         self._requeues_jobs = configuration.scheduling.job_requeue
         self._accounts = accounts
         self._modes = {"cancel", "requeue"} if can_requeue else {"cancel"}
 
-    def victims(
-        self,
-        record: WaitingRecord,
-        nodes: int,
-        usage: Usage,
-        running: list[RunningRecord],
-        selector: Selector,
-        now: int,
+    def candidates(
+        self, record: WaitingRecord, running: Sequence[RunningRecord], now: int
     ) -> list[RunningRecord]:
-        """The jobs that make way so that a job fits on some nodes; none if that does not help.
-
-        They are taken away one after another, the least important first, until the job fits. Only those make
-        way that are on its nodes then.
-        """
-        candidates = [
-            each for each in running if each.share.nodes & nodes and self._yields(each, record, now)
+        """The running jobs that may have to make way for a job, in the order in which they are tried."""
+        found = [
+            each
+            for each in running
+            if each.share.nodes & record.partition.nodes and self._yields(each, record, now)
         ]
-        candidates.sort(key=self._importance)
-        future, removed = usage.copy(), list[RunningRecord]()
-        for each in candidates:
-            future.give(each.share)
-            removed.append(each)
-            share = selector.select(record.asked, nodes, future)
-            if share is not None:
-                return [one for one in removed if one.share.nodes & share.nodes]
-        return []
+        return sorted(found, key=self._importance)
+
+    def victims(
+        self, record: WaitingRecord, nodes: int, usage: Usage, candidates: list[RunningRecord], now: int
+    ) -> list[RunningRecord]:
+        """The jobs that make way now so that a job fits on some nodes; none if that does not help.
+
+        They are taken away one after another until the job fits. Then those come first that have more of the
+        nodes that were found, so that fewer jobs have to go, and it is tried again; that is done
+        ``preempt_reorder_count`` times and once more. A job that has just made others go waits for them.
+        """
+        order, tries = list(candidates), 0
+        while True:
+            found = self._until_it_fits(record, nodes, usage, order)
+            if found is None:
+                return []
+            taken, share = found
+            tries += 1
+            if tries > self._settings.reorder_count + 1 or tries >= len(candidates):
+                break
+            last = taken[-1]
+            if self._settings.strict_order:
+                order.remove(last)
+                order.insert(0, last)
+                continue
+            counts = {id(each): (each.share.nodes & share.nodes).bit_count() for each in taken[:-1]}
+            counts[id(last)] = self._nb_nodes + 1
+            order.sort(key=lambda each: -counts.get(id(each), 0))
+        if now < self._made_way.get(record.job.id, -inf) + self._patience:
+            return []
+        self._made_way[record.job.id] = now
+        return [each for each in taken if each.share.nodes & share.nodes]
+
+    def _until_it_fits(
+        self, record: WaitingRecord, nodes: int, usage: Usage, order: Sequence[RunningRecord]
+    ) -> tuple[list[RunningRecord], Share] | None:
+        """Which jobs have to be taken away until a job fits, and what it would get then."""
+        future, taken = usage.copy(), list[RunningRecord]()
+        for each in order:
+            if each.share.nodes & nodes:
+                future.give(each.share)
+                taken.append(each)
+                share = self._selector.select(record.asked, nodes, future)
+                if share is not None:
+                    return taken, share
+        return None
 
     def _yields(self, running: RunningRecord, record: WaitingRecord, now: int) -> bool:
         """Whether a running job makes way for a waiting one."""
@@ -76,9 +120,11 @@ class Preemption:
         allowed = record.fields.requeue
         return self._mode(record) == "requeue" and (self._requeues_jobs if allowed is None else allowed)
 
-    def _importance(self, running: RunningRecord) -> tuple[int, int]:
-        """The least important jobs make way first; then the youngest or the oldest."""
+    def _importance(self, running: RunningRecord) -> tuple[int, int, int]:
+        """The least important jobs make way first, then those with the fewest nodes; or else the youngest."""
         record = running.waiting
+        if self._settings.youngest_first:
+            return -running.start, 0, record.number
         qos = self._accounts.qos_of(record) if self._settings.type == "qos" else None
         importance = record.partition.settings.priority_tier if qos is None else qos.priority
-        return importance, -running.start if self._settings.youngest_first else running.start
+        return importance, running.share.nodes.bit_count(), record.number

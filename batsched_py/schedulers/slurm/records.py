@@ -35,6 +35,7 @@ class WaitingRecord:
         "eligible",
         "fields",
         "job",
+        "least_limit",
         "limit",
         "nb_partitions",
         "number",
@@ -45,7 +46,14 @@ class WaitingRecord:
     )
 
     def __init__(
-        self, job: Job, number: int, fields: JobFields, partition: PartitionRecord, asked: Asked, limit: int
+        self,
+        job: Job,
+        number: int,
+        fields: JobFields,
+        partition: PartitionRecord,
+        asked: Asked,
+        limit: int,
+        least_limit: int,
     ) -> None:
         self.job = job
         self.number = number
@@ -60,6 +68,8 @@ class WaitingRecord:
         """What it asks for, or what it would get by the last plan: that counts as its size."""
         self.limit = limit
         """Its time limit in minutes."""
+        self.least_limit = least_limit
+        """By ``--time-min``: with so many minutes the backfill loop plans it, and starts it."""
         self.nb_partitions = 1
         """In how many partitions it waits."""
         self.submitted = int(job.submission_time)

@@ -97,10 +97,13 @@ class Reservations:
             return nodes, start, overlaps
         return None
 
-    def next_end(self, time: int, resolution: int) -> int:
-        """When the next reservation ends, rounded up to the grid; 0 if none does."""
+    def next_end(self, time: int, resolution: int, origin: int = 0) -> int:
+        """When the next reservation ends, rounded up to the grid; 0 if none does.
+
+        Time 0 is so far from the beginning of a step of the grid.
+        """
         ends = [reserved.end for reserved in self.all if time <= reserved.end]
-        return -int(-min(ends) // resolution) * resolution if ends else 0
+        return -int(-(min(ends) + origin) // resolution) * resolution - origin if ends else 0
 
 
 def _nodes(settings: Reservation, machine: Machine) -> int:

@@ -8,6 +8,8 @@ processors that are enough.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage, neighbours, places
 
@@ -24,12 +26,27 @@ class Selector:
         if asked.exclusive:
             return self.whole(asked, nodes & asked.nodes & usage.idle)
         room = self._room(asked, nodes & asked.nodes & ~usage.exclusive, usage)
-        chosen = self._choose(asked, room)
+        by_weight = self._by_gpus(asked, usage) if asked.gpus else self.machine.by_weight
+        chosen = self._choose(asked, room, by_weight)
         if chosen is None and asked.most_nodes < len(room):
-            chosen = self._choose_from_larger(asked, room)
+            chosen = self._choose_from_larger(asked, room, by_weight)
         return None if chosen is None else self._share(asked, chosen)
 
-    def _choose_from_larger(self, asked: Asked, room: dict[int, int]) -> dict[int, int] | None:
+    def _by_gpus(self, asked: Asked, usage: Usage) -> list[int]:
+        """The nodes of each weight, and of each number of free GPUs that count; more of them come first."""
+        assert asked.gpus is not None
+        column, most = asked.gpus
+        free = [min(count, most) for count in usage.others[column]]
+        counts = sorted(set(free), reverse=True)
+        return [
+            of_weight & self.machine.where(each == count for each in free)
+            for of_weight in self.machine.by_weight
+            for count in counts
+        ]
+
+    def _choose_from_larger(
+        self, asked: Asked, room: dict[int, int], by_weight: Sequence[int]
+    ) -> dict[int, int] | None:
         """Leave out the nodes with the least room, more and more of them, until the rest will do."""
         for smallest in range(1, max(room.values())):
             fewer = {node: cpus for node, cpus in room.items() if cpus > smallest}
@@ -37,7 +54,7 @@ class Selector:
                 return None
             if len(fewer) < len(room):
                 room = fewer
-                chosen = self._choose(asked, room)
+                chosen = self._choose(asked, room, by_weight)
                 if chosen is not None:
                     return chosen
         return None
@@ -46,13 +63,19 @@ class Selector:
         """Some of these idle nodes, which are given whole."""
         if nodes.bit_count() < asked.least_nodes:
             return None
-        if self.machine.is_uniform and asked.cpus <= asked.least_nodes == asked.wanted_nodes:
+        if (
+            self.machine.is_uniform
+            and asked.cpus <= asked.least_nodes == asked.wanted_nodes
+            and not asked.required
+        ):
             chosen = fewest_neighbours(asked.least_nodes, nodes, self.machine.by_weight)
             return Share(chosen, True)
-        room = {node: asked.capacities[node] * asked.cpus_per_task for node in places(nodes)}
-        found = self._choose(asked, room)
+        cpus = self.machine.cpus
+        room = {node: cpus[node] - cpus[node] % asked.unit for node in places(nodes)}
+        by_weight = self.machine.by_weight
+        found = self._choose(asked, room, by_weight)
         if found is None and asked.most_nodes < len(room):
-            found = self._choose_from_larger(asked, room)
+            found = self._choose_from_larger(asked, room, by_weight)
         return None if found is None else Share(sum(1 << node for node in found), True)
 
     def _room(self, asked: Asked, nodes: int, usage: Usage) -> dict[int, int]:
@@ -85,52 +108,43 @@ class Selector:
                 room[node] = cpus
         return room
 
-    def _choose(self, asked: Asked, room: dict[int, int]) -> dict[int, int] | None:
-        """How many processors a job gets on which nodes."""
-        least_nodes = asked.least_nodes
-        if len(room) < least_nodes or sum(room.values()) < asked.cpus:
+    def _choose(self, asked: Asked, room: dict[int, int], by_weight: Sequence[int]) -> dict[int, int] | None:
+        """How many processors a job gets on which nodes; those of the first weight are taken first."""
+        if len(room) < asked.least_nodes or sum(room.values()) < asked.cpus:
             return None
-        cpus_left, nodes_left = asked.cpus, asked.wanted_nodes
-        most_nodes = min(asked.most_nodes, max(asked.tasks, least_nodes))
-        usable_cpus = asked.cpus
-        chosen: dict[int, int] = {}
+        taking = _Taking(asked, room)
         nodes = 0
         for node in room:
             nodes |= 1 << node
-        for of_weight in self.machine.by_weight:
+        if asked.required & ~nodes:
+            return None
+        for node in places(asked.required):
+            taking.take(node)
+        nodes &= ~asked.required
+        for of_weight in by_weight:
             sets = [
                 (sum([room[node] for node in places(part)]), part) for part in neighbours(nodes & of_weight)
             ]
-            while sets and most_nodes:
-                best = _best(sets, cpus_left, nodes_left)
+            while sets and taking.most_nodes and not taking.is_enough:
+                best = _best(sets, taking.cpus_left, taking.least_nodes_left)
                 members = list(places(sets.pop(best)[1]))
-                if nodes_left <= 1:
-                    enough = [node for node in members if room[node] >= cpus_left]
+                if taking.nodes_left <= 1:
+                    enough = [node for node in members if room[node] >= taking.cpus_left]
                     if enough:
                         members = [min(enough, key=room.__getitem__)]
                 for node in members:
-                    if not most_nodes or (nodes_left <= 0 and cpus_left <= 0):
+                    if not taking.most_nodes or taking.is_enough:
                         break
-                    cpus = room[node]
-                    if most_nodes == 1 and cpus < cpus_left:
-                        continue
-                    if not asked.exclusive:
-                        kept = usable_cpus - max(nodes_left - asked.wanted_nodes + least_nodes - 1, 0)
-                        if cpus > kept:
-                            cpus = max(kept, asked.cpus_per_task)
-                    chosen[node] = cpus
-                    cpus_left -= cpus
-                    usable_cpus -= cpus
-                    nodes_left -= 1
-                    most_nodes -= 1
-                if nodes_left <= 0 and cpus_left <= 0:
-                    return chosen
-        return chosen if cpus_left <= 0 and nodes_left <= asked.wanted_nodes - least_nodes else None
+                    if taking.most_nodes > 1 or room[node] >= taking.cpus_left:
+                        taking.take(node)
+            if taking.is_enough:
+                break
+        return taking.chosen if taking.cpus_left <= 0 and taking.least_nodes_left <= 0 else None
 
     def _share(self, asked: Asked, chosen: dict[int, int]) -> Share:
         """What a job takes of the nodes that it shares."""
         nodes, parts, others = 0, [], []
-        if asked.unit < asked.cpus_per_task:
+        if asked.cpus_per_task > 1 or sum(chosen.values()) > asked.cpus:
             chosen = dealt(asked, chosen)
         for node, cpus in chosen.items():
             memory = asked.memory_per_cpu * cpus + asked.memory_per_node
@@ -143,27 +157,65 @@ class Selector:
         return Share(nodes, False, tuple(parts), tuple(others))
 
 
-def dealt(asked: Asked, room: dict[int, int]) -> dict[int, int]:
-    """How many processors a job gets of its nodes if its tasks may be cut in two.
+class _Taking:
+    """The nodes that are taken for a job one after another, and what is still missing."""
 
-    Each node gets a task, then one more in turn as long as a whole one fits. What is left fills the nodes.
-    Slurm leaves out a part of a task that is cut; here a job has all of its processors.
+    def __init__(self, asked: Asked, room: dict[int, int]) -> None:
+        self._asked = asked
+        self._room = room
+        self._usable_cpus = self.cpus_left = asked.cpus
+        self.nodes_left = asked.wanted_nodes
+        self.least_nodes_left = asked.least_nodes
+        """So many are missing at least, if a range of nodes was asked for."""
+        self.most_nodes = min(asked.most_nodes, max(asked.tasks, asked.least_nodes))
+        self.chosen: dict[int, int] = {}
+        """How many processors of which node."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether nothing is missing."""
+        return self.nodes_left <= 0 and self.cpus_left <= 0
+
+    def take(self, node: int) -> None:
+        """Take a node: all processors that are of use there, but for one for each node that must follow."""
+        cpus = self._room[node]
+        if not self._asked.exclusive:
+            kept = self._usable_cpus - max(self.least_nodes_left - 1, 0)
+            if cpus > kept:
+                cpus = max(kept, self._asked.cpus_of_node)
+        self.chosen[node] = cpus
+        self.cpus_left -= cpus
+        self._usable_cpus -= cpus
+        self.nodes_left -= 1
+        self.least_nodes_left -= 1
+        self.most_nodes -= 1
+
+
+def dealt(asked: Asked, room: dict[int, int]) -> dict[int, int]:
+    """How many processors a job gets of its nodes, of which so many are set aside for it.
+
+    Each node gets a task, then one more in turn as long as a whole one fits. Tasks that are left then go to
+    the nodes in turn, each cut down to what its node still has: so a job may get less than it has asked for.
     """
-    of_task, order = asked.cpus_per_task, sorted(room)
-    given = dict.fromkeys(order, 0)
-    left = asked.tasks
-    while left:
-        fits = [node for node in order if given[node] + of_task <= room[node]][:left]
-        if not fits:
-            break
-        for node in fits:
-            given[node] += of_task
-        left -= len(fits)
-    missing = left * of_task
-    for node in order:
-        more = min(room[node] - given[node], missing)
-        given[node] += more
-        missing -= more
+    of_task, most = asked.cpus_per_task, asked.tasks_per_node
+    order = sorted(room)
+    nb_tasks = max(len(order) * asked.cpus_of_node, asked.cpus) // of_task
+    given = {node: min(of_task, room[node]) for node in order}
+    tasks = dict.fromkeys(given, 1)
+    left = nb_tasks - len(given)
+    is_full = all(given[node] >= room[node] for node in given)
+    while left > 0:
+        has_space = False
+        for node in order:
+            if not is_full and (room[node] - given[node] < of_task or tasks[node] == most):
+                continue
+            tasks[node] += 1
+            given[node] = min(given[node] + of_task, room[node])
+            has_space = has_space or room[node] - given[node] >= of_task
+            left -= 1
+            if not left:
+                break
+        is_full = not has_space
     return given
 
 

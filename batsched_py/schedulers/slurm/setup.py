@@ -19,13 +19,13 @@ from batsched_py.schedulers.slurm.accounts import Accounts
 from batsched_py.schedulers.slurm.asked import Asked, PartitionRules, asked_of, minutes
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.job_fields import JobFields, fields_of
+from batsched_py.schedulers.slurm.kernel import kernel_of
 from batsched_py.schedulers.slurm.limits import limits_of
-from batsched_py.schedulers.slurm.nodes import Machine, Node, Usage
+from batsched_py.schedulers.slurm.nodes import Machine, Node
 from batsched_py.schedulers.slurm.preemption import Preemption
 from batsched_py.schedulers.slurm.priorities import Priorities, priorities_of
 from batsched_py.schedulers.slurm.records import PartitionRecord, WaitingRecord
 from batsched_py.schedulers.slurm.reservations import Reservations
-from batsched_py.schedulers.slurm.selection import Selector
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.schedulers.slurm.state import State
 
@@ -42,15 +42,18 @@ class Setup:
         self.partitions = self._partitions()
         self._default = next((each for each in self.partitions if each.settings.default), self.partitions[0])
         self._accounts = Accounts(configuration, self.machine, self._others)
-        self._selector = Selector(self.machine, configuration.selection.memory)
-        self._empty = Usage(self.machine)
-        self._asked: dict[tuple[Request, int, int, str, str], Asked] = {}
+        self._kernel = kernel_of(self.machine)
+        self._selector = self._kernel.selector(self.machine, configuration.selection.memory)
+        self._empty = self._kernel.usage(self.machine)
+        self._asked: dict[tuple[Request, int, int | None, bool, int, str, str], Asked] = {}
         self._count = 0
 
     def state(self, can_requeue: bool = False) -> State:
         """The machine without jobs."""
         reservations = Reservations(self._configuration.reservations, self.machine)
-        preemption = Preemption(self._configuration, self._accounts, can_requeue)
+        preemption = Preemption(
+            self._configuration, self._accounts, self._selector, len(self.machine.nodes), can_requeue
+        )
         limits = limits_of(self._configuration, self._accounts)
         return State(
             self._configuration,
@@ -60,6 +63,7 @@ class Setup:
             limits,
             self._platform.licences,
             preemption,
+            self._kernel,
         )
 
     def priorities(self) -> Priorities:
@@ -145,18 +149,20 @@ class Setup:
             return []
         self._count += 1
         records = []
+        time_limit = job.walltime if fields.time_limit is None else fields.time_limit
         for partition in self._of(request):
             asked = self._asked_in(request, fields, partition)
-            if self._allows(partition.settings, asked, job.walltime):
-                limit = minutes(job.walltime, partition.settings.max_time)
-                records.append(WaitingRecord(job, self._count, fields, partition, asked, limit))
+            if self._allows(partition.settings, asked, time_limit):
+                limit = minutes(time_limit, partition.settings.max_time)
+                least = limit if fields.time_min is None else minutes(fields.time_min, limit * 60)
+                records.append(WaitingRecord(job, self._count, fields, partition, asked, limit, least))
         for record in records:
             record.nb_partitions, record.eligible = len(records), eligible
         return records
 
-    def _allows(self, partition: Partition, asked: Asked, walltime: float) -> bool:
+    def _allows(self, partition: Partition, asked: Asked, time_limit: float) -> bool:
         """Whether a partition could ever run a job."""
-        if partition.state not in ("up", "drain") or (partition.max_time < walltime < inf):
+        if partition.state not in ("up", "drain") or (partition.max_time < time_limit < inf):
             return False
         most = inf if partition.max_nodes is None else partition.max_nodes
         if asked.least_nodes > most or asked.most_nodes < partition.min_nodes:
@@ -168,19 +174,32 @@ class Setup:
         return named or [self._default]
 
     def _asked_in(self, request: Request, fields: JobFields, partition: PartitionRecord) -> Asked:
-        key = request, fields.cpus_per_task, partition.number, fields.node_list, fields.exclude
+        key = (
+            request,
+            fields.cpus_per_task,
+            fields.least_cpus,
+            fields.shared_gpus,
+            partition.number,
+            fields.node_list,
+            fields.exclude,
+        )
         asked = self._asked.get(key)
         if asked is None:
             anywhere = demand_of(replace(request, partitions=(), one_switch=False), self._platform)
             names = [self._platform.nodes[place].name for places in anywhere.meant for place in places]
             nodes = self.machine.named(names) & partition.nodes & ~self.machine.named(expand(fields.exclude))
-            if fields.node_list:
-                required = self.machine.named(expand(fields.node_list))
-                request = replace(request, least_nodes=max(request.least_nodes, required.bit_count()))
-                nodes &= required
+            required = self.machine.named(expand(fields.node_list))
+            request = replace(request, least_nodes=max(request.least_nodes, required.bit_count()))
             rules = self._rules(partition.settings)
             asked = asked_of(
-                len(self._asked), request, fields.cpus_per_task, nodes, self.machine, self._others, rules
+                len(self._asked),
+                request,
+                fields,
+                nodes,
+                self.machine,
+                self._others,
+                rules,
+                required,
             )
             self._asked[key] = asked
         return asked

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -76,16 +75,11 @@ class Comparison(Struct, frozen=True, kw_only=True):
     percentiles: list[tuple[float, float]]
     cells: list[tuple[int, int, int]]
 
-    def save(self, path: str | Path) -> None:
-        """Write it as a page."""
-        from batsched_py.slurm.comparison.page import write_comparison_page
-
-        write_comparison_page(path, self)
-
 
 def compare(tables: Sequence[pd.DataFrame], names: tuple[str, str]) -> Comparison:
     """Compare the jobs that ran in both tables, the recorded one first; ``names`` tells what they are."""
     recorded, simulated = tables
+    simulated = _arrays_by_last_task(simulated, recorded.index)
     both = recorded.index[recorded.index.isin(simulated.index)]
     if not len(both):
         raise InputError(f"no job ran both in {names[0]} and in {names[1]}")
@@ -102,6 +96,12 @@ def compare(tables: Sequence[pd.DataFrame], names: tuple[str, str]) -> Compariso
         percentiles=percentiles_of(*waits),
         cells=cells_of(*waits),
     )
+
+
+def _arrays_by_last_task(simulated: pd.DataFrame, recorded: pd.Index) -> pd.DataFrame:
+    """A recording has one line for an array, which is its last task: let that be called like the array."""
+    last = {str(name).rpartition("_")[0]: name for name in simulated.index}
+    return simulated.rename(index={name: array for array, name in last.items() if array in recorded})
 
 
 def labels(jobs: pd.DataFrame, grouping: str) -> pd.Series:

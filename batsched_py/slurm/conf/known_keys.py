@@ -27,7 +27,7 @@ WITHOUT_EFFECT = frozenset(
     jobacctgathertype jobcomphost jobcomploc jobcompparams jobcomppass jobcompport jobcomptype
     jobcompuser jobcontainertype jobfileappend keepalivetime killonbadexit launchtype logtimeformat
     maildomain mailprog maxdbdmsgs maxjobid maxnodecount maxstepcount mcsparameters mcsplugin
-    messagetimeout minjobage mpidefault mpiparams overmemorykill plugindir plugstackconfig
+    minjobage mpidefault mpiparams overmemorykill plugindir plugstackconfig
     preparameters prepparameters prepplugins privatedata proctracktype prologepilogtimeout
     propagateprioprocess propagateresourcelimits propagateresourcelimitsexcept rebootprogram
     reconfigflags resumefailprogram resvepilog resvprolog returntoservice routeplugin scronparameters
@@ -37,7 +37,7 @@ WITHOUT_EFFECT = frozenset(
     slurmdport slurmdspooldir slurmdsyslogdebug slurmdtimeout slurmduser slurmschedlogfile
     slurmschedloglevel slurmuser srunepilog srunportrange srunprolog statesavelocation switchparameters
     switchtype taskepilog taskplugin taskpluginparam taskprolog tcptimeout tmpfs trackwckey treewidth
-    unkillablestepprogram usepam waittime""".split()
+    unkillablestepprogram usepam waittime x11parameters""".split()
 )
 
 #: Settings of nodes that the machine and the configuration have.

@@ -73,6 +73,7 @@ class Scheduling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     over_time_limit: Seconds = 0.0
     """So much longer than its time limit may a job run."""
     kill_wait: Seconds = 30.0
+    message_timeout: Seconds = 10.0
     complete_wait: Seconds = 0.0
     job_requeue: bool = True
     """Whether a job can be put back into the queue if it does not say."""

@@ -11,7 +11,7 @@ UNUSED: dict[str, frozenset[str]] = {
     "scheduling": frozenset(
         """sched_min_interval max_sched_time defer ignore_prefer_validation bf_max_time
         bf_yield_interval bf_yield_sleep bf_busy_nodes bf_one_resv_per_job bf_licenses enforce_part_limits
-        over_time_limit complete_wait max_array_size max_job_count""".split()
+        complete_wait max_array_size max_job_count""".split()
     ),
     "selection": frozenset(
         """lln pack_nodes one_task_per_core core_default_dist_block pack_serial_at_end def_mem_per_gpu
@@ -19,10 +19,10 @@ UNUSED: dict[str, frozenset[str]] = {
     ),
     "nodes": frozenset("sockets cores_per_socket threads_per_core".split()),
     "priority": frozenset(["usage_reset_period"]),
-    "preemption": frozenset("reorder_count strict_order send_user_signal within_qos".split()),
+    "preemption": frozenset("send_user_signal within_qos".split()),
     "partitions": frozenset(
         """over_subscribe_jobs lln exclusive_user req_resv root_only
-        grace_time over_time_limit allow_accounts deny_accounts allow_qos deny_qos def_mem_per_gpu
+        grace_time allow_accounts deny_accounts allow_qos deny_qos def_mem_per_gpu
         max_mem_per_cpu max_mem_per_node def_cpu_per_gpu""".split()
     ),
     "limits": frozenset(
@@ -37,7 +37,7 @@ UNUSED: dict[str, frozenset[str]] = {
     "associations": frozenset("max_submit_jobs max_jobs_accrue".split()),
     "reservations": frozenset("node_count max_start_delay".split()),
     "job": frozenset(
-        """time_min contiguous spread use_min_nodes oversubscribe
+        """contiguous spread use_min_nodes oversubscribe
         exclusive_user""".split()
     ),
 }

@@ -1,0 +1,113 @@
+"""What nobody can know of a recorded cluster, drawn at random several times.
+
+A real Slurm does not do the same twice. When its loops wake depends on when the controller was started. What
+plans are rounded to depends on the minute in which time begins. A recorder runs the script of a scenario up
+to a minute before it counts time, so a reservation of ``now+30minutes`` begins earlier or later. A job that
+ends half a second earlier may let others start elsewhere. So a recording is one draw out of many, and so is a
+simulation: here are several of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from statistics import fmean
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+from msgspec import Struct
+from msgspec.structs import replace
+
+from batsched_py.api.progress import shown
+from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
+from batsched_py.slurm.comparison.comparison import Compared, compare
+from batsched_py.slurm.setup_script import BEFORE
+from batsched_py.slurm.what_if.prepared import Prepared
+
+STARTING = 34.0
+"""So long a recorder takes from the start of the controller to the script of a scenario."""
+
+CLEANING = (0.4, 1.0)
+"""How long nodes are cleaned up after a job, at least and at most."""
+
+
+class Phase(Struct, frozen=True):
+    """One draw: the configuration with its moments moved, and options of the policy."""
+
+    configuration: Configuration
+    started: float
+    completing: float
+
+
+def phase(configuration: Configuration, seed: int) -> Phase:
+    """The phases of a seed; what a log tells stays as it is."""
+    chance = Random(seed)
+    before, minute = chance.uniform(0.0, 2 * BEFORE), chance.randrange(24 * 60)
+    completing = round(chance.uniform(*CLEANING), 3)
+    moved = round(BEFORE - before, 3)
+    if not configuration.start:
+        reservations = [
+            replace(each, start=each.start + moved, end=each.end + moved, created=each.created + moved)
+            if each.created == -BEFORE
+            else each
+            for each in configuration.reservations
+        ]
+        date = f"1970-01-01T{minute // 60:02}:{minute % 60:02}:00Z"
+        configuration = replace(configuration, start=date, reservations=tuple(reservations))
+    return Phase(configuration, round(STARTING + before, 3), completing)
+
+
+class Spread(Struct, frozen=True, kw_only=True):
+    """A recorded schedule beside several simulated ones; times are in seconds."""
+
+    phases: int
+    recorded_wait: float
+    wait: float
+    """The mean wait, in the mean over all simulations."""
+    least_wait: float
+    most_wait: float
+    deviation: float | None
+    """By how much that mean differs from the recorded mean wait, as a share of it."""
+    start_difference: float
+    """How far apart the two starts of a job are, in the mean over jobs and simulations."""
+    least_start_difference: float
+    most_start_difference: float
+
+    @classmethod
+    def of(cls, runs: Sequence[Compared]) -> Spread:
+        """What comparisons with the same recording have in common."""
+        recorded = runs[0].waits.mean_recorded
+        waits = [run.waits.mean_simulated for run in runs]
+        apart = [run.start_difference for run in runs]
+        return cls(
+            phases=len(runs),
+            recorded_wait=recorded,
+            wait=fmean(waits),
+            least_wait=min(waits),
+            most_wait=max(waits),
+            deviation=fmean(waits) / recorded - 1 if recorded > 0 else None,
+            start_difference=fmean(apart),
+            least_start_difference=min(apart),
+            most_start_difference=max(apart),
+        )
+
+
+def spread_of(recorded: pd.DataFrame, folder: Path, count: int) -> Spread:
+    """Compare a recording with so many simulations of an imported scenario."""
+    runs: list[Compared] = []
+    with TemporaryDirectory(prefix="phases-") as room, shown("simulations", lambda: (len(runs), count)):
+        for table in simulations(folder, Path(room), count):
+            runs.append(compare([recorded, table], ("recorded", "simulated")).all)
+    return Spread.of(runs)
+
+
+def simulations(folder: Path, room: Path, count: int) -> Iterator[pd.DataFrame]:
+    """The jobs of a scenario, simulated with one seed after another; the room is for files."""
+    scenario = Prepared.of(folder, (), room / "scenario")
+    configuration = read_configuration(scenario.configuration)
+    for seed in range(count):
+        drawn = phase(configuration, seed)
+        scenario.configure(drawn.configuration)
+        options = {"started": str(drawn.started), "completing": str(drawn.completing)}
+        yield scenario.table(scenario.simulated("rigid", {}, options))

@@ -1,0 +1,59 @@
+"""Simulations of the same scenario with other phases of Slurm's clocks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from batsched_py.schedulers.slurm.configuration import Configuration
+from batsched_py.schedulers.slurm.settings.reservations import Reservation
+from batsched_py.slurm.comparison.phases import STARTING, phase
+from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
+from batsched_py.slurm.setup_script import BEFORE
+from tests.processes import call_here
+from tests.slurm.scenario import RECORDED
+
+SCRIPTED = Reservation(name="upkeep", start=1770, end=2970, created=-BEFORE, nodes="ALL")
+
+
+def test_a_seed_draws_the_same_phases_each_time() -> None:
+    configuration = Configuration(reservations=(SCRIPTED,))
+    assert phase(configuration, 3) == phase(configuration, 3)
+    assert len({phase(configuration, seed).started for seed in range(10)}) == 10
+
+
+def test_a_reservation_of_a_script_moves_with_the_start_of_the_controller() -> None:
+    configuration = Configuration(reservations=(SCRIPTED,))
+    for seed in range(10):
+        drawn = phase(configuration, seed)
+        (moved,) = drawn.configuration.reservations
+        assert 0 <= drawn.started - STARTING <= 2 * BEFORE
+        assert moved.start - 1800 == pytest.approx(STARTING - drawn.started)
+        assert moved.end - moved.start == pytest.approx(1200)
+        assert drawn.configuration.origin % 60 == 0
+
+
+def test_what_a_log_tells_stays() -> None:
+    configuration = Configuration(start="2026-01-01T00:00:00Z", reservations=(SCRIPTED,))
+    assert phase(configuration, 1).configuration == configuration
+
+
+def test_compare_tells_the_range_over_phases(tmp_path: Path) -> None:
+    folder = RECORDED / "tasks-1"
+    write_scenario(read_scenario(Sources.of_folder(folder)), tmp_path / "twin")
+    arguments = ["slurm", "compare", str(folder / "recorded-a.csv"), str(tmp_path / "twin"), "--phases", "2"]
+    found = json.loads(call_here([*arguments, "--json"])[1])
+    assert found["phases"] == 2
+    assert found["least_wait"] <= found["wait"] <= found["most_wait"]
+    assert found["least_start_difference"] <= found["start_difference"] <= found["most_start_difference"] < 3
+    assert "mean of 2" in call_here(arguments)[1]
+
+
+def test_phases_go_with_a_folder(tmp_path: Path) -> None:
+    recorded = RECORDED / "tasks-1" / "recorded-a.csv"
+    (tmp_path / "empty").mkdir()
+    code, _, told = call_here(["slurm", "compare", recorded, tmp_path / "empty", "--phases", "2"])
+    assert code != 0
+    assert "make it by `batsched-py slurm import`" in told
