@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 from msgspec import Struct
 
+from batsched_py.analysis.restarts import started_again
 from batsched_py.analysis.schedule import full_ids, host_sets
 from batsched_py.errors import InputError
 from batsched_py.ledger.nodes.machine import Node, NodeMachine
@@ -40,9 +41,11 @@ def requests_of(workloads: Sequence[Workload], schedule: pd.DataFrame) -> dict[s
     """
     jobs = {job.id: job for load in workloads for job in load.jobs}
     requests = {name: _request(job) for name, job in jobs.items()}
-    for name, hosts in zip(full_ids(schedule), host_sets(schedule), strict=True):
-        job = jobs.get(name) or jobs.get(name.partition("#")[0])
-        if job is not None and (SIZES in job.extra or name not in jobs):
+    names = full_ids(schedule)
+    again = started_again(schedule.assign(id=names))
+    for name, hosts in zip(names, host_sets(schedule), strict=True):
+        job = jobs.get(again.get(name, name))
+        if job is not None and (SIZES in job.extra or name in again):
             requests[name] = _request(shaped(job, len(hosts)))
     return requests
 

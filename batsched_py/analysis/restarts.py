@@ -24,3 +24,11 @@ def before_restarts(row: Any, failed: Collection[str]) -> str:
         return str(row.id)
     before = name if number == "1" else f"{name}#{int(number) - 1}"
     return name if before in failed else str(row.id)
+
+
+def started_again(schedule: pd.DataFrame) -> dict[str, str]:
+    """The executions of a schedule that are not the first of their jobs, with the names of these jobs."""
+    again = schedule[schedule["id"].str.contains("#", regex=False)]
+    failed = ended_by_failures(schedule) if len(again) else set[str]()
+    names = {row.id: before_restarts(row, failed) for row in again.itertuples()}
+    return {execution: name for execution, name in names.items() if name != execution}

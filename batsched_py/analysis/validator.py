@@ -17,6 +17,7 @@ from batsched_py.analysis.node_promises import Places
 from batsched_py.analysis.node_rules import node_rules
 from batsched_py.analysis.node_shares import all_hosts, requests_of
 from batsched_py.analysis.resizes import RESIZES, has_resizes, in_pieces
+from batsched_py.analysis.restarts import started_again
 from batsched_py.analysis.schedule import full_ids, host_sets
 from batsched_py.analysis.violation import Violation
 from batsched_py.errors import InputError
@@ -70,7 +71,7 @@ def _rules(
     pieces = in_pieces(schedule)
     resized = set(schedule.loc[schedule[RESIZES].map(bool), "id"]) if has_resizes(schedule) else set()
     any_size = rules.moldable_jobs(workloads) | malleable_rules.malleable_jobs(workloads).keys() | resized
-    any_size |= {job for job in schedule["id"] if job.partition("#")[0] in any_size}
+    any_size |= {execution for execution, job in started_again(schedule).items() if job in any_size}
     yield from rules.overlap(pieces)
     yield from rules.capacity(pieces, hosts, any_size)
     yield from malleable_rules.resizes(schedule)
