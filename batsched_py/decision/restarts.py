@@ -132,7 +132,7 @@ class Restarts:
         return job_id in self._pieces
 
     def ended(self, job_id: str, state: JobState) -> tuple[Job, str | None]:
-        """An execution has ended: its job, and the name under which that comes back, if it does."""
+        """An execution has ended: its job, and the next name of that if it will be submitted again."""
         piece = self._pieces.pop(job_id)
         self._failed.pop(job_id, None)
         was_killed = job_id in self._killed

@@ -91,7 +91,7 @@ class Holds:
 
     def comes_back(self, job: Job, name: str, next_name: str) -> None:
         """An execution of a job has ended, and it begins again under another name: it is not over."""
-        self._namesakes.comes_back(job, name, next_name)
+        self._namesakes.rename(job, name, next_name)
 
     def wake(self, now: float) -> None:
         """The clock has come to this time."""

@@ -36,12 +36,6 @@ class Namesakes:
             self._groups[owner] = dict.fromkeys([*(id for id in others if id != job.id), job.id])
         return next(iter(self._groups[owner])) == job.id
 
-    def comes_back(self, job: Job, name: str, next_name: str) -> None:
-        """An execution of a job has ended, and it begins again under another name, in the same place."""
-        group = self._groups.get(_owner(job))
-        if group is not None and name in group:
-            self._groups[_owner(job)] = {next_name if each == name else each: None for each in group}
-
     def over(self, job: Job) -> str | None:
         """A job is over: the one that is first now in its place, if it was first."""
         group = self._groups.get(_owner(job))
@@ -50,6 +44,12 @@ class Namesakes:
         was_first = next(iter(group)) == job.id
         del group[job.id]
         return next(iter(group), None) if was_first else None
+
+    def rename(self, job: Job, name: str, next_name: str) -> None:
+        """An execution of a job goes on under another name, in its place."""
+        group = self._groups.get(_owner(job))
+        if group is not None and name in group:
+            self._groups[_owner(job)] = {next_name if each == name else each: None for each in group}
 
 
 def _owner(job: Job) -> tuple[str | None, str]:
