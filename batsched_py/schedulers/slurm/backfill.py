@@ -53,8 +53,10 @@ class Backfill:
             or settings.bf_max_job_user
         )
         self._tested: dict[tuple[str, ...], int] = {}
-        self._trail: list[tuple[Rank, Plan]] = []
-        """The jobs that were looked at, each with the plan before it."""
+        self._trail: list[tuple[Rank, Plan, int]] = []
+        """The jobs that were looked at, each with the plan before it and the number of those tried."""
+        self._nb_tried = 0
+        """How many jobs were tried at all: for any other, too few nodes were left."""
         self._is_over = False
         """Whether it has stopped before the end of the queue."""
         self._epoch = -1
@@ -88,7 +90,7 @@ class Backfill:
         for record in list(queue):
             if record.eligible > now or record.job.id in self._started:
                 continue
-            if len(self._trail) >= settings.bf_max_job_test:
+            if self._nb_tried >= settings.bf_max_job_test:
                 self._is_over = True
                 break
             if state.limits.before_selection(record, now) is Verdict.WAITS and not settings.assoc_limit_stop:
@@ -100,7 +102,7 @@ class Backfill:
                 or self._planned_tasks.get(record.array, 0) >= settings.bf_max_job_array_resv
             ):
                 continue
-            self._trail.append((record.rank, self._plan.copy()))
+            self._trail.append((record.rank, self._plan.copy(), self._nb_tried))
             if not self._look_at(record):
                 self._is_over = True
                 break
@@ -124,7 +126,7 @@ class Backfill:
             first = min(record.rank for record in state.news)
             place = bisect_left(self._trail, first, key=lambda step: step[0])
             if place < len(self._trail):
-                self._plan = self._trail[place][1]
+                self._plan, self._nb_tried = self._trail[place][1:]
                 del self._trail[place:]
                 self._is_over = False
             if self._is_over:
@@ -199,7 +201,7 @@ class Backfill:
         only_now = self._gets_no_plan(record)
         length = record.least_limit * 60
         self._lengths.add(length)
-        later = now
+        later, was_tried = now, False
         while True:
             allowed = self._state.reservations.allowed(record, later, now, moves=True)
             if allowed is None:
@@ -209,6 +211,9 @@ class Backfill:
             nodes, later = plan.left(nodes & asked.nodes, begin, end)
             if overlaps:
                 later = self._end_of_reservation(begin, later)
+            if not was_tried and nodes.bit_count() >= asked.least_nodes and not asked.required & ~nodes:
+                was_tried = True
+                self._nb_tried += 1
             found = self._earliest(record, nodes, only_now)
             if found is None:
                 if later and not only_now:
