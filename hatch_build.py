@@ -45,7 +45,7 @@ def build(root: Path, extension: Path, flags: tuple[str, ...] = ()) -> str | Non
         NANOBIND / "ext" / "robin_map" / "include",
     ]
     compiler = [*shlex.split(os.environ.get("CXX", "c++")), *FLAGS, *flags]
-    sources = [root / "native" / "binding.cpp", NANOBIND / "src" / "nb_combined.cpp"]
+    sources = [*sorted((root / "native").glob("*.cpp")), NANOBIND / "src" / "nb_combined.cpp"]
     with TemporaryDirectory() as folder:
         objects = [str(Path(folder, f"{source.stem}.o")) for source in sources]
         commands = [

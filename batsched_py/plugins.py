@@ -269,4 +269,6 @@ def _explained(error: msgspec.ValidationError, cls: type[Any]) -> str:
     """What is wrong, with the choices there are if it is one that does not exist."""
     option = str(error).rpartition("`$.")[2].rstrip("`")
     hint = get_type_hints(cls).get(option)
-    return f"{error}; choose among {', '.join(get_args(hint))}" if get_origin(hint) is Literal else str(error)
+    if get_origin(hint) is not Literal:
+        return str(error)
+    return f"{error}; choose among {', '.join(map(str, get_args(hint)))}"

@@ -24,6 +24,7 @@ from rich.progress import track
 from batsched_py.analysis.plots.figures import blank
 from batsched_py.analysis.plots.look import PAGE
 from experiments.populations import (
+    EDGES,
     Figures,
     Setting,
     Task,
@@ -45,6 +46,22 @@ _NO_CYCLES = {"cycles": "false"}
 _SHUFFLED = {"shuffle": "true", "longest": "4"}
 #: With these, a hundred users load KTH-SP2 to three quarters under EASY.
 _SITE = {"goes_on": "1.0", "tolerance": "60", "longest": "8"}
+_ALL_DAY = {"cycle": "false"}
+
+_AS_PRINTED = {"ended_before": "start"}
+
+#: The users of the night with one thing changed: batches that wait for all that had ended before they ran, as
+#: the paper prints it; and a site for so long that what starvation does without a night has built up.
+VARIANTS: dict[str, Setting] = {
+    "shuffled, ended_before=start, cycle": Setting(
+        "resample(fluid)", _SHUFFLED | _AS_PRINTED, _BOTH, (3.0, 4.0)
+    ),
+    "shuffled, ended_before=start, no cycle": Setting(
+        "resample(fluid)", _SHUFFLED | _AS_PRINTED | _NO_CYCLES, _BOTH, (3.0, 4.0)
+    ),
+    "site for 3 years, cycle": Setting("site-level", _SITE, _BOTH, weeks=156),
+    "site for 3 years, no cycle": Setting("site-level", _SITE | _ALL_DAY, _BOTH, weeks=156),
+}
 
 #: Who submits under which schedulers, by the name of the setting.
 SETTINGS: dict[str, Setting] = {
@@ -55,11 +72,12 @@ SETTINGS: dict[str, Setting] = {
     "shuffled, cycle": Setting("resample(fluid)", _SHUFFLED, _BOTH, (3.0, 4.0)),
     "shuffled, no cycle": Setting("resample(fluid)", _SHUFFLED | _NO_CYCLES, _BOTH, (3.0, 4.0)),
     "site, cycle": Setting("site-level", _SITE, _BOTH, weeks=16),
-    "site, no cycle": Setting("site-level", _SITE | {"cycle": "false"}, _BOTH, weeks=16),
+    "site, no cycle": Setting("site-level", _SITE | _ALL_DAY, _BOTH, weeks=16),
     "open, begin=active": Setting("resample(rigid)", {"begin": "active"}),
     "feedback, begin=active": Setting("resample(fluid)", {"begin": "active"}),
     "feedback, session_end=finish": Setting("resample(fluid)", {"session_end": "finish"}),
     "feedback, ended_before=start": Setting("resample(fluid)", {"ended_before": "start"}),
+    **VARIANTS,
 }
 
 #: Under which scheduler the submissions of a setting are replayed that were recorded under another one.
@@ -72,12 +90,19 @@ CROSSINGS = {("feedback", "easy"): "fcfs", ("feedback", "fcfs"): "easy"}
 @click.option(
     "--weeks", default=8, show_default=True, help="How long users submit, unless a setting says so."
 )
-@click.option("--settings", default="", help="Only these settings, separated by semicolons.")
+@click.option(
+    "--settings",
+    "wanted",
+    default="",
+    callback=lambda context, option, text: _settings(text),
+    help="Only these settings, separated by semicolons.",
+)
 @click.option(
     "--classes",
-    "cuts",
+    "edges",
     default="1,10,720",
     show_default=True,
+    callback=lambda context, option, text: _edges(text),
     help="Where classes of run times are cut, in minutes: some of 1, 10, 60, 240, 720.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), default="figures.jsonl", show_default=True)
@@ -87,14 +112,13 @@ def main(
     log_file: str,
     seeds: int,
     weeks: int,
-    settings: str,
-    cuts: str,
+    wanted: dict[str, Setting],
+    edges: tuple[float, ...],
     output: Path,
     plot: str | None,
     page: Path | None,
 ) -> None:
     """Simulate what is not in the output yet, then print the findings."""
-    wanted = {name: SETTINGS[name] for name in filter(None, settings.split(";"))} or SETTINGS
     name = log_name(log_file)
     known = [f for f in read_figures(output) if f.log == name and f.weeks in (0, weeks, *_spans())]
     done = {f.task for f in known}
@@ -107,9 +131,11 @@ def main(
             file.flush()
     shown = {"log", *wanted, *(f"recorded from {name}" for setting, name in CROSSINGS if setting in wanted)}
     known = [f for f in known if f.task.seed <= seeds and f.task.setting in shown]
-    edges = tuple(60 * float(minutes) for minutes in cuts.split(","))
     parts = {
-        "cycles": list(cycles(known, SETTINGS)),
+        "cycles": list(
+            cycles(known, {name: each for name, each in SETTINGS.items() if name not in VARIANTS})
+        ),
+        "variants": list(cycles(known, VARIANTS)),
         "classes": list(classes(known, SETTINGS["cycle"], edges)),
         "rooms": list(rooms(known)),
         "comparisons": [*comparisons(known, edges), *wait_of_the_log(known)],
@@ -123,6 +149,25 @@ def main(
         with sheet.styled():
             draw(sheet, known, SETTINGS, edges)
         sheet.save(plot)
+
+
+def _settings(text: str) -> dict[str, Setting]:
+    """The settings of these names, or all."""
+    names = [name.strip() for name in text.split(";") if name.strip()]
+    for name in names:
+        if name not in SETTINGS:
+            raise click.BadParameter(f"there is no setting {name!r}; there are: {'; '.join(SETTINGS)}")
+    return {name: SETTINGS[name] for name in names} or SETTINGS
+
+
+def _edges(text: str) -> tuple[float, ...]:
+    """Where classes of run times are cut, in seconds."""
+    possible = {f"{edge / 60:g}": edge for edge in EDGES}
+    minutes = [each.strip() for each in text.split(",")]
+    for each in minutes:
+        if each not in possible:
+            raise click.BadParameter(f"{each!r}: classes can be cut at {', '.join(possible)} minutes")
+    return tuple(sorted({possible[each] for each in minutes}))
 
 
 def _spans() -> set[int]:

@@ -497,7 +497,7 @@ struct Waiting : View {
         engine->simulation.queue.gather(jobs, found.data(), Queue::JobAt());
         auto* numbers = new int64_t[std::max<size_t>(found.size(), 1)];
         nb::capsule memory(numbers, [](void* pointer) noexcept { delete[] static_cast<int64_t*>(pointer); });
-        std::transform(found.begin(), found.end(), numbers, [this](Job* job) { return job ? user_of(*job) : 0; });
+        std::transform(found.begin(), found.end(), numbers, [this](Job* job) { return user_of(*job); });
         return nb::cast(nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>(numbers, {found.size()}, memory));
     }
 
@@ -559,10 +559,12 @@ struct Search : View {
             throw std::runtime_error("hosts may have become free since the jobs that fit were asked for; ask again");
         }
         bool on_nodes = simulation.nodes && fits_only;
+        const Reservation* reservation = beside ? &beside->reservation : nullptr;
         auto allowed = [&](Request request, double estimate) {
             if (!fits_only) return true;
-            return request.fits(simulation.free.available()) &&
-                   (!beside || on_nodes || beside->reservation.allows(request, estimate));
+            if (!request.fits(simulation.free.available())) return false;
+            if (on_nodes) return !simulation.finds_none(request, estimate, reservation);
+            return !reservation || reservation->allows(request, estimate);
         };
         while (true) {
             JobPtr job;
@@ -576,12 +578,12 @@ struct Search : View {
                 behind = job->arrival;
             }
             if (on_nodes) {
-                if (!simulation.finds_place(*job, beside ? &beside->reservation : nullptr)) continue;
+                if (!simulation.finds_place(*job, reservation)) continue;
                 chosen = ChosenPlace(job);
             }
             if (meets(*job)) return job;
         }
-        if (beside && condition.is_none()) simulation.note_tried(beside->reservation, nb_changes, last);
+        if (reservation && condition.is_none()) simulation.note_tried(*reservation, nb_changes, last);
         return nullptr;
     }
 
@@ -1274,6 +1276,8 @@ void bind_engine(nb::module_& module) {
 
 }  // namespace
 
+void bind_slurm(nb::module_ module);  // slurm_binding.cpp
+
 NB_MODULE(_native, module) {
     nb::set_leak_warnings(false);  // a process may end in the middle of a simulation
     Handle::release = [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); };
@@ -1286,6 +1290,7 @@ NB_MODULE(_native, module) {
             PyErr_SetObject(types.policy_error.ptr(), from_utf8(fault.what()).ptr());
         }
     });
+    bind_slurm(module.def_submodule("slurm"));
     module.def("prepare", [](nb::dict given) {
         std::pair<const char*, nb::handle*> wanted[] = {
             {"job", &types.job},           {"host_set", &types.host_set},

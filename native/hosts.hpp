@@ -76,6 +76,23 @@ public:
         return found;
     }
 
+    // Adds free hosts of an interval to others that come before it: so many, those with the lowest numbers.
+    void append_lowest(Runs& hosts, Run within, int64_t wanted) const {
+        auto place = after(within.first);
+        if (place != runs_.begin()) --place;
+        for (; wanted && place != runs_.end() && place->first <= within.last; ++place) {
+            int64_t first = std::max(within.first, place->first);
+            int64_t last = std::min({within.last, place->last, first + wanted - 1});
+            if (last < first) continue;
+            if (!hosts.empty() && hosts.back().last == first - 1) {
+                hosts.back().last = last;
+            } else {
+                hosts.push_back({first, last});
+            }
+            wanted -= last + 1 - first;
+        }
+    }
+
     // Takes the hosts with the lowest numbers; there must be enough.
     Runs take_lowest(Request request) {
         int64_t wanted = request.hosts;

@@ -5,35 +5,10 @@
 #include <optional>
 #include <unordered_map>
 
+#include "amounts.hpp"
 #include "job.hpp"
 
 namespace batsched {
-
-// Amounts of resources in columns: the free cores, how many more jobs a node could have, then all others.
-using Amounts = std::vector<int64_t>;
-constexpr size_t kCores = 0, kPlaces = 1;
-
-// What a job asks of a machine.
-struct Demand {
-    int64_t tasks = 0, cores = 1, least_nodes = 1, most_nodes = INT64_MAX, tasks_per_node = INT64_MAX;
-    bool exclusive = false;
-    Amounts per_task, per_node;
-    std::vector<std::vector<size_t>> alternatives;  // of nodes, the preferred one first
-    std::vector<std::pair<size_t, int64_t>> licences;
-};
-
-// The nodes of a job in order, how many tasks each has, and what it takes of each node, a row a node.
-struct Placement {
-    std::vector<size_t> nodes;
-    Amounts tasks, taken;
-    const void* owner = nullptr;  // the nodes that it is a place on
-};
-
-// What is free: for each resource of each node in turn, and the licences of the machine.
-struct FreeAmounts {
-    Amounts nodes, licences;
-    Amounts by_cores = {};  // how many nodes have so many free cores; empty if nobody has counted
-};
 
 class Nodes {
 public:
@@ -51,6 +26,7 @@ public:
     }
 
     int32_t add(Demand demand) {
+        demand.could_be_granted = fits(demand, has_);
         demands_.push_back(std::move(demand));
         unfit_since_.push_back(-1);
         return static_cast<int32_t>(demands_.size() - 1);
@@ -58,14 +34,16 @@ public:
 
     const Demand& demand(const Request& request) const { return demands_[static_cast<size_t>(request.demand)]; }
 
-    bool could_grant(const Request& request) const { return fits(demand(request), has_); }
+    bool could_grant(const Request& request) const { return demand(request).could_be_granted; }
 
-    // Whether all that a job asks for is free now; what did not fit fits no sooner than something has become free.
+    // Whether it is known that what a job asks for is not free: it was not, and nothing has become free since.
+    bool is_unfit(const Request& request) const { return unfit_since_[static_cast<size_t>(request.demand)] == nb_given_; }
+
+    // Whether all that a job asks for is free now.
     bool fits(const Request& request) {
-        int64_t& unfit_since = unfit_since_[static_cast<size_t>(request.demand)];
-        if (unfit_since == nb_given_) return false;
+        if (is_unfit(request)) return false;
         if (fits(demand(request), free)) return true;
-        unfit_since = nb_given_;
+        note_unfit(request);
         return false;
     }
 
@@ -82,12 +60,21 @@ public:
                            [&](const auto& one) { return amounts.licences[one.first] >= one.second; });
     }
 
+    // Where a job goes now, if what it asks for is free.
+    std::optional<Placement> place(const Request& request) {
+        if (is_unfit(request)) return std::nullopt;
+        std::optional<Placement> found = place(demand(request), free);
+        if (!found) note_unfit(request);
+        return found;
+    }
+
     // Where a job goes if so much is free.
     std::optional<Placement> place(const Demand& demand, const FreeAmounts& amounts) const {
-        if (!has_licences(demand, amounts)) return std::nullopt;
+        if (!has_licences(demand, amounts) || !has_cores(demand, amounts)) return std::nullopt;
         for (const auto& nodes : demand.alternatives) {
             if (!holds(demand, nodes, amounts)) continue;
-            return placed(demand, nodes, amounts);
+            if (choice_ == Choice::kFirstFit) return placed(demand, nodes, amounts);
+            return placed(demand, ranked(demand, nodes, amounts), amounts);
         }
         return std::nullopt;
     }
@@ -122,17 +109,7 @@ public:
         const Placement& placement = *job.placement;
         Runs runs;
         for (size_t row = 0; row < placement.nodes.size(); ++row) {
-            int64_t wanted = placement.tasks[row] * asked.cores;
-            for (const Run& run : hosts.overlap({hosts_of(placement.nodes[row])})) {
-                int64_t last = std::min(run.last, run.first + wanted - 1);
-                if (!runs.empty() && runs.back().last == run.first - 1) {
-                    runs.back().last = last;
-                } else {
-                    runs.push_back({run.first, last});
-                }
-                wanted -= last + 1 - run.first;
-                if (!wanted) break;
-            }
+            hosts.append_lowest(runs, hosts_of(placement.nodes[row]), placement.tasks[row] * asked.cores);
         }
         take(free, placement, asked);
         return runs;
@@ -224,6 +201,8 @@ private:
     int64_t nb_given_ = 0;
     std::unordered_map<const Job*, Runs> blocked_;  // the hosts that running jobs keep others from
 
+    void note_unfit(const Request& request) { unfit_since_[static_cast<size_t>(request.demand)] = nb_given_; }
+
     int64_t at(const Amounts& amounts, size_t node, size_t column) const { return amounts[column * count_ + node]; }
 
     Run hosts_of(size_t node) const { return {firsts_[node], firsts_[node] + at(has_.nodes, node, kCores) - 1}; }
@@ -268,7 +247,8 @@ private:
         if (amounts.by_cores.empty()) return true;
         int64_t tasks = 0, most = std::min(demand.tasks_per_node, demand.tasks);
         for (auto cores = static_cast<int64_t>(amounts.by_cores.size()) - 1; cores >= demand.cores; --cores) {
-            tasks += amounts.by_cores[static_cast<size_t>(cores)] * std::min(cores / demand.cores, most);
+            int64_t nodes = amounts.by_cores[static_cast<size_t>(cores)];
+            if (nodes) tasks += nodes * std::min(cores / demand.cores, most);
             if (tasks >= demand.tasks) return true;
         }
         return false;
@@ -303,19 +283,30 @@ private:
         return std::accumulate(begin, end, int64_t{0});
     }
 
-    Placement placed(const Demand& demand, const std::vector<size_t>& nodes, const FreeAmounts& amounts) const {
-        std::vector<size_t> order = ranked(demand, nodes, amounts);
+    // The place of a job on nodes that hold it, if they are filled in this order. Unless the job asks for few nodes or is
+    // spread over all, those behind the first that hold it get nothing.
+    Placement placed(const Demand& demand, const std::vector<size_t>& order, const FreeAmounts& amounts) const {
+        bool first_will_do = choice_ != Choice::kSpread && demand.most_nodes >= static_cast<int64_t>(order.size());
+        std::vector<size_t> useful;
         Amounts capacities;
-        for (size_t node : order) capacities.push_back(capacity(demand, node, amounts));
+        int64_t room = 0;
+        for (size_t node : order) {
+            int64_t capacity = this->capacity(demand, node, amounts);
+            if (!capacity) continue;
+            useful.push_back(node);
+            capacities.push_back(capacity);
+            room += capacity;
+            if (first_will_do && room >= demand.tasks && static_cast<int64_t>(useful.size()) >= demand.least_nodes) break;
+        }
         Amounts tasks = choice_ == Choice::kSpread ? in_turn(demand, capacities) : fill(demand, capacities);
         std::vector<size_t> used;
-        for (size_t place = 0; place < order.size(); ++place) {
+        for (size_t place = 0; place < tasks.size(); ++place) {
             if (tasks[place]) used.push_back(place);
         }
-        std::sort(used.begin(), used.end(), [&](size_t one, size_t other) { return order[one] < order[other]; });
+        std::sort(used.begin(), used.end(), [&](size_t one, size_t other) { return useful[one] < useful[other]; });
         Placement made;
         for (size_t place : used) {
-            made.nodes.push_back(order[place]);
+            made.nodes.push_back(useful[place]);
             made.tasks.push_back(tasks[place]);
         }
         fill_rows(demand, made, amounts);
@@ -394,7 +385,7 @@ private:
             return order;
         };
         switch (choice_) {
-            case Choice::kFirstFit: return nodes;
+            case Choice::kFirstFit: break;
             case Choice::kBestFit: return by([&](size_t node) { return free_share(node, amounts); });
             case Choice::kWorstFit:
             case Choice::kSpread: return by([&](size_t node) { return -free_share(node, amounts); });

@@ -19,7 +19,7 @@ public:
         job->estimate = estimate;
         job->arrival = ++nb_arrived_;
         job->state = State::kWaiting;
-        if (smallest_is_known_) smallest_ = empty() ? job->request : std::min(smallest_, job->request, less);
+        if (nb_smallest_ || empty()) count_smallest(job->request);
         requests_.push_back(job->request);
         estimates_.push_back(estimate);
         submissions_.push_back(job->told_submission);
@@ -30,14 +30,13 @@ public:
 
     void remove(const Job& job) {
         size_t place = place_of(job);
-        if (!less(smallest_, job.request)) smallest_is_known_ = false;
+        if (nb_smallest_ && job.request.hosts == smallest_.hosts) --nb_smallest_;
         jobs_[place].reset();
         requests_[place] = kGap;
         --size_;
         while (first_ < jobs_.size() && !jobs_[first_]) ++first_;
         while (jobs_.size() > first_ && !jobs_.back()) shorten(jobs_.size() - 1);
         if (jobs_.size() - size_ > size_ + 32) close_gaps();
-        if (empty()) smallest_is_known_ = true;
     }
 
     void expect(Job& job, double estimate) { job.estimate = estimates_[place_of(job)] = estimate; }
@@ -50,9 +49,8 @@ public:
     // Whether any waiting job could be given what is free.
     bool some_fit(Request free) {
         if (empty()) return false;
-        if (!smallest_is_known_) {
-            smallest_ = *std::min_element(requests_.begin() + static_cast<ptrdiff_t>(first_), requests_.end(), less);
-            smallest_is_known_ = true;
+        if (!nb_smallest_) {
+            for (size_t place = first_; place < requests_.size(); ++place) count_smallest(requests_[place]);
         }
         return smallest_.fits(free);
     }
@@ -66,33 +64,28 @@ public:
     // Some waiting jobs in the order of their submission.
     struct Selected {
         std::vector<int64_t> arrivals;
-        std::vector<uint32_t> places;  // in the columns, as long as these are not moved together
-        int64_t nb_moves = 0;
+        std::vector<uint32_t> places;  // in the columns, as long as no job joins or leaves
     };
 
     // Those behind an arrival that fit into something, so many at most.
     Selected select(int64_t behind, Request free, size_t most) const {
         size_t begin = first_behind(behind), end = jobs_.size(), count = 0;
-        Selected found{std::vector<int64_t>(end - begin), std::vector<uint32_t>(end - begin), nb_moves_};
+        Request limit = free.fits(kLargest) ? free : kLargest;
+        Selected found{std::vector<int64_t>(end - begin), std::vector<uint32_t>(end - begin)};
         for (size_t place = begin; place < end && count < most; ++place) {
             found.arrivals[count] = arrivals_[place];
             found.places[count] = static_cast<uint32_t>(place);
-            count += requests_[place].fits(free) && requests_[place] != kGap;
+            count += requests_[place].fits(limit);
         }
         found.arrivals.resize(count);
         found.places.resize(count);
         return found;
     }
 
-    // What a column says of these jobs; 0 of those that have left.
+    // What a column says of these jobs; none may have joined or left since they were selected.
     template <class Number, class Function>
     void gather(const Selected& selected, Number* numbers, Function column) const {
-        for (size_t next = 0; next < selected.arrivals.size(); ++next) {
-            size_t place = selected.places[next];
-            if (selected.nb_moves != nb_moves_) place = first_behind(selected.arrivals[next] - 1);
-            bool waits = place < arrivals_.size() && arrivals_[place] == selected.arrivals[next] && jobs_[place];
-            numbers[next] = waits ? column(*this, place) : Number{};
-        }
+        for (uint32_t place : selected.places) *numbers++ = column(*this, place);
     }
 
     // What is in a column at a place.
@@ -121,23 +114,30 @@ public:
     }
 
 private:
-    static constexpr Request kGap{INT64_MAX};
-    static bool less(const Request& one, const Request& other) { return one.hosts < other.hosts; }
+    static constexpr Request kGap{INT64_MAX}, kLargest{INT64_MAX - 1};
 
     std::vector<JobPtr> jobs_;
     std::vector<Request> requests_;
     std::vector<double> estimates_, submissions_;
     std::vector<int64_t> arrivals_;
     size_t first_ = 0, size_ = 0;
-    int64_t nb_arrived_ = 0, newest_settled_ = 0, nb_moves_ = 0;
+    int64_t nb_arrived_ = 0, newest_settled_ = 0;
     Request smallest_;
-    bool smallest_is_known_ = true;
+    size_t nb_smallest_ = 0;  // how many jobs ask for no more than that; 0 if it is not known
 
     // The first place of a job that has arrived later than another.
     size_t first_behind(int64_t arrival) const {
         if (arrival <= 0 || first_ == arrivals_.size() || arrivals_[first_] > arrival) return first_;
         auto begin = arrivals_.begin() + static_cast<ptrdiff_t>(first_);
         return static_cast<size_t>(std::upper_bound(begin, arrivals_.end(), arrival) - arrivals_.begin());
+    }
+
+    void count_smallest(Request request) {
+        if (!nb_smallest_ || request.hosts < smallest_.hosts) {
+            smallest_ = request;
+            nb_smallest_ = 0;
+        }
+        nb_smallest_ += request.hosts == smallest_.hosts;
     }
 
     size_t place_of(const Job& job) const { return first_behind(job.arrival - 1); }
@@ -165,7 +165,6 @@ private:
             ++count;
         }
         first_ = 0;
-        ++nb_moves_;
         shorten(count);
     }
 };

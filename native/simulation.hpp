@@ -33,18 +33,19 @@ struct Reservation {
     // On a machine of nodes: what the job asks for, and what will be free at the shadow time, before it starts.
     std::shared_ptr<const Nodes> nodes = nullptr;
     const Demand* demand = nullptr;
-    FreeAmounts future = {};
+    SharedAmounts future = {};
 
-    // Whether a job that starts now and runs for so long would not delay it.
-    bool allows(Request request, double estimate) const {
-        return now + estimate <= shadow_time || request.fits(extra);
-    }
+    // Whether a job that starts now and runs for so long would still run at the shadow time.
+    bool ends_after(double estimate) const { return !(now + estimate <= shadow_time); }
+
+    // Whether such a job would not delay it.
+    bool allows(Request request, double estimate) const { return !ends_after(estimate) || request.fits(extra); }
 
     // A job was started beside it.
     void admit(const Job& job) {
         if (!(job.expected_end > shadow_time)) return;
         extra = extra - Request{job.nb_hosts};
-        if (nodes && nodes->has_placed(job)) nodes->take(future, *job.placement, nodes->demand(job.request));
+        if (nodes && nodes->has_placed(job)) nodes->take(future.own(), *job.placement, nodes->demand(job.request));
     }
 };
 
@@ -104,7 +105,7 @@ public:
 
     void set_nodes(std::shared_ptr<Nodes> given) {
         nodes = std::move(given);
-        shadow_ = {kNobody, nodes->free};
+        shadow_ = {kNobody, SharedAmounts(nodes->free)};
     }
 
     void accept_users() {
@@ -171,22 +172,25 @@ public:
 
     NodePlan node_plan() { return {*nodes, running, now(), kTick}; }
 
+    // Whether it is known that there is no place for such a job, because another one has found none since things changed.
+    bool finds_none(Request request, double estimate, const Reservation* beside) const {
+        return nodes->is_unfit(request) || (beside && beside->ends_after(estimate) && was_refused(request, *beside));
+    }
+
     // Whether there is a place for a job that does not delay a reservation; if it is started now, it goes there.
-    bool finds_place(Job& job, Reservation* beside) {
-        if (!nodes->fits(job.request)) return false;
-        bool may_delay = beside && !(beside->now + job.estimate <= beside->shadow_time);
-        if (may_delay && was_refused(job, *beside)) return false;
+    bool finds_place(Job& job, const Reservation* beside) {
+        if (finds_none(job.request, job.estimate, beside)) return false;
+        std::optional<Placement> placement = nodes->place(job.request);
+        if (!placement) return false;
         const Demand& demand = nodes->demand(job.request);
-        Placement placement = *nodes->place(demand, nodes->free);
-        if (may_delay && !leaves_place(*beside, placement, demand)) {
-            std::optional<Placement> other = place_beside(*beside, demand);
-            if (!other || !leaves_place(*beside, *other, demand)) {
-                refused_[job.request.demand] = state_beside(*beside);
+        if (beside && beside->ends_after(job.estimate) && !leaves_place(*beside, *placement, demand)) {
+            placement = place_beside(*beside, demand);
+            if (!placement || !leaves_place(*beside, *placement, demand)) {
+                note_refused(job.request, *beside);
                 return false;
             }
-            placement = std::move(*other);
         }
-        nodes->choose(job, std::move(placement));
+        nodes->choose(job, std::move(*placement));
         return true;
     }
 
@@ -267,7 +271,7 @@ public:
             queue.expect(job, run_time);
         } else {
             running.expect(job, run_time);
-            if (nodes) shadow_ = {kNobody, nodes->free};
+            if (nodes) shadow_ = {kNobody, SharedAmounts(nodes->free)};
         }
     }
 
@@ -316,7 +320,7 @@ private:
     // What is free when the running jobs up to this one will have ended; kept from one reservation to the next.
     struct Shadow {
         Running::Place last = kNobody;
-        FreeAmounts free;
+        SharedAmounts free;
     };
 
     double speed_;
@@ -338,7 +342,7 @@ private:
     Tried tried_;
     Reserved reserved_;
     Shadow shadow_;
-    std::unordered_map<int32_t, Tried> refused_;  // for each demand: when it would have delayed a reservation
+    std::vector<Tried> refused_;  // for each demand: when it would have delayed a reservation
     std::string broken_rule_;
     bool begun_ = false, is_first_turn_ = false, in_turn_ = false;
     bool news_ = false, ready_ = true;
@@ -366,9 +370,9 @@ private:
         size_t most = by_end.size();
         size_t ended = static_cast<size_t>(std::upper_bound(by_end.begin(), by_end.end(), shadow_.last) - by_end.begin());
         auto after = [&](size_t count) {
-            for (; ended < count; ++ended) change_by(shadow_.free, *by_end[ended].job, true);
-            for (; ended > count; --ended) change_by(shadow_.free, *by_end[ended - 1].job, false);
-            return nodes->fits(demand, shadow_.free);
+            for (; ended < count; ++ended) change_shadow(*by_end[ended].job, true);
+            for (; ended > count; --ended) change_shadow(*by_end[ended - 1].job, false);
+            return nodes->fits(demand, *shadow_.free);
         };
         size_t low = 0, high = most + 1;  // not after fewer than `low`; after `high`, unless that is more than all
         if (after(ended)) {
@@ -403,17 +407,20 @@ private:
         bool never = low > most;
         after(never ? most : low);
         shadow_.last = ended ? Running::Place{by_end[ended - 1].expected_end, by_end[ended - 1].number, nullptr} : kNobody;
-        int64_t extra = never ? 0 : nodes->nb_cores(shadow_.free) - request.hosts;
+        int64_t extra = never ? 0 : nodes->nb_cores(*shadow_.free) - request.hosts;
         reserved_ = {nb_changes_, running.nb_started(), never ? INFINITY : ended ? shadow_.last.expected_end : -INFINITY,
                      {arrival, 0, 0, {extra}, nodes, &demand, shadow_.free}};
     }
 
     // A job beyond the last one that has ended at the shadow time takes its place now, or leaves it.
     void keep_shadow(const Job& job, bool ends) {
-        if (shadow_.last < Running::Place{job.expected_end, job.number, nullptr}) change_by(shadow_.free, job, ends);
+        if (shadow_.last < Running::Place{job.expected_end, job.number, nullptr}) change_shadow(job, ends);
     }
 
-    void change_by(FreeAmounts& amounts, const Job& job, bool ends) const {
+    // The reservation that was made with it is over then.
+    void change_shadow(const Job& job, bool ends) {
+        reserved_ = {};
+        FreeAmounts& amounts = shadow_.free.own();
         const Placement& placement = *job.placement;
         if (ends) {
             nodes->give(amounts, placement, nodes->demand(job.request));
@@ -425,25 +432,32 @@ private:
     Tried state_beside(const Reservation& beside) const { return {beside.arrival, nb_changes_, running.nb_started()}; }
 
     // Whether a job of the same demand would have delayed a reservation, and nothing has changed since.
-    bool was_refused(const Job& job, const Reservation& beside) const {
-        auto refused = refused_.find(job.request.demand);
-        return refused != refused_.end() && refused->second == state_beside(beside);
+    bool was_refused(Request request, const Reservation& beside) const {
+        auto number = static_cast<size_t>(request.demand);
+        return number < refused_.size() && refused_[number] == state_beside(beside);
+    }
+
+    void note_refused(Request request, const Reservation& beside) {
+        auto number = static_cast<size_t>(request.demand);
+        if (number >= refused_.size()) refused_.resize(number + 1);
+        refused_[number] = state_beside(beside);
     }
 
     // Whether the job with a reservation has a place at the shadow time although another one has this.
-    bool leaves_place(Reservation& beside, const Placement& placement, const Demand& demand) const {
-        FreeAmounts& future = beside.future;
-        nodes->take(future, placement, demand);
-        bool leaves = nodes->fits(*beside.demand, future);
-        nodes->give(future, placement, demand);
-        return leaves;
+    bool leaves_place(const Reservation& beside, const Placement& placement, const Demand& demand) const {
+        return beside.future.attempt([&](FreeAmounts& future) {
+            nodes->take(future, placement, demand);
+            bool leaves = nodes->fits(*beside.demand, future);
+            nodes->give(future, placement, demand);
+            return leaves;
+        });
     }
 
     // A place that is free now and stays free when the job with a reservation starts where it would now go.
     std::optional<Placement> place_beside(const Reservation& beside, const Demand& demand) const {
-        std::optional<Placement> place = nodes->place(*beside.demand, beside.future);
+        std::optional<Placement> place = nodes->place(*beside.demand, *beside.future);
         if (!place) return std::nullopt;
-        FreeAmounts left = beside.future;
+        FreeAmounts left = *beside.future;
         nodes->take(left, *place, *beside.demand);
         for (size_t each = 0; each < left.nodes.size(); ++each) left.nodes[each] = std::min(left.nodes[each], nodes->free.nodes[each]);
         left.licences = nodes->free.licences;

@@ -159,6 +159,7 @@ def test_the_library_is_reached_through_few_doors(root: Path) -> None:
     assert users == {
         "engines/door.py",
         "engines/native.py",
+        "schedulers/slurm/kernel.py",
         "workload/swf/native_jobs.py",
         "workload/swf/quick_reader.py",
         "campaign/digest.py",

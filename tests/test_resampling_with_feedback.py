@@ -7,13 +7,14 @@ from statistics import fmean
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from batsched_py.analysis.statistics import Estimate, Paired
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.reader import read_swf
 from experiments.populations import EDGES, Figures, Setting, Task
 from experiments.resampling_tables import AWARE, by_seed, comparisons, cycles, gains, put_into, rooms
-from experiments.resampling_with_feedback import SETTINGS, figures_of, tasks
+from experiments.resampling_with_feedback import SETTINGS, figures_of, main, tasks
 from experiments.what_logs_show import SESSION_BREAK, rank_correlation, resampled, skill, thoughts, weekly
 
 
@@ -31,6 +32,19 @@ def test_classes_of_run_times_are_cut_where_one_likes() -> None:
     figures = found("cycle", "easy", 1, 100)
     assert figures.responses((60.0, EDGES[-1])) == [1.0, 10.0, 2e5]
     assert figures.responses((600.0,)) == [1.0, pytest.approx((300 + 4e5) / 32)]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--settings=night", "there is no setting 'night'; there are: open; feedback; cycle;"),
+        ("--classes=1,7", "'7': classes can be cut at 1, 10, 60, 240, 720 minutes"),
+    ],
+)
+def test_settings_and_classes_that_do_not_exist_are_refused(root: Path, option: str, message: str) -> None:
+    refused = CliRunner().invoke(main, [str(root / "workloads" / "sample.swf"), option])
+    assert refused.exit_code == 2
+    assert message in refused.stderr
 
 
 def test_gains_are_percents_of_pairs_with_the_same_seed() -> None:
@@ -70,14 +84,39 @@ def test_tables_go_between_their_marks(tmp_path: Path) -> None:
         put_into(page, "c", [])
 
 
+def on_the_page(root: Path, part: str) -> list[list[str]]:
+    """The rows of a table of KTH that are about shuffled jobs and users of a site."""
+    text = (root / "docs" / "resampling-with-feedback.md").read_text(encoding="utf-8")
+    table = text.partition(f"<!-- KTH {part} -->")[2].partition(f"<!-- end of KTH {part} -->")[0]
+    return [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| s")][1:]
+
+
 def test_the_page_has_thirty_seeds_of_the_night(root: Path) -> None:
     """Shuffled jobs and users of a site, with and without a cycle; no row has fewer seeds."""
-    text = (root / "docs" / "resampling-with-feedback.md").read_text(encoding="utf-8")
-    table = text.partition("<!-- KTH cycles -->")[2].partition("<!-- end of KTH cycles -->")[0]
-    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| s")][1:]
+    rows = on_the_page(root, "cycles")
     wanted = {f"{users}, {cycle}" for users in ("shuffled", "site") for cycle in ("cycle", "no cycle")}
     assert wanted <= {row[0] for row in rows}
     assert {row[-1] for row in rows} == {"30"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "variant", "users", "independent"),
+    [
+        ("shuffled, cycle", "shuffled, ended_before=start, cycle", "x 4", 2.6),
+        ("shuffled, no cycle", "shuffled, ended_before=start, no cycle", "x 4", -3.7),
+        ("site, no cycle", "site for 3 years, no cycle", "100", -18.8),
+    ],
+)
+def test_variants_are_nearer_to_the_independent_simulation(
+    root: Path, setting: str, variant: str, users: str, independent: float
+) -> None:
+    """As the page says of the sizes that differ."""
+    gain = {
+        (row[0], row[1]): float(row[4].split(" ± ")[0])
+        for part in ("cycles", "variants")
+        for row in on_the_page(root, part)
+    }
+    assert abs(gain[variant, users] - independent) < abs(gain[setting, users] - independent)
 
 
 def test_a_response_that_tells_everything_has_a_skill_of_one() -> None:

@@ -136,4 +136,4 @@ def test_every_row_has_commands_of_ours() -> None:
             assert program == "batsched-py"
             assert command in COMMANDS
     assert all(found)
-    assert len(re.findall("^## ", TEXT, re.MULTILINE)) == 6
+    assert len(re.findall("^## ", TEXT, re.MULTILINE)) == 7

@@ -13,6 +13,8 @@ from typing import Final, Literal, cast
 import numpy as np
 import pandas as pd
 
+from batsched_py.analysis.beside import beside
+from batsched_py.analysis.schedule import open_table
 from batsched_py.errors import InputError
 from batsched_py.outside.absences import HEADER
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
@@ -70,9 +72,13 @@ def read_absences(lines: Iterable[str], name: str) -> Iterator[Absence]:
         ) from None
 
 
-def absences_file(jobs_file: Path) -> Path:
-    """Where the failures and closures of a simulation are told, if there were any."""
-    return jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "absences.csv")
+def failures_and_closures_beside(jobs_file: Path) -> list[Absence]:
+    """What is in the ``PREFIX_absences.csv`` beside the jobs; nothing if no such file was written."""
+    path = beside(jobs_file, "absences")
+    if not path.is_file():
+        return []
+    with open_table(path) as file:
+        return list(read_absences(file, str(path)))
 
 
 def sleeps(lines: Iterable[str], name: str, schedule: pd.DataFrame) -> Iterator[Absence]:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batsched_py.analysis.beside import beside
 from batsched_py.analysis.levels import mean_level
 from batsched_py.analysis.schedule import INSTANT, open_table
 from batsched_py.errors import InputError
@@ -154,9 +155,7 @@ def _table(file: TextIO, types: dict[str, type], name: str) -> pd.DataFrame:
 
 def carried_beside(jobs_file: str | Path) -> Carried | None:
     """The record beside a ``PREFIX_jobs.csv``; nothing if it was not asked for."""
-    jobs_file = Path(jobs_file)
-    prefix = jobs_file.name.removesuffix("jobs.csv")
-    uses, rates = (jobs_file.with_name(f"{prefix}{name}.csv") for name in ("uses", "rates"))
+    uses, rates = beside(jobs_file, "uses"), beside(jobs_file, "rates")
     if not (uses.is_file() and rates.is_file()):
         return None
     with open_table(uses) as first, open_table(rates) as second:

@@ -7,6 +7,7 @@ from typing import Final
 
 import pandas as pd
 
+from batsched_py.analysis.beside import beside
 from batsched_py.analysis.schedule import open_table
 from batsched_py.errors import InputError
 
@@ -21,8 +22,7 @@ _TYPES: Final = {
 
 def decisions_beside(jobs_file: str | Path) -> pd.DataFrame | None:
     """What each decision took, beside a ``PREFIX_jobs.csv``; nothing if it was not asked for."""
-    jobs_file = Path(jobs_file)
-    path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "decisions.csv")
+    path = beside(jobs_file, "decisions")
     if not path.is_file():
         return None
     with open_table(path) as file:

@@ -141,42 +141,28 @@ class Explanation:
         return sum(max(0.0, end - since) for (since, count), end in intervals if count >= self.size)
 
 
-def explain(
-    schedule: pd.DataFrame,
-    job: str,
-    hosts: int | None = None,
-    remarks: Mapping[str, Sequence[Remark]] | None = None,
-    absences: Absences = NOTHING_TOLD,
-    carried: Carried | None = None,
-    machine: NodeMachine | None = None,
-    requests: Requests | None = None,
-    held: Mapping[str, HeldJob] | None = None,
-) -> Explanation:
-    """Explain the wait of a job, which is named as in the schedule, with or without its workload.
+@dataclass(frozen=True)
+class Evidence:
+    """What is known beside the schedule."""
 
-    If the number of hosts is not given, it is that of the hosts that were used. On a machine of nodes, what
-    jobs asked for tells which resource it waited for.
-    """
-    known = remarks or {}
-    return Explainer(schedule, hosts, known, absences, carried, machine, requests or {}, held or {}).explain(
-        job
-    )
+    hosts: int | None = None
+    """How many there were; if nothing tells it, as many as were used."""
+    remarks: Mapping[str, Sequence[Remark]] = field(default_factory=dict)
+    """Of the policy on jobs, by their full identifiers."""
+    absences: Absences = NOTHING_TOLD
+    carried: Carried | None = None
+    """What links, hosts and storages carried."""
+    machine: NodeMachine | None = None
+    requests: Requests = field(default_factory=dict)
+    """What jobs asked for on a machine of nodes: it tells which resource a job waited for."""
+    held: Mapping[str, HeldJob] = field(default_factory=dict)
+    """The jobs that waited for others, by their full identifiers."""
 
 
 class Explainer:
     """Explains the jobs of one schedule."""
 
-    def __init__(
-        self,
-        schedule: pd.DataFrame,
-        hosts: int | None,
-        remarks: Mapping[str, Sequence[Remark]],
-        absences: Absences = NOTHING_TOLD,
-        carried: Carried | None = None,
-        machine: NodeMachine | None = None,
-        requests: Requests | None = None,
-        held: Mapping[str, HeldJob] = {},
-    ) -> None:
+    def __init__(self, schedule: pd.DataFrame, known: Evidence) -> None:
         self._ids = full_ids(schedule).to_list()
         self._names = schedule["job_id"].to_list()
         pieces = in_pieces(schedule.reset_index(drop=True))
@@ -185,18 +171,13 @@ class Explainer:
         first = np.searchsorted(self._row_of_piece, np.arange(len(schedule)))
         self._hosts = [self._piece_hosts[piece] for piece in first]
         """Those that each job had first."""
-        named = (*self._piece_hosts, *(absence.hosts for absence in absences.told))
+        named = (*self._piece_hosts, *(absence.hosts for absence in known.absences.told))
         used = max((each.mask.bit_length() for each in named), default=0)
-        self._nb_hosts = max(used, hosts or 0)
+        self._nb_hosts = max(used, known.hosts or 0)
         self._ran = (schedule["final_state"] != JobState.REJECTED).to_numpy()
         self._submission = schedule["submission_time"].to_numpy()
-        self._held = held
-        self._arrival = np.array(
-            [
-                submission if (job := held.get(job_id)) is None or job.eligible is None else job.eligible
-                for job_id, submission in zip(self._ids, self._submission.tolist(), strict=True)
-            ]
-        )
+        self._held = known.held
+        self._arrival = self._arrivals()
         self._start = schedule["starting_time"].to_numpy()
         passing = schedule["execution_time"].to_numpy() <= INSTANT
         self._finish = np.where(passing, self._start, schedule["finish_time"].to_numpy())
@@ -208,24 +189,38 @@ class Explainer:
         self._size = schedule["requested_number_of_resources"].to_numpy()
         limit = schedule["requested_time"].to_numpy()
         self._walltime = np.where(limit < 0, inf, limit)
-        self._remarks = remarks
-        self._absences = absences
-        self._carried = carried
+        self._remarks = known.remarks
+        self._absences = known.absences
+        self._carried = known.carried
         self._reserved = sorted(
-            (remark for each in remarks.values() for remark in each if remark.start is not None),
+            (remark for each in known.remarks.values() for remark in each if remark.start is not None),
             key=lambda remark: remark.time,
         )
         self._reserved_times = [remark.time for remark in self._reserved]
         self._rows = {job_id: row for row, job_id in enumerate(self._ids)}
         self._nodes = None
-        if machine is not None:
-            starts = np.where(self._ran, self._start, inf).tolist()
+        if known.machine is not None:
+            rows = self._row_of_piece
             self._nodes = NodeWaits(
-                machine, requests or {}, self._ids, self._hosts, starts, self._finish.tolist()
+                known.machine,
+                known.requests,
+                [self._ids[row] for row in rows],
+                self._piece_hosts,
+                np.where(self._ran[rows], self._piece_start, inf).tolist(),
+                self._piece_finish.tolist(),
             )
 
+    def _arrivals(self) -> np.ndarray:
+        """When each job joined the queue: at its submission, or when it waited for no other job any more."""
+        times = self._submission.copy()
+        for row, job_id in enumerate(self._ids):
+            held = self._held.get(job_id)
+            if held is not None and held.eligible is not None:
+                times[row] = held.eligible
+        return times
+
     def explain(self, job: str) -> Explanation:
-        """The facts about a job."""
+        """Why a job waited, which is named as in the schedule, with or without its workload."""
         row = self._find(job)
         job_id = self._ids[row]
         submission = float(self._submission[row])
@@ -263,8 +258,8 @@ class Explainer:
             reservations,
             others,
             self._contention(row),
-            None if self._nodes is None else self._nodes.lacks(row, arrival, start, absences),
-            "" if self._nodes is None else self._nodes.where(row),
+            None if self._nodes is None else self._nodes.lacks(self._ids[row], arrival, start, absences),
+            "" if self._nodes is None else self._nodes.where(self._ids[row]),
             self._held.get(job_id),
             self._resizes[row],
         )
@@ -369,7 +364,7 @@ class Explainer:
         if reserved is None:
             fits = free >= self._size[row]
             if self._nodes is not None:
-                fits = fits and self._nodes.would_fit(row, start, absences)
+                fits = fits and self._nodes.would_fit(self._ids[row], start, absences)
             reason = "was not chosen" if fits else "did not fit"
         else:
             assert reserved.start is not None

@@ -38,5 +38,5 @@ def executions(schedule: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def nb_restarts(schedule: pd.DataFrame) -> int:
-    """How many executions were handed in after a failure."""
+    """How many executions were submitted after a failure."""
     return len(noted(schedule, "restart"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from batsched_py.analysis.beside import beside
 from batsched_py.analysis.schedule import open_table
 from batsched_py.errors import InputError
 from batsched_py.ledger.releases import HEADER
@@ -37,9 +38,13 @@ def read_held(lines: Iterable[str], name: str) -> dict[str, HeldJob]:
 
 def held_beside(jobs_file: str | Path) -> dict[str, HeldJob]:
     """The jobs that were held, beside a ``PREFIX_jobs.csv``; none if no such file was written."""
-    jobs_file = Path(jobs_file)
-    path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "held.csv")
+    path = beside(jobs_file, "held")
     if not path.is_file():
         return {}
     with open_table(path) as file:
         return read_held(file, str(path))
+
+
+def arrivals_of(held: Mapping[str, HeldJob]) -> dict[str, float]:
+    """When the jobs joined the queue that were held, and were not rejected."""
+    return {name: job.eligible for name, job in held.items() if job.eligible is not None}

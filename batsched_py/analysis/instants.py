@@ -7,6 +7,7 @@ error are one instant, and from then on instants are compared by their number.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from math import inf
 
 import numpy as np
@@ -32,6 +33,8 @@ class Life:
     walltime: float
     hosts: HostSet
     """Those that it was given."""
+    turn: float = 0.0
+    """Of jobs that arrive at one instant, the lowest turn is first in the queue."""
 
     @property
     def held(self) -> int:
@@ -65,13 +68,14 @@ class Timeline:
     """The executed jobs of a schedule, and the instants of their submissions, starts and ends."""
 
     lives: list[Life]
-    """In the order of submission; at one instant in the order of identifiers, as Batsim submits."""
+    """In the order of submission; at one instant by turns, and then by identifiers, as Batsim submits."""
     instants: list[Instant]
 
 
 def timeline(schedule: pd.DataFrame) -> Timeline:
     """The timeline of a schedule with the columns ``id`` and ``hosts``, without rejected jobs.
 
+    A column ``turn`` tells more of the order in which jobs of one instant join the queue.
     Instants of a job never go backwards, even if a wrong schedule starts it before it is submitted.
     """
     executed = started(schedule)
@@ -91,10 +95,11 @@ def timeline(schedule: pd.DataFrame) -> Timeline:
             executed["requested_number_of_resources"].to_list(),
             np.where(limits < 0, inf, limits).tolist(),
             executed["hosts"],
+            executed["turn"] if "turn" in executed else repeat(0.0, len(executed)),
             strict=True,
         )
     ]
-    lives.sort(key=lambda life: (life.arrives, life.id))
+    lives.sort(key=lambda life: (life.arrives, life.turn, life.id))
     instants = [Instant(time) for time in firsts.tolist()]
     for life in lives:
         instants[life.arrives].arriving.append(life)

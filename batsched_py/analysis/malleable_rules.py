@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.analysis.resizes import RESIZES, Piece, pieces_of
-from batsched_py.analysis.rules import before_restarts, ended_by_failures
+from batsched_py.analysis.restarts import before_restarts, ended_by_failures
 from batsched_py.analysis.schedule import started
 from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.protocol.jobs import Job, JobState

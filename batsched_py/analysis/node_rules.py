@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from batsched_py.analysis.node_shares import Requests, Share, amount_text, executed_shares, has
+from batsched_py.analysis.resizes import in_pieces
 from batsched_py.analysis.schedule import INSTANT, started
 from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.ledger.nodes.machine import NodeMachine
@@ -20,7 +21,7 @@ from batsched_py.protocol.requests import Request
 
 def node_rules(schedule: pd.DataFrame, machine: NodeMachine, requests: Requests) -> Iterator[Violation]:
     """All violations of what jobs ask for, and of what nodes have."""
-    executed = started(schedule)
+    executed = started(in_pieces(schedule))
     taken = list(executed_shares(executed, machine, requests))
     for job, time, (request, shares) in zip(executed["id"], executed["starting_time"], taken, strict=True):
         for rule, text in _misplaced(machine, request, shares):

@@ -13,7 +13,7 @@ from batsched_py.ledger.nodes.machine import Node, NodeMachine
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.requests import Request, read_request
-from batsched_py.protocol.shapes import have_sizes, shaped
+from batsched_py.protocol.shapes import SIZES, shaped
 from batsched_py.workload.model import Workload
 
 #: Those that a workload describes, by their full identifiers.
@@ -34,13 +34,17 @@ class Share(Struct, frozen=True):
 
 
 def requests_of(workloads: Sequence[Workload], schedule: pd.DataFrame) -> dict[str, Request]:
-    """What the jobs of workloads ask for; those of several sizes, with the size that they have."""
-    sizes: dict[str, int] = {}
-    if any(have_sizes(load.jobs) for load in workloads):
-        sizes = dict(zip(full_ids(schedule), map(len, host_sets(schedule)), strict=True))
-    return {
-        job.id: _request(shaped(job, sizes.get(job.id, job.size))) for load in workloads for job in load.jobs
-    }
+    """What the jobs of workloads ask for; those of several sizes, with the size that they have.
+
+    A job that was started again after a failure, as ``w0!7#1``, asks for the same.
+    """
+    jobs = {job.id: job for load in workloads for job in load.jobs}
+    requests = {name: _request(job) for name, job in jobs.items()}
+    for name, hosts in zip(full_ids(schedule), host_sets(schedule), strict=True):
+        job = jobs.get(name) or jobs.get(name.partition("#")[0])
+        if job is not None and (SIZES in job.extra or name not in jobs):
+            requests[name] = _request(shaped(job, len(hosts)))
+    return requests
 
 
 def _request(job: Job) -> Request:

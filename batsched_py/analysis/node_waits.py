@@ -27,7 +27,10 @@ class Lack:
 
 
 class NodeWaits:
-    """What the jobs of a schedule took of the nodes, and what others lacked meanwhile."""
+    """What the jobs of a schedule took of the nodes, and what others lacked meanwhile.
+
+    A job that has grown or shrunk has a row for each of its sizes.
+    """
 
     def __init__(
         self,
@@ -41,15 +44,16 @@ class NodeWaits:
         self._machine = machine
         self._requests = requests
         self._ids, self._hosts = ids, hosts
+        self._first = {job: row for row, job in reversed(list(enumerate(ids)))}
         self._starts, self._finishes = np.asarray(starts), np.asarray(finishes)
 
-    def where(self, row: int) -> str:
+    def where(self, job: str) -> str:
         """The kind of nodes that a job asks for, in words; nothing if any will do."""
-        return where(self._demand(row))
+        return where(self._demand(job))
 
-    def lacks(self, row: int, begin: float, end: float, absences: Sequence[Absence]) -> list[Lack]:
+    def lacks(self, job: str, begin: float, end: float, absences: Sequence[Absence]) -> list[Lack]:
         """What a job lacked between two times, what it lacked longest first."""
-        demand = self._demand(row)
+        demand = self._demand(job)
         lacked: dict[tuple[str, ...], float] = {}
         for since, until, free, licences in self._over_time(begin, end, absences):
             found = tuple(lacking(self._machine, demand, free, licences))
@@ -57,7 +61,7 @@ class NodeWaits:
         longest = sorted(lacked.items(), key=lambda each: (-each[1], each[0]))
         return [Lack(resources, seconds) for resources, seconds in longest if seconds > SLACK]
 
-    def would_fit(self, row: int, time: float, absences: Sequence[Absence]) -> bool:
+    def would_fit(self, job: str, time: float, absences: Sequence[Absence]) -> bool:
         """Whether there was a place for a job at a time, before others were started then."""
         running = np.flatnonzero((self._starts < time - SLACK) & (self._finishes > time + SLACK))
         free, licences = self._machine.has.copy(), dict(self._machine.licences)
@@ -66,7 +70,7 @@ class NodeWaits:
         for absence in absences:
             if absence.since <= time + SLACK < absence.until:
                 self._change_cores(absence.hosts, free, -1)
-        return not lacking(self._machine, self._demand(row), free, licences)
+        return not lacking(self._machine, self._demand(job), free, licences)
 
     def _over_time(
         self, begin: float, end: float, absences: Sequence[Absence]
@@ -93,8 +97,8 @@ class NodeWaits:
                 self._change(what, free, licences, sign)
         yield since, end, free, licences
 
-    def _demand(self, row: int) -> Demand:
-        return demand_of(self._request(row), self._machine)
+    def _demand(self, job: str) -> Demand:
+        return demand_of(self._request(self._first[job]), self._machine)
 
     def _change(self, row: int, free: Integers, licences: dict[str, int], sign: int) -> None:
         request = self._request(row)

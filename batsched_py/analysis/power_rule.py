@@ -61,9 +61,7 @@ def _instants(
 ) -> Iterator[tuple[float, int, str, str, int]]:
     """All that changes the power, with its time; what ends when something starts ends before.
 
-    Power states change in the order in which the simulator tells it.
-
-    Jobs of no length draw nothing.
+    Power states change in the order in which the simulator tells it. Jobs of no length draw nothing.
     """
     ran = schedule[schedule["starting_time"].notna()]
     for job, start, finish, hosts in zip(

@@ -8,14 +8,16 @@ instant, after everything of that instant has happened, and that all hosts are a
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from operator import attrgetter
 
+from batsched_py.analysis.absences import Absence
 from batsched_py.analysis.forecast import Forecast
 from batsched_py.analysis.instants import Instant, Life, Timeline
 from batsched_py.analysis.violation import SLACK, Violation
+from batsched_py.errors import InputError
 
 
 def fcfs(timeline: Timeline) -> Iterator[Violation]:
@@ -177,3 +179,11 @@ def conservative(timeline: Timeline, hosts: int) -> Iterator[Violation]:
                     forecast.take(now, life.expected_end, life.held)
             ended = any(life.passing for life in due)
             arriving, beginning = [], [life for life in beginning if life not in due]
+
+
+def check_hosts(policy: str, absences: Collection[Absence]) -> None:
+    """What backfilling promises is about hosts that are always there."""
+    if policy != "fcfs" and absences:
+        raise InputError(
+            f"what {policy} promises is about hosts that are always there, and some here were away or closed"
+        )

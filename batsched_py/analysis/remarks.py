@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
+from batsched_py.analysis.beside import beside
 from batsched_py.analysis.schedule import open_table
 from batsched_py.errors import InputError
 from batsched_py.schedulers.remarks import HEADER, Remark
@@ -46,8 +47,7 @@ def read_remarks(lines: Iterable[str], name: str) -> dict[str, list[Remark]]:
 
 def remarks_beside(jobs_file: str | Path) -> dict[str, list[Remark]]:
     """The remarks beside a ``PREFIX_jobs.csv``; none if they were not asked for."""
-    jobs_file = Path(jobs_file)
-    path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "remarks.csv")
+    path = beside(jobs_file, "remarks")
     if not path.is_file():
         return {}
     with open_table(path) as file:

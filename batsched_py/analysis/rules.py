@@ -7,7 +7,7 @@ the full identifier of each job as ``id`` and its hosts as ``hosts``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from math import inf
 from operator import or_
@@ -15,11 +15,13 @@ from typing import Any
 
 import pandas as pd
 
+from batsched_py.analysis.restarts import before_restarts, ended_by_failures
 from batsched_py.analysis.schedule import INSTANT, started
 from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Composed, Profile
+from batsched_py.protocol.shapes import SIZES, have_sizes, shapes_of
 from batsched_py.workload.model import Workload
 
 
@@ -218,24 +220,6 @@ def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[
 _RECORDED = re.compile(r"(?:^| )recorded=(\d+(?:\.\d+)?)(?: |$)")
 
 
-_RESTART = re.compile(r"(?:^| )restart=(\d+)(?: |$)")
-
-
-def ended_by_failures(schedule: pd.DataFrame) -> set[str]:
-    """The executions that failures have ended, or a policy has put back, as their notes say."""
-    return set(schedule.loc[schedule["metadata"].str.contains(r"(?:^| )(?:failed|requeued)="), "id"])
-
-
-def before_restarts(row: Any, failed: Collection[str]) -> str:
-    """The name of the job of which a row is an execution, if a failure has ended the one before."""
-    restart = _RESTART.search(row.metadata)
-    name, mark, number = row.id.rpartition("#")
-    if restart is None or not mark or number != restart[1]:
-        return str(row.id)
-    before = name if number == "1" else f"{name}#{int(number) - 1}"
-    return name if before in failed else str(row.id)
-
-
 def _differences(row: Any, job: Job, codes: ReturnCodes) -> Iterator[str]:
     note = _RECORDED.search(row.metadata)
     submission = row.submission_time if note is None else float(note[1])
@@ -292,3 +276,21 @@ def moldable_jobs(workloads: Sequence[Workload]) -> set[str]:
             if job.profile in names or not FEWER_HOSTS.isdisjoint(job.extra.get("slurm") or ())
         }
     return moldable
+
+
+def sizes(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[Violation]:
+    """A job that gives several sizes runs with one of them, or with as many hosts as it asks for."""
+    given = {
+        job.id: {job.size, *(shape.job.size for shape in shapes_of(job))}
+        for load in workloads
+        if have_sizes(load.jobs)
+        for job in load.jobs
+        if SIZES in job.extra
+    }
+    failed = ended_by_failures(schedule) if given else set()
+    for row in started(schedule).itertuples() if given else ():
+        allowed = given.get(before_restarts(row, failed))
+        if allowed is not None and len(row.hosts) not in allowed:
+            sizes_text = ", ".join(map(str, sorted(allowed)))
+            text = f"job {row.id} runs on {len(row.hosts)} hosts, which is none of its sizes: {sizes_text}"
+            yield Violation("sizes", (row.id,), row.starting_time, text)

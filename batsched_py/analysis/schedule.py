@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batsched_py.analysis.beside import beside
 from batsched_py.analysis.resizes import RESIZES, read_resizes
 from batsched_py.errors import InputError
 from batsched_py.input_files import open_input
@@ -71,7 +72,7 @@ def read_schedule(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     with open_table(path) as file:
         schedule = schedule_in(file, str(path))
-    resizes = path.with_name(path.name.removesuffix("jobs.csv") + "resizes.csv")
+    resizes = beside(path, "resizes")
     if resizes.is_file():
         with open_table(resizes) as file:
             schedule = with_resizes(schedule, file, str(resizes))

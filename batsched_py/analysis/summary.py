@@ -15,6 +15,7 @@ from typing import TextIO
 import msgspec
 from msgspec import Struct
 
+from batsched_py.analysis.beside import beside
 from batsched_py.errors import InputError
 
 
@@ -35,8 +36,7 @@ def read_summary(jobs_file: str | Path) -> Summary:
 
     A simulation that does not account for energy writes 0 joules.
     """
-    jobs_file = Path(jobs_file)
-    path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "schedule.csv")
+    path = beside(jobs_file, "schedule")
     try:
         if path.is_file():
             with path.open(encoding="utf-8", newline="") as file:
@@ -87,8 +87,5 @@ def _count(text: str) -> int | None:
 
 
 def _joules(text: str) -> float | None:
-    try:
-        joules = float(text)
-    except ValueError:
-        return None
-    return joules if joules > 0 and isfinite(joules) else None
+    joules = _number(text)
+    return joules if joules is not None and joules > 0 else None

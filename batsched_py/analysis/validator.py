@@ -6,7 +6,7 @@ Batsim's ``jobs.csv``, ours or a real one's (see :func:`batsched_py.analysis.sch
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import pandas as pd
@@ -37,6 +37,7 @@ def validate(
     machine: NodeMachine | None = None,
     nodes: NodeChoiceName = "first-fit",
     speeds: Sequence[float] | None = None,
+    arrivals: Mapping[str, float] | None = None,
 ) -> list[Violation]:
     """All violations in a schedule, in the order of time.
 
@@ -44,7 +45,8 @@ def validate(
     changed. With a ``policy``, its promises must be kept; those of EASY and conservative backfilling depend
     on ``hosts``. On a ``machine`` of nodes, all must hold in every resource that the jobs of the workloads
     ask for; what conservative backfilling promises there depends on how it chose ``nodes``. With the
-    ``speeds`` of the hosts, malleable jobs that compute must have done all of their work.
+    ``speeds`` of the hosts, malleable jobs that compute must have done all of their work. The ``arrivals``
+    tell when jobs joined the queue that had to wait for others; policies know nothing of them before.
     """
     schedule = schedule.assign(id=full_ids(schedule), hosts=host_sets(schedule))
     if policy is not None and has_resizes(schedule):
@@ -52,12 +54,13 @@ def validate(
             f"what {policy} promises is about jobs that keep their hosts, and some here grow or shrink"
         )
     found = list(_rules(schedule, hosts, workloads, speeds))
+    queued = dependency_rules.as_queued(schedule, workloads, arrivals or {})
     if machine is None:
-        found += _promises(schedule, hosts, policy)
+        found += _promises(queued, hosts, policy)
     else:
         requests = requests_of(workloads, schedule)
         found += node_rules(schedule, machine, requests)
-        found += _promises_on_nodes(schedule, Places(machine, requests), policy, nodes)
+        found += _promises_on_nodes(queued, Places(machine, requests), policy, nodes)
     return sorted(found, key=lambda violation: (violation.time, violation.rule, violation.jobs))
 
 
@@ -67,6 +70,7 @@ def _rules(
     pieces = in_pieces(schedule)
     resized = set(schedule.loc[schedule[RESIZES].map(bool), "id"]) if has_resizes(schedule) else set()
     any_size = rules.moldable_jobs(workloads) | malleable_rules.malleable_jobs(workloads).keys() | resized
+    any_size |= {job for job in schedule["id"] if job.partition("#")[0] in any_size}
     yield from rules.overlap(pieces)
     yield from rules.capacity(pieces, hosts, any_size)
     yield from malleable_rules.resizes(schedule)
@@ -77,6 +81,7 @@ def _rules(
     yield from rules.twice(schedule)
     if workloads:
         yield from rules.workload(schedule, workloads)
+        yield from rules.sizes(schedule, workloads)
         yield from dependency_rules.dependencies(schedule, workloads)
         yield from malleable_rules.malleable(schedule, workloads, speeds)
 

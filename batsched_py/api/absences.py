@@ -11,11 +11,12 @@ from batsched_py.analysis.absences import (
     Absence,
     Absences,
     State,
-    absences_file,
+    failures_and_closures_beside,
     outages,
     read_absences,
     sleeps,
 )
+from batsched_py.analysis.beside import beside
 from batsched_py.analysis.schedule import open_table
 from batsched_py.analysis.summary import Summary
 from batsched_py.campaign.manifest import MANIFEST_FILE, Manifest
@@ -53,11 +54,8 @@ def absences_beside(
         untold.append("away")
     else:
         told += _outages(files)
-    others = absences_file(jobs_file)
-    if others.is_file():
-        with open_table(others) as file:
-            told += read_absences(file, str(others))
-    changes = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "pstate_changes.csv")
+    told += failures_and_closures_beside(jobs_file)
+    changes = beside(jobs_file, "pstate_changes")
     if changes.is_file():
         with open_table(changes) as file:
             told += sleeps(file, str(changes), schedule)

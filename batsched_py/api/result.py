@@ -134,19 +134,30 @@ class Result:
 
     def validate(self, policy: Policy | None = None) -> list[Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
+        from batsched_py.analysis.absences import read_absences
+        from batsched_py.analysis.failure_rule import on_failed_hosts
+        from batsched_py.analysis.held import arrivals_of, read_held
+        from batsched_py.analysis.promises import check_hosts
         from batsched_py.analysis.validator import validate
 
+        file, held = self._open("absences"), self._open("held")
+        absences = [] if file is None else list(read_absences(file, "absences.csv"))
+        if policy is not None:
+            check_hosts(policy, absences)
+        arrivals = None if held is None else arrivals_of(read_held(held, "held.csv"))
         options = self.experiment.actors.scheduler.options
         nodes = cast("NodeChoiceName", options.get("nodes", "first-fit"))
         hosts, workloads = self.overview.hosts, self.workloads
-        return validate(self._schedule, hosts, workloads, policy, self.machine, nodes, self._speeds)
+        known = (self.machine, nodes, self._speeds, arrivals)
+        found = validate(self._schedule, hosts, workloads, policy, *known)
+        return [*found, *on_failed_hosts(self._schedule, absences)]
 
     def explain(self, job: str) -> Explained:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``.
 
         After ``links=True`` it also tells why the job ran longer than alone.
         """
-        from batsched_py.analysis.explain import explain
+        from batsched_py.analysis.explain import Evidence, Explainer
         from batsched_py.analysis.held import read_held
         from batsched_py.analysis.node_shares import requests_of
         from batsched_py.analysis.remarks import read_remarks
@@ -157,11 +168,11 @@ class Result:
         remarks = {} if file is None else read_remarks(file, "remarks.csv")
         events, changes = self.experiment.scenario.events, self._open("pstate_changes")
         absences = absences_in(self._schedule, events, changes, self._open("absences"))
-        requests = None if self.machine is None else requests_of(self.workloads, self._schedule)
+        requests = {} if self.machine is None else requests_of(self.workloads, self._schedule)
         file = self._open("held")
         held = {} if file is None else read_held(file, "held.csv")
-        known = (remarks, absences, self._carried, self.machine, requests, held)
-        return Explained(explain(self._schedule, str(job), self.overview.hosts, *known))
+        known = Evidence(self.overview.hosts, remarks, absences, self._carried, self.machine, requests, held)
+        return Explained(Explainer(self._schedule, known).explain(str(job)))
 
     def diff(self, other: Result) -> Executions:
         """Compare another execution of the same workload with this one, job by job.

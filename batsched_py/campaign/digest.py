@@ -110,6 +110,11 @@ def _digest_of_modules(roots: tuple[str, ...]) -> str:
     return digest_of_value({name: digest_of_file(path) for name, path in reachable_modules(roots).items()})
 
 
+def modules_of_every_run() -> dict[str, Path]:
+    """The modules of this package that make the results of every run."""
+    return reachable_modules((_ROOT,))
+
+
 def reachable_modules(roots: Iterable[str]) -> dict[str, Path]:
     """The modules of this package that some of them import, directly or not, with their files."""
     found: dict[str, Path] = {}
@@ -147,16 +152,17 @@ def _imports(path: Path, digest: str) -> tuple[str, ...]:
     return tuple(filter(_is_ours, names))
 
 
-def _executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """A tree and all statements below it, without what stands below ``if TYPE_CHECKING``."""
-    waiting = [tree]
+def _executed(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements of a file, without what stands below ``if TYPE_CHECKING``."""
+    waiting: list[ast.AST] = [*tree.body]
     while waiting:
         node = waiting.pop()
         if not (
             isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         ):
             yield node
-            waiting.extend(each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr))
+            for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+                waiting.extend(getattr(node, part, ()))
 
 
 def _is_ours(module: str) -> bool:

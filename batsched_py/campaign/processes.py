@@ -31,9 +31,9 @@ GRACE = 30.0
 #: How often :attr:`Processes.meanwhile` is called.
 SECONDS_BETWEEN_CALLS = 0.2
 
-#: Workers are forked from a process that has imported what they need, so that they start at once.
+#: Workers are forked from a process that has loaded what they need, so that they start at once.
 _CONTEXT = get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["batsched_py.campaign.execute", "batsched_py.analysis.metrics"])
+_CONTEXT.set_forkserver_preload(["batsched_py.campaign.preloaded"])
 
 
 def usable_cores() -> int:

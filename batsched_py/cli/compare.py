@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -13,6 +13,9 @@ from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
     from batsched_py.workload.description.likeness import Likeness, Traits
+
+#: The seed of the first log of each model: one that the trials of fitting do not know.
+FIRST_SEED: Final = 200
 
 
 @click.command("compare")
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="Logs of each model.",
+    help="How many logs of each model are generated and compared.",
 )
 @click.option(
     "-o", "--output", metavar="PAGE.html", type=click.Path(path_type=Path), help="Write a page with figures."
@@ -35,7 +38,8 @@ def command(source: Path, models: Sequence[str], seeds: int, output: Path | None
     Without MODELs these are realistic, minh-wolters (the published model) and naive (Poisson arrivals,
     uniform run times and sizes). A cell has the mean over all seeds and the largest distance to the log; a
     cross says that some seed is farther away than is tolerated. KS is the Kolmogorov-Smirnov distance. "Run
-    times, 10 jobs apart" is the autocorrelation of the logarithms of run times, at this lag.
+    times, 10 jobs apart" is the autocorrelation of the logarithms of run times, at this lag. The seeds are
+    200, 201 and so on, because fitting tries the first ones.
 
     \b
     Examples:
@@ -62,11 +66,11 @@ def command(source: Path, models: Sequence[str], seeds: int, output: Path | None
             model.fit(log, moved)
         with waiting(f"{name}: generating") as moved:
             found[name] = []
-            for seed in range(seeds):
-                copy = model.generate(jobs, seed)
+            for number in range(seeds):
+                copy = model.generate(jobs, FIRST_SEED + number)
                 shown.setdefault(name, copy)
                 found[name].append(likeness(original, traits(copy)))
-                moved(seed + 1, seeds)
+                moved(number + 1, seeds)
     title = f"{source.name}: {jobs:,} jobs, {seeds} {'seed' if seeds == 1 else 'seeds'}"
     heads, rows = ["", "log", *found, "tolerance"], _rows(original, found)
     if output is not None:

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 def command(first: str, second: str, count: int, outputs: tuple[Path, ...]) -> None:
     """Compare two executions of one workload: simulated twice, or in reality and in simulation.
 
-    An execution is the jobs.csv of a simulation, by this or any other Batsim, or a log (.swf, .swf.gz) as it
-    was recorded. Jobs are known by their names. Differences are those of the second execution from the first.
+    An execution is the jobs.csv of a simulation, by this or any other Batsim, or a log (.swf, .swf.gz, or a
+    table with a column submit) as it was recorded. Jobs are known by their names. Differences are those of
+    the second execution from the first.
 
     \b
     Examples:
@@ -74,6 +75,8 @@ def _lines(found: Executions, count: int) -> Iterator[str]:
     yield f"{'jobs only there':<24}{len(found.only_first):>16,}{len(found.only_second):>16,}"
     yield ""
     yield f"{len(found.jobs):,} jobs ran in both."
+    if found.has_other_size.any():
+        yield f"{found.has_other_size.sum():,} of them held other numbers of hosts: is this one workload?"
     knows_hosts = all(run.intervals is not None for run in found.runs)
     if found.first_difference is None:
         yield "Each at the same time" + (", on the same hosts." if knows_hosts else ".")

@@ -52,9 +52,9 @@ def command(
     that it got, and who overtook it although it was there first. Where the simulation was run with --remarks,
     PREFIX_remarks.csv tells which reservations there were: how that of the job moved, and why those who
     overtook were allowed to. Hosts that were asleep or switching are known from PREFIX_pstate_changes.csv,
-    those that were away from --events; where nothing tells, they count as free, and it is said that they do.
-    A job that waited for others was not in the queue until it was eligible, as PREFIX_held.csv tells. Times
-    count from the job's submission.
+    those that failed or were closed from PREFIX_absences.csv, and those that were away from --events; where
+    nothing tells, they count as free, and it is said that they do. A job that waited for others was not in
+    the queue until it was eligible, as PREFIX_held.csv tells. Times count from the job's submission.
 
     Where it was run with --links, it is told how much longer than alone the job ran, and what it shared with
     whom.
@@ -70,7 +70,7 @@ def command(
       batsched-py explain out/gpu 1234 -w jobs.json -p cluster.toml
     """
     from batsched_py.analysis.carried import carried_beside
-    from batsched_py.analysis.explain import Explainer
+    from batsched_py.analysis.explain import Evidence, Explainer
     from batsched_py.analysis.held import held_beside
     from batsched_py.analysis.node_shares import requests_of
     from batsched_py.analysis.remarks import remarks_beside
@@ -84,10 +84,15 @@ def command(
     machine = None if platform_file is None else read_machine(Machine(file=platform_file), read).as_nodes()
     file = Path(prefix if prefix.endswith("jobs.csv") else f"{prefix}_jobs.csv")
     schedule, summary = read_schedule(file), read_summary(file)
-    absences = absences_beside(file, schedule, summary, events)
-    requests = requests_of(read, schedule) if machine is not None else {}
-    nb_hosts = hosts or summary.nb_hosts
-    known = (remarks_beside(file), absences, carried_beside(file), machine, requests, held_beside(file))
-    explainer = Explainer(schedule, nb_hosts, *known)
+    known = Evidence(
+        hosts=hosts or summary.nb_hosts,
+        remarks=remarks_beside(file),
+        absences=absences_beside(file, schedule, summary, events),
+        carried=carried_beside(file),
+        machine=machine,
+        requests={} if machine is None else requests_of(read, schedule),
+        held=held_beside(file),
+    )
+    explainer = Explainer(schedule, known)
     for job in jobs:
         say(str(Explained(explainer.explain(job))))

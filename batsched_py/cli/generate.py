@@ -31,7 +31,14 @@ from batsched_py.errors import InputError
 @click.option(
     "-n", "--jobs", metavar="JOBS", type=click.IntRange(min=1), required=True, help="How many jobs."
 )
-@click.option("--seed", metavar="S", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--seed",
+    metavar="S",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Another seed gives another log.",
+)
 @click.option(
     "-o",
     "--output",

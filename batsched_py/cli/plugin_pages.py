@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import types
 import typing
 from typing import Any
 
@@ -50,16 +51,29 @@ def _options(cls: type[Any], flag: str) -> list[tuple[str, str]]:
 
 
 def _type_name(hint: Any) -> str:
-    bare = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
-    if typing.get_origin(bare) is typing.Literal:
-        return "|".join(map(str, typing.get_args(bare)))
-    return bare.__name__ if isinstance(bare, type) else str(bare)
+    """How a value is written: ``int``, ``both|batch``, or ``int,...`` for several; "or nothing" is left out.
+
+    >>> _type_name(typing.Annotated[float, msgspec.Meta(gt=0)] | None)
+    'float'
+    >>> _type_name(tuple[int, ...])
+    'int,...'
+    """
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _type_name(arguments[0])
+    if origin is typing.Literal:
+        return "|".join(map(str, arguments))
+    if origin in (typing.Union, types.UnionType):
+        return "|".join(_type_name(each) for each in arguments if each is not types.NoneType)
+    if origin is tuple:
+        return f"{_type_name(arguments[0])},..."
+    return hint.__name__ if isinstance(hint, type) else str(hint)
 
 
 def _meaning(field: dataclasses.Field[Any], hint: Any) -> str:
     notes = [
         extra.description for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, msgspec.Meta)
     ]
-    if field.default is not dataclasses.MISSING:
+    if field.default not in (dataclasses.MISSING, None, "", ()):
         notes.append(f"[default: {field.default}]")
     return "  ".join(filter(None, notes))

@@ -10,7 +10,14 @@ from batsched_py.cli.options import FILE
 @click.command("resample")
 @click.argument("log_file", metavar="LOG.swf", type=FILE)
 @click.option("--weeks", metavar="N", type=click.IntRange(1), help="How long.  [default: as the log]")
-@click.option("--seed", metavar="S", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--seed",
+    metavar="S",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Another seed gives another log.",
+)
 @click.option(
     "--load",
     metavar="F",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,7 @@ from batsched_py.cli.slurm_options import (
     json_option,
     page_option,
     reservations_option,
+    tell,
     told_one_by_one,
     zone_option,
 )
@@ -77,7 +79,15 @@ def import_command(
           --accounts assoc.txt --accounts qos.txt --zone Europe/Paris
     """
     from batsched_py.slurm.findings import Mistakes
-    from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
+    from batsched_py.slurm.scenario import (
+        CONFIGURATION,
+        NOT_MODELLED,
+        PLATFORM,
+        WORKLOAD_FILE,
+        Sources,
+        read_scenario,
+        write_scenario,
+    )
     from batsched_py.workload.sources.accounting import zone_named
 
     zone_named(zone)
@@ -90,13 +100,16 @@ def import_command(
     except Mistakes as mistakes:
         raise told_one_by_one(mistakes) from None
     written = write_scenario(scenario, folder)
-    _tell(scenario.findings)
+    _tell(scenario.findings, folder / NOT_MODELLED)
     for path in written:
         click.echo(str(path))
     if scenario.jobs:
+        workload, platform, configuration = (
+            quote(str(folder / name)) for name in (WORKLOAD_FILE, PLATFORM, CONFIGURATION)
+        )
         click.echo(
-            f"\nNow: batsched-py run -w {folder}/workload.json -p {folder}/platform.toml -s slurm "
-            f"-o configuration_file={folder}/slurm.toml"
+            f"\nNow: batsched-py run -w {workload} -p {platform} -s slurm "
+            f"-o configuration_file={configuration}"
         )
 
 
@@ -146,7 +159,9 @@ def compare_command(
       batsched-py slurm compare recorded-a.csv recorded-b.csv
       batsched-py slurm compare jobs.sacct out_jobs.csv --zone Europe/Paris --output twin.html
     """
+    from batsched_py.cli.slurm_tables import comparison_tables
     from batsched_py.slurm.comparison.comparison import compare
+    from batsched_py.slurm.comparison.page import write_comparison_page
     from batsched_py.slurm.comparison.schedules import read_jobs, with_workload
 
     if phases is not None:
@@ -159,18 +174,7 @@ def compare_command(
         if workload is not None:
             tables = [with_workload(table, workload) for table in tables]
     found = compare(tables, (recorded.name, simulated.name))
-    if output is not None:
-        found.save(output)
-    if as_json:
-        import msgspec
-
-        click.echo(msgspec.json.format(msgspec.json.encode(found)))
-        return
-    from batsched_py.cli.slurm_tables import comparison_tables
-
-    comparison_tables(found)
-    if output is not None:
-        click.echo(f"\n{output}")
+    tell(found, as_json, output, write_comparison_page, comparison_tables)
 
 
 def _compare_phases(recorded: Path, folder: Path, phases: int, zone: str, as_json: bool) -> None:
@@ -205,12 +209,12 @@ def _folder(folder: Path, given: Sources) -> Sources:
     )
 
 
-def _tell(findings: Findings) -> None:
-    """Print what is not modelled."""
+def _tell(findings: Findings, file: Path) -> None:
+    """Print what is not modelled, of which a file has all."""
     for finding in findings.unmodelled[:SHOWN]:
         click.echo(f"not modelled: {harmless(str(finding))}")
     if len(findings.unmodelled) > SHOWN:
-        click.echo(f"not modelled: {len(findings.unmodelled) - SHOWN} more lines")
+        click.echo(f"not modelled: {len(findings.unmodelled) - SHOWN} more lines in {file}")
     if findings.without_effect:
         click.echo(f"{len(findings.without_effect)} settings shape no schedule")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,10 +16,14 @@ from batsched_py.cli.slurm_options import (
     json_option,
     page_option,
     reservations_option,
+    tell,
     told_one_by_one,
     zone_option,
 )
 from batsched_py.errors import InputError
+
+if TYPE_CHECKING:
+    from batsched_py.slurm.forecast.forecast import Forecast
 
 
 @click.command("what-if")
@@ -87,27 +92,16 @@ def what_if_command(
     """
     if not changes and other is None:
         raise InputError("nothing is changed; give --set CHANGE or --other DIR")
+    from batsched_py.cli.slurm_tables import what_if_tables
     from batsched_py.slurm.findings import Mistakes
+    from batsched_py.slurm.what_if.page import write_what_if_page
     from batsched_py.slurm.what_if.run import what_if
 
     try:
         found = what_if(folder, changes, other, users, user_options, seeds, export)
     except Mistakes as mistakes:
         raise told_one_by_one(mistakes) from None
-    if output is not None:
-        from batsched_py.slurm.what_if.page import write_what_if_page
-
-        write_what_if_page(output, found)
-    if as_json:
-        import msgspec
-
-        click.echo(msgspec.json.format(msgspec.json.encode(found)))
-        return
-    from batsched_py.cli.slurm_tables import what_if_tables
-
-    what_if_tables(found)
-    if output is not None:
-        click.echo(f"\n{output}")
+    tell(found, as_json, output, write_what_if_page, what_if_tables)
 
 
 @click.command("forecast")
@@ -166,8 +160,10 @@ def forecast_command(
       batsched-py slurm forecast /etc/slurm/slurm.conf jobs.txt --log jobs.sacct
       batsched-py slurm forecast slurm.conf jobs.json --job 1234 --time 2:00:00 --nodes 4
     """
+    from batsched_py.cli.slurm_tables import forecast_table
     from batsched_py.slurm.findings import Mistakes
     from batsched_py.slurm.forecast.command import Question, answer
+    from batsched_py.slurm.forecast.page import write_forecast_page
 
     if job is None and (time is not None or nodes is not None):
         raise InputError("--time and --nodes are about a job; give --job ID too")
@@ -178,19 +174,12 @@ def forecast_command(
         found, unmodelled = answer(question)
     except Mistakes as mistakes:
         raise told_one_by_one(mistakes) from None
-    if output is not None:
-        from batsched_py.slurm.forecast.page import write_forecast_page
 
-        write_forecast_page(output, found)
-    if as_json:
-        import msgspec
+    def print_table(found: Forecast) -> None:
+        for line in unmodelled[:SHOWN]:
+            click.echo(f"not modelled: {line}")
+        if len(unmodelled) > SHOWN:
+            click.echo(f"not modelled: {len(unmodelled) - SHOWN} more lines, which slurm import lists")
+        forecast_table(found)
 
-        click.echo(msgspec.json.format(msgspec.json.encode(found)))
-        return
-    from batsched_py.cli.slurm_tables import forecast_table
-
-    for line in unmodelled[:SHOWN]:
-        click.echo(f"not modelled: {line}")
-    forecast_table(found)
-    if output is not None:
-        click.echo(f"\n{output}")
+    tell(found, as_json, output, write_forecast_page, print_table)

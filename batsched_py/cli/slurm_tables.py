@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from batsched_py.analysis.calibration.figures import time_text
+from batsched_py.analysis.pages.parts import time_text
 from batsched_py.cli.console import console_for_tables
 from batsched_py.protocol.shown import harmless
 from batsched_py.slurm.comparison.comparison import Compared, Comparison
@@ -15,7 +15,7 @@ from batsched_py.slurm.comparison.phases import Spread
 from batsched_py.slurm.forecast.forecast import Forecast
 from batsched_py.slurm.forecast.page import forecast_cells, forecast_heads
 from batsched_py.slurm.what_if.outcome import Effect, Outcome
-from batsched_py.slurm.what_if.page import EFFECT_HEADS, effect_cells
+from batsched_py.slurm.what_if.page import EFFECT_HEADS, effect_cells, ran_no_more
 
 #: So many groups of a kind are printed, the busiest ones; the page and the JSON have all of them.
 SHOWN = 12
@@ -61,11 +61,17 @@ def what_if_tables(found: Outcome) -> None:
     repetitions = f", {len(found.seeds)} repetitions" if len(found.seeds) > 1 else ""
     console.print(f"{harmless('; '.join(found.changes))} (users: {harmless(found.users)}{repetitions})")
     console.print("utilization: {:.1%} before, {:.1%} after".format(*found.utilization))
+    if told := ran_no_more(found):
+        console.print(told)
     console.print(_effects({"all jobs": found.all}))
     for grouping, groups in found.groups.items():
         if groups:
             console.print(f"\nby {grouping}, those who gain most first")
-            console.print(_effects(groups))
+            names = list(groups)
+            chosen = names if len(names) <= SHOWN else names[: SHOWN // 2] + names[-SHOWN // 2 :]
+            console.print(_effects({name: groups[name] for name in chosen}))
+            if len(names) > SHOWN:
+                console.print(f"and {len(names) - SHOWN} between them, which --json and --output show")
 
 
 def forecast_table(found: Forecast) -> None:

@@ -14,6 +14,7 @@ from batsched_py.experiment import Machine, Workloads
 from batsched_py.schedulers.selection import NodeChoiceName
 
 if TYPE_CHECKING:
+    from batsched_py.analysis.absences import Absence
     from batsched_py.analysis.validator import Policy
     from batsched_py.outside.curve import Curve
 
@@ -80,9 +81,12 @@ def command(
                  resize      changes of the hosts of a job fit together (PREFIX_resizes.csv)
     With -w      lost, invented, workload
                              every job is there, as the workload describes it, and no other
+                 dependency  no job starts before what it waits for has happened
+                 array       no array runs more tasks at once than it may
+                 sizes       a moldable job has one of the sizes that it gives
                  malleable   only malleable jobs grow and shrink, within their bounds
-                 work        and they have done all of it at their ends; of jobs that compute, this
-                             is known with --hosts or -p
+                 work        malleable jobs have done all of their work when they end; of jobs that
+                             compute, this is known with --hosts or -p
     With -w and a machine of nodes
                  resources   no node has more cores, memory or GPUs in use than it has
                  licences    nor the machine more licences
@@ -98,13 +102,18 @@ def command(
       easy-backfill          those who overtake it do not need the hosts reserved for it
       conservative-reservation
                              no job starts later than the reservation it gets on arrival
-
+                             A job that waited for others arrives when it joins the queue
+                             (PREFIX_held.csv). Promises of easy and conservative are about hosts
+                             that are always there: they are refused where some were away or closed.
     With --power-cap
-      power                  hosts with jobs, if all are fully busy, and the others draw no more;
-                             power states are read from PREFIX_pstate_changes.csv if it is there
-
+      power                  hosts never draw more, even if those with jobs are fully busy; power
+                             states are read from PREFIX_pstate_changes.csv if it is there
     With --closures
-      closed                 no job is started on hosts that close before its walltime is over
+      closed                 no job is started on hosts that close before its walltime is over, or
+                             grows into them
+    With PREFIX_absences.csv beside it, which simulations with failures write
+      away                   no job runs on hosts while they are away
+      failure                a job that a failure has ended, as its note says, ended when its hosts failed
 
     On a machine of nodes the promises hold in every resource: "fits" means that there is a place.
 
@@ -117,9 +126,14 @@ def command(
       batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
       batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
     """
+    from batsched_py.analysis.absences import read_absences
+    from batsched_py.analysis.beside import beside
     from batsched_py.analysis.closure_rule import into_closures
+    from batsched_py.analysis.failure_rule import on_failed_hosts
+    from batsched_py.analysis.held import arrivals_of, held_beside
     from batsched_py.analysis.power_rule import over_power_cap, read_switches
-    from batsched_py.analysis.schedule import read_schedule
+    from batsched_py.analysis.promises import check_hosts
+    from batsched_py.analysis.schedule import open_table, read_schedule
     from batsched_py.analysis.validator import validate
     from batsched_py.experiment.build import read_machine, read_workloads, words_of
     from batsched_py.outside.closures import read_closures
@@ -131,11 +145,19 @@ def command(
         size, machine = len(platform.hosts), platform.as_nodes()
     schedule = read_schedule(schedule_file)
     speeds = None if platform is None else [host.speed for host in platform.hosts]
-    found = validate(schedule, size, jobs, policy, machine, nodes, speeds)
+    absences: list[Absence] = []
+    if (others := beside(schedule_file, "absences")).is_file():
+        with open_table(others) as lines:
+            absences += read_absences(lines, str(others))
+    if policy is not None:
+        check_hosts(policy, absences)
+    arrivals = arrivals_of(held_beside(schedule_file))
+    found = validate(schedule, size, jobs, policy, machine, nodes, speeds, arrivals)
+    found += on_failed_hosts(schedule, absences)
     if power_cap is not None:
         if platform is None:
             raise click.UsageError("--power-cap needs the platform with -p")
-        switches = read_switches(Path(str(schedule_file).replace("_jobs.csv", "_pstate_changes.csv")))
+        switches = read_switches(beside(schedule_file, "pstate_changes"))
         cap = _cap(power_cap, outside_period)
         found += over_power_cap(schedule, platform.as_protocol()[0], cap, switches)
     if closures is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 
 from batsched_py.errors import Deadlock
-from batsched_py.ledger.holds import Held
+from batsched_py.ledger.held import Held
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.ledger.releases import Release
 from batsched_py.protocol.clock import TICK
@@ -32,10 +32,9 @@ class HeldJobs:
         return bool(self.holds.held)
 
     def settle(self, now: float) -> list[Job]:
-        """Reject jobs for which it is too late, and let those join the queue whose time has come.
+        """Reject jobs whose conditions can never be met, and let those join the queue whose conditions are.
 
-        A job that is rejected is over, so others may have waited for that. Those that have joined are
-        returned.
+        A rejected job is over, which others may have waited for. The jobs that have joined are returned.
         """
         holds = self.holds
         while (held := holds.take_hopeless()) is not None:
@@ -65,13 +64,14 @@ class HeldJobs:
             self._cluster.call_at(time)
 
     def check(self, given_up: bool) -> None:
-        """Nobody will submit jobs any more; if nothing else is to come, those that are held are so for ever.
+        """Nobody will submit jobs any more; if nothing else can happen, the jobs that are held never start.
 
-        With ``given_up``, users may have left without submitting all of their jobs. Who waits for these is
-        rejected.
+        With ``given_up``, users may have left without submitting all of their jobs. Jobs that wait for these
+        are rejected.
         """
         ledger, holds = self._ledger, self.holds
-        if ledger.queue or ledger.unfit or len(ledger.running) or holds.next_time != inf:
+        waiting = ledger.queue or ledger.unfit or ledger.deferred
+        if waiting or len(ledger.running) or holds.next_time != inf:
             return
         if given_up and holds.abandon():
             return

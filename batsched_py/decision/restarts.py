@@ -1,8 +1,8 @@
 """What becomes of the jobs on hosts that fail, and of those that a policy puts back into the queue.
 
-In Batsim a job goes on when its hosts are taken away. So the decision process kills it, and hands it in again
-where that is wanted, as a job of its own: ``w0!7`` comes back as ``w0!7#1``, then as ``w0!7#2``. Its user
-hears of the last end only. The notes on the jobs tell all of it; ``docs/outside.md`` describes them.
+In Batsim a job goes on when its hosts are taken away. So the decision process kills it, and submits it again
+where that is wanted, under a new name: ``w0!7`` comes back as ``w0!7#1``, then as ``w0!7#2``. Its user
+hears of the last end only. Notes on the jobs tell what happened; ``docs/outside.md`` describes them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.checkpoints import Checkpoints, lasting, work_of
-from batsched_py.protocol.dependencies import AFTER, ARRAY
+from batsched_py.protocol.dependencies import without_dependencies
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
@@ -28,7 +28,7 @@ class FailureRule(Struct, frozen=True):
     """What is done with a job on hosts that fail."""
 
     resubmits: bool = True
-    """Whether it is handed in again."""
+    """Whether it is submitted again."""
     checkpoints: Checkpoints | None = None
     """How it saves its work, if it does."""
 
@@ -45,7 +45,7 @@ class _Piece(Struct, eq=False):
     """One execution of a job, out of several if hosts fail."""
 
     first: Submission
-    """The job as its user handed it in."""
+    """The job as its user submitted it."""
     number: int
     """How many executions were before."""
     done: float
@@ -59,7 +59,7 @@ class _Piece(Struct, eq=False):
 
 
 class Restarts:
-    """Knows which execution of a job comes next when one has failed, or was put back into the queue.
+    """The executions of jobs, and what follows when one has lost hosts or was put back into the queue.
 
     Without a rule jobs go on when their hosts fail.
     """
@@ -72,17 +72,17 @@ class Restarts:
         self._pieces: dict[str, _Piece] = {}
         """The executions that wait or run."""
         self._latest: dict[str, str] = {}
-        """For jobs that were handed in again, the execution that waits or runs."""
+        """For jobs that were submitted again, the execution that waits or runs."""
         self._failed: dict[str, HostSet] = {}
         """The executions that have lost hosts, and which."""
         self._killed: set[str] = set()
         """Those of them that are being killed."""
         self._again: list[_Piece] = []
-        """What is to be handed in again."""
+        """The executions that are to be submitted."""
 
     @property
     def is_due(self) -> bool:
-        """Whether there are jobs to kill, or to hand in again."""
+        """Whether there are jobs to kill, or to submit again."""
         return bool(self._again or self._failed)
 
     def hosts_fail(self, hosts: HostSet, running: list[RunningJob]) -> None:
@@ -94,28 +94,28 @@ class Restarts:
                 self._failed[job.job.id] = lost | self._failed.get(job.job.id, HostSet())
 
     def take(self) -> list[Failure | Submission]:
-        """What is to be killed and handed in again now."""
+        """The jobs that are to be killed, and those that are to be submitted again, now."""
         actions: list[Failure | Submission] = [Failure(*failed) for failed in self._failed.items()]
         again, self._again = self._again, []
         self._failed = {}
         return [*actions, *map(self._submission, again)]
 
     def submitted(self, submission: Submission) -> Submission:
-        """A user hands a job in: what the simulator gets."""
+        """What the simulator is given when a user submits a job."""
         return self._submission(_Piece(submission, 0, 0.0, submission.note))
 
     def kill(self, failure: Failure, running: RunningJob, now: float) -> str:
-        """A job that has lost hosts is killed now; what is noted about that."""
+        """A job that has lost hosts is killed now: the note on this execution."""
         return self._stop(running, f"failed={str(failure.hosts).replace(' ', ',')}", now)
 
     def requeue(self, running: RunningJob, now: float) -> tuple[str, str]:
-        """A policy puts a job back into the queue: its next name, and what is noted about this execution."""
+        """A policy puts a job back into the queue: its next name, and the note on this execution."""
         piece = self._pieces[running.job.id]
         piece.is_requeued = True
         return f"{piece.first.job.id}#{piece.number + 1}", self._stop(running, "requeued=1", now)
 
     def _stop(self, running: RunningJob, fact: str, now: float) -> str:
-        """A job is killed now; what is noted about that."""
+        """An execution is killed now: the note on it."""
         piece, rule = self._pieces[running.job.id], self._checkpoints
         self._killed.add(running.job.id)
         facts = [fact]
@@ -128,11 +128,11 @@ class Restarts:
         return " ".join(filter(None, [_without(piece.note, "overhead"), *facts]))
 
     def __contains__(self, job_id: str) -> bool:
-        """Whether an execution is that of a job that a user has handed in."""
+        """Whether this is an execution of a job that a user has submitted."""
         return job_id in self._pieces
 
     def ended(self, job_id: str, state: JobState) -> Job | None:
-        """An execution has ended: the job that it was of, or None if that will be handed in again."""
+        """An execution has ended: its job, or None if that will be submitted again."""
         piece = self._pieces.pop(job_id)
         self._failed.pop(job_id, None)
         was_killed = job_id in self._killed
@@ -155,7 +155,7 @@ class Restarts:
         self._pieces[job_id].note = note
 
     def withdrawn(self, job_id: str) -> None:
-        """A user takes the job back of which this is an execution."""
+        """The user withdraws the job of which this is an execution."""
         self._pieces[job_id].is_withdrawn = True
 
     def _submission(self, piece: _Piece) -> Submission:
@@ -164,8 +164,7 @@ class Restarts:
             piece.note = " ".join(filter(None, [piece.first.note, f"restart={piece.number}"]))
             name = f"{job.id}#{piece.number}"
             self._latest[job.id] = name
-            extra = {key: value for key, value in job.extra.items() if key not in (AFTER, ARRAY)}
-            job = replace(job, id=name, extra=extra)
+            job = without_dependencies(replace(job, id=name))
         if self._checkpoints is not None:
             job, profile = self._with_checkpoints(self._checkpoints, job, profile, piece)
         self._pieces[job.id] = piece
@@ -174,7 +173,7 @@ class Restarts:
     def _with_checkpoints(
         self, rule: Checkpoints, job: Job, profile: Profile, piece: _Piece
     ) -> tuple[Job, Profile]:
-        """The job with what is left to do, and the time for saving it; its walltime grows alike."""
+        """The job with the work that is left and the time for saving it; its walltime grows alike."""
         if MALLEABLE in job.extra:
             raise InputError(
                 f"job {job.id} is malleable, and how much of its work a checkpoint saves is not known; use "

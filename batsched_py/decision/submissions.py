@@ -71,11 +71,11 @@ class Submissions:
         return self._broker.hears_starts
 
     def job_started(self, running: RunningJob) -> None:
-        """Tell the user whose job it is; one that is handed in again after a failure is no news."""
+        """Tell the user whose job it is; one that is submitted again after a failure is no news."""
         self._broker.job_started(running.job.id, running.start)
 
     def job_ended(self, job_id: str, state: JobState, now: float) -> bool:
-        """Tell the user whose job it was, and those who wait for it; not if it is to be handed in again."""
+        """Tell the user whose job it was, and those who wait for it; not if it is to be submitted again."""
         if self._restarts is not None and job_id in self._restarts:
             first = self._restarts.ended(job_id, state)
             if first is None:

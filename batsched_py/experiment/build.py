@@ -20,7 +20,7 @@ from batsched_py.ledger import releases
 from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol.events import Event, Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
-from batsched_py.schedulers.remarks import HEADER, taking_down
+from batsched_py.schedulers.remarks import HEADER, remark_writer
 from batsched_py.settings import pairs_in
 from batsched_py.simulator.machine_files.read import may_have_nodes, reader_of
 from batsched_py.simulator.network.simple import SimpleNetwork
@@ -83,20 +83,19 @@ def build(
     if experiment.decisions and not isinstance(process, DecisionProcess):
         raise InputError("the decisions of a scheduler of PyBatsim cannot be measured; leave out --decisions")
     static = workloads if experiment.actors.users is None else ()
-    scenario = _with_needs(experiment.simulated, process.needs)
+    scenario = with_needs(experiment.simulated, process.needs)
     setup = new_setup(scenario, platform, static, failing_for=workloads)
-    if setup.energy:
-        setup = replace(setup, known=read_curves(experiment.actors.outside))
+    setup = replace(setup, known=read_curves(experiment.actors.outside))
     outputs = Outputs(
         prefix, scenario.traces_machine_states, new_file, scenario.links, bool(scenario.schedule_trace)
     )
     _write_absences(experiment, platform, workloads, outputs)
     if experiment.remarks and isinstance(process, DecisionProcess):
-        process.heed(taking_down(outputs.open("remarks", HEADER)))
+        process.heed(remark_writer(outputs.open("remarks", HEADER)))
     if _have_dependencies(workloads):
         if not isinstance(process, DecisionProcess):
             raise InputError("a scheduler of PyBatsim does not know jobs that wait for others")
-        process.on_release(releases.taking_down(outputs.open("held", releases.HEADER)))
+        process.on_release(releases.release_writer(outputs.open("held", releases.HEADER)))
     if experiment.decisions and isinstance(process, DecisionProcess):
         from batsched_py.decision import meter
 
@@ -121,7 +120,7 @@ def _write_absences(
         write(line)
 
 
-def _with_needs(scenario: Scenario, needs: Settings) -> Scenario:
+def with_needs(scenario: Scenario, needs: Settings) -> Scenario:
     """The scenario with everything allowed that the decision process needs."""
     wanted = {name: True for name, value in asdict(needs).items() if value is True}
     return replace(scenario, settings=replace(scenario.settings, **wanted))

@@ -101,7 +101,12 @@ class Machine(Struct, frozen=True, kw_only=True):
     """A platform file or a number of equal hosts; without both, the recorded machine of the workloads."""
 
     file: Annotated[
-        str | None, Option("-p, --platform FILE", "A platform of SimGrid (.xml).", "platforms")
+        str | None,
+        Option(
+            "-p, --platform FILE",
+            "The machine: a platform of SimGrid (.xml), or nodes (.toml, .conf, .config, .json).",
+            "platforms",
+        ),
     ] = None
     hosts: Annotated[
         int | None,

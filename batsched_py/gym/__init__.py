@@ -17,6 +17,7 @@ except ImportError:
         "learning agents need gymnasium; install it with: pip install 'batsched-py[rl]'"
     ) from None
 
+from batsched_py.experiment.value import Failures, OnFailure, OutsideFiles
 from batsched_py.gym.agent import AgentScheduler
 from batsched_py.gym.backfill import Backfill
 from batsched_py.gym.choose_policy import ChoosePolicy
@@ -36,8 +37,11 @@ __all__ = [
     "Backfill",
     "ChoosePolicy",
     "Episodes",
+    "Failures",
     "Generated",
     "Observation",
+    "OnFailure",
+    "OutsideFiles",
     "PerJob",
     "PickJob",
     "QueueObservation",

@@ -28,7 +28,7 @@ class AgentScheduler(Scheduler):
     def begin(self, cluster: Cluster) -> None:
         """Prepare the task."""
         self._task = deepcopy(self.task())
-        self._task.show_nodes(tuple(cluster.resources))
+        self._task.show_more(tuple(cluster.resources), cluster.outside)
         self._task.begin(cluster)
 
     def schedule(self, cluster: Cluster) -> None:

@@ -9,22 +9,26 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from batsched_py.api.log import FileName, Log
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines import new_simulation
 from batsched_py.errors import InputError
-from batsched_py.experiment import Choice, Machine
-from batsched_py.experiment.build import read_machine
+from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
+from batsched_py.experiment.build import new_setup, read_machine, with_needs
+from batsched_py.experiment.failing import failure_rule, with_failure_rule
+from batsched_py.experiment.outlook import outlook_of
+from batsched_py.experiment.value import Failures, OnFailure, OutsideFiles
 from batsched_py.gym.episodes import Episodes, Windows, workload_of
 from batsched_py.gym.rewards import Reward, reward_of
 from batsched_py.gym.tasks import Task
+from batsched_py.outside.known import NOTHING_KNOWN, Known
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.platform import Platform
-from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS, Behaviour
 from batsched_py.users.base import UsersOf
 from batsched_py.workload.model import Workload
@@ -39,7 +43,8 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
     ``episodes`` say what is simulated: a log or the name of a file, of which windows of 256 jobs are taken,
     or any function of a random generator that gives a workload. The ``reward`` is a name among ``REWARDS`` or
     an object. The other words are those of :func:`batsched_py.simulate`; ``users`` submit the jobs of each
-    episode, and react to what the agent does.
+    episode, and react to what the agent does. Its settings of failures, of what becomes of jobs then, and of
+    what comes from outside are the fields of ``failing``, ``restarting`` and ``outside``.
 
     ``reset`` knows the options ``workload``, which is simulated instead of what ``episodes`` say, and
     ``export``, the prefix of Batsim's output files; without it none are written. The ``info`` of the last
@@ -59,20 +64,34 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         energy: bool = False,
         users: str | Behaviour | None = None,
         user_options: Mapping[str, Any] | None = None,
+        failing: Failures | None = None,
+        restarting: OnFailure | None = None,
+        outside: OutsideFiles | None = None,
     ) -> None:
         self.task = deepcopy(task)
-        self._machine = Machine(file=None if platform is None else os.fspath(platform), hosts=hosts)
+        outside = outside or OutsideFiles()
+        machine = Machine(file=None if platform is None else os.fspath(platform), hosts=hosts)
+        self._experiment = with_failure_rule(
+            Experiment(
+                scenario=Scenario(machine=machine, failing=failing or Failures(), energy=energy),
+                actors=Actors(
+                    scheduler=Choice("agent"), restarting=restarting or OnFailure(), outside=outside
+                ),
+            )
+        )
         self._platform: Platform | None = None
-        if platform is not None:
-            self._platform = read_machine(self._machine, ())
-            nodes = self._platform.as_nodes()
-            self.task.show_nodes(() if nodes is None else tuple(nodes.totals(nodes.has, nodes.licences)))
+        if not (hosts is None and platform is None):
+            self._platform = read_machine(machine, ())
+        elif outside.closures is not None:
+            raise InputError("closures name hosts of a machine; give hosts=N or platform=FILE")
+        self._known = _known(outside, self._platform)
+        self.task.show_more(_resources(self._platform, self._known), self._known)
         self.action_space = self.task.action_space
         self.observation_space = self.task.observation_space
         self._reward = deepcopy(reward_of(reward))
         self._episodes = episodes if callable(episodes) else Windows(episodes)
-        self._energy = energy
-        self._behaviour = _behaviour(users, user_options or {})
+        rule = self._experiment.actors.restarting.on_failure
+        self._behaviour = _behaviour("rigid" if users is None and rule else users, user_options or {})
         self._questions: Generator[Any, int, None] | None = None
 
     def reset(
@@ -119,12 +138,19 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
 
     def _ask(self, workload: Workload, export: FileName | None) -> Generator[Any, int, None]:
         """Simulate a workload, stopping at each question."""
+        scenario, actors = self._experiment.scenario, self._experiment.actors
         if self._platform is None:
-            self._platform = read_machine(self._machine, [workload])
+            self._platform = read_machine(scenario.machine, [workload])
         users = () if self._behaviour is None else UsersOf(self._behaviour, [workload])
-        process = DecisionProcess(_AgentsPlace(self._begin, workload), users)
+        process = DecisionProcess(
+            _AgentsPlace(self._begin, workload),
+            users,
+            on_failure=failure_rule(actors.restarting),
+            outlook=None if self._known is NOTHING_KNOWN else lambda hosts: self._known,
+        )
         static = [workload] if self._behaviour is None else []
-        setup = Setup(self._platform, static, process.needs, energy=self._energy)
+        setup = new_setup(with_needs(scenario, process.needs), self._platform, static, failing_for=[workload])
+        setup = replace(setup, known=self._known)
         outputs = Outputs(None if export is None else os.fspath(export))
         self._simulation = new_simulation(setup, process, outputs)
         for cluster in self._simulation.turns():
@@ -155,6 +181,20 @@ class _AgentsPlace(Scheduler):
         raise NotImplementedError
 
 
+def _known(outside: OutsideFiles, platform: Platform | None) -> Known:
+    """What is known of outside."""
+    outlook = outlook_of(outside)
+    return NOTHING_KNOWN if outlook is None else outlook(platform.as_protocol()[0] if platform else ())
+
+
+def _resources(platform: Platform | None, known: Known) -> tuple[str, ...]:
+    """The names of the resources that policies see; closures make nodes of hosts."""
+    nodes = None if platform is None else platform.as_nodes()
+    if nodes is None:
+        return ("cores",) if known.closures else ()
+    return tuple(nodes.totals(nodes.has, nodes.licences))
+
+
 def _behaviour(users: str | Behaviour | None, options: Mapping[str, Any]) -> Behaviour | None:
     return USERS.create(users, Choice.of(users, options).options) if isinstance(users, str) else users
 
@@ -167,4 +207,5 @@ def _figures(results: Results) -> dict[str, Any]:
         "mean_waiting_time": results.mean(results.sum_waiting),
         "mean_bounded_slowdown": results.mean(results.sum_bounded_slowdown),
         "consumed_joules": results.consumed_joules,
+        **results.bill,
     }

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from math import log1p
+from math import inf, log1p
 from typing import Any
 
 import numpy as np
 
 from batsched_py.gym.seen import Seen
+from batsched_py.outside.known import CURVES, Known
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.malleable import malleable_of
+from batsched_py.protocol.shapes import shapes_of
 from batsched_py.schedulers.cluster import Cluster
 
 #: Gives each of some waiting jobs a number; what is beyond 0 and 1 is cut off.
@@ -68,6 +73,75 @@ def free_of(resource: str) -> MachineFeature:
         return free / max(1, there_is)
 
     return share
+
+
+def least_size(waiting: Seen, cluster: Cluster) -> Any:
+    """The share of the machine that the job has with the smallest of its sizes."""
+    return [_sizes(job)[0] / cluster.nb_hosts for job in islice(cluster.queue, len(waiting))]
+
+
+def largest_size(waiting: Seen, cluster: Cluster) -> Any:
+    """The share of the machine that the job has with the largest of its sizes."""
+    return [_sizes(job)[1] / cluster.nb_hosts for job in islice(cluster.queue, len(waiting))]
+
+
+def _sizes(job: Job) -> tuple[int, int]:
+    """The smallest and the largest size of a job, which a rigid one has not."""
+    if (malleable := malleable_of(job)) is not None:
+        return malleable.least, malleable.most
+    sizes = [shape.job.size for shape in shapes_of(job)] or [job.size]
+    return sizes[0], sizes[-1]
+
+
+def away(waiting: Seen, cluster: Cluster) -> float:
+    """The share of the machine that has failed, or is unavailable for another reason."""
+    return 1 - len(cluster.available) / cluster.nb_hosts
+
+
+def closed(waiting: Seen, cluster: Cluster) -> float:
+    """The share of the machine that is closed now, or reserved for some users."""
+    hosts = HostSet()
+    for closure in cluster.outside.closures:
+        if closure.start <= cluster.now < closure.end:
+            hosts = hosts | closure.hosts
+    return len(hosts) / cluster.nb_hosts
+
+
+def closing(waiting: Seen, cluster: Cluster) -> float:
+    """How long it takes until hosts close next; 1 if none will."""
+    starts = (each.start for each in cluster.outside.closures if each.start > cluster.now)
+    return _until(min(starts, default=inf), cluster)
+
+
+def level_of(curve: str) -> MachineFeature:
+    """Where a price, or another number from outside, lies between its least and its greatest value."""
+
+    def level(waiting: Seen, cluster: Cluster) -> float:
+        return float(getattr(cluster.outside, curve).level(cluster.now))
+
+    return level
+
+
+def change_of(curve: str) -> MachineFeature:
+    """How long it takes until a number from outside changes; 1 if it will not."""
+
+    def change(waiting: Seen, cluster: Cluster) -> float:
+        return _until(getattr(cluster.outside, curve).next_change(cluster.now), cluster)
+
+    return change
+
+
+def _until(time: float, cluster: Cluster) -> float:
+    return 1.0 if time == inf else log1p(time - cluster.now) / _LONG
+
+
+def of_outside(known: Known) -> list[MachineFeature]:
+    """What there is to see of what comes from outside."""
+    features: list[MachineFeature] = [closed, closing] if known.closures else []
+    for name in CURVES:
+        if getattr(known, name) is not None:
+            features += level_of(name), change_of(name)
+    return features
 
 
 def queued(waiting: Seen, cluster: Cluster) -> float:

@@ -18,8 +18,10 @@ from batsched_py.gym.features import (
     fits,
     fits_on_nodes,
     free_of,
+    of_outside,
 )
 from batsched_py.gym.seen import Seen
+from batsched_py.outside.known import Known
 from batsched_py.schedulers.cluster import Cluster
 
 #: Numpy takes longer to look at a number of Python than to compare five hundred of its own.
@@ -31,6 +33,10 @@ class Observation(ABC):
 
     def on_nodes(self, resources: Sequence[str]) -> Observation:
         """How to show a machine of nodes that have these resources; one of your own may stay what it is."""
+        return self
+
+    def knowing(self, outside: Known) -> Observation:
+        """How to show a machine of which so much is known; one of your own may stay what it is."""
         return self
 
     @abstractmethod
@@ -60,6 +66,10 @@ class QueueObservation(Observation):
         """The free share of each resource is there, too; a job fits if all that it asks for is free."""
         job = tuple(fits_on_nodes if feature is fits else feature for feature in self.job)
         return replace(self, job=job, machine=(*self.machine, *map(free_of, resources)))
+
+    def knowing(self, outside: Known) -> QueueObservation:
+        """What is closed, and the level of prices and other numbers from outside, is there, too."""
+        return replace(self, machine=(*self.machine, *of_outside(outside)))
 
     def space(self, slots: int, actions: int) -> Space[Any]:
         """Numbers from 0 to 1."""

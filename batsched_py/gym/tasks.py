@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import PolicyError
 from batsched_py.gym.observations import Observation
 from batsched_py.gym.seen import Seen
+from batsched_py.outside.known import Known
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.cluster import Cluster
 
@@ -41,10 +42,11 @@ class Task(ABC):
     def nb_actions(self) -> int:
         """What the agent can do: a number below this one."""
 
-    def show_nodes(self, resources: Sequence[str]) -> None:
-        """The machine has nodes with these resources: let the agent see what is free of them."""
+    def show_more(self, resources: Sequence[str], outside: Known) -> None:
+        """Let the agent see what is free of the resources of nodes, and what is known of outside."""
         if resources:
             self.observation = self.observation.on_nodes(resources)
+        self.observation = self.observation.knowing(outside)
 
     def begin(self, cluster: Cluster) -> None:  # noqa: B027
         """Prepare; called once, before any job is submitted."""

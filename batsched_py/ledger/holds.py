@@ -1,7 +1,7 @@
 """Jobs that are submitted and may not start yet, because they wait for other jobs.
 
-Policies do not see such jobs: a job is *held* until what it waits for has happened, and joins the queue then.
-Batsim has no words for this, so it is known where decisions are made, and nowhere else.
+Policies do not see such jobs: a job is *held* until its conditions are met, and joins the queue then. Batsim
+has no words for this, so only the side that decides knows of it.
 """
 
 from __future__ import annotations
@@ -10,55 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf
-from typing import TypeVar
 
-from msgspec import Struct, field
-
-from batsched_py.errors import InputError
+from batsched_py.ledger.arrays import Arrays, why_no_turn
 from batsched_py.ledger.ends import Ends
+from batsched_py.ledger.held import Held, read_field
+from batsched_py.ledger.namesakes import Namesakes
 from batsched_py.protocol.clock import to_tick
-from batsched_py.protocol.dependencies import (
-    AFTER,
-    ARRAY,
-    Dependency,
-    End,
-    array_of,
-    dependency_of,
-    full_name,
-)
+from batsched_py.protocol.dependencies import AFTER, ARRAY, Dependency, End, dependency_of, full_name
 from batsched_py.protocol.jobs import Job
-
-T = TypeVar("T")
-
-
-class Held(Struct, eq=False):
-    """A job that waits for others."""
-
-    number: int
-    """Its place in the order of submission."""
-    job: Job
-    nb_open: int
-    """How many of the things it waits for are not known to have happened, or not to happen any more."""
-    any: bool
-    """Whether one of them is enough."""
-    met: bool | None = None
-    """Whether they have happened, once that is known."""
-    reason: str = ""
-    """What decided it, in words."""
-
-
-class _Tasks(Struct, eq=False):
-    """An array: how many of its tasks are not over, and how many more may wait in the queue or run."""
-
-    name: str
-    nb_left: int = 0
-    end: float | None = None
-    """When the last of those that were submitted was over."""
-    success: bool = True
-    slots: float = inf
-    with_slot: set[str] = field(default_factory=set)
-    waiting: list[tuple[int, Held]] = field(default_factory=list)
-    """The tasks that wait for one of these places only, as a heap."""
 
 
 class Holds:
@@ -72,6 +31,7 @@ class Holds:
     """
 
     def __init__(self, active: Callable[[], Iterable[Job]], remembers_ends: bool) -> None:
+        self._active = active
         self._remembers_ends = remembers_ends
         self.held: dict[str, Held] = {}
         """The jobs that are held, in the order of their submission."""
@@ -79,16 +39,12 @@ class Holds:
         """Those that can never join the queue."""
         self._ready: list[Held] = []
         """Those that wait for no other job any more."""
-        self._freed: dict[str, _Tasks] = {}
-        """The arrays of which one more task may go."""
         self._count = 0
-        self._active = active
         self._ends = Ends()
         self._waiting_for: dict[str, list[tuple[Held, End]]] = {}
         """Who waits for the end of which job or array."""
-        self._arrays: dict[str, _Tasks] = {}
-        self._namesakes: dict[tuple[str | None, str], dict[str, None]] = {}
-        """The jobs of one user and name that are not over, where somebody has asked for them."""
+        self._arrays = Arrays()
+        self._namesakes = Namesakes(active)
         self._timers: list[tuple[float, int, Held, End]] = []
         """When enough time will have passed since an end."""
         self._nb_timers = 0
@@ -102,19 +58,15 @@ class Holds:
 
     def submitted(self, job: Job) -> None:
         """A job is submitted, whether it will be held or not."""
-        if ARRAY in job.extra and (array := _read(array_of, job)) is not None:
-            tasks = self._arrays.get(array.name)
-            if tasks is None:
-                tasks = self._arrays[array.name] = _Tasks(array.name, slots=array.limit or inf)
-            tasks.nb_left += 1
-            tasks.end = None
-        if self._namesakes and (namesakes := self._namesakes.get(_owner(job))) is not None:
-            namesakes[job.id] = None
+        if ARRAY in job.extra:
+            self._arrays.submitted(job)
+        if self._namesakes:
+            self._namesakes.submitted(job)
 
     def hold(self, job: Job) -> bool:
         """Whether a job that is submitted is held, at least until all of this instant has happened."""
-        dependency = _read(dependency_of, job) if AFTER in job.extra else None
-        if dependency is None and self._limited(job) is None:
+        dependency = read_field(dependency_of, job) if AFTER in job.extra else None
+        if dependency is None and self._arrays.limited(job) is None:
             return False
         self._count += 1
         if dependency is None:
@@ -130,15 +82,15 @@ class Holds:
         if self._remembers_ends:
             self._ends.put(job.id, now, success)
         self.held.pop(job.id, None)
-        if ARRAY in job.extra:
-            self._task_over(job, now, success)
+        if ARRAY in job.extra and (array := self._arrays.over(job, now, success)) is not None:
+            self._tell(array.name, now, array.success)
         if self._namesakes:
-            self._namesake_over(job)
+            self._singleton_may_go(self._namesakes.over(job))
         if self._waiting_for:
             self._tell(job.id, now, success)
 
     def wake(self, now: float) -> None:
-        """Time has come to this."""
+        """The clock has come to this time."""
         while self._timers and self._timers[0][0] <= now:
             _, _, held, end = heappop(self._timers)
             self._resolve(held, True, f"{end}")
@@ -148,7 +100,7 @@ class Holds:
     @property
     def unsettled(self) -> bool:
         """Whether something has happened that may let jobs go."""
-        return bool(self._ready or self._hopeless or self._freed)
+        return bool(self._ready or self._hopeless or self._arrays.unsettled)
 
     def take_hopeless(self) -> Held | None:
         """A job that can never join the queue, if there is one; it is to be rejected."""
@@ -161,68 +113,53 @@ class Holds:
     def take_ready(self) -> list[Held]:
         """The jobs that may join the queue now, in the order of their submission; they do."""
         chosen = []
-        for held in self._ready:
-            if self._is_held(held):
-                tasks = self._limited(held.job)
-                if tasks is None:
-                    chosen.append(held)
-                else:
-                    heappush(tasks.waiting, (held.number, held))
-                    self._freed[tasks.name] = tasks
-        for tasks in self._freed.values():
-            while tasks.waiting and tasks.slots > 0:
-                _, held = heappop(tasks.waiting)
-                if self._is_held(held):
-                    tasks.slots -= 1
-                    tasks.with_slot.add(held.job.id)
-                    chosen.append(held)
+        for held in filter(self._is_held, self._ready):
+            tasks = self._arrays.limited(held.job)
+            if tasks is None:
+                chosen.append(held)
+            else:
+                self._arrays.wait_for_slot(tasks, held)
         self._ready.clear()
-        self._freed.clear()
+        chosen += self._arrays.take_turns(self._is_held)
         for held in chosen:
             del self.held[held.job.id]
         return sorted(chosen, key=lambda held: held.number)
 
     def abandon(self) -> bool:
-        """Nobody will submit any more jobs: who waits for one that was not submitted waits in vain."""
-        known = {job.id for job in self._active()} | self._arrays.keys()
+        """Nobody will submit any more jobs: conditions on jobs that were never submitted cannot be met.
+
+        Returns whether a job can never join the queue because of that.
+        """
+        known = {job.id for job in self._active()} | self._arrays.names
         for name in [name for name in self._waiting_for if name not in known]:
             for held, end in self._waiting_for.pop(name):
                 why = f"{end} can never be met, because {end.target} was never submitted"
                 self._resolve(held, False, why)
         return bool(self._hopeless)
 
-    def _is_held(self, held: Held) -> bool:
-        """Whether a job is held still; its user may have withdrawn it."""
-        return self.held.get(held.job.id) is held
-
-    def _limited(self, job: Job) -> _Tasks | None:
-        """The array of a job, if not all of its tasks may go at once."""
-        array = _read(array_of, job) if ARRAY in job.extra else None
-        return None if array is None or array.limit is None else self._arrays[array.name]
-
-    # --- why -------------------------------------------------------------------------------------
-
     def why(self, held: Held) -> str:
         """What a job waits for, in words."""
         if held.met:
-            array = _read(array_of, held.job)
-            assert array is not None
-            return f"it waits for a turn in its array {array.name}, of which {array.limit} may run at once"
-        dependency = _read(dependency_of, held.job)
+            return why_no_turn(held.job)
+        dependency = read_field(dependency_of, held.job)
         assert dependency is not None
         for end in dependency.ends:
             name = full_name(held.job, end.target)
             if name in self.held:
                 return f"{end}: {name} is held itself"
             if self._end_of(name)[0] is None:
-                known = name in self._arrays or any(job.id == name for job in self._active())
+                known = self._arrays.get(name) is not None or any(job.id == name for job in self._active())
                 return f"{end}: {name} " + ("is not over" if known else "was never submitted")
         return str(held.job.extra[AFTER])
 
     # --- in detail -------------------------------------------------------------------------------
 
+    def _is_held(self, held: Held) -> bool:
+        """Whether a job is held still; its user may have withdrawn it."""
+        return self.held.get(held.job.id) is held
+
     def _look(self, held: Held, dependency: Dependency) -> None:
-        """Find out what has happened already, and ask for the rest."""
+        """Find out which conditions are met already, and wait for the others."""
         for end in dependency.ends:
             name = full_name(held.job, end.target)
             time, success = self._end_of(name)
@@ -230,10 +167,8 @@ class Holds:
                 self._waiting_for.setdefault(name, []).append((held, end))
             else:
                 self._ended(held, end, time, held.job.submission_time, success)
-        if dependency.singleton:
-            namesakes = self._namesakes_of(held.job)
-            if next(iter(namesakes)) == held.job.id:
-                self._resolve(held, True, "singleton")
+        if dependency.singleton and self._namesakes.is_first(held.job):
+            self._resolve(held, True, "singleton")
 
     def _end_of(self, name: str) -> tuple[float | None, bool]:
         """When a job or an array was over, if it was, and whether it succeeded."""
@@ -246,6 +181,12 @@ class Holds:
         """Tell those who wait for the end of a job or an array."""
         for held, end in self._waiting_for.pop(name, ()):
             self._ended(held, end, now, now, success)
+
+    def _singleton_may_go(self, job_id: str | None) -> None:
+        """A job is the first of its user and name now, which a singleton waits for."""
+        held = None if job_id is None else self.held.get(job_id)
+        if held is not None and (dependency := read_field(dependency_of, held.job)) and dependency.singleton:
+            self._resolve(held, True, "singleton")
 
     def _ended(self, held: Held, end: End, time: float, now: float, success: bool) -> None:
         """What a job waits for has ended at a time."""
@@ -260,7 +201,7 @@ class Holds:
             self._resolve(held, True, f"{end}")
 
     def _resolve(self, held: Held, met: bool, reason: str) -> None:
-        """One of the things that a job waits for has happened, or never will."""
+        """A condition of a job is met, or can never be."""
         if held.met is not None or not self._is_held(held):
             return
         held.nb_open -= 1
@@ -270,51 +211,3 @@ class Holds:
                 self._ready.append(held)
             else:
                 self._hopeless.append(held)
-
-    def _task_over(self, job: Job, now: float, success: bool) -> None:
-        array = _read(array_of, job)
-        if array is None:
-            return
-        tasks = self._arrays[array.name]
-        tasks.nb_left -= 1
-        tasks.success = tasks.success and success
-        if job.id in tasks.with_slot:
-            tasks.with_slot.remove(job.id)
-            tasks.slots += 1
-            self._freed[tasks.name] = tasks
-        if not tasks.nb_left:
-            tasks.end = now
-            self._tell(array.name, now, tasks.success)
-
-    def _namesakes_of(self, job: Job) -> dict[str, None]:
-        """The jobs of one user and name that are not over, this one last."""
-        owner = _owner(job)
-        if owner not in self._namesakes:
-            others = (other.id for other in self._active() if _owner(other) == owner)
-            self._namesakes[owner] = dict.fromkeys([*(id for id in others if id != job.id), job.id])
-        return self._namesakes[owner]
-
-    def _namesake_over(self, job: Job) -> None:
-        namesakes = self._namesakes.get(_owner(job))
-        if namesakes is None or job.id not in namesakes:
-            return
-        was_first = next(iter(namesakes)) == job.id
-        del namesakes[job.id]
-        if not was_first:
-            return
-        held = self.held.get(next(iter(namesakes), ""))
-        if held is not None and (dependency := _read(dependency_of, held.job)) and dependency.singleton:
-            self._resolve(held, True, "singleton")
-
-
-def _owner(job: Job) -> tuple[str | None, str]:
-    """Whose job it is, and how it is called; a log has the number of its program."""
-    return job.user, str(job.extra.get("name", job.extra.get("executable", "")))
-
-
-def _read(read: Callable[[Job], T], job: Job) -> T:
-    """What a field of a job says."""
-    try:
-        return read(job)
-    except ValueError as error:
-        raise InputError(f"job {job.id}: {error}") from None

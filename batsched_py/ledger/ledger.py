@@ -407,19 +407,21 @@ class Ledger:
         """A malleable job goes on with these hosts; those that are new to it must be free."""
         self._check_not_ended()
         running = rules.check_resize(self.running.get(job_id), len(hosts))
-        if self.nodes is not None:
-            raise RuleBroken("jobs keep their hosts on a machine of nodes, and where closures are known of")
-        before = running.hosts
+        before, nodes = running.hosts, self.nodes
+        own = before if nodes is None else before | nodes.blocked_by(job_id)
         rules.check_existence(hosts, self.nb_machines)
-        if (taken := hosts - before) not in self.free:
+        if (taken := hosts - own) not in self.free:
             self._check_sharing(taken)
             raise RuleBroken(f"hosts {taken - self.free.overlap(taken)} are not free")
+        placement = None if nodes is None else nodes.check_resize(running, hosts)
         self._nb_changes += 1
         self.free.take(taken)
         self.running._resize(job_id, hosts)
-        if left := before - hosts:
+        if left := own - hosts:
             self.queue._epoch += 1
             self.free.give(left - self.unavailable)
+        if nodes is not None and placement is not None:
+            nodes.resized(running.job, placement)
         return ResizedJob(running.job, before, hosts, now)
 
     def reject(self, job_id: str, now: float) -> RejectedJob:

@@ -15,7 +15,7 @@ HEADER = "job_id,submission_time,eligible_time,reason\n"
 
 
 class Release(Struct, frozen=True, gc=False):
-    """A job that was held, and is not any more."""
+    """A job that is not held any more."""
 
     job: Job
     eligible: float | None
@@ -23,14 +23,14 @@ class Release(Struct, frozen=True, gc=False):
     reason: str
 
 
-def taking_down(write: Callable[[str], object]) -> Callable[[Release], None]:
-    """What writes down jobs that were held, a line each."""
+def release_writer(write: Callable[[str], object]) -> Callable[[Release], None]:
+    """A function that writes a line for each job that was held."""
 
-    def take_down(release: Release) -> None:
+    def write_line(release: Release) -> None:
         line = io.StringIO()
         eligible = "" if release.eligible is None else f"{release.eligible:.6f}"
         cells = [release.job.id, f"{release.job.submission_time:.6f}", eligible, release.reason]
         csv.writer(line, lineterminator="\n").writerow(cells)
         write(line.getvalue())
 
-    return take_down
+    return write_line

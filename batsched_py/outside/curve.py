@@ -41,6 +41,15 @@ class Curve:
             time -= floor(time / self.period) * self.period
         return self._values[max(bisect_right(self._times, time) - 1, 0)]
 
+    def level(self, time: float) -> float:
+        """Where the value at a time lies between the least of all, which is 0, and the greatest, which is 1.
+
+        >>> Curve([0, 10, 20], [1.0, 3.0, 2.0]).level(25)
+        0.5
+        """
+        least, greatest = min(self._values), max(self._values)
+        return (self.at(time) - least) / (greatest - least) if greatest > least else 0.0
+
     def next_change(self, time: float) -> float:
         """When the next step comes after a time; infinite if there is none."""
         begin = floor(time / self.period) * self.period if self.period < inf else 0.0

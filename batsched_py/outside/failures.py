@@ -49,7 +49,7 @@ class RandomFailures(Struct, frozen=True):
     seed: int = 0
 
     def outages(self, units: Units, until: float) -> list[Outage]:
-        """All that begin before a time, node by node."""
+        """The outages that begin before a time, node by node."""
         return [
             outage
             for name, hosts in units.by_name.items()
@@ -92,17 +92,17 @@ def read_trace(path: str, units: Units) -> list[Outage]:
 
 
 def as_events(outages: Iterable[Outage]) -> list[Event]:
-    """When hosts go and come back; of one instant, first those that come."""
+    """The events of hosts that go and come back; at one instant, hosts come back before others go.
+
+    A host that comes back and goes at the same instant stays away.
+    """
     changes: dict[tuple[float, bool], int] = {}
     for outage in outages:
         for key in ((outage.start, True), (outage.end, False)):
             changes[key] = changes.get(key, 0) | outage.hosts.mask
-    down: dict[tuple[float, bool], int] = {}
+    events: list[Event] = []
     for time, goes in sorted(changes):
-        both = changes[time, goes] & changes.get((time, not goes), 0)
-        down[time, goes] = changes[time, goes] & ~both
-    return [
-        (HostsUnavailable if goes else HostsAvailable)(HostSet(mask), time=time)
-        for (time, goes), mask in down.items()
-        if mask
-    ]
+        mask = changes[time, goes] & ~changes.get((time, not goes), 0)
+        if mask:
+            events.append((HostsUnavailable if goes else HostsAvailable)(HostSet(mask), time=time))
+    return events

@@ -16,7 +16,7 @@ T = TypeVar("T")
 def read_table(path: str, columns: Sequence[str], read: Callable[[dict[str, str]], T]) -> list[T]:
     """What is read from each row of a file whose first line names its columns.
 
-    Lines that begin with ``#`` and empty ones are passed over. A fault is told with its line.
+    Empty lines and lines that begin with ``#`` are skipped. An error names the line.
     """
     try:
         text = read_input(path).decode("utf-8-sig")
@@ -47,7 +47,7 @@ def read_table(path: str, columns: Sequence[str], read: Callable[[dict[str, str]
 
 
 def seconds(row: dict[str, str], column: str) -> float:
-    """A time, which is not negative."""
+    """The time in a cell, in seconds; it is not negative."""
     time = finite(row, column)
     if time < 0:
         raise ValueError(f"{column} is negative: {row[column]}")
@@ -55,7 +55,7 @@ def seconds(row: dict[str, str], column: str) -> float:
 
 
 def finite(row: dict[str, str], column: str) -> float:
-    """A number."""
+    """The number in a cell; it is finite."""
     try:
         value = float(row[column])
     except ValueError:
@@ -66,7 +66,7 @@ def finite(row: dict[str, str], column: str) -> float:
 
 
 def period(row: dict[str, str], first: str, last: str) -> tuple[float, float]:
-    """Two times, the second one later."""
+    """The times in two cells, the second one later."""
     start, end = seconds(row, first), seconds(row, last)
     if not start < end:
         raise ValueError(f"{last} {row[last]} is not after {first} {row[first]}")

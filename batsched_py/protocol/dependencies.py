@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.shown import shown
@@ -112,6 +113,11 @@ def read_array(text: str) -> Array:
 def depends(job: Job) -> bool:
     """Whether a job says anything about this."""
     return AFTER in job.extra or ARRAY in job.extra
+
+
+def without_dependencies(job: Job) -> Job:
+    """The job as one that waits for no other, and is no task of an array."""
+    return replace(job, extra={key: job.extra[key] for key in job.extra if key not in (AFTER, ARRAY)})
 
 
 def dependency_of(job: Job) -> Dependency | None:

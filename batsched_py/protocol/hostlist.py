@@ -10,7 +10,7 @@ from batsched_py.protocol.shown import shown
 
 _PART = re.compile(r"([^,\[\]]|\[[^\[\]]*\])+")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,15})")
-_RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_RANGE = re.compile(r"([0-9]{1,15})(?:-([0-9]{1,15}))?")
 
 #: So many nodes at most are meant by one list.
 MOST_NODES = 1 << 20
@@ -74,12 +74,14 @@ def _piece(text: str) -> Iterator[str]:
     if not text.startswith("["):
         yield text
         return
+    count = 0
     for part in text[1:-1].split(","):
         match = _RANGE.fullmatch(part.strip())
         if match is None:
             raise ValueError(f"{shown(text)} is not a range of nodes like '[01-12,15]'")
         first, last = match[1], match[2] or match[1]
-        if not 0 <= int(last) - int(first) < MOST_NODES:
+        count += max(int(last) - int(first) + 1, 0)
+        if int(last) < int(first) or count > MOST_NODES:
             raise ValueError(f"the range {shown(part)} goes backwards or is too long")
         for number in range(int(first), int(last) + 1):
             yield f"{number:0{len(first)}}"

@@ -14,6 +14,7 @@ from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.queue import Condition
 from batsched_py.ledger.reservation import Limit, Reservation
+from batsched_py.ledger.resizing import Resizing
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.curve import Curve
 from batsched_py.protocol.clock import TICK
@@ -22,6 +23,7 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.idle_hosts import nodes_of
 from batsched_py.schedulers.power import PowerAccount, PowerLimit
+from batsched_py.schedulers.power_resizing import CappedResizing
 from batsched_py.schedulers.sleeping import AmongSleepers
 from batsched_py.schedulers.wrapping import View, Wrapper
 
@@ -96,9 +98,9 @@ class UnderACap(View):
             profile.take(start, end, max(free - allowed, 0))
         return profile
 
-    def resize(self, job: Job, hosts: HostSet | int) -> RunningJob:
-        """Nothing here counts the power of jobs that grow."""
-        raise self._broke(f"resize {job.id}", RuleBroken("under a cap on power, jobs keep their hosts"))
+    def resizing(self) -> Resizing:
+        """Other sizes of running jobs, as far as the power may be drawn."""
+        return CappedResizing(super().resizing(), self._power, self.predicted, self.free, self.now)
 
     def switch(self, hosts: HostSet, pstate: int) -> None:
         """Switch as many of the nodes as the cap allows; the others stay as they are."""
@@ -164,9 +166,10 @@ class Capped(Wrapper):
             )
         self._power = power
         cluster._set(_power=power, _nodes=nodes_of(cluster.machines))
-        self._last, self._called_for = 0, 0.0
+        self._last, self._called_for, self._remarked = 0, 0.0, ""
         cluster.on_end(power.ended)
         cluster.on_start(self._started)
+        cluster.on_resize(self._resized)
         super().begin(cluster)
 
     def schedule(self, cluster: Cluster) -> None:
@@ -180,15 +183,35 @@ class Capped(Wrapper):
                 cluster.remark(job, f"would make the machine draw {watts:g} W")
                 cluster.reject(job)
         super().schedule(cluster)
+        if cluster.heeded and cluster.queue:
+            self._remark_on(cluster, cluster.queue.head)
         change = self._power.cap.next_change(cluster.now)
         if cluster.queue and self._called_for < change < inf:
             self._called_for = change
             cluster.call_at(change)
 
+    def _remark_on(self, cluster: Cluster, head: Job) -> None:
+        """Say that the head waits for power, if it does, once."""
+        if head.id != self._remarked and cluster.fits(head) and not self.seen.fits(head):
+            self._remarked = head.id
+            cluster.remark(head, "waits for power; hosts are free for it")
+
     def _started(self, running: RunningJob) -> None:
         """The policy inside may have started a job without asking whether it fits."""
         self._power.started(running)
+        self._check(running, "ExecuteJob")
+
+    def _resized(self, before: RunningJob, after: RunningJob) -> None:
+        """A job has other hosts; it may have grown without asking whether it can."""
+        self._power.ended(before)
+        self._power.started(after)
+        if after.hosts - before.hosts:
+            self._check(after, "resize")
+
+    def _check(self, running: RunningJob, decision: str) -> None:
+        """The power that is drawn now may be drawn for all of the walltime of a job."""
         job, seen = running.job, self.seen
-        most = self._power.cap.least(seen.now, seen.now + job.walltime)
-        if not self._power.allows(seen.predicted, seen.now, seen.now + job.walltime):  # type: ignore[attr-defined]
-            raise seen._broke(f"ExecuteJob {job.id}", RuleBroken(f"the cap of {most:g} W is exceeded"))
+        end = running.start + job.walltime
+        if not self._power.allows(seen.predicted, seen.now, end):  # type: ignore[attr-defined]
+            most = self._power.cap.least(seen.now, end)
+            raise seen._broke(f"{decision} {job.id}", RuleBroken(f"the cap of {most:g} W is exceeded"))

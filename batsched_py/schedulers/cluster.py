@@ -15,6 +15,7 @@ from batsched_py.ledger.ledger import Effect, Ledger, describe
 from batsched_py.ledger.plan import Plan
 from batsched_py.ledger.queue import Condition, Floats, JobQueue, Score, Waiting
 from batsched_py.ledger.reservation import Reservation
+from batsched_py.ledger.resizing import HostResizing, Resizing
 from batsched_py.ledger.rules import check_resize
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.outside.known import NOTHING_KNOWN, Known
@@ -329,7 +330,8 @@ class Cluster(Live):
         """Let a running malleable job go on with these hosts, or with so many; it as it is from now on.
 
         Given a number, a job that shrinks keeps those of its hosts with the lowest numbers, and one that
-        grows gets free hosts that the selection chooses. Only the built-in simulator can do this.
+        grows gets free hosts that the selection chooses. On a machine of nodes it grows and shrinks by whole
+        tasks. Only the built-in simulator can do this.
         """
         check_job(job)
         wanted = checked(hosts) if isinstance(hosts, HostSet) else None
@@ -348,14 +350,34 @@ class Cluster(Live):
             listener(running, after)
         return after
 
+    def resizing(self) -> Resizing:
+        """Other sizes of running jobs, to be tried before any of them is decided."""
+        ledger = self._ledger
+        if ledger.nodes is None:
+            return HostResizing(ledger.free, ledger.unavailable)
+        from batsched_py.ledger.nodes.resizing import NodeResizing
+
+        return NodeResizing(ledger.nodes, self.now, ledger.unavailable)
+
     def _hosts_for(self, running: RunningJob, size: int) -> HostSet:
         """The hosts with which a job goes on that is to have so many."""
+        if self._ledger.nodes is not None:
+            return self._cores_for(running, size)
         if (more := size - running.nb_hosts) <= 0:
             return running.hosts.lowest(size)
         if more > self.nb_free:
             raise RuleBroken(f"{more} hosts more are asked for, {self.nb_free} are free")
         free = self.free
         return running.hosts | (free.lowest(more) if self._selection is None else self._selection(free, more))
+
+    def _cores_for(self, running: RunningJob, size: int) -> HostSet:
+        """The cores with which a job goes on that is to have so many, task by task."""
+        resizing = Cluster.resizing(self)
+        while more := size - resizing.size(running):
+            is_done = resizing.grow(running) if more > 0 else resizing.shrink(running)
+            if not is_done or (size - resizing.size(running)) * more < 0:
+                raise RuleBroken(f"there is no place for {size} hosts, in tasks of {resizing.step(running)}")
+        return next((hosts for _, hosts in resizing.changes() if isinstance(hosts, HostSet)), running.hosts)
 
     def reject(self, job: Job) -> None:
         """Refuse a waiting job for good."""

@@ -15,5 +15,5 @@ class Fcfs(Scheduler):
     def schedule(self, cluster: Cluster) -> None:
         """Start jobs from the head of the queue while they fit."""
         queue = cluster.queue
-        while queue and cluster.fits(queue.head):
-            cluster.start(queue.head)
+        while queue and cluster.fits(head := queue.head):
+            cluster.start(head)

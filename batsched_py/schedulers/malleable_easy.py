@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heapreplace
 
+from batsched_py.ledger.resizing import Resizing
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.malleable import Malleable, malleable_of
+from batsched_py.protocol.malleable import malleable_of
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.easy import EasyBackfilling
 
@@ -22,7 +23,8 @@ class MalleableEasy(EasyBackfilling):
     A job says in the field ``malleable`` from how many to how many hosts it can have, like
     ``{"min": 2, "max": 16}``. It starts with as many as it asks for. If the first job in the queue can start
     when running malleable jobs are smaller, the largest of them give up hosts one by one. When nobody waits,
-    the smallest ones get the free hosts one by one. Only the built-in simulator can do this.
+    the smallest ones get the free hosts one by one. On a machine of nodes these are whole tasks. Only the
+    built-in simulator can do this.
     """
 
     name = "malleable-easy"
@@ -43,46 +45,50 @@ class MalleableEasy(EasyBackfilling):
 
 
 def _make_room(cluster: Cluster, head: Job) -> bool:
-    """Let malleable jobs shrink evenly until a job fits; whether it does."""
+    """Let the largest malleable jobs shrink, step by step, until a job fits; whether it does."""
     if cluster.fits(head):
         return True
     running = _malleable(cluster)
-    lacking = head.size - cluster.nb_free
-    if not 0 < lacking <= sum(job.nb_hosts - malleable.least for job, malleable in running):
+    if not running:
         return False
-    _resize_evenly(cluster, [(job, malleable.least) for job, malleable in running], lacking, -1)
+    resizing = cluster.resizing()
+    if resizing.most_free(running) < head.size:
+        return False
+    largest = [(-job.nb_hosts, job.number, job) for job in running]
+    heapify(largest)
+    while not resizing.fits(head):
+        if not largest:
+            return False
+        _, number, job = largest[0]
+        if resizing.shrink(job):
+            heapreplace(largest, (-resizing.size(job), number, job))
+        else:
+            heappop(largest)
+    _carry_out(cluster, resizing)
     return True
 
 
 def _grow(cluster: Cluster) -> None:
-    """Let malleable jobs grow evenly into the free hosts."""
-    bounds = [(job, malleable.most) for job, malleable in _malleable(cluster)]
-    _resize_evenly(cluster, bounds, cluster.nb_free, 1)
-
-
-def _malleable(cluster: Cluster) -> list[tuple[RunningJob, Malleable]]:
-    """The running jobs that may grow and shrink."""
-    found = ((running, malleable_of(running.job)) for running in cluster.running)
-    return [(running, malleable) for running, malleable in found if malleable is not None]
-
-
-def _resize_evenly(cluster: Cluster, bounds: list[tuple[RunningJob, int]], count: int, step: int) -> None:
-    """Give so many hosts one by one, each to the smallest job; with ``step`` -1, take each from the largest.
-
-    No job goes beyond its bound. Of equal ones, the first is the job that was started first.
-    """
-    heap = [(step * job.nb_hosts, job.number, job, bound) for job, bound in bounds if job.nb_hosts != bound]
-    heapify(heap)
-    sizes: dict[int, tuple[RunningJob, int]] = {}
-    for _ in range(count):
-        if not heap:
-            break
-        place, number, job, bound = heap[0]
-        size = step * (place + 1)
-        sizes[number] = job, size
-        if size == bound:
-            heappop(heap)
+    """Let the smallest malleable jobs grow, step by step, while there is room."""
+    smallest = [(job.nb_hosts, job.number, job) for job in _malleable(cluster)]
+    if not smallest:
+        return
+    heapify(smallest)
+    resizing = cluster.resizing()
+    while smallest:
+        _, number, job = smallest[0]
+        if resizing.grow(job):
+            heapreplace(smallest, (resizing.size(job), number, job))
         else:
-            heapreplace(heap, (place + 1, number, job, bound))
-    for job, size in sizes.values():
-        cluster.resize(job.job, size)
+            heappop(smallest)
+    _carry_out(cluster, resizing)
+
+
+def _malleable(cluster: Cluster) -> list[RunningJob]:
+    """The running jobs that may grow and shrink."""
+    return [running for running in cluster.running if malleable_of(running.job) is not None]
+
+
+def _carry_out(cluster: Cluster, resizing: Resizing) -> None:
+    for job, hosts in resizing.changes():
+        cluster.resize(job, hosts)

@@ -21,16 +21,16 @@ class Remark(Struct, frozen=True, gc=False):
     """By when the job is to start, if the remark is about that: its reservation."""
 
 
-def taking_down(write: Callable[[str], object]) -> Callable[[Remark], None]:
+def remark_writer(write: Callable[[str], object]) -> Callable[[Remark], None]:
     """What writes remarks, a line each."""
     import csv
     import io
 
-    def take_down(remark: Remark) -> None:
+    def write_line(remark: Remark) -> None:
         line = io.StringIO()
         start = "" if remark.start is None else f"{remark.start:.6f}"
         cells = [f"{remark.time:.6f}", remark.job_id, start, remark.text]
         csv.writer(line, lineterminator="\n").writerow(cells)
         write(line.getvalue())
 
-    return take_down
+    return write_line

@@ -14,7 +14,7 @@ OUTSIDE_HEADER = "name,time,value\n"
 
 
 class _Account(Struct):
-    """One of the sums."""
+    """The sum of one curve's value over the energy that was drawn."""
 
     name: str
     curve: Curve
@@ -29,31 +29,33 @@ class Bill:
     As in the account of energy, what counts is what was drawn until the last end of a job.
     """
 
-    def __init__(self, known: Known, outputs: Outputs) -> None:
+    def __init__(self, known: Known) -> None:
         self._accounts = [
             _Account(name, curve)
             for name, curve in (("energy_cost", known.price), ("carbon_grams", known.carbon))
             if curve is not None
         ]
-        self._known = known
-        self._outputs = outputs
 
     def draw(self, start: float, end: float, watts: float) -> None:
-        """So much power was drawn from one time to another."""
+        """Add the energy of this power from one time to another."""
         for account in self._accounts:
             for since, until, value in account.curve.steps(start, end):
                 account.total += (until - since) * watts / JOULES_PER_KWH * value
 
     def job_ends(self) -> None:
-        """What was drawn until now counts."""
+        """A job ends: count what was drawn until now."""
         for account in self._accounts:
             account.counted = account.total
 
-    def complete(self, results: Results, end: float) -> None:
-        """Put the sums into the results, and write down what was known until the end."""
+    def complete(self, results: Results) -> None:
+        """Put the sums into the results."""
         results.bill = {account.name: account.counted for account in self._accounts}
-        write = self._outputs.open("outside", OUTSIDE_HEADER)
-        for name in CURVES:
-            curve = getattr(self._known, name)
-            for since, _, value in () if curve is None else curve.steps(0.0, end):
-                write(f"{name},{since:.6f},{value:.10g}\n")
+
+
+def write_outside(known: Known, outputs: Outputs, end: float) -> None:
+    """Write down what prices, carbon, temperature and power cap were until the end."""
+    write = outputs.open("outside", OUTSIDE_HEADER)
+    for name in CURVES:
+        curve = getattr(known, name)
+        for since, _, value in () if curve is None else curve.steps(0.0, end):
+            write(f"{name},{since:.6f},{value:.10g}\n")

@@ -290,9 +290,12 @@ class Outputs:
         return self._begin_file("schedule.trace", beginning)
 
     def _begin_file(self, name: str, header: str) -> Write:
-        file = self._new_file(Path(f"{self._prefix}{self._after_prefix}{name}"), header)
+        file = self._new_file(self._path(name), header)
         self._files.append(file)
         return file.write
+
+    def _path(self, name: str) -> Path:
+        return Path(f"{self._prefix}{self._after_prefix}{name}")
 
     @property
     def files(self) -> list[str]:
@@ -333,11 +336,11 @@ class Outputs:
         for file in self._files:
             file.complete()
         if self._files and isinstance(self._files[0], OutputFile):
-            self._remove_other_resizes(self._files[0].path)
+            self._remove_other_resizes()
 
-    def _remove_other_resizes(self, jobs_file: Path) -> None:
+    def _remove_other_resizes(self) -> None:
         """Remove the resizes of an earlier simulation, which would be taken for those of this one."""
-        path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "resizes.csv")
+        path = self._path("resizes.csv")
         if str(path) not in self.files:
             with suppress(OSError):
                 path.unlink()

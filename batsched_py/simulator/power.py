@@ -55,6 +55,11 @@ class Power:
         self._tell = tell
         self._send = send
         self._pstates = [host.pstate for host in context.hosts]
+        self.asleep: dict[HostState, HostSet] = {
+            state: HostSet()
+            for state in (HostState.SLEEPING, HostState.SWITCHING_ON, HostState.SWITCHING_OFF)
+        }
+        """The hosts that sleep or are on their way, also while they are unavailable."""
 
     def request(self, hosts: HostSet, pstate: int) -> None:
         """Begin to put hosts into a power state."""
@@ -115,7 +120,14 @@ class Power:
                 self._send(number, partial(self._count_off, (request, HostSet.of([number]))))
 
     def _turn(self, number: int, state: HostState) -> None:
-        self._machines.turn(HostSet.of([number]), state, HostSet(), self._agenda.clock)
+        """A host is in a state; one that is unavailable stays so, and is in this state when it comes back."""
+        host = HostSet.of([number])
+        for other in self.asleep:
+            self.asleep[other] = self.asleep[other] - host
+        if state in self.asleep:
+            self.asleep[state] = self.asleep[state] | host
+        if not host & self._machines.away[HostState.UNAVAILABLE]:
+            self._machines.turn(host, state, HostSet(), self._agenda.clock)
 
     def _put(self, number: int, pstate: int) -> None:
         host = self._hosts[number]

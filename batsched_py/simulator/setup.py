@@ -38,6 +38,12 @@ class Setup(Struct, frozen=True):
         return None if self.ignore_communication else self.platform.network
 
     @property
+    def shares_hosts(self) -> bool:
+        """Whether several jobs may be on a host."""
+        settings = self.settings
+        return settings.compute_sharing or (settings.storage_sharing and bool(self.platform.storages))
+
+    @property
     def may_send(self) -> bool:
         """Whether profiles that send bytes can be run."""
         return self.ignore_communication or self.platform.network is not None

@@ -18,17 +18,13 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import as_told, to_tick
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
-from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.bill import Bill
+from batsched_py.simulator.bill import write_outside
 from batsched_py.simulator.catalog import Catalog
-from batsched_py.simulator.context import Context
+from batsched_py.simulator.context import context_of
 from batsched_py.simulator.decision_side import Listener, Messenger
-from batsched_py.simulator.energy import Meter
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import Outside
-from batsched_py.simulator.machines import Machines, SharedMachines
 from batsched_py.simulator.network.courier import Courier, Message
-from batsched_py.simulator.network.record import Record
 from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.outputs import NO_JOULES, Outputs
 from batsched_py.simulator.paje import PajeTrace
@@ -38,7 +34,6 @@ from batsched_py.simulator.procedures import Procedures
 from batsched_py.simulator.runner import Runner
 from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.submitter import Submitter
-from batsched_py.simulator.traces import EnergyTrace, MachineStateTrace
 
 #: Batsim stretches shorter waits for a call to this.
 LEAST_CALL = 1e-5
@@ -51,29 +46,11 @@ class World:
 
     def __init__(self, setup: Setup, outputs: Outputs) -> None:
         platform, settings, workloads = setup.platform, setup.settings, setup.workloads
-        hosts = [*platform.hosts, *platform.storages]
-        shared = settings.compute_sharing or (settings.storage_sharing and bool(platform.storages))
-        machines = (SharedMachines if shared else Machines)(len(platform.hosts), len(platform.storages))
-        agenda = Agenda()
-        energy = None
-        if setup.energy:
-            bill = None if setup.known is NOTHING_KNOWN else Bill(setup.known, outputs)
-            meter = Meter(hosts, agenda, None if bill is None else bill.draw)
-            energy = EnergyTrace(meter, agenda, outputs, bill)
-        states = MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None
-        record = Record(hosts, len(platform.storages), agenda, outputs) if outputs.links else None
-        trace = None
-        if outputs.schedule_trace:
-            trace = PajeTrace([host.name for host in hosts], outputs.open_schedule_trace)
-        context = Context(hosts, agenda, machines, outputs, energy, states, setup.network, record, trace)
-        keep_hosts = "on a machine of nodes" if platform.has_nodes else ""
-        if settings.compute_sharing:
-            keep_hosts = "where several may be on a host"
-        if setup.launch_time or setup.cleaning_time:
-            keep_hosts = "where jobs take time to start or to clean up"
-        if trace is not None:
-            keep_hosts = "while a Paje trace is written"
-        catalog = Catalog(workloads, settings, setup.may_send, keep_hosts)
+        context = context_of(setup, outputs)
+        hosts, agenda, machines = context.hosts, context.agenda, context.machines
+        energy, trace = context.energy, context.trace
+        catalog = Catalog(workloads, settings, setup.may_send, _where_jobs_keep_hosts(setup, trace))
+        self._known = setup.known
         self.begins = ev.SimulationBegins(
             *platform.as_protocol(),
             settings,
@@ -97,8 +74,9 @@ class World:
         self._procedures = Procedures(setup, agenda, trace, self.runner.start)
         self._trace = trace
         speeds = self.runner.computing.even_speeds
-        told = energy or states or trace or catalog.collects
-        if speeds is not None and not (told or shared or platform.storages or setup.launch_time):
+        told = energy or context.states or trace or catalog.collects
+        shared = setup.shares_hosts or platform.storages
+        if speeds is not None and not (told or shared or setup.launch_time):
             self.plain.speed = speeds.slowest
         self._courier: Courier | None = None
         """Carries to the master what a job says at its end, where that takes time."""
@@ -235,7 +213,9 @@ class World:
             results = self.outputs.results
             results.consumed_joules = self._energy.consumed_joules
             if self._energy.bill is not None:
-                self._energy.bill.complete(results, results.makespan)
+                self._energy.bill.complete(results)
+        if self._known is not NOTHING_KNOWN:
+            write_outside(self._known, self.outputs, self.outputs.results.makespan)
         if self._trace is not None:
             self._trace.complete(self.agenda.clock)
         self.outputs.complete(self.machines)
@@ -297,7 +277,11 @@ class World:
                 if there := hosts - unavailable:
                     raise RuleBroken(f"machine_available at {now:f}: hosts {there} are not unavailable")
                 machines.turn(hosts & busy, HostState.COMPUTING, busy, now)
-                machines.turn(hosts - busy, HostState.IDLE, busy, now)
+                idle = hosts - busy
+                for state, asleep in () if self._power is None else self._power.asleep.items():
+                    machines.turn(hosts & asleep, state, busy, now)
+                    idle = idle - asleep
+                machines.turn(idle, HostState.IDLE, busy, now)
         self._tell(structs.replace(event))
 
     def _no_more_external_events(self, _: None) -> None:
@@ -401,6 +385,15 @@ class World:
 
     def _nothing(self, decision: ev.Event) -> None:
         """It is in the ledger, or Batsim only logs it."""
+
+
+def _where_jobs_keep_hosts(setup: Setup, trace: PajeTrace | None) -> str:
+    """Why no job may grow or shrink here, in words; nothing if jobs may."""
+    if trace is not None:
+        return "while a Paje trace is written"
+    if setup.launch_time or setup.cleaning_time:
+        return "where jobs take time to start or to clean up"
+    return "where several may be on a host" if setup.settings.compute_sharing else ""
 
 
 _CARRY_OUT: dict[type[Effect], Callable[[World, Any], None]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -25,16 +26,24 @@ def configuration_text(configuration: Configuration) -> str:
 def _plain(struct: Struct) -> dict[str, Any]:
     """The fields that differ from their defaults; those that it shares with others come last."""
     plain: dict[str, Any] = {}
-    own = type(struct).__annotations__
-    for field in sorted(msgspec.structs.fields(struct), key=lambda field: field.name not in own):
-        value = getattr(struct, field.name)
+    for name, encoded, default, required in _fields(type(struct)):
+        value = getattr(struct, name)
+        if value is not None and (required or value != default):
+            plain[encoded] = _value(value)
+    return plain
+
+
+@cache
+def _fields(kind: type[Struct]) -> list[tuple[str, str, Any, bool]]:
+    """The fields of a kind: the name, how it is written, its default, and whether it must be there."""
+    own = kind.__annotations__
+    found = []
+    for field in sorted(msgspec.structs.fields(kind), key=lambda field: field.name not in own):
         default = field.default if field.default is not NODEFAULT else None
         if field.default_factory is not NODEFAULT:
             default = field.default_factory()
-        if value is None or (value == default and not field.required):
-            continue
-        plain[field.encode_name] = _value(value)
-    return plain
+        found.append((field.name, field.encode_name, default, field.required))
+    return found
 
 
 def _value(value: Any) -> Any:

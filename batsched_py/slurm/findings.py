@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -52,12 +53,16 @@ class Findings(Struct):
         """Note what shapes no schedule."""
         self.without_effect.append(Finding(where, what))
 
-    def refused(self, where: str, what: str, error: ValueError) -> None:
-        """Note a value that cannot be taken: as not modelled if Slurm knows it, else as a mistake."""
+    def refused(self, where: str, what: str, error: ValueError) -> Any:
+        """Note a value that cannot be taken: as not modelled if Slurm knows it, else as a mistake.
+
+        Returns what of it can be taken, if anything.
+        """
         if isinstance(error, NotModelled):
             self.left_out(where, f"{what}: {error}")
-        else:
-            self.mistake(where, f"{what}: {error}")
+            return error.rest
+        self.mistake(where, f"{what}: {error}")
+        return None
 
     def check(self) -> None:
         """Raise all mistakes, if there are any."""

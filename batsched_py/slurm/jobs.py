@@ -21,6 +21,7 @@ from batsched_py.schedulers.slurm.job_fields import FIELD, JobFields
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.slurm.divided_tasks import divided
 from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.known_names import KnownNames
 from batsched_py.slurm.moments import Clock
 from batsched_py.slurm.sbatch import Submission
 from batsched_py.workload.requests import NodeWords
@@ -63,6 +64,7 @@ class JobMaker:
         self._words = words
         self._clock = clock
         self._findings = findings
+        self._names = KnownNames(configuration)
 
     def jobs(self, submitted: Submitted) -> Iterator[Job]:
         """The job of a submission, or the tasks of its array; none if something is wrong with it."""
@@ -81,8 +83,8 @@ class JobMaker:
         extra: dict[str, Any] = {"request": request}
         if asked.user:
             extra["user"] = asked.user
-        if "name" in asked.fields:
-            extra["name"] = asked.fields["name"]
+        if name := asked.fields.get("name"):
+            extra["name"] = name
         fields = dict(asked.fields) | of_tasks
         if _has_open_range(asked):
             fields["least_cpus"] = asked.cpus_per_task
@@ -95,6 +97,8 @@ class JobMaker:
         for key in ("node_list", "exclude"):
             expand(fields.get(key, ""))
         given = {key: value for key, value in fields.items() if value is not None}
+        for missing in self._names.missing(given):
+            self._findings.left_out(submitted.where, missing)
         if slurm := msgspec.to_builtins(msgspec.convert(given, JobFields)):
             extra[FIELD] = slurm
         if after := self._after(asked.dependency, submitted.where):
@@ -152,6 +156,12 @@ class JobMaker:
         if asked.tasks_per_node:
             request["tasks_per_node"] = asked.tasks_per_node
         per_node = self._resources(asked.resources_per_node, where)
+        per_job = self._resources(asked.resources_per_job, where)
+        if per_job and least > 1:
+            per_node |= {name: -(-amount // least) for name, amount in per_job.items()}
+            if any(amount % least for amount in per_job.values()):
+                self._findings.left_out(where, "GPUs of the whole job are given out evenly, and rounded up")
+            per_job = {}
         per_core, of_node = self._memory(asked, partition, where)
         if per_core:
             request["per_core"] = {"memory": per_core}
@@ -159,10 +169,10 @@ class JobMaker:
             per_node["memory"] = of_node
         if per_node:
             request["per_node"] = per_node
-        if asked.gpus and self._resources({"gpu": asked.gpus}, where):
-            request["per_job"] = {"gpu": asked.gpus}
-        if asked.gpus_per_task and self._resources({"gpu": asked.gpus_per_task}, where):
-            request["per_task"] = {"gpu": asked.gpus_per_task}
+        if per_job:
+            request["per_job"] = per_job
+        if per_task := self._resources(asked.resources_per_task, where):
+            request["per_task"] = per_task
         if exclusive:
             request["exclusive"] = True
         if asked.features:
@@ -181,7 +191,7 @@ class JobMaker:
         selection = self._configuration.selection
         if asked.memory_per_gpu:
             self._findings.left_out(where, "--mem-per-gpu is not modelled")
-        if not (selection.memory and "memory" in self._words.resources):
+        if not self._gives_memory():
             if asked.memory_per_cpu or asked.memory_per_node:
                 self._findings.left_out(where, "memory is not given out on this cluster, and not asked for")
             return 0, 0

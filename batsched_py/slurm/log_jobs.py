@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
-from batsched_py.protocol.dependencies import AFTER
+from batsched_py.protocol.dependencies import AFTER, ARRAY, array_of, read_dependency
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
+from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.job_fields import FIELD
 from batsched_py.slurm.divided_tasks import divided
 from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.known_names import KnownNames
 from batsched_py.slurm.moments import Clock
 from batsched_py.workload.batsim_json import RECORDED_FINISH
+from batsched_py.workload.dependencies import rewritten
 from batsched_py.workload.model import Workload
 from batsched_py.workload.requests import NodeWords
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.sources.accounting import names_of
+from batsched_py.workload.sources.sacct import STEP
 from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.swf.workload import swf_to_workload
 from batsched_py.workload.wall_clock import start_of
@@ -50,22 +56,98 @@ def jobs_of(
     if left_out:
         findings.left_out(log.path, f"{left_out} of {len(log)} jobs never started, and are left out")
     for what, count in log.left_out.items():
-        findings.of_no_effect(log.path, f"{count} x {what}")
+        if what == STEP:
+            findings.of_no_effect(log.path, f"{count} x {what}")
+        else:
+            findings.left_out(log.path, f"left out: {what} ({count} x)")
     for what, count in log.guessed.items():
         if what.startswith("size of the machine"):
             continue
         findings.left_out(log.path, f"guessed: {what} ({count} x)")
-    return list(_with_fields(workload, log, configuration)), workload.profiles
+    jobs = list(_with_fields(workload, log, configuration, words))
+    for what, count in _missing(log, jobs, configuration, words).items():
+        findings.left_out(log.path, f"{what} ({count} x)")
+    return _waiting_for_earlier(jobs, log.path, findings), workload.profiles
 
 
-def _with_fields(workload: Workload, log: SwfLog, configuration: Configuration) -> Iterator[Job]:
+def _missing(
+    log: SwfLog, jobs: Iterable[Job], configuration: Configuration, words: NodeWords
+) -> Counter[str]:
+    """What jobs name that the cluster does not have, and how many of them do."""
+    names, found = KnownNames(configuration), Counter[str]()
+    for job in jobs:
+        found.update(names.missing(job.extra[FIELD]))
+    partitions = {partition.name for partition in configuration.partitions}
+    for text, count in Counter(names_of(log, "partition").tolist()).items():
+        if text and partitions.isdisjoint(text.split(",")):
+            found[f"partition {shown(text)} is not there, its jobs go to the default one"] += count
+    for text, count in Counter(log.more.get("gpu_type", np.empty(0)).tolist()).items():
+        if text and f"gpu:{text}" not in words.resources:
+            found[f"GPUs of the type {shown(text)} are not there"] += count
+    return found
+
+
+def _waiting_for_earlier(jobs: Iterable[Job], path: str, findings: Findings) -> list[Job]:
+    """The jobs without waits for later ones and for themselves.
+
+    Slurm numbers jobs from the beginning again at times, so a number may be that of another job. Of an
+    array, the first limit counts.
+    """
+    jobs = list(jobs)
+    last: dict[str, int] = {}
+    arrays: dict[str, str] = {}
+    for place, job in enumerate(jobs):
+        last[job.name] = place
+        if (array := array_of(job)) is not None:
+            name, _, _ = job.extra[ARRAY].partition("%")
+            last[name] = place
+            if (first := arrays.setdefault(array.name, job.extra[ARRAY])) != job.extra[ARRAY]:
+                jobs[place] = replace(job, extra={**job.extra, ARRAY: first})
+    count = 0
+    for place, job in enumerate(jobs):
+        if after := job.extra.get(AFTER):
+            earlier = {
+                end.target: end.target
+                for end in read_dependency(after).ends
+                if last.get(end.target, place) < place
+            }
+            kept = rewritten(after, earlier.get)
+            if kept != after:
+                count += 1
+                extra = {key: value for key, value in job.extra.items() if key != AFTER}
+                jobs[place] = replace(job, extra=extra | ({AFTER: kept} if kept else {}))
+    if count:
+        findings.left_out(path, f"left out: dependency on a job that was submitted later ({count} x)")
+    return jobs
+
+
+def _nodes(asked: int, had: int) -> int | list[int]:
+    """How many nodes a job asked for at least; it had more only if it asked for a range."""
+    return [asked, had] if had > asked else asked
+
+
+def _with_type(request: dict[str, Any], type_: str, words: NodeWords) -> dict[str, Any]:
+    """A request that asks for GPUs of a type, if the machine has any."""
+    name = f"gpu:{type_}"
+    if name not in words.resources:
+        return request
+    return request | {
+        part: amounts | {name: amounts["gpu"]}
+        for part in ("per_node", "per_job")
+        if "gpu" in (amounts := request.get(part, {}))
+    }
+
+
+def _with_fields(
+    workload: Workload, log: SwfLog, configuration: Configuration, words: NodeWords
+) -> Iterator[Job]:
     users = names_of(log, "user")
     executables = names_of(log, "executable")
     rows = {number: row for row, number in enumerate(log.job_number.tolist())}
     columns = {field: log.more[name] for name, field in _FIELDS.items() if name in log.more}
     partitions = {partition.name: partition for partition in configuration.partitions}
     default = [partition.name for partition in configuration.partitions if partition.default]
-    eligible = log.more.get("eligible")
+    eligible, types = log.more.get("eligible"), log.more.get("gpu_type")
     linear = configuration.selection.type == "linear"
     finishes = workload.finishes
     assert finishes is not None
@@ -83,6 +165,10 @@ def _with_fields(workload: Workload, log: SwfLog, configuration: Configuration) 
         if users[row]:
             extra["user"] = str(users[row])
         request = dict(extra.get("request", {}))
+        if isinstance(request.get("nodes"), list):
+            request["nodes"] = _nodes(request["nodes"][0], int(log.more["nodes"][row]))
+        if types is not None and types[row]:
+            request = _with_type(request, str(types[row]), words)
         names = request.setdefault("partitions", default)
         shared = [partitions[name] for name in names if name in partitions]
         if linear or any(partition.over_subscribe == "exclusive" for partition in shared):

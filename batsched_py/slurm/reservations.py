@@ -75,11 +75,19 @@ def _reservation(
     given = {name: value for name, value in settings.items() if value not in _NOTHING}
     try:
         start, end = _span(given, clock, now)
+        if given.get("licenses") and not _has_nodes(given):
+            name = shown_name(given.get("reservationname", ""))
+            findings.left_out(where, f"reservation {name} of licences alone is not modelled")
+            return
         values = {"start": start, "end": end, **_values(where, given, findings)}
         yield msgspec.convert(values, Reservation)
     except ValueError as error:
         name = shown_name(given.get("reservationname", ""))
         findings.mistake(where, f"reservation {name}: {error}")
+
+
+def _has_nodes(given: Mapping[str, str]) -> bool:
+    return "nodes" in given or any(given.get(name, "0") != "0" for name in ("nodecnt", "nodecount"))
 
 
 def _span(given: Mapping[str, str], clock: Clock, now: float) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.schedulers.slurm.settings.unused import is_unused
 from batsched_py.slurm.findings import Findings
-from batsched_py.slurm.values import NotModelled, count, megabytes, names, signed, time_limit
+from batsched_py.slurm.values import NotModelled, count, listed, megabytes, signed, time_limit
 
 _LETTERS = {
     "A": "account", "a": "array", "b": "begin", "D": "chdir", "M": "clusters", "C": "constraint",
@@ -42,8 +42,9 @@ _UNMODELLED = frozenset(
     "threads-per-core tmp gpus-per-socket".split()
 )
 _NODES = re.compile(r"([0-9]{1,9})(k?)(?:-([0-9]{1,9})(k?))?")
-_GRES = re.compile(r"(?:gres[:/])?([a-z_]+)(?:[:=]([a-z][a-z0-9_.-]*))?(?:[:=]([0-9]{1,9}))?", re.IGNORECASE)
-_GPUS = re.compile(r"(?:([a-z][a-z0-9_.-]*):)?([0-9]{1,9})", re.IGNORECASE)
+_TYPE = r"[a-z0-9_.-]*[a-z_.-][a-z0-9_.-]*"
+_GRES = re.compile(rf"(?:gres[:/])?([a-z_]+)(?:[:=]({_TYPE}))?(?:[:=]([0-9]{{1,9}}))?", re.IGNORECASE)
+_GPUS = re.compile(rf"(?:({_TYPE}):)?([0-9]{{1,9}})", re.IGNORECASE)
 
 
 class Submission(Struct, kw_only=True):
@@ -60,9 +61,9 @@ class Submission(Struct, kw_only=True):
     memory_per_cpu: int | None = None
     memory_per_gpu: int | None = None
     resources_per_node: dict[str, int] = field(default_factory=dict)
-    gpus: int = 0
-    """Of the whole job."""
-    gpus_per_task: int = 0
+    resources_per_job: dict[str, int] = field(default_factory=dict)
+    resources_per_task: dict[str, int] = field(default_factory=dict)
+    """A resource of a type, like ``gpu:a100``, is asked for besides the plain one."""
     features: str = ""
     licences: dict[str, int] = field(default_factory=dict)
     partitions: tuple[str, ...] = ()
@@ -136,33 +137,54 @@ def _positive(text: str) -> int:
     return value
 
 
-def _gres(submission: Submission, text: str) -> None:
-    for part in names(text):
+def gres(text: str) -> dict[str, int]:
+    """Resources that can be counted; one of a type is also one of those without a type.
+
+    >>> gres("gpu:a100:2,gres/nvme=1")
+    {'gpu': 2, 'gpu:a100': 2, 'nvme': 1}
+    """
+    amounts: dict[str, int] = {}
+    for part in listed(text):
         match = _GRES.fullmatch(part)
         if match is None:
             raise ValueError(f"{shown(part)} is not of the form NAME[:TYPE][:COUNT]")
-        name = match[1].lower()
-        submission.resources_per_node[name] = submission.resources_per_node.get(name, 0) + int(match[3] or 1)
+        _add(amounts, match[1].lower(), match[2], int(match[3] or 1))
+    return {name: amount for name, amount in amounts.items() if amount}
 
 
-def _number_of_gpus(text: str) -> int:
-    total = 0
-    for part in names(text):
+def _gres(submission: Submission, text: str) -> None:
+    submission.resources_per_node |= {} if text.lower() == "none" else gres(text)
+
+
+def _add(amounts: dict[str, int], name: str, type_: str | None, count: int) -> None:
+    """Add so many of a resource, of a type if one is told."""
+    for called in (name, f"{name}:{type_}") if type_ else (name,):
+        amounts[called] = amounts.get(called, 0) + count
+
+
+def gpus(text: str) -> dict[str, int]:
+    """GPUs of types, like ``a100:2`` or ``3``.
+
+    >>> gpus("a100:2,1")
+    {'gpu': 3, 'gpu:a100': 2}
+    """
+    amounts: dict[str, int] = {}
+    for part in listed(text):
         match = _GPUS.fullmatch(part)
         if match is None:
             raise ValueError(f"{shown(part)} is not of the form [TYPE:]COUNT")
-        total += int(match[2])
-    return total
+        _add(amounts, "gpu", match[1], int(match[2]))
+    return {name: amount for name, amount in amounts.items() if amount}
 
 
 def _gpus_per_node(submission: Submission, text: str) -> None:
-    submission.resources_per_node["gpu"] = _number_of_gpus(text)
+    submission.resources_per_node |= gpus(text)
 
 
-def _licences(submission: Submission, text: str) -> None:
-    for part in names(text.replace(";", ",")):
-        name, _, number = part.partition(":")
-        submission.licences[name] = _positive(number or "1")
+def licences(text: str) -> dict[str, int]:
+    """Licences, like ``matlab:2,idl``."""
+    parts = [part.partition(":") for part in listed(text.replace(";", ","))]
+    return {name: _positive(number or "1") for name, _, number in parts}
 
 
 def _exclusive(submission: Submission, text: str) -> None:
@@ -217,12 +239,12 @@ _READERS: dict[str, Callable[[Submission, str], None]] = {
     "mem-per-cpu": _attribute("memory_per_cpu", megabytes),
     "mem-per-gpu": _attribute("memory_per_gpu", megabytes),
     "gres": _gres,
-    "gpus": _attribute("gpus", _number_of_gpus),
+    "gpus": _attribute("resources_per_job", gpus),
     "gpus-per-node": _gpus_per_node,
-    "gpus-per-task": _attribute("gpus_per_task", _number_of_gpus),
+    "gpus-per-task": _attribute("resources_per_task", gpus),
     "constraint": _attribute("features", str),
-    "licenses": _licences,
-    "partition": _attribute("partitions", names),
+    "licenses": _attribute("licences", licences),
+    "partition": _attribute("partitions", listed),
     "exclusive": _exclusive,
     "switches": _attribute("one_switch", _one_switch),
     "begin": _attribute("begin", str),

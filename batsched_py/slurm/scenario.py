@@ -14,7 +14,7 @@ from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.settings.reservations import Reservation
-from batsched_py.simulator.machine_files.nodes import platform_of
+from batsched_py.simulator.machine_files.toml import toml_machine
 from batsched_py.slurm.accounting.listing import Accounting
 from batsched_py.slurm.accounting.read import read_accounting, together
 from batsched_py.slurm.conf.read import Cluster, read_cluster
@@ -28,6 +28,7 @@ from batsched_py.slurm.recorded import RECORDER, read_submissions
 from batsched_py.slurm.reservations import read_reservations
 from batsched_py.slurm.setup_script import read_setup
 from batsched_py.workload.batsim_json import write_batsim_json
+from batsched_py.workload.dependencies import check_dependencies
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.conventions import profile_name
 
@@ -77,7 +78,7 @@ def read_scenario(sources: Sources) -> Scenario:
     is_log = sources.jobs is not None and sources.jobs.suffix != ".csv"
     is_recorded = sources.jobs is not None and not is_log
     cluster = read_cluster(sources.conf, findings, RECORDER if is_recorded else None)
-    platform_of(cluster.machine, cluster.licences, str(sources.conf))
+    toml_machine(platform_text(cluster.machine, cluster.licences), str(sources.conf))
     words = words_of(cluster.machine)
     clock = Clock(zone=sources.zone)
     jobs: list[Job] = []
@@ -105,6 +106,7 @@ def read_scenario(sources: Sources) -> Scenario:
         run_times = dict.fromkeys(each.run_time for each in submitted)
         profiles = {profile_name(time): Delay(seconds=time) for time in run_times}
     findings.check()
+    check_dependencies(jobs, str(sources.jobs))
     return Scenario(cluster, jobs, profiles, findings)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from math import inf, isnan
+from typing import Any
 
 from batsched_py.protocol.requests import MOST, kibibytes
 from batsched_py.protocol.shown import shown
@@ -11,10 +13,17 @@ from batsched_py.workload.sources.quantities import duration, whole
 
 _NO_LIMIT = ("INFINITE", "UNLIMITED", "-1", "NONE")
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_WEIGHT = re.compile(r"([+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,15})?|\.[0-9]{1,15}))([KMGTP]?)", re.IGNORECASE)
+_UNITS = " KMGTP"
 
 
 class NotModelled(ValueError):
-    """A value that Slurm knows and the twin does not."""
+    """A value that Slurm knows and the twin does not; what else was written may count all the same."""
+
+    def __init__(self, reason: str, rest: Any = None) -> None:
+        super().__init__(reason)
+        self.rest = rest
+        """What remains without it, read."""
 
 
 def time_limit(text: str) -> float:
@@ -73,9 +82,27 @@ def yes_no(text: str) -> bool:
     raise ValueError(f"{shown(text)} is neither YES nor NO")
 
 
+def listed(text: str) -> tuple[str, ...]:
+    """What stands between commas."""
+    return tuple(filter(None, text.split(",")))
+
+
 def names(text: str) -> tuple[str, ...]:
     """Names between commas; ``ALL`` and ``(null)`` are none in particular."""
-    return () if text.upper() in ("ALL", "(NULL)", "") else tuple(filter(None, text.split(",")))
+    return () if text.upper() in ("ALL", "(NULL)") else listed(text)
+
+
+def each(words: Iterable[str], read: Callable[[str], Any]) -> list[Any]:
+    """Words, read one by one; those that are not modelled are told together, and the others remain."""
+    found, reasons = [], []
+    for word in words:
+        try:
+            found.append(read(word))
+        except NotModelled as error:
+            reasons.append(str(error))
+    if reasons:
+        raise NotModelled("; ".join(reasons), found)
+    return found
 
 
 def megabytes(text: str) -> int:
@@ -86,6 +113,32 @@ def megabytes(text: str) -> int:
     """
     size = kibibytes(f"{text}M" if text.isdigit() else text.upper().removesuffix("B"))
     return -(-size // 1024)
+
+
+def memory_limit(text: str) -> int:
+    """An amount of memory in MB; 0 is no limit."""
+    return 0 if text.upper() in ("UNLIMITED", "INFINITE") else megabytes(text)
+
+
+def weights(text: str) -> dict[str, float]:
+    """What each unit of a trackable resource counts; a suffix is the unit, as in ``mem=.25G``.
+
+    >>> weights("CPU=1.0,Mem=0.5G,GRES/gpu=16")
+    {'cpu': 1.0, 'mem': 0.00048828125, 'gres/gpu': 16.0}
+    """
+    found: dict[str, float] = {}
+    for part in listed(text):
+        name, equals, value = part.partition("=")
+        if not equals or not name:
+            raise ValueError(f"{shown(part)} is not of the form NAME=NUMBER")
+        match = _WEIGHT.fullmatch(value)
+        if match is None:
+            raise ValueError(f"{shown(part)} is not a weight like cpu=1.5 or mem=0.25G")
+        name = name.lower()
+        in_megabytes = name == "mem" or name.startswith("bb/")
+        unit = _UNITS.index(match[2].upper() or ("M" if in_megabytes else " "))
+        found[name] = float(match[1]) / 1024.0 ** (unit - (_UNITS.index("M") if in_megabytes else 0))
+    return found
 
 
 def tres(text: str, factor: float = 1.0) -> dict[str, float]:

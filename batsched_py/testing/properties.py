@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from batsched_py.analysis.closure_rule import into_closures
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import Policy as Promise
 from batsched_py.analysis.validator import validate
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import BatschedError, Deadlock
+from batsched_py.outside.closures import Closure
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable, Message
 from batsched_py.schedulers import Scheduler
 from batsched_py.simulator.platform import Platform
@@ -42,6 +44,9 @@ class Example:
     """Every so-manieth job that runs is killed."""
     followers: Sequence[JobSpec] = ()
     """A crowd that keeps coming."""
+    closures: Sequence[Closure] = ()
+    fails: bool = False
+    """Whether jobs are killed and submitted again when their hosts go."""
 
     @property
     def jobs(self) -> Sequence[JobSpec]:
@@ -52,6 +57,7 @@ class Example:
         machine = [f"{self.hosts} hosts"] if isinstance(self.hosts, int) else list(_nodes(self.hosts))
         lines = [*machine, *map(str, self.first)]
         lines += [f"at {outage.time:g} {type(outage).__name__} {outage.hosts}" for outage in self.outages]
+        lines += map(_closed, self.closures)
         if self.followers:
             lines.append(f"{self.followers[0]} and {len(self.followers) - 1} more like it")
         return "\n".join(lines)
@@ -90,6 +96,10 @@ PROPERTIES = {
     "survives meddling": "It goes on when jobs are rejected and killed, which it did not do itself.",
     "survives outages": "It starts nothing on hosts that are away, and goes on when they are back.",
     "works on nodes": "With nodes=True: jobs that ask for memory or kinds of nodes start where they fit.",
+    "respects closures": "With outside=True: it starts no job that could run into a closure.",
+    "survives failures": "With outside=True: it goes on when jobs are killed with their hosts and come back.",
+    "lets jobs wait for others": "With outside=True: it goes on when jobs join the queue later.",
+    "starts jobs of several sizes": "With outside=True: it starts moldable and malleable jobs.",
 }
 
 #: Those that a plain workload shows.
@@ -104,6 +114,7 @@ def check(
     hosts: int = 4,
     examples: int = 25,
     nodes: bool = False,
+    outside: bool = False,
 ) -> None:
     """Hold a policy against all :data:`PROPERTIES`; :class:`PropertyBroken` says which it does not have.
 
@@ -111,9 +122,18 @@ def check(
     fresh one, such as its class. With a ``promise``, it must also keep that of FCFS, of EASY (nothing delays
     the head of the queue) or of conservative backfilling. What a policy does on purpose is ``waived`` by the
     property's name: shortest job first, for one, starves jobs. So many examples of each kind are tried. With
-    ``nodes`` it is tried on machines of nodes, too, where jobs ask for more than hosts.
+    ``nodes`` it is tried on machines of nodes, too, where jobs ask for more than hosts; with ``outside``
+    where hosts are closed or fail, and where jobs wait for others or have several sizes.
     """
-    if found := findings(policy, promise=promise, waived=waived, hosts=hosts, examples=examples, nodes=nodes):
+    if found := findings(
+        policy,
+        promise=promise,
+        waived=waived,
+        hosts=hosts,
+        examples=examples,
+        nodes=nodes,
+        outside=outside,
+    ):
         raise PropertyBroken(found)
 
 
@@ -125,6 +145,7 @@ def findings(
     hosts: int = 4,
     examples: int = 25,
     nodes: bool = False,
+    outside: bool = False,
 ) -> list[Finding]:
     """What :func:`check` would complain of; each kind of fault once, where it is seen first."""
     from hypothesis import strategies as st
@@ -151,6 +172,8 @@ def findings(
             lambda platform: st.builds(Example, st.just(platform), node_workloads(len(platform.hosts)))
         )
         trials.append(({"works on nodes"}, partial(_on_nodes, promise=promise), on_nodes))
+    if outside:
+        trials += _outside(hosts)
     found: dict[str, Finding] = {}
     for properties, trial, tried_on in trials:
         if properties <= set(waived) and not (properties is _PLAIN and promise):
@@ -230,6 +253,38 @@ def _on_nodes(policy: Policy, example: Example, promise: Promise | None) -> Iter
     return (("works on nodes", fault) for fault in _faults(new(policy), example, promise))
 
 
+def _outside(hosts: int) -> list[tuple[set[str], Trial, SearchStrategy[Example]]]:
+    """What is tried of what comes from outside, and of jobs that are more than a size and a time."""
+    from hypothesis import strategies as st
+
+    from batsched_py.testing.strategies import (
+        closures,
+        dependent_workloads,
+        outages,
+        sized_workloads,
+        workloads,
+    )
+
+    machine, jobs = st.just(hosts), workloads(hosts)
+    tried: dict[str, SearchStrategy[Example]] = {
+        "respects closures": st.builds(Example, machine, jobs, closures=closures(hosts)),
+        "survives failures": st.builds(Example, machine, jobs, outages(hosts), fails=st.just(True)),
+        "lets jobs wait for others": st.builds(Example, machine, dependent_workloads(hosts)),
+        "starts jobs of several sizes": st.builds(Example, machine, sized_workloads(hosts)),
+    }
+    return [({name}, partial(_named, name), examples) for name, examples in tried.items()]
+
+
+def _named(name: str, policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
+    return ((name, fault) for fault in _faults(new(policy), example))
+
+
+def _closed(closure: Closure) -> str:
+    """A closure, in a line."""
+    users = f", but to users {' '.join(sorted(closure.users))}" if closure.users else ""
+    return f"from {closure.start:g} to {closure.end:g} hosts {closure.hosts} are closed{users}"
+
+
 def _nodes(platform: Platform) -> Iterator[str]:
     """The nodes of a machine, a line each."""
     machine = platform.as_nodes()
@@ -241,7 +296,9 @@ def _nodes(platform: Platform) -> Iterator[str]:
 def _faults(policy: Scheduler, example: Example, promise: Promise | None = None) -> Iterator[str]:
     """What breaks a simulation, or else every violation of the rules."""
     try:
-        schedule = schedule_of(policy, example.jobs, example.hosts, example.outages)
+        schedule = schedule_of(
+            policy, example.jobs, example.hosts, example.outages, example.closures, example.fails
+        )
     except BatschedError as error:
         yield str(error)
         return
@@ -249,6 +306,7 @@ def _faults(policy: Scheduler, example: Example, promise: Promise | None = None)
     nb_hosts = example.hosts if isinstance(example.hosts, int) else len(example.hosts.hosts)
     workloads = [workload_of(example.jobs)]
     yield from map(str, validate(schedule, nb_hosts, workloads, promise, machine, policy.nodes))
+    yield from map(str, into_closures(schedule, example.closures, workloads))
 
 
 def _crowd(hosts: int, followers: int = 80) -> list[JobSpec]:

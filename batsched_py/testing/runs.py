@@ -14,7 +14,10 @@ from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import Policy as Promise
 from batsched_py.analysis.validator import validate
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.protocol.events import Event
+from batsched_py.decision.restarts import FailureRule
+from batsched_py.outside.closures import Closure
+from batsched_py.outside.known import Known
+from batsched_py.protocol.events import Event, Settings
 from batsched_py.schedulers import Scheduler
 from batsched_py.simulation import simulate
 from batsched_py.simulator.decision_side import Decides
@@ -23,6 +26,8 @@ from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing.jobs import JobSpec, workload_of
+from batsched_py.users.base import UsersOf
+from batsched_py.users.rigid import Rigid
 from batsched_py.workload.model import Workload
 
 
@@ -31,9 +36,14 @@ def schedule_of(
     jobs: Sequence[JobSpec] | Workload,
     hosts: int | Platform,
     outages: Sequence[Event] = (),
+    closures: Sequence[Closure] = (),
+    kills: bool = False,
 ) -> pd.DataFrame:
-    """The schedule of a whole simulation, in which hosts may go and come back."""
-    with jobs_csv(policy, jobs, hosts, outages) as file:
+    """The schedule of a whole simulation, in which hosts may go, come back, and be closed.
+
+    Jobs go on when their hosts go, as in Batsim; or, with ``kills``, they are killed and submitted again.
+    """
+    with jobs_csv(policy, jobs, hosts, outages, closures, kills) as file:
         return read_schedule(file)
 
 
@@ -64,15 +74,34 @@ def jobs_csv(
     jobs: Sequence[JobSpec] | Workload,
     hosts: int | Platform,
     outages: Sequence[Event] = (),
+    closures: Sequence[Closure] = (),
+    kills: bool = False,
 ) -> Iterator[Path]:
     """Simulate; the ``jobs.csv`` is there for a while."""
     platform = Platform.homogeneous(hosts) if isinstance(hosts, int) else hosts
     workload = jobs if isinstance(jobs, Workload) else workload_of(jobs)
-    process = DecisionProcess(policy) if isinstance(policy, Scheduler) else policy
+    process = _process(policy, workload, closures, kills) if isinstance(policy, Scheduler) else policy
+    setup = Setup(
+        platform,
+        () if kills else [workload],
+        process.needs if kills and isinstance(process, DecisionProcess) else Settings(),
+        events=[outages] if outages else [],
+    )
     with TemporaryDirectory() as folder:
-        outputs = Outputs(f"{folder}/out")
-        simulate(Batsim(Setup(platform, [workload], events=[outages] if outages else []), outputs), process)
+        simulate(Batsim(setup, Outputs(f"{folder}/out")), process)
         yield Path(folder, "out_jobs.csv")
+
+
+def _process(
+    policy: Scheduler, workload: Workload, closures: Sequence[Closure], kills: bool
+) -> DecisionProcess:
+    known = Known(closures=tuple(closures)) if closures else None
+    return DecisionProcess(
+        policy,
+        UsersOf(Rigid(), [workload]) if kills else (),
+        on_failure=FailureRule() if kills else None,
+        outlook=None if known is None else lambda hosts: known,
+    )
 
 
 def assert_valid(

@@ -12,6 +12,7 @@ try:
 except ImportError:
     raise ImportError("generated workloads need hypothesis: pip install hypothesis") from None
 
+from batsched_py.outside.closures import Closure
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
@@ -53,6 +54,43 @@ def outages(draw: st.DrawFn, hosts: int) -> list[HostsAvailable | HostsUnavailab
             time += draw(st.integers(1, 16)) / 2
             events.append(HostsAvailable(HostSet.of([host]), time=time))
     return sorted(events, key=lambda event: event.time)
+
+
+@st.composite
+def closures(draw: st.DrawFn, hosts: int) -> list[Closure]:
+    """Hosts that are closed for a while, some of them to all users but one."""
+    drawn = []
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, 60)) / 2
+        closed = HostSet.of(draw(st.sets(st.integers(0, hosts - 1), min_size=1)))
+        users = draw(st.sampled_from((frozenset[str](), frozenset(["1"]))))
+        drawn.append(Closure(start, start + draw(st.integers(1, 20)) / 2, closed, users))
+    return drawn
+
+
+@st.composite
+def dependent_workloads(draw: st.DrawFn, hosts: int, max_jobs: int = 15) -> list[JobSpec]:
+    """Like :func:`workloads`, of jobs that wait for others, and of tasks of arrays with a limit."""
+    jobs: list[JobSpec] = []
+    for job in draw(workloads(hosts, max_jobs)):
+        ways = [{}, {"array": "sweep%2"}, {"after": "singleton"}]
+        if jobs:
+            kind = draw(st.sampled_from(("afterok", "afterany", "afternotok")))
+            ways += 2 * [{"after": f"{kind}:{draw(st.sampled_from(jobs)).id}"}]
+        jobs.append(replace(job, fields=draw(st.sampled_from(ways))))
+    return jobs
+
+
+@st.composite
+def sized_workloads(draw: st.DrawFn, hosts: int, max_jobs: int = 15) -> list[JobSpec]:
+    """Like :func:`workloads`, of jobs of which many are moldable or malleable."""
+    jobs = []
+    for job in draw(workloads(hosts, max_jobs)):
+        sizes = {str(size): job.size * max(job.run_time, 0.5) / size for size in (1, job.size, job.size + 1)}
+        malleable = {"min": draw(st.integers(1, job.size)), "max": job.size + draw(st.integers(0, 2))}
+        ways: list[dict[str, Any]] = [{}, {"sizes": sizes}, {"malleable": malleable}]
+        jobs.append(replace(job, fields=draw(st.sampled_from(ways))))
+    return jobs
 
 
 @st.composite

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
 from batsched_py.ledger.running import RunningJob
+from batsched_py.outside.closures import Closure
+from batsched_py.outside.known import Known
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
@@ -40,14 +43,17 @@ class Workbench:
     """So many hosts with a policy, and whatever a test lets happen on them; without a policy only the hosts.
 
     What happens is told as a simulator tells it; :meth:`decide` asks the policy, and what it decides is in
-    ``cluster`` at once. Time passes when ``now`` is set.
+    ``cluster`` at once. Time passes when ``now`` is set. Hosts may be closed, as ``closures`` say.
     """
 
-    def __init__(self, hosts: int, policy: Policy = Nothing, now: float = 0.0) -> None:
+    def __init__(
+        self, hosts: int, policy: Policy = Nothing, now: float = 0.0, closures: Sequence[Closure] = ()
+    ) -> None:
         begins = ev.SimulationBegins([Host(number, f"h{number}") for number in range(hosts)])
         self.ledger = Ledger(begins)
         self.policy = new(policy)
-        self._process = DecisionProcess(self.policy)
+        known = Known(closures=tuple(closures))
+        self._process = DecisionProcess(self.policy, outlook=(lambda hosts: known) if closures else None)
         self._process.join(begins, self.ledger)
         self.cluster = self._process.cluster
         """What the policy sees."""

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.dependencies import AFTER, ARRAY, depends
+from batsched_py.protocol.dependencies import depends, without_dependencies
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile
 from batsched_py.users.named import part_of
@@ -44,12 +44,7 @@ def without_waits(workload: Workload) -> Workload:
     """The workload with jobs that wait for no others: in a mix, who comes before whom means nothing."""
     if not have_dependencies(workload.jobs):
         return workload
-    jobs = [
-        replace(job, extra={key: job.extra[key] for key in job.extra if key not in (AFTER, ARRAY)})
-        if depends(job)
-        else job
-        for job in workload.jobs
-    ]
+    jobs = [without_dependencies(job) if depends(job) else job for job in workload.jobs]
     return replace(workload, jobs=jobs)
 
 

@@ -16,17 +16,27 @@ from rich.text import Text
 
 from batsched_py.api.quantities import duration
 from batsched_py.ledger.ledger import Ledger, RejectedJob
+from batsched_py.ledger.nodes.account import NodeAccount
+from batsched_py.outside.known import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.watch.curves import History, curve
 from batsched_py.watch.nodes import asked_text, nodes_text
 from batsched_py.watch.scenes import Scene
+from batsched_py.watch.states import host_states, outside_text, sizes_text, waiting_text
 from batsched_py.watch.telling import clock, decision, happening
 
 KEYS = "space pause/go on   s step   + faster   - slower   m as fast as possible   q quit"
 
-#: How hosts without a job are shown: those that are free, away, and asleep or on their way.
-_FREE, _AWAY, _ASLEEP = ("·", "dim"), ("x", "red"), ("z", "blue")
+#: How hosts without a job are shown, by their state.
+_MARKS = {
+    "free": ("·", "dim"),
+    "away": ("x", "red"),
+    "closed": ("#", "yellow"),
+    "reserved": ("r", "yellow"),
+    "asleep": ("z", "blue"),
+    "switching": ("z", "blue"),
+}
 
 #: How a character is filled, by the quarters of its hosts that have jobs.
 _LEVELS = "▁▂▄▆█"
@@ -47,6 +57,7 @@ class Dashboard:
     def _begin(self) -> None:
         self.now = 0.0
         self._ledger: Ledger | None = None
+        self._outside = NOTHING_KNOWN
         self._nb_over = 0
         self._busy = History()
         self._waiting = History()
@@ -58,7 +69,7 @@ class Dashboard:
         if any(isinstance(event, ev.SimulationBegins) for event in scene.happened):
             self._begin()
         ledger = scene.ledger
-        self.now, self._ledger = scene.now, ledger
+        self.now, self._ledger, self._outside = scene.now, ledger, scene.outside
         self._nb_over += sum(isinstance(event, ev.JobCompleted) for event in scene.happened)
         self._nb_over += sum(isinstance(each, RejectedJob | ev.RejectJob) for each in scene.decided)
         usable = ledger.nb_hosts - len(ledger.unavailable)
@@ -69,18 +80,19 @@ class Dashboard:
 
     def picture(self, state: str, speed: float, elapsed: float, width: int, height: int) -> Layout:
         """All of it, for a terminal of this size."""
-        nb_waiting = 0 if self._ledger is None else len(self._ledger.queue)
+        waiting = "0 waiting" if self._ledger is None else waiting_text(self._ledger)
         nb_running = 0 if self._ledger is None else len(self._ledger.running)
+        outside = outside_text(self._outside, self.now)
         layout = Layout()
         body = Layout(name="body", minimum_size=5)
         body.split_row(
-            Layout(Panel(self._queue(height), title=f"{nb_waiting:,} waiting"), ratio=3),
+            Layout(Panel(self._queue(height), title=waiting), ratio=3),
             Layout(Panel(self._running(height), title=f"{nb_running:,} running"), ratio=3),
             Layout(Panel(self._events(height), title="recent"), ratio=4),
         )
         layout.split_column(
             Layout(Panel(self._head(state, speed, elapsed)), size=3),
-            Layout(Panel(self._hosts(width - 4), title=self._machine()), size=4),
+            Layout(Panel(self._hosts(width - 4), title=self._machine(), subtitle=outside), size=4),
             Layout(self._curves(width), size=6),
             body,
             Layout(Text(KEYS, style="dim"), size=1),
@@ -95,20 +107,25 @@ class Dashboard:
         told = [self._title, clock(self.now), state, over, f"for {duration(elapsed)}", faster]
         return Text("   ".join(filter(None, told)), no_wrap=True, overflow="ellipsis")
 
-    def _machine(self) -> str:
+    @property
+    def _nodes(self) -> NodeAccount | None:
+        """The nodes, if they are more than single hosts."""
         nodes = None if self._ledger is None else self._ledger.nodes
-        return "hosts" if nodes is None else f"cores of {len(nodes.machine.nodes):,} nodes"
+        return None if nodes is None or nodes.machine.are_hosts else nodes
+
+    def _machine(self) -> str:
+        return "hosts" if self._nodes is None else f"cores of {len(self._nodes.machine.nodes):,} nodes"
 
     def _hosts(self, width: int) -> Group:
         """A strip of all hosts in the colours of their jobs, and how many are in which state."""
         ledger = self._ledger
         if ledger is None:
             return Group(Text("no simulation yet"))
-        free, away, asleep = ledger.free.hosts(), ledger.unavailable, ledger.asleep | ledger.switching
+        states = host_states(ledger, self.now)
         per_cell = max(1, ceil(ledger.nb_hosts / max(1, width)))
         jobs = _jobs_in_cells(ledger, per_cell)
         strip = Text(no_wrap=True)
-        idle = ((free, _FREE), (away, _AWAY), (asleep, _ASLEEP))
+        idle = [(states[state], mark) for state, mark in _MARKS.items()]
         for number, first in enumerate(range(0, ledger.nb_hosts, per_cell)):
             size = min(per_cell, ledger.nb_hosts - first)
             if number in jobs:
@@ -117,15 +134,10 @@ class Dashboard:
             else:
                 cell = HostSet(((1 << size) - 1) << first)
                 strip.append(*max((len(cell & hosts), mark) for hosts, mark in idle)[1])
-        counts = [
-            (len(ledger.busy()), "busy"),
-            (len(free), "free"),
-            (len(away), "away"),
-            (len(asleep), "asleep or switching"),
-        ]
-        words = "   ".join(f"{count:,} {what}" for count, what in counts if count)
-        if ledger.nodes is not None:
-            words += "   " + nodes_text(ledger.nodes)
+        order = ("busy", *_MARKS)
+        words = "   ".join(f"{len(states[state]):,} {state}" for state in order if states[state])
+        if self._nodes is not None:
+            words += "   " + nodes_text(self._nodes)
         each = "" if per_cell == 1 else f"   ({per_cell} hosts to a character)"
         return Group(strip, Text(words + each))
 
@@ -147,12 +159,13 @@ class Dashboard:
         return curves
 
     def _queue(self, height: int) -> Table:
-        nodes = None if self._ledger is None else self._ledger.nodes
+        nodes = self._nodes
         table = _table("job", "hosts", *([] if nodes is None else ["asks for"]), "walltime", "waits")
         for job in islice(self._ledger.queue if self._ledger is not None else (), height):
             limit = "-" if job.walltime == inf else duration(job.walltime)
             asked = [] if nodes is None else [asked_text(nodes.demand(job).request)]
-            table.add_row(job.id, f"{job.size:,}", *asked, limit, duration(self.now - job.submission_time))
+            size = f"{job.size:,}{sizes_text(job)}"
+            table.add_row(job.id, size, *asked, limit, duration(self.now - job.submission_time))
         return table
 
     def _running(self, height: int) -> Table:
@@ -161,7 +174,7 @@ class Dashboard:
             left = running.expected_end - self.now
             table.add_row(
                 running.job.id,
-                f"{running.nb_hosts:,}",
+                f"{running.nb_hosts:,}{sizes_text(running.job)}",
                 duration(self.now - running.start),
                 "-" if left == inf else duration(max(0.0, left)),
             )

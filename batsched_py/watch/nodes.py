@@ -49,10 +49,12 @@ def _asked(request: Request) -> Iterator[str]:
 
 
 def lacks(job: Job, nodes: NodeAccount) -> str:
-    """What a job waits for, in words; nothing if there is a place for it."""
-    demand = nodes.demand(job)
-    short = lacking(nodes.machine, demand, nodes.free.amounts, nodes.licences)
-    return in_words(short, where(demand)) if short else ""
+    """What a job waits for beside a number of hosts, in words; nothing if there is a place for it."""
+    demand, free = nodes.demand(job), nodes.free.amounts
+    short = lacking(nodes.machine, demand, free, nodes.licences)
+    if not short and not nodes.fits(job):
+        return f"nodes that stay open to it{where(demand).removeprefix(' on nodes')}"
+    return "" if not short or nodes.machine.are_hosts else in_words(short, where(demand))
 
 
 def node_lines(nodes: NodeAccount, most: int) -> Iterator[str]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob
+from batsched_py.outside.known import NOTHING_KNOWN, Known
 from batsched_py.protocol import events as ev
 from batsched_py.schedulers.remarks import Remark
 from batsched_py.simulation import turns
@@ -31,6 +32,8 @@ class Scene(Struct, frozen=True):
     """By it, or by users who withdraw jobs."""
     remarks: Sequence[Remark] = ()
     """What it said about jobs."""
+    outside: Known = NOTHING_KNOWN
+    """What it knows of prices, carbon, temperature and the power that may be drawn."""
 
 
 #: Watches a simulation; what it raises ends the simulation.
@@ -60,14 +63,16 @@ def _in_turns(batsim: Batsim, process: DecisionProcess) -> Iterator[Scene]:
     process.heed(remarks.append)
     with closing(turns(batsim, process)) as going:
         for cluster in going:
-            happened, decided = list(cluster.events), []
+            happened: list[ev.Event] = list(cluster.events)
+            decided: list[Effect] = []
             for effect in process.acted:
                 if isinstance(effect, RegisteredJob):
                     happened.append(ev.JobSubmitted(effect.job, time=cluster.now))
                 else:
                     decided.append(effect)
             process.ask()
-            yield Scene(cluster.now, process.ledger, happened, [*decided, *cluster.decided], list(remarks))
+            decided += cluster.decided
+            yield Scene(cluster.now, process.ledger, happened, decided, list(remarks), cluster.outside)
             remarks.clear()
 
 
@@ -100,8 +105,11 @@ class Watched:
 
     def react(self, request: ev.Message) -> ev.Message:
         """Answer one request, and let it be watched."""
-        reply = self._process.react(request)
-        scene = Scene(request.now, self._process.ledger, request.events, reply.events, list(self._remarks))
+        process = self._process
+        reply = process.react(request)
+        known = process.cluster.outside if isinstance(process, DecisionProcess) else NOTHING_KNOWN
+        remarks = list(self._remarks)
+        scene = Scene(request.now, process.ledger, request.events, reply.events, remarks, known)
         self._remarks.clear()
         self._watcher(scene)
         return reply

@@ -9,7 +9,7 @@ from batsched_py.errors import InputError
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.watch.scenes import Scene
-from batsched_py.watch.telling import host_lines, queue_lines, running_lines, told, waits
+from batsched_py.watch.telling import host_lines, kept_back, queue_lines, running_lines, told, waits
 
 HELP = """\
   n, or nothing    go on until the policy is asked again
@@ -96,7 +96,7 @@ class Stepper:
             case "running" | "r":
                 lines = running_lines(ledger, scene.now)
             case "hosts" | "h":
-                lines = host_lines(ledger)
+                lines = host_lines(ledger, scene.now)
             case "why" | "w":
                 lines = [self._why(_needed(rest, "why JOB"), scene)]
             case _:
@@ -109,6 +109,9 @@ class Stepper:
         for place, job in enumerate(ledger.queue, 1):
             if name in (job.id, job.name):
                 return f"      {waits(job, ledger, scene.now)}; it is number {place} in the queue"
+        for job, why in kept_back(ledger):
+            if name in (job.id, job.name):
+                return f"      {job.id} {why}"
         for running in ledger.running:
             if name in (running.job.id, running.job.name):
                 return f"      {running.job.id} runs since {running.start:.10g} on {running.hosts}"

@@ -14,6 +14,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job
 from batsched_py.watch.nodes import lacks, node_lines
 from batsched_py.watch.scenes import Scene
+from batsched_py.watch.states import host_states, outside_text, sizes_text, waiting_text
 
 #: So many jobs of a list are told one by one.
 MOST = 10
@@ -70,7 +71,7 @@ def decision(effect: Effect) -> str:
 def asked(job: Job) -> str:
     """What a job asks for."""
     limit = "no walltime" if job.walltime == inf else duration(job.walltime)
-    return f"{hosts_text(job.size)}, {limit}"
+    return f"{hosts_text(job.size)}{sizes_text(job)}, {limit}"
 
 
 def told(scene: Scene) -> Iterator[str]:
@@ -80,10 +81,10 @@ def told(scene: Scene) -> Iterator[str]:
     yield from _list("decided", [decision(effect) for effect in scene.decided] or ["nothing"])
     yield from _list("because", list(_why_no_more(scene)))
     ledger = scene.ledger
-    yield (
-        f"  now        {len(ledger.queue)} waiting, {len(ledger.running)} running, "
-        f"{ledger.free.count} of {ledger.nb_hosts} hosts free"
-    )
+    free = f"{len(host_states(ledger, scene.now)['free'])} of {ledger.nb_hosts} hosts free"
+    yield f"  now        {waiting_text(ledger)}, {len(ledger.running)} running, {free}"
+    if outside := outside_text(scene.outside, scene.now):
+        yield f"  outside    {outside}"
 
 
 def _why_no_more(scene: Scene) -> Iterator[str]:
@@ -146,7 +147,18 @@ def queue_lines(ledger: Ledger, now: float) -> list[str]:
         f"{place:>4}  {job.id:<14} {asked(job):>22}  waits {duration(now - job.submission_time)}"
         for place, job in enumerate(islice(ledger.queue, MOST), 1)
     ]
-    return _with_rest(lines, len(ledger.queue), "nobody waits")
+    lines = _with_rest(lines, len(ledger.queue), "nobody waits")
+    kept = [f"      {job.id:<14} {why}" for job, why in kept_back(ledger)]
+    return lines + (_with_rest(kept[:MOST], len(kept), "") if kept else [])
+
+
+def kept_back(ledger: Ledger) -> Iterator[tuple[Job, str]]:
+    """The jobs that are submitted and not in the queue, and why."""
+    if ledger.holds is not None:
+        for held in ledger.holds.held.values():
+            yield held.job, f"is held: {ledger.holds.why(held)}"
+    for job, _ in ledger.deferred.values():
+        yield job, "is deferred, since it costs less later"
 
 
 def running_lines(ledger: Ledger, now: float) -> list[str]:
@@ -164,17 +176,11 @@ def running_lines(ledger: Ledger, now: float) -> list[str]:
     return _with_rest(lines, len(ledger.running), "nothing runs")
 
 
-def host_lines(ledger: Ledger) -> list[str]:
-    """Which hosts are free, busy, away, asleep."""
-    groups = [
-        ("free", ledger.free.hosts()),
-        ("busy", ledger.busy()),
-        ("away", ledger.unavailable),
-        ("asleep", ledger.asleep),
-        ("switching", ledger.switching),
-    ]
-    lines = [f"      {label:<9} {len(hosts):>6}  {hosts}" for label, hosts in groups if hosts]
-    if ledger.nodes is None:
+def host_lines(ledger: Ledger, now: float) -> list[str]:
+    """Which hosts are free, busy, away, closed, asleep."""
+    states = host_states(ledger, now).items()
+    lines = [f"      {state:<9} {len(hosts):>6}  {hosts}" for state, hosts in states if hosts]
+    if ledger.nodes is None or ledger.nodes.machine.are_hosts:
         return lines
     told = [f"      {line}" for line in node_lines(ledger.nodes, MOST)]
     return [*lines, *_with_rest(told, len(ledger.nodes.machine.nodes), "")]

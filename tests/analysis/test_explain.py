@@ -13,7 +13,7 @@ import pytest
 
 import batsched_py as bp
 from batsched_py.analysis.absences import Absence, Absences
-from batsched_py.analysis.explain import Explainer, Explanation, explain
+from batsched_py.analysis.explain import Evidence, Explainer, Explanation
 from batsched_py.analysis.remarks import remarks_beside
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.errors import InputError
@@ -88,7 +88,8 @@ def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             )
     with Path(f"{prefix}_remarks.csv").open() as file:
         reserved = [(float(r["time"]), r["job_id"], float(r["start"])) for r in csv.DictReader(file)]
-    explainer = Explainer(read_schedule(f"{prefix}_jobs.csv"), HOSTS, remarks_beside(f"{prefix}_jobs.csv"))
+    known = Evidence(HOSTS, remarks_beside(f"{prefix}_jobs.csv"))
+    explainer = Explainer(read_schedule(f"{prefix}_jobs.csv"), known)
     return Sample(rows, explainer, reserved)
 
 
@@ -273,7 +274,7 @@ def blocked_head() -> list[JobSpec]:
 
 
 def test_a_short_story() -> None:
-    result = explain(schedule_of(policy("easy"), blocked_head(), 4), "b", 4)
+    result = Explainer(schedule_of(policy("easy"), blocked_head(), 4), Evidence(4)).explain("b")
     assert result.places == [(1.0, 1)]
     assert [(h.id, str(h.hosts), h.since, h.until) for h in result.holders] == [
         ("w0!a", "0-2", 0.0, 10.0),
@@ -292,14 +293,14 @@ def test_who_overtakes_is_told_what_could_be_used() -> None:
         (Absences(), 5, "was not chosen"),
         (Absences([away], ()), 1, "did not fit"),
     ):
-        result = explain(schedule, "b", 8, absences=absences)
+        result = Explainer(schedule, Evidence(8, absences=absences)).explain("b")
         assert [(each.free, each.reason) for each in result.overtakers] == [(free, reason)]
         assert result.room == (9.0 if free == 5 else 0)
 
 
 def test_with_remarks_it_is_told_why_one_was_allowed_to_overtake() -> None:
     remarks = {"w0!b": [Remark(1.0, "w0!b", "heads the queue", 10.0)]}
-    result = explain(schedule_of(policy("easy"), blocked_head(), 4), "w0!b", 4, remarks)
+    result = Explainer(schedule_of(policy("easy"), blocked_head(), 4), Evidence(4, remarks)).explain("w0!b")
     (overtaker,) = result.overtakers
     assert (overtaker.reason, overtaker.reserved_for, overtaker.reserved_at) == (
         "ends by the reservation",
@@ -309,9 +310,11 @@ def test_with_remarks_it_is_told_why_one_was_allowed_to_overtake() -> None:
 
 
 def test_a_rejected_job_has_no_story() -> None:
-    assert explain(schedule_of(policy("easy"), blocked_head(), 4), "wide", 4).start is None
+    assert (
+        Explainer(schedule_of(policy("easy"), blocked_head(), 4), Evidence(4)).explain("wide").start is None
+    )
 
 
 def test_a_job_that_is_not_there_is_an_error() -> None:
     with pytest.raises(InputError, match=r"there is no job 'z'.* called like 'w0!"):
-        explain(schedule_of(policy("easy"), blocked_head(), 4), "z", 4)
+        Explainer(schedule_of(policy("easy"), blocked_head(), 4), Evidence(4)).explain("z")

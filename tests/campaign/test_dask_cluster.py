@@ -108,7 +108,10 @@ BATCH_SYSTEMS = {
 }
 
 
-@pytest.mark.parametrize("system", BATCH_SYSTEMS)
+@pytest.mark.parametrize(
+    "system",
+    ["slurm", *(pytest.param(name, marks=pytest.mark.slow) for name in BATCH_SYSTEMS if name != "slurm")],
+)
 def test_a_batch_system_starts_the_workers(folder: Path, system: str) -> None:
     pytest.importorskip("dask_jobqueue")
     submit, job, answer, cancel = BATCH_SYSTEMS[system]

@@ -56,3 +56,11 @@ def test_a_run_is_compared_with_what_was_recorded(runs: Path) -> None:
 def test_mistakes_are_one_line(arguments: list[str], message: str, runs: Path) -> None:
     code, out, err = call_here(["diff", *(each.format(runs=runs) for each in arguments)])
     assert (code, out, len(err.splitlines())) == (1, "", 1) and message in err
+
+
+def test_jobs_of_other_sizes_are_told(runs: Path, tmp_path: Path) -> None:
+    """Names of jobs are numbers, so executions of two workloads have jobs with the same names."""
+    assert call_here(["generate", "lublin", "-n", "50", "-o", tmp_path / "other.swf"])[0] == 0
+    code, out, _ = call_here(["diff", runs / "easy_jobs.csv", tmp_path / "other.swf", "-n", "0"])
+    assert code == 0 and "of them held other numbers of hosts: is this one workload?" in out
+    assert "other numbers" not in call_here(["diff", runs / "easy_jobs.csv", runs / "fcfs_jobs.csv"])[1]

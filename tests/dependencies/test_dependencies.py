@@ -152,6 +152,19 @@ def test_the_validator_finds_jobs_that_did_not_wait(tmp_path: Path) -> None:
     assert "array: 1, dependency: 1" in out
 
 
+def test_the_validator_finds_namesakes_that_did_not_wait_and_other_workloads(tmp_path: Path) -> None:
+    same = {"user": "u", "name": "n"}
+    jobs = [{"id": "1", "subtime": 0, **same}, {"id": "2", "subtime": 1, **same}, {"id": "3", "subtime": 1}]
+    free = written(tmp_path / "free.json", jobs)
+    assert call_here(["run", "-w", free, "-w", free, "-s", "fcfs", "-e", tmp_path / "free"])[0] == 0
+    later = [jobs[0], jobs[1] | {"after": "singleton"}, jobs[2] | {"after": "afterany:w1!1"}]
+    bound = written(tmp_path / "bound.json", later)
+    code, out, _ = call_here(["validate", tmp_path / "free_jobs.csv", "-w", bound, "-w", free])
+    assert code == 1
+    assert "job w0!2 starts, yet w0!1 of the same user and name is not over" in out
+    assert "dependency: 2" in out
+
+
 SACCT = """JobID|User|JobName|Submit|Start|End|State|ElapsedRaw|Timelimit|AllocCPUS|SubmitLine
 {line}100_1{same}1-3%2 a.sh
 100_2{same}1-3%2 a.sh

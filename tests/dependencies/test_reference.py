@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from batsched_py.analysis.validator import validate
+from batsched_py.analysis.validator import Policy, validate
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.ledger.releases import Release
 from batsched_py.schedulers import SCHEDULERS
@@ -47,3 +47,22 @@ def test_jobs_start_when_the_definition_says(policy: str, seed: int) -> None:
         if job.spec.id in late and late[job.spec.id] != job.spec.submission
     }
     assert validate(schedule, HOSTS, [workload]) == []
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
+@pytest.mark.parametrize(
+    "seed", [*range(100, 104), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(104, 160))]
+)
+def test_policies_keep_their_promises_to_jobs_that_have_joined_the_queue(policy: Policy, seed: int) -> None:
+    random = Random(seed)
+    workload = workload_of(random_jobs(random, random.randint(3, 18), HOSTS), HOSTS)
+    process = DecisionProcess(SCHEDULERS.create(policy, {}))
+    arrivals: dict[str, float] = {}
+
+    def note(release: Release) -> None:
+        if release.eligible is not None:
+            arrivals[release.job.id] = release.eligible
+
+    process.on_release(note)
+    schedule = schedule_of(process, workload, HOSTS)
+    assert validate(schedule, HOSTS, [workload], policy, arrivals=arrivals) == []

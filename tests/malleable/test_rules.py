@@ -17,22 +17,18 @@ from batsched_py.engines import new_simulation
 from batsched_py.engines.door import why_not_native
 from batsched_py.errors import BatschedError, InputError, PolicyError
 from batsched_py.experiment import Actors, Choice, Experiment, Scenario
-from batsched_py.outside.closures import Closure
-from batsched_py.outside.known import Known
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable, Settings
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.malleable import Malleable, malleable_of
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.orders import order
-from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
 from batsched_py.workload.model import Workload
 from tests.drive import platform, workload
-from tests.nodes.test_validator_on_nodes import MACHINE
-from tests.power import machine, run, starts
+from tests.power import run, starts
 from tests.processes import call_here
 
 BOUNDS = {"min": 1, "max": 4}
@@ -179,23 +175,9 @@ def test_profiles_that_are_not_malleable_are_refused(profile: dict[str, Any], fa
         run(setup, "easy")
 
 
-def test_jobs_keep_their_hosts_where_hosts_are_shared_or_cores_of_nodes() -> None:
+def test_jobs_keep_their_hosts_where_hosts_are_shared() -> None:
     with pytest.raises(InputError, match="is malleable, but jobs keep their hosts where several may"):
         run(Setup(platform(4), [jobs_of(BOUNDS)], Settings(compute_sharing=True)), "easy")
-    with pytest.raises(InputError, match="is malleable, but jobs keep their hosts on a machine of n"):
-        run(Setup(MACHINE, [jobs_of(BOUNDS)]), "easy")
-
-
-def test_jobs_keep_their_hosts_where_closures_are_known_of() -> None:
-    known = Known(closures=(Closure(500.0, 600.0, HostSet.parse("0")),))
-    process = DecisionProcess(SCHEDULERS.create("malleable-easy", {}), outlook=lambda hosts: known)
-    with pytest.raises(PolicyError, match="resize w0!0: jobs keep their hosts on a machine of nodes, and wh"):
-        simulate(Batsim(Setup(platform(4), [jobs_of(BOUNDS)])), process)
-
-
-def test_jobs_keep_their_hosts_under_a_cap_on_power() -> None:
-    with pytest.raises(PolicyError, match="resize w0!0: under a cap on power, jobs keep their hosts"):
-        run(Setup(machine(4), [jobs_of(BOUNDS)]), "capped(malleable-easy)", watts="5000")
 
 
 def test_checkpoints_of_malleable_jobs_are_refused(tmp_path: Path) -> None:
@@ -222,6 +204,17 @@ def test_a_host_that_is_away_is_not_free_when_a_job_leaves_it(tmp_path: Path) ->
     assert list(dict.fromkeys(Flees.free)) == ["0-2", "2", "1-2"]
     assert made.makespan == 5 + 10
     assert pd.read_csv(tmp_path / "out_schedule.csv")["time_unavailable"].iloc[0] == 3
+
+
+def test_a_host_that_is_away_makes_no_room_for_the_head_of_the_queue(tmp_path: Path) -> None:
+    jobs = workload(
+        {"id": "wide", "res": 3, "walltime": 100, "malleable": BOUNDS},
+        {"id": "narrow", "subtime": 2, "walltime": 100},
+    )
+    outage = [HostsUnavailable(HostSet.parse("2"), time=1.0), HostsAvailable(HostSet.parse("2"), time=90.0)]
+    run(Setup(platform(3), [jobs], events=[outage]), "malleable-easy", tmp_path)
+    assert starts(tmp_path) == {"wide": 0, "narrow": 2}
+    assert (tmp_path / "out_resizes.csv").read_text().splitlines()[1] == "w0!wide,2.000000,0-2,0"
 
 
 def test_a_job_whose_hosts_fail_begins_again(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 from batsched_py.analysis.schedule import INSTANT
 from batsched_py.analysis.validator import Policy, validate
@@ -136,6 +137,20 @@ def found(rows: Sequence[Row], policy: Policy | None = None) -> list[str]:
 )
 def test_that_a_planted_violation_is_found(rows: Sequence[Row], violation: str) -> None:
     assert violation in found(rows)
+
+
+def test_that_a_job_asks_for_the_same_when_it_begins_again_after_a_failure() -> None:
+    schedule, workload = planted([(0, 9, "0", {"per_node": {"memory": "7 GB"}}), (9, 9, "1", {})])
+    schedule["metadata"] = ["failed=0", "recorded=0 restart=1"]
+    schedule["job_id"] = ["0", "0#1"]
+    again = Workload("w0", workload.jobs[:1], workload.profiles)
+    assert [each.rule for each in validate(schedule, len(MACHINE.hosts), [again], None, NODES)] == []
+    small = NodeMachine([replace(NODES.nodes[0], resources={"memory": 1024}), *NODES.nodes[1:]], {})
+    found = validate(schedule, len(MACHINE.hosts), [again], None, small)
+    assert [(each.rule, each.jobs) for each in found] == [
+        ("resources", ("w0!0",)),
+        ("resources", ("w0!0#1",)),
+    ]
 
 
 def test_that_what_is_just_enough_is_no_violation() -> None:

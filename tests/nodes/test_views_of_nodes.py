@@ -68,7 +68,7 @@ def test_that_going_step_by_step_tells_what_a_job_waits_for(machine: Path) -> No
     assert waits(JOBS[1], scene.ledger, 60.0) == (
         "w0!2 needs 1 host, and waits for memory on nodes with a100; expected by 900"
     )
-    assert [line.strip() for line in host_lines(scene.ledger)][-2:] == [
+    assert [line.strip() for line in host_lines(scene.ledger, 60.0)][-2:] == [
         "node fast0: 2 of 4 cores, 1 of 8 GB free",
         "node slow0: 4 of 4 cores, 8 of 8 GB free",
     ]

@@ -144,6 +144,7 @@ def schedule_of(played: list[tuple[Job, HostSet, float, float]]) -> pd.DataFrame
             "starting_time": [start for _, _, start, _ in played],
             "final_state": "COMPLETED_SUCCESSFULLY",
             "allocated_resources": [str(hosts) for _, hosts, _, _ in played],
+            "metadata": "",
         }
     )
 
@@ -186,6 +187,12 @@ def test_a_closure_after_the_last_job_changes_nothing(name: str) -> None:
     assert [(str(hosts), *times) for _, hosts, *times in with_it] == [
         (str(hosts), *times) for _, hosts, *times in without
     ]
+
+
+def test_the_twin_of_slurm_refuses_them_because_it_has_reservations() -> None:
+    workload, closures = random_case(1)
+    with pytest.raises(PolicyError, match="knows the reservations of its configuration, and no closures"):
+        played("slurm", workload, closures)
 
 
 def test_a_policy_cannot_start_a_job_on_hosts_that_close() -> None:
@@ -284,3 +291,16 @@ def test_a_gantt_chart_hatches_hosts_that_are_closed_or_fail(tmp_path: Path) -> 
         ("////", 0, 4),
         ("////", 6, 1),
     ]
+
+
+def test_what_backfilling_promises_is_not_checked_where_hosts_close(tmp_path: Path) -> None:
+    log, closures = tmp_path / "log.swf", tmp_path / "closures.csv"
+    log.write_text("1 10 -1 20 1 -1 -1 1 30 -1 1 1 1 1 1 1 -1 -1\n")
+    closures.write_text("start,end,hosts\n0,100,all\n")
+    run = ["run", "-w", log, "--hosts", "2", "-s", "easy", "--closures", closures, "-e", tmp_path / "out"]
+    assert call_here(run)[0] == 0
+    command = ["validate", tmp_path / "out_jobs.csv", "-w", log, "--hosts", "2", "--policy"]
+    assert call_here([*command, "fcfs"])[0] == 0
+    code, _, err = call_here([*command, "easy"])
+    assert code == 1
+    assert "what easy promises is about hosts that are always there, and some here were away or closed" in err

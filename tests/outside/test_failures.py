@@ -15,7 +15,7 @@ from batsched_py.outside.units import Units
 from batsched_py.protocol.events import HostsAvailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host
-from tests.processes import call_one_after_another
+from tests.processes import call_here, call_one_after_another
 
 HOSTS = [Host(number, f"host{number}") for number in range(8)]
 RULES = ("kill", "resubmit", "checkpoint")
@@ -59,6 +59,27 @@ def run(log: Path, prefix: Path, rule: str, scheduler: str = "easy", **more: obj
         **settings,
     )
     return dict(result.metrics)
+
+
+def test_the_validator_finds_jobs_on_failed_hosts_and_kills_that_no_failure_explains(
+    log: Path, tmp_path: Path
+) -> None:
+    run(log, tmp_path / "out", "resubmit")
+    command = ["validate", tmp_path / "out_jobs.csv", "-w", log, "--hosts", "8"]
+    assert call_here(command)[0] == 0
+    absences = tmp_path / "out_absences.csv"
+    told = absences.read_text().splitlines()
+    killed = next(row for row in rows_of(tmp_path / "out") if "failed" in note_of(row))
+    hosts, since = note_of(killed)["failed"].replace(",", " "), float(killed["finish_time"])
+    absences.write_text("\n".join([*told, f"{hosts},away,{since - 10:.6f},{since:.6f}"]) + "\n")
+    assert "away: 1" in call_here(command)[1]
+    failures = [line for line in told if not line.startswith(f"{hosts},away,{since:.6f}")]
+    assert len(failures) == len(told) - 1
+    absences.write_text("\n".join(failures) + "\n")
+    code, out, _ = call_here(command)
+    assert code == 1
+    assert f"is ended by a failure of hosts {hosts}, of which nothing is known" in out
+    assert "failure: 1" in out
 
 
 @pytest.mark.parametrize("scheduler", ["fcfs", "easy", "conservative"])

@@ -10,11 +10,14 @@ import pytest
 
 from batsched_py.analysis.power_rule import over_power_cap, read_switches
 from batsched_py.analysis.schedule import read_schedule
+from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import PolicyError
 from batsched_py.outside.curve import Curve
 from batsched_py.outside.known import Known
-from batsched_py.schedulers import Cluster, Scheduler
+from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.capped import Capped
+from batsched_py.simulation import simulate
+from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import workload_of
@@ -144,6 +147,18 @@ def test_the_validator_finds_a_job_that_exceeds_the_cap(tmp_path: Path) -> None:
     assert list(over_power_cap(schedule, hosts, cap(700))) == []
     (violation,) = over_power_cap(schedule, hosts, cap(699))
     assert str(violation) == "power at 50.000000: job w0!b starts and 700 W are drawn, the cap is 699 W"
+
+
+def test_it_says_who_waits_for_power() -> None:
+    jobs = workload_of([sized("a", 0, 2, 100), sized("b", 50, 2, 100), sized("c", 60, 2, 100)])
+    process = DecisionProcess(SCHEDULERS.create("capped(fcfs)", {"watts": "600"}))
+    said: list[tuple[float, str]] = []
+    process.heed(lambda remark: said.append((remark.time, f"{remark.job_id} {remark.text}")))
+    simulate(Batsim(Setup(machine(4), [jobs])), process)
+    assert said == [
+        (50, "w0!b waits for power; hosts are free for it"),
+        (100, "w0!c waits for power; hosts are free for it"),
+    ]
 
 
 def test_a_job_that_could_never_run_under_the_cap_is_rejected(tmp_path: Path) -> None:

@@ -55,6 +55,12 @@ def test_deferring_loses_no_job_under_any_policy(inner: str, tmp_path: Path) -> 
     assert schedule["success"].all() and len(schedule) == 60
 
 
+def test_jobs_may_wait_for_a_deferred_one(tmp_path: Path) -> None:
+    jobs = [sized("first", 0, 1, 100), JobSpec("second", 1, 1, 100, 100, fields={"after": "afterok:first"})]
+    run(Setup(machine(4), [workload_of(jobs)]), "deferring(fcfs)", tmp_path, PRICES, most="1000")
+    assert starts(tmp_path) == {"first": 1000, "second": 1100}
+
+
 @given(
     values=st.lists(st.integers(-5, 20), min_size=1, max_size=6),
     first=st.integers(0, 30),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import batsched_py as bp
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import validate
 from batsched_py.errors import PolicyError
@@ -49,6 +50,25 @@ def test_a_job_takes_the_size_with_which_it_ends_first(tmp_path: Path) -> None:
 def test_a_job_starts_small_if_waiting_for_more_hosts_takes_longer(tmp_path: Path) -> None:
     jobs = moldable({"id": "a", "res": 3, "sizes": {"3": 90}}, {"id": "b"}, {"id": "c", "subtime": 30})
     assert made(jobs, 4, tmp_path) == {"a": (0, 3), "b": (0, 1), "c": (30, 2)}
+
+
+def test_the_validator_finds_a_size_that_a_job_does_not_give(tmp_path: Path) -> None:
+    jobs = moldable({"id": "a", "sizes": {"1": 80, "4": 20}})
+    assert made(jobs, 6, tmp_path) == {"a": (0, 4)}
+    schedule = read_schedule(tmp_path / "out_jobs.csv").assign(allocated_resources="0-2")
+    (violation,) = validate(schedule, 6, [jobs])
+    assert violation.rule == "sizes"
+    assert violation.text == "job w0!a runs on 3 hosts, which is none of its sizes: 1, 2, 4"
+
+
+def test_a_moldable_job_may_have_another_size_when_it_begins_again(tmp_path: Path) -> None:
+    file, trace = tmp_path / "w.json", tmp_path / "trace.csv"
+    job = {"id": "a", "subtime": 0, "res": 2, "walltime": 100, "profile": "total", "sizes": SIZES}
+    file.write_text(json.dumps({"nb_res": 8, "jobs": [job], "profiles": {"total": TOTAL}}))
+    trace.write_text("hosts,down,up\n7,5,500\n")
+    result = bp.simulate(file, "easy-moldable", hosts=8, failure_trace=trace)
+    assert result.jobs["allocated_resources"].to_list() == ["0-7", "0-3"]
+    assert result.validate() == []
 
 
 def test_it_is_easy_for_jobs_of_one_size(tmp_path: Path) -> None:

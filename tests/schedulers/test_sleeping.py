@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from batsched_py.analysis.schedule import read_schedule
@@ -11,6 +12,7 @@ from batsched_py.analysis.validator import validate
 from batsched_py.errors import InputError
 from batsched_py.experiment import Machine
 from batsched_py.experiment.build import read_machine
+from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulator.machine_files.simgrid import simgrid_lines
@@ -125,3 +127,16 @@ def test_options_go_to_the_policy_that_has_them() -> None:
         SCHEDULERS.create("sleeping(easy)", {"watts": "5"})
     with pytest.raises(InputError, match="'easy' goes around no other one"):
         SCHEDULERS.create("easy(fcfs)", {})
+
+
+def test_a_host_that_fails_on_its_way_to_sleep_comes_back_asleep(tmp_path: Path) -> None:
+    jobs = workload_of([sized("early", 0, 2, 10), sized("late", 200, 2, 10)])
+    away = HostSet.parse("0")
+    outage = [HostsUnavailable(away, time=45.0), HostsAvailable(away, time=100.0)]
+    setup = Setup(machine(2), [jobs], energy=True, events=[outage])
+    run(setup, "sleeping(easy)", tmp_path, after="30")
+    assert starts(tmp_path) == {"early": 0, "late": 220}
+    seconds = pd.read_csv(tmp_path / "out_schedule.csv").iloc[0]
+    assert seconds["time_unavailable"] == 55
+    assert seconds["time_sleeping"] == (200 - 100) + (200 - 50)
+    assert (seconds["time_switching_off"], seconds["time_switching_on"]) == (5 + 10 + 2 * 10, 20 + 20)

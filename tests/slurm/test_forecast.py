@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from batsched_py.slurm.findings import Findings
@@ -152,6 +153,93 @@ def test_squeue_json_of_both_kinds_tells_the_same(cluster: Path) -> None:
     assert forecast_of(cluster, "--at", "2026-03-01T08:00:00", listing="old.json")["jobs"] == expected
 
 
+def queue_of(root: Path, tmp_path: Path, name: str) -> dict[str, dict[str, Any]]:
+    """The jobs in a listing of a real queue, with the fields that both kinds of listings tell."""
+    data = root / "tests" / "data" / "slurm" / name
+    if name == "new.json":  # as Slurm 23 prints what 22.05 had printed
+        content = json.loads((root / "tests" / "data" / "slurm" / "queue.json").read_text())
+        for job in content["jobs"]:
+            for key, value in job.items():
+                if isinstance(value, int) or value is None:
+                    job[key] = {"set": value is not None, "infinite": False, "number": value or 0}
+            job |= {"job_state": [job["job_state"]], "shared": [job["shared"]] if job["shared"] else []}
+        data = tmp_path / name
+        data.write_text(json.dumps(content))
+    findings = Findings()
+    jobs = read_live(data, "UTC", findings).jobs
+    assert findings == Findings()
+    found = {job.id: msgspec.structs.asdict(job) for job in jobs}
+    for fields in found.values():
+        del fields["where"], fields["one_switch"]
+    del found["18"]["time_limit"]  # that of its partition, which is none
+    return found
+
+
+def test_a_real_queue_is_read_alike_from_text_and_json(root: Path, tmp_path: Path) -> None:
+    """Slurm 22.05.8 printed it: GPUs, licences, arrays, ranges of nodes, dependencies and odd names."""
+    found = queue_of(root, tmp_path, "queue.txt")
+    assert queue_of(root, tmp_path, "queue.json") == queue_of(root, tmp_path, "new.json") == found
+    assert (found["3"]["resources_per_node"], found["17"]["resources_per_task"]) == (
+        {"gpu": 3, "gpu:a100": 3},
+        {"gpu": 2},
+    )
+    assert (found["14"]["nodes"], found["14"]["most_nodes"], found["18"]["nodes"]) == (2, 3, 1)
+    assert (found["2"]["tasks"], found["2"]["name"], found["18"]["name"]) == (8, "two words", "n=am e|x")
+    assert (found["12"]["licences"], found["15"]["node_list"], found["15"]["exclude"]) == (
+        {"matlab": 2},
+        "n3",
+        "n1",
+    )
+    assert found["18"]["partitions"] == ("all",)
+
+
+def test_the_forecast_of_a_real_queue(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nDefMemPerCPU=100\n"
+        "Licenses=matlab:4\nSchedulerParameters=bf_interval=10,bf_continue\n"
+        "NodeName=n[1-4] CPUs=4 RealMemory=8000 Feature=fast\n"
+        "NodeName=g[1-2] CPUs=8 RealMemory=16000 Gres=gpu:a100:4\n"
+        "PartitionName=batch Nodes=n[1-4] Default=YES MaxTime=1-0\nPartitionName=gpu Nodes=g[1-2]\n"
+        "PartitionName=short Nodes=n[1-2] MaxTime=15\nPartitionName=all Nodes=ALL\n"
+    )
+    (tmp_path / "jobs.txt").write_text((root / "tests" / "data" / "slurm" / "queue.txt").read_text())
+    found = forecast_of(tmp_path)
+    starts = {job["id"]: job["start"]["by_limits"] / 60 for job in found["jobs"]}
+    assert (found["running"], found["held"], found["misplaced"]) == (5, 1, 0)
+    assert starts["14"] == pytest.approx(59.7, abs=1), "as Slurm had planned it: when job 1 ends"
+    assert starts["13"] == pytest.approx(89.7, abs=1), "when job 3 returns its GPUs"
+    assert starts["20"] > starts["9_[1-20%3]"], "a singleton waits for its namesakes"
+
+
+def test_jobs_that_end_and_jobs_that_wait_for_ever(cluster: Path) -> None:
+    text = QUEUE.replace("JobState=RUNNING", "JobState=COMPLETING", 1)
+    before, _, rest = text.rpartition("Reason=None")
+    (cluster / "jobs.txt").write_text(f"{before}Reason=DependencyNeverSatisfied{rest}")
+    found = forecast_of(cluster)
+    assert found["held"] == 2
+    starts = {job["id"]: job["start"]["by_limits"] for job in found["jobs"]}
+    assert near(starts["3"], 0.5), "nodes 3 and 4 are free at once, and node 1 in half an hour"
+
+
+@pytest.mark.parametrize(
+    "total", ["gres/gpu=2,gres/gpu:a100=2", "gres/gpu:a100=2,gres/gpu=2", "gres/gpu:a100=2"]
+)
+def test_gpus_of_a_type_are_told_twice_and_count_once(cluster: Path, total: str) -> None:
+    text = QUEUE.replace("TRES=cpu=", f"ReqTRES={total},cpu=")
+    (cluster / "jobs.txt").write_text(text)
+    jobs = {job.id: job for job in read_live(cluster / "jobs.txt", "UTC", Findings()).jobs}
+    assert jobs["5"].resources_per_job == {"gpu": 2, "gpu:a100": 2}
+    assert jobs["1"].resources_per_node == {"gpu": 1, "gpu:a100": 1}
+
+
+def test_who_waits_for_a_held_job_has_no_start(cluster: Path) -> None:
+    (cluster / "jobs.txt").write_text(
+        QUEUE + waiting(8, 1, "00:10:00", 60, "afterany:6(unfulfilled)") + waiting(9, 1, "1", 50, "afterok:8")
+    )
+    starts = {job["id"]: job["start"]["by_limits"] for job in forecast_of(cluster)["jobs"]}
+    assert starts["8"] is None and starts["9"] is None and starts["5"] is not None
+
+
 def test_one_line_listings_and_waiting_arrays(cluster: Path) -> None:
     lines = [part.replace("\n   ", " ") for part in QUEUE.strip().split("\n\n")]
     array = waiting(20, 1, "00:05:00", 95).replace("JobId=20 ", "JobId=20 ArrayJobId=20 ArrayTaskId=4-6%2 ")
@@ -192,6 +280,19 @@ def test_the_table_and_the_page(cluster: Path) -> None:
         ('{"jobs": [', "is not what squeue --json prints"),
         ('{"jobs": [{"job_id": 5}]}', "job 0: tells no job_state"),
         ('{"jobs": [{"job_id": 5, "job_state": "PENDING", "priority": "high"}]}', "priority: 'high'"),
+        (
+            "JOBID PARTITION NAME USER ST TIME\n 1 batch a root PD 0:00\n",
+            "squeue --json or scontrol show job",
+        ),
+        ("Sun Mar  1 08:00:00 2026\nJOBID PARTITION NAME\n", "squeue --json or scontrol show job"),
+        ("ACCOUNT|JOBID|STATE\na|1|PENDING\n", "squeue --json or scontrol show job"),
+        (
+            QUEUE.replace("NodeList=n1\n", "NodeList=n[1-99999999]\n"),
+            "line 22: job 2: the range '1-99999999'",
+        ),
+        (QUEUE.replace("NumCPUs=4", "NumCPUs=-4"), "line 43: job 3: NumCPUs='-4' is not a number"),
+        (QUEUE.replace("Licenses=(null)", "Licenses=a:x", 1), "line 1: job 1: 'x' is not a whole number"),
+        (QUEUE.replace("Features=(null)", "Features=a&(b"), "line 43: features 'a&(b'"),
     ],
 )
 def test_listings_that_are_wrong_or_cut_short_are_told_by_line(cluster: Path, text: str, words: str) -> None:
@@ -207,6 +308,7 @@ def test_questions_that_make_no_sense(cluster: Path) -> None:
         (["--job", "5"], "--job needs --time or --nodes"),
         (["--job", "77", "--time", "5"], "there is no waiting job '77'"),
         (["--job", "5", "--time", "x"], "--time: 'x' is not a time"),
+        (["--job", "6", "--time", "5"], "job '6' is held"),
         (["--at", "noon"], "--at: 'noon' is not a moment"),
     ]:
         code, _, err = call_here([*arguments, *options])

@@ -145,9 +145,9 @@ def test_that_a_log_gives_jobs_with_accounts_and_begin_times(scenario: Scenario)
 def test_that_what_is_left_out_is_listed_with_its_line(scenario: Scenario) -> None:
     found = {str(each).rpartition("/")[2] for each in scenario.findings.unmodelled}
     assert {
-        "slurm.conf, line 7: max_rpc_cnt is not modelled",
+        "slurm.conf, lines 6-7: max_rpc_cnt is not modelled",
         "slurm.conf, line 20: JobSubmitPlugins is not modelled",
-        "nodes.conf, line 4: MemSpecLimit of nodes is not modelled",
+        "nodes.conf, lines 3-4: MemSpecLimit of nodes is not modelled",
         "parts-toy.conf, line 2: AllowGroups of a partition is not modelled",
         "jobs.sacct: 1 of 4 jobs never started, and are left out",
     } <= found
@@ -167,7 +167,7 @@ def test_that_nodes_keep_their_names_and_come_in_slurms_order(tmp_path: Path, sc
     hosts = read_toml_machine(tmp_path / "platform.toml").hosts
     names = list(dict.fromkeys(host.properties["node"] for host in hosts))
     assert names == ["g1", "g2", *(f"n{number:02}" for number in range(1, 9))]
-    assert hosts[0].properties["resources"] == "memory=32768000kB gpu=4"
+    assert hosts[0].properties["resources"] == "memory=32768000kB gpu=4 gpu:a100=4"
 
 
 @pytest.mark.parametrize(

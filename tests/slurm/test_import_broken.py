@@ -27,7 +27,7 @@ BROKEN_CONFS = [
     ("NodeName=x Gres=gpu:many", 1, "does not end in a number"),
     ("NodeName=x Weight=heavy", 1, "not a whole number"),
     ("NodeName=x State=ONFIRE", 1, "the twin knows"),
-    ("PartitionName=p Nodes=nowhere", 0, "which has no NodeName"),
+    ("PartitionName=p Nodes=nowhere", 1, "which has no NodeName"),
     ("PartitionName=p Nodes=n[1-", 1, "not a list of nodes"),
     ("PartitionName=p MaxTime=tomorrow", 1, "not a time"),
     ("PartitionName=p MaxTime=1:2:3:4", 1, "not a time"),
@@ -49,7 +49,7 @@ BROKEN_CONFS = [
     ("PriorityMaxAge=old", 1, "not a time"),
     ("PriorityFlags=FAIREST", 1, "Invalid enum value"),
     ("PriorityUsageResetPeriod=HOURLY", 1, "Invalid enum value"),
-    ("PriorityWeightTRES=cpu=x", 1, "not a size of memory"),
+    ("PriorityWeightTRES=cpu=x", 1, "not a weight like"),
     ("PreemptMode=POLITELY", 1, "none that the twin knows"),
     ("PreemptType=preempt/dice", 1, "none that the twin knows"),
     ("AccountingStorageEnforce=everything", 1, "none of associations"),
@@ -62,6 +62,29 @@ BROKEN_CONFS = [
     ("Include nowhere.conf", 1, "cannot read"),
     ("Include slurm.conf", 1, "includes itself"),
     ("= 5", 1, "not of the form Name=Value"),
+    ("NodeName=x[1-900000,1-900000] CPUs=4", 1, "goes backwards or is too long"),
+    ("NodeName=x[0-9][0-9][0-9][0-9][0-9][0-9][0-9] CPUs=4", 1, "means more than 1048576 nodes"),
+    (f"NodeName=x[1-{'9' * 5000}] CPUs=4", 1, "not a range of nodes"),
+    ("NodeName= CPUs=4", 1, "'CPUs=4' is not the name of a node"),
+    ("NodeName=a/b CPUs=4", 1, "'a/b' is not the name of a node"),
+    ("NodeName=x,y,x CPUs=4", 1, "two nodes called 'x'"),
+    ("NodeName=n3 CPUs=4", 3, "two nodes called 'n3'"),
+    (f"NodeName=x CPUs={'9' * 5000}", 1, "not a positive whole number"),
+    ("NodeName=x CPUs=4.5", 1, "not a positive whole number"),
+    ("NodeName=x CPUs=NaN", 1, "not a positive whole number"),
+    ("NodeName=x Gres=gpu:a100:4,nvme:x", 1, "does not end in a number"),
+    ("NodeName=x Gres=gpu=4", 1, "does not end in a number"),
+    ("NodeName=x Gres=speed:4", 0, "cannot be called 'speed'"),
+    ("PartitionName=p Nodes=n[1-9]", 1, "partition 'p' has node 'n5', which has no NodeName"),
+    ("PartitionName=p TRESBillingWeights=cpu=NaN", 1, "not a weight like"),
+    ("PartitionName=p TRESBillingWeights=cpu=1e3", 1, "not a weight like"),
+    ("PartitionName=p MaxTime=0", 1, "Expected `float` > 0.0"),
+    ("PriorityWeightAge=-1", 1, "not a whole number"),
+    ("PriorityMaxAge=NaN", 1, "not a time"),
+    ("Licenses=a:-1", 1, "NAME:COUNT"),
+    ("SchedulerParameters=bf_interval=4.5", 1, "not a whole number"),
+    ("Include .", 1, "cannot read"),
+    ("Include loop.conf", 1, "cannot read"),
 ]
 
 
@@ -76,6 +99,7 @@ def test_that_each_mistake_of_a_conf_is_one_line_with_its_place(
     tmp_path: Path, line: str, number: int, words: str
 ) -> None:
     conf = tmp_path / "slurm.conf"
+    (tmp_path / "loop.conf").symlink_to("loop.conf")
     conf.write_text(GOOD + line + "\n" if number == 3 else line + "\n" + GOOD)
     (told,) = mistakes_of(Sources(conf=conf))
     assert told.startswith(f"{conf}, line {number}: " if number else f"{conf}: ")
@@ -93,6 +117,42 @@ def test_that_all_mistakes_of_a_file_are_told_at_once_and_nothing_is_written(tmp
     assert not (tmp_path / "twin").exists()
 
 
+def test_that_mistakes_of_which_there_are_many_are_counted(tmp_path: Path) -> None:
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(GOOD + "PriorityWeightAge=x\n" * 1000)
+    code, _, err = call_here(["slurm", "import", conf, tmp_path / "twin"])
+    assert code == 1 and len(err.splitlines()) == 101
+    assert err.endswith("batsched-py: error: 900 more mistakes like these\n")
+
+
+def test_that_a_conf_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    (told,) = mistakes_of(Sources(conf=tmp_path / "slurm.conf"))
+    assert told == f"{tmp_path / 'slurm.conf'}: cannot read this file (No such file or directory)"
+
+
+@pytest.mark.parametrize(("times", "words"), [(1, "more than 50 deep"), (2, "more than 50 deep")])
+def test_that_files_that_include_too_many_others_are_told(tmp_path: Path, times: int, words: str) -> None:
+    for number in range(60):
+        (tmp_path / f"{number}.conf").write_text(f"Include {number + 1}.conf\n" * times)
+    assert words in mistakes_of(Sources(conf=tmp_path / "0.conf"))[0]
+
+
+def test_that_files_that_are_included_too_often_are_told(tmp_path: Path) -> None:
+    for number in range(14):
+        (tmp_path / f"{number}.conf").write_text(f"Include {number + 1}.conf\n" * 2)
+    (tmp_path / "14.conf").write_text("KillWait=5\n")
+    assert mistakes_of(Sources(conf=tmp_path / "0.conf"))[0].endswith("more than 10000 files are included")
+
+
+@pytest.mark.parametrize("change", ["\r\n", "\ufeff"])
+def test_that_marks_of_other_editors_do_not_matter(tmp_path: Path, change: str) -> None:
+    text = GOOD + "SchedulerParameters=bf_continue,\\\nbf_interval=45\n"
+    text = text.replace("\n", change) if change == "\r\n" else change + text
+    (tmp_path / "slurm.conf").write_bytes(text.encode())
+    found = read_scenario(Sources(conf=tmp_path / "slurm.conf"))
+    assert found.configuration.scheduling.bf_interval == 45 and found.findings.unmodelled == []
+
+
 def test_that_unknown_keys_are_listed_and_the_rest_is_imported(tmp_path: Path) -> None:
     conf = tmp_path / "slurm.conf"
     conf.write_text(
@@ -100,7 +160,7 @@ def test_that_unknown_keys_are_listed_and_the_rest_is_imported(tmp_path: Path) -
     )
     found = read_scenario(Sources(conf=conf)).findings
     assert [str(each) for each in found.unmodelled] == [
-        f"{conf}, line 1: Frobnicate is not known, neither here nor to Slurm 22.05",
+        f"{conf}, line 1: Frobnicate=1 is not known, neither here nor to Slurm 22.05",
         f"{conf}, line 2: bf_frobnicate is not known, neither here nor to Slurm 22.05",
         f"{conf}, line 3: Fro of nodes is not known",
     ]
@@ -148,7 +208,6 @@ def test_that_a_line_that_goes_on_at_the_end_of_a_file_is_told(tmp_path: Path) -
         ("Cluster - 'toy':GrpWall=soon\n", 1, "not a time"),
         ("Name|Priority\nnormal|0\nhigh\n", 3, "1 fields instead of 2"),
         ("Name|Priority\nnormal|most\n", 2, "not a whole number"),
-        ("Name|Flags\nnormal|Wave\n", 2, "no flag"),
         ("Name|Preempt|Priority\nnormal|\n", 2, "2 fields instead of 3"),
         ("Name|PreemptMode\nnormal|gently\n", 2, "none that the twin knows"),
         ("Account|User|Share\n|ada|1\n", 2, "names no account"),
@@ -209,6 +268,9 @@ def test_that_each_mistake_of_a_reservation_is_one_line(tmp_path: Path, text: st
         ("at,run,args\n1,2,-p nowhere\n", 2, "no partition nowhere"),
         ("at,run,args\n1,2,--dependency=afterok:%1\n", 2, "no job above this line"),
         ("at,run,args\n1,2,--dependency=whenever:7\n", 2, "none of afterok"),
+        ("at,run,args\n1,NaN,-n 1\n", 2, "not a number"),
+        ("at,run,args\n1,2,--gpus=a:b:c\n", 2, "[TYPE:]COUNT"),
+        ("at,run,args\n1,2,-L a:0\n", 2, "not a positive number"),
         ("at,run,args\n1,2,--array=a-b\n", 2, "not of the form 1-10"),
         ("at,run,args\n1,2,--array=0-99999999\n", 2, "too many tasks"),
         ("at,run,args\n1,2,--begin=later\n", 2, "not a moment"),

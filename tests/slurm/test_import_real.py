@@ -69,4 +69,4 @@ def test_a_log_with_all_columns(root: Path, tmp_path: Path) -> None:
     one, two = read_scenario(Sources(conf=tmp_path / "slurm.conf", jobs=log)).jobs
     assert (one.size, one.walltime, one.extra["slurm"]["account"]) == (2, 300, "optics")
     assert one.extra["request"]["per_core"] == {"memory": "512000 kB"}
-    assert two.extra["request"]["nodes"] == [2, 2]
+    assert two.extra["request"]["nodes"] == 2

@@ -81,6 +81,11 @@ def test_fields_of_slurm_toml() -> None:
         ("PriorityWeightAge=old", "not a whole number"),
         ("NodeName=n3 CPUs=4", "platform.toml"),
         ("what", "not of the form Name=Value"),
+        ("PriorityWeightAge=0", "it is so already"),
+        ("PartitionName=short", "it is so already"),
+        ("scheduling.bf_interval=30", "it is so already"),
+        ("partitions.short.max_time=-5", "Expected `float` > 0.0"),
+        ("PartitionName=short TRESBillingWeights=cpu=NaN", "not a weight"),
         ("", "not of the form Name=Value"),
     ],
 )
@@ -119,6 +124,22 @@ def test_the_command_tells_who_gains_and_who_loses(twin: Path) -> None:
     assert (code, err) == (0, "")
     assert "users: distribution, 2 repetitions" in out and "±" in out and "loses" in out
     assert "What if: PartitionName=short" in (twin / "page.html").read_text()
+
+
+def test_jobs_that_run_no_more_are_told_and_do_not_count(twin: Path) -> None:
+    change = ["--set", "PartitionName=batch State=DOWN", "--users", "rigid"]
+    code, out, err = call_here(["slurm", "what-if", twin, *change, "--output", twin / "page.html"])
+    assert (code, err) == (0, "")
+    told = "12 jobs run before the change only, 0 after it only"
+    assert told in out and told in (twin / "page.html").read_text()
+    assert "6 (-12, +0)" in out
+    (line,) = [line for line in out.splitlines() if line.startswith("batch ")]
+    assert line.split() == ["batch", "0", "(-12,", "+0)", "?", "?", "?", "loses"]
+
+
+def test_nodes_that_are_not_there_are_refused(twin: Path) -> None:
+    code, _, err = call_here(["slurm", "what-if", twin, "--set", "PartitionName=batch Nodes=n[1-9]"])
+    assert code == 1 and "partition 'batch' has node 'n3', which " in err and len(err.splitlines()) == 1
 
 
 def test_nothing_to_change_and_folders_without_a_scenario_are_told(twin: Path, tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from batsched_py.protocol.jobs import Job
-from batsched_py.schedulers import Cluster, Scheduler
+from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.testing import PropertyBroken, check, findings
+from batsched_py.testing.properties import PROPERTIES
 
 
 class Buggy(Scheduler):
@@ -91,3 +92,67 @@ def test_what_is_waived_is_not_complained_of() -> None:
 
 def test_it_is_silent_without_a_bug() -> None:
     assert findings(with_bugs(), promise="easy", examples=10) == []
+
+
+OUTSIDE = [name for name, words in PROPERTIES.items() if words.startswith("With outside=True")]
+
+
+class OnlyCountsHosts(Scheduler):
+    """Looks at the number of free hosts only, and keeps jobs by what it met when they were submitted."""
+
+    name = "only-counts"
+
+    def begin(self, cluster: Cluster) -> None:
+        self._met: set[str] = set()
+
+    def schedule(self, cluster: Cluster) -> None:
+        for job in cluster.queue:
+            first = job.id.partition("#")[0]
+            if job.size <= cluster.nb_free and (first == job.id or first not in self._met):
+                self._met.add(job.id)
+                cluster.start(job, cluster.free.lowest(2 if "malleable" in job.extra else job.size))
+
+
+class AtSubmission(Scheduler):
+    """Starts jobs at the moment of their submission only, so that one which joins later is forgotten."""
+
+    name = "at-submission"
+
+    def schedule(self, cluster: Cluster) -> None:
+        for job in cluster.queue:
+            if job.submission_time == cluster.now and cluster.fits(job):
+                cluster.start(job)
+            elif job.submission_time == cluster.now:
+                cluster.reject(job)
+
+
+def test_it_finds_what_breaks_with_closures_failures_and_sizes() -> None:
+    others = [name for name in PROPERTIES if name not in OUTSIDE]
+    found = {
+        each.property: each for each in findings(OnlyCountsHosts, waived=others, examples=15, outside=True)
+    }
+    assert "are closed from" in str(found["respects closures"])
+    assert "deadlock" in found["survives failures"].fault
+    assert "runs on" in found["starts jobs of several sizes"].fault
+
+
+def test_it_finds_what_breaks_when_jobs_wait_for_others() -> None:
+    others = [name for name in PROPERTIES if name != "lets jobs wait for others"]
+    found = findings(AtSubmission, waived=others, examples=15, outside=True)
+    assert ["deadlock" in each.fault for each in found] == [True]
+    assert "'after'" in str(found[0]) or "'array'" in str(found[0])
+
+
+def test_our_policies_have_these_properties() -> None:
+    others = [name for name in PROPERTIES if name not in OUTSIDE]
+    for name in ("conservative", "easy-moldable", "malleable-easy"):
+        assert findings(name, waived=others, examples=3, outside=True) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SCHEDULERS.all()))
+def test_all_policies_have_these_properties(name: str) -> None:
+    waived = [each for each in PROPERTIES if each not in OUTSIDE]
+    if name == "slurm":
+        waived.append("respects closures")  # it refuses them, and has reservations of its own
+    assert findings(name, waived=waived, examples=60, outside=True) == []

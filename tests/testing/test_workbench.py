@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from batsched_py.outside.closures import Closure
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.testing import Decisions, Workbench, job
 
@@ -69,3 +71,15 @@ def test_what_the_document_shows_holds() -> None:
         for name, test in names.items():
             if name.startswith("test_"):
                 test()
+
+
+def test_hosts_may_be_closed_and_jobs_may_wait_for_others() -> None:
+    bench = Workbench(4, "fcfs", closures=[Closure(10.0, 20.0, HostSet.of([2, 3]))])
+    wide, after = job("wide", size=4, walltime=15), job("after", walltime=5, fields={"after": "afterok:wide"})
+    bench.submit(wide, after)
+    assert bench.decide() == Decisions(calls=[20.0])
+    bench.now = 20.0
+    assert bench.decide().started == ["wide"]
+    bench.now = 30.0
+    bench.end(wide)
+    assert bench.decide().started == ["after"]

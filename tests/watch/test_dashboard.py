@@ -7,14 +7,21 @@ import io
 from rich.console import Console
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.outside.closures import Closure
+from batsched_py.outside.curve import Curve
+from batsched_py.outside.known import Known
 from batsched_py.protocol.events import HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Delay
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import JobSpec, workload_of
 from batsched_py.watch.dashboard import Dashboard
 from batsched_py.watch.scenes import scenes
+from batsched_py.watch.stepper import Stepper
+from batsched_py.workload.model import Workload
 from tests.scheduling import policy
 
 JOBS = [
@@ -34,6 +41,10 @@ def shown(at: float, hosts: int = 4, width: int = 120) -> list[str]:
         dashboard.note(scene)
         if scene.now >= at:
             break
+    return picture(dashboard, width)
+
+
+def picture(dashboard: Dashboard, width: int) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=30, color_system=None)
     console.print(dashboard.picture("running", 2.0, 61.0, width, 30))
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
@@ -78,3 +89,52 @@ def test_what_happened_last_comes_first() -> None:
         < text.index("w0!c submitted (1 host, 8 s)")
         < text.index("w0!b submitted")
     )
+
+
+def known_outside(at: float, step: bool = False) -> list[str]:
+    """Six hosts, of which two are closed and one is reserved; a job is held, others have several sizes."""
+    closures = (
+        Closure(5.0, 50.0, HostSet.of([4, 5])),
+        Closure(5.0, 50.0, HostSet.of([3]), frozenset(["anna"])),
+    )
+    known = Known(price=Curve([0.0], [0.25]), power_cap=Curve([0.0], [9000.0]), closures=closures)
+    jobs = [
+        Job("w0!a", 0.0, 2, 60.0, "p", {"malleable": {"min": 1, "max": 3}}),
+        Job("w0!b", 6.0, 2, 60.0, "p", {"sizes": {"2": 10, "4": 6}}),
+        Job("w0!c", 6.0, 1, 60.0, "p", {"after": "afterok:a"}),
+    ]
+    batsim = Batsim(Setup(Platform.homogeneous(6), [Workload("w0", jobs, {"p": Delay(30.0)})]))
+    dashboard = Dashboard("easy", len(jobs))
+    process = DecisionProcess(policy("easy"), outlook=lambda hosts: known)
+    said: list[str] = []
+    commands = iter(("queue", "hosts", "why b", "why c", "n"))
+    for scene in scenes(batsim, process):
+        dashboard.note(scene)
+        if scene.now >= at:
+            Stepper(lambda: next(commands), said.append)(scene)
+            break
+    return said if step else picture(dashboard, 120)
+
+
+def test_hosts_that_are_closed_or_reserved_are_shown() -> None:
+    strip, words, frame = known_outside(6)[4:7]
+    assert "│ ██·r## " in strip
+    assert "2 busy   1 free   2 closed   1 reserved" in words
+    assert "price 0.25   at most 9,000 W" in frame
+
+
+def test_jobs_that_are_held_or_have_several_sizes_are_shown() -> None:
+    text = "\n".join(known_outside(6))
+    assert "1 waiting, 1 held" in text
+    assert "2 (1-3)" in text
+    assert "2 (2|4)" in text
+
+
+def test_the_stepper_tells_of_closed_hosts_and_held_jobs() -> None:
+    text = "\n".join(known_outside(6, step=True))
+    assert "      closed         2  4-5" in text
+    assert "      reserved       1  3" in text
+    assert "w0!b needs 2 hosts, and waits for nodes that stay open to it; expected by 50;" in text
+    assert text.count("w0!c is held: afterok:a: w0!a is not over") == 1
+    assert "1 waiting, 1 held, 1 running, 1 of 6 hosts free" in text
+    assert "outside    price 0.25   at most 9,000 W" in text

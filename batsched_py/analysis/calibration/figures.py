@@ -7,6 +7,7 @@ from typing import Final
 
 from batsched_py.analysis.calibration.calibration import Calibration
 from batsched_py.analysis.pages.figure import Axis, Bar, Figure, Layer, Point
+from batsched_py.analysis.pages.parts import time_text
 
 #: Ticks of an axis of waits, in minutes.
 _MINUTES: Final = (
@@ -95,11 +96,3 @@ def _months(found: Calibration) -> Figure | None:
         Axis("mean wait", "s", ends=(0, max(highest, 1.0))),
         layers,
     )
-
-
-def time_text(seconds: float) -> str:
-    """A time in the unit that suits it."""
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds / length:.3g} {unit}"
-    return f"{seconds:.3g} s"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import html
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from batsched_py.analysis.calibration.calibration import Calibration
-from batsched_py.analysis.calibration.figures import all_figures, time_text
+from batsched_py.analysis.calibration.figures import all_figures
 from batsched_py.analysis.calibration.waits import Waits
-from batsched_py.analysis.pages import write_page
-from batsched_py.analysis.pages.parts import figure, section, table, tiles
+from batsched_py.analysis.pages import write_figures_page
+from batsched_py.analysis.pages.parts import figure, section, table, tiles, time_text
 
 _HEADS: Final = (
     "", "jobs", "mean, recorded", "mean, simulated", "median, recorded", "median, simulated",
@@ -28,10 +25,7 @@ def write_calibration_page(path: str | Path, found: Calibration) -> None:
 <p class="note">Replayed as it was under {html.escape(found.scheduler)} on {found.hosts:,} hosts.</p>
 <div id="tiles">{_tiles(found)}</div>"""
     sections = "\n".join([_verdict(found), _causes(found), _waits(found), *_groups(found)])
-    body = f"<header>\n{header}\n</header>\n<main>\n{sections}\n</main>"
-    assets = files("batsched_py.analysis.log_page") / "assets"
-    drawn = msgspec.to_builtins(all_figures(found))
-    write_page(path, title, body, drawn, assets / "log_page.css", [assets / "log_page.js"])
+    write_figures_page(path, title, header, sections, all_figures(found))
 
 
 def _tiles(found: Calibration) -> str:

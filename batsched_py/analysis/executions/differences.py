@@ -23,6 +23,7 @@ _KNOWN: Final = {
     "submission": "submission_time",
     "start": "starting_time",
     "finish": "finish_time",
+    "size": "held",
     "hosts": "allocated_resources",
 }
 
@@ -37,8 +38,9 @@ class Executions:
     """A row for each job that ran in both, those first whose starts differ most.
 
     ``later`` is how much later it starts in the second execution, ``longer_wait`` and ``longer_run`` how much
-    longer it waits and runs there, in seconds. ``first_submission``, ``first_start``, ``first_finish`` and
-    ``first_hosts`` are what they were in the first one, and so on; a log does not tell hosts.
+    longer it waits and runs there, in seconds. ``first_submission``, ``first_start``, ``first_finish``,
+    ``first_size`` and ``first_hosts`` are what they were in the first one, and so on; a log does not tell
+    hosts.
     """
     only_first: list[str]
     """The jobs that ran in the first one only."""
@@ -64,6 +66,11 @@ class Executions:
         """Whether each job ran on other hosts, where that is known."""
         known = (self.jobs["first_hosts"] != "") & (self.jobs["second_hosts"] != "")
         return known & (self.jobs["first_hosts"] != self.jobs["second_hosts"])
+
+    @cached_property
+    def has_other_size(self) -> pd.Series[bool]:
+        """Whether each job held another number of hosts; if many did, these are two workloads."""
+        return self.jobs["first_size"] != self.jobs["second_size"]
 
     @cached_property
     def differs(self) -> pd.Series[bool]:

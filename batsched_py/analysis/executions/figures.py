@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from batsched_py.analysis.calibration.figures import time_text
 from batsched_py.analysis.executions.differences import SAME, Executions, names_of_jobs
 from batsched_py.analysis.pages.figure import Axis, Bar, Figure, Layer, Point
+from batsched_py.analysis.pages.parts import time_text
 from batsched_py.analysis.plots.kinds.gantt import rectangles
 from batsched_py.analysis.plots.runs import Run
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import html
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from batsched_py.analysis.calibration.figures import time_text
 from batsched_py.analysis.executions.differences import Executions
 from batsched_py.analysis.executions.figures import MOST_RECTANGLES, all_figures
-from batsched_py.analysis.pages import write_page
-from batsched_py.analysis.pages.parts import figure, section, table, tiles
+from batsched_py.analysis.pages import write_figures_page
+from batsched_py.analysis.pages.parts import figure, section, table, tiles, time_text
 
 #: So many jobs are in the table, those whose starts differ most.
 MOST_ROWS: Final = 50
@@ -45,11 +41,7 @@ def write_executions_page(path: str | Path, found: Executions) -> None:
         table("", heads, _rows(found)),
         layout="wide",
     )
-    body = f"<header>\n{header}\n</header>\n<main>\n{charts}\n{starts}\n{jobs}\n</main>"
-    assets = files("batsched_py.analysis.log_page") / "assets"
-    write_page(
-        path, title, body, msgspec.to_builtins(drawn), assets / "log_page.css", [assets / "log_page.js"]
-    )
+    write_figures_page(path, title, header, "\n".join([charts, starts, jobs]), drawn)
 
 
 def _tiles(found: Executions) -> str:

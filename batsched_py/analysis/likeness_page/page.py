@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 
-import msgspec
-
 from batsched_py.analysis.likeness_page.figures import all_figures
-from batsched_py.analysis.pages import write_page
+from batsched_py.analysis.pages import write_figures_page
 from batsched_py.analysis.pages.parts import figure, section, table
 from batsched_py.workload.swf.log import SwfLog
 
@@ -47,7 +44,5 @@ def write_likeness_page(
             figure("Mean run time of a bag", "bag_run_times"),
         ),
     ]
-    body = f"<header>\n<h1>{html.escape(title)}</h1>\n</header>\n<main>\n{''.join(sections)}\n</main>"
-    assets = files("batsched_py.analysis.log_page") / "assets"
-    figures = msgspec.to_builtins(all_figures(logs))
-    write_page(path, title, body, figures, assets / "log_page.css", [assets / "log_page.js"])
+    header = f"<h1>{html.escape(title)}</h1>"
+    write_figures_page(path, title, header, "".join(sections), all_figures(logs))

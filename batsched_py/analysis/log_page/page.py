@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import html
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 
-import msgspec
-
 from batsched_py.analysis.log_page.figures import all_figures
-from batsched_py.analysis.pages import write_page
+from batsched_py.analysis.pages import write_figures_page
 from batsched_py.analysis.pages.parts import figure, section, table, tiles
 from batsched_py.workload.description import Description
 
@@ -26,10 +23,7 @@ as it was, and tells how far such a simulation may be trusted. Drag across a fig
 to see all of it again, hover for values.</p>"""
     parts = (_weeks, _cycles, _distributions, _bags, _bursts, _shapes, _users, _records, _header)
     sections = "\n".join(part(known) for part in parts)
-    body = f"<header>\n{header}\n</header>\n<main>\n{sections}\n</main>"
-    assets = files("batsched_py.analysis.log_page") / "assets"
-    figures = msgspec.to_builtins(all_figures(known))
-    write_page(path, title, body, figures, assets / "log_page.css", [assets / "log_page.js"])
+    write_figures_page(path, title, header, sections, all_figures(known))
 
 
 def _subtitle(known: Description) -> str:

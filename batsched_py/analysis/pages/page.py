@@ -11,6 +11,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
+from batsched_py.analysis.pages.figure import Figure
 from batsched_py.errors import InputError
 
 _ASSETS: Final = files("batsched_py.analysis.pages") / "assets"
@@ -39,6 +42,15 @@ def write_page(
         Path(path).write_text(content, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def write_figures_page(
+    path: str | Path, title: str, header: str, sections: str, figures: Mapping[str, Figure | None]
+) -> None:
+    """Write a page with a header and sections, in whose places the figures are drawn."""
+    body = f"<header>\n{header}\n</header>\n<main>\n{sections}\n</main>"
+    data = msgspec.to_builtins(figures)
+    write_page(path, title, body, data, _ASSETS / "figures.css", [_ASSETS / "figures.js"])
 
 
 def fill(template: Traversable, parts: Mapping[str, str]) -> str:

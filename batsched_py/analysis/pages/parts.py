@@ -32,3 +32,15 @@ def tiles(shown: Sequence[tuple[str, str, str]]) -> str:
         f'<div class="tile"><b>{value}</b><span>{label}</span><small>{note}</small></div>'
         for label, value, note in shown
     )
+
+
+def time_text(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    >>> time_text(90.0), time_text(5400), time_text(0)
+    ('1.5 min', '1.5 h', '0 s')
+    """
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds:.3g} s"

@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.analysis.absences import Absence, absences_file, read_absences
+from batsched_py.analysis.absences import Absence, failures_and_closures_beside
+from batsched_py.analysis.beside import beside
 from batsched_py.analysis.carried import Carried, carried_beside
 from batsched_py.analysis.decisions import decisions_beside
 from batsched_py.analysis.lateness import job_lateness, noted_submissions, recorded_submissions
 from batsched_py.analysis.levels import mean_level
 from batsched_py.analysis.remarks import remarks_beside
 from batsched_py.analysis.resizes import has_resizes, in_pieces, mean_hosts
-from batsched_py.analysis.schedule import host_intervals, host_sets, open_table, read_schedule, started
+from batsched_py.analysis.schedule import host_intervals, host_sets, read_schedule, started
 from batsched_py.analysis.summary import read_summary
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import JobState
@@ -116,7 +117,7 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
         remarks=remarks_beside(path),
         carried=carried_beside(path),
         outside=_read_outside(path),
-        absences=_read_absences(path),
+        absences=failures_and_closures_beside(path),
         decisions=decisions_beside(path),
     )
 
@@ -152,7 +153,7 @@ def _run_in_pieces(jobs: pd.DataFrame, label: str, hosts: int) -> Run:
 
 def _read_energy(jobs_file: Path) -> pd.Series | None:
     """What is in the ``PREFIX_consumed_energy.csv`` beside the jobs, if it is there."""
-    path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "consumed_energy.csv")
+    path = beside(jobs_file, "consumed_energy")
     if not path.is_file():
         return None
     try:
@@ -162,18 +163,9 @@ def _read_energy(jobs_file: Path) -> pd.Series | None:
     return energy_by_time(table)
 
 
-def _read_absences(jobs_file: Path) -> list[Absence]:
-    """What is in the ``PREFIX_absences.csv`` beside the jobs."""
-    path = absences_file(jobs_file)
-    if not path.is_file():
-        return []
-    with open_table(path) as file:
-        return list(read_absences(file, str(path)))
-
-
 def _read_outside(jobs_file: Path) -> dict[str, pd.Series]:
     """What is in the ``PREFIX_outside.csv`` beside the jobs, by its name."""
-    path = jobs_file.with_name(jobs_file.name.removesuffix("jobs.csv") + "outside.csv")
+    path = beside(jobs_file, "outside")
     if not path.is_file():
         return {}
     try:
@@ -186,6 +178,11 @@ def _read_outside(jobs_file: Path) -> dict[str, pd.Series]:
 def energy_by_time(table: pd.DataFrame) -> pd.Series:
     """The joules that all hosts have drawn by each time, of a ``consumed_energy.csv``."""
     return table.drop_duplicates("time", keep="last").set_index("time")["energy"]
+
+
+def with_recorded(runs: Sequence[Run], recorded: Run | None) -> list[Run]:
+    """What was recorded, if that is known, and then the runs."""
+    return list(runs) if recorded is None else [recorded, *runs]
 
 
 def recorded_run(log: SwfLog, label: str = "recorded") -> Run:

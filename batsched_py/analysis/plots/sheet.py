@@ -10,15 +10,18 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from batsched_py.analysis.plots.look import Look
-from batsched_py.analysis.plots.style import DASHES, PALETTE
+from batsched_py.analysis.plots.style import DASHES, GREY, PALETTE
 from batsched_py.errors import InputError
+
+if TYPE_CHECKING:
+    from batsched_py.analysis.plots.runs import Run
 
 _SETTINGS: Final[dict[str, Any]] = {
     "axes.axisbelow": True,
@@ -125,6 +128,10 @@ class Sheet(Figure):
         if self.look.ink == "colour":
             return [PALETTE[number % len(PALETTE)] for number in range(count)]
         return [str(0.65 * number / max(1, count - 1)) for number in range(count)]
+
+    def colours_with_recorded(self, runs: Sequence[Run], recorded: Run | None) -> list[str]:
+        """A colour for each of the runs; if something was recorded, it comes first, in grey."""
+        return [GREY] * (recorded is not None) + self.colours(len(runs))
 
     def line_looks(self, count: int) -> list[dict[str, Any]]:
         """How to draw each of ``count`` lines, so that they can be told apart in black and white, too."""

@@ -17,7 +17,7 @@ from batsched_py.ledger.nodes.refusal import Refusal, why_never
 from batsched_py.ledger.nodes.reservation import Reservation
 from batsched_py.ledger.reservation import Limit, what_comes
 from batsched_py.ledger.running import Running, RunningJob
-from batsched_py.outside.closures import Closure, Closures
+from batsched_py.outside.closures import Closures
 from batsched_py.protocol.hosts import HostSet, Run
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.requests import Request, read_request
@@ -40,7 +40,8 @@ class NodeAccount:
         self.machine = machine
         self.free = FreeNodes(machine, hosts)
         self._choice = choice
-        self._selection = selection or HostSet.lowest
+        self.selection = selection or HostSet.lowest
+        """Which of the free cores of a node a job gets."""
         self._demands: dict[Request, Demand] = {}
         self.placements: dict[str, Placement] = {}
         """Of the jobs that run."""
@@ -124,10 +125,6 @@ class NodeAccount:
                 free[self._closed_nodes[closure.hosts]] = 0
         return free
 
-    def _barring_now(self, job: Job) -> list[Closure]:
-        now = self._clock()
-        return [] if self.closures is None else self.closures.barring(job.user, now, now + job.walltime)
-
     # --- places ----------------------------------------------------------------------------------
 
     def place(self, demand: Demand, free: Integers) -> Placement | None:
@@ -153,13 +150,14 @@ class NodeAccount:
         if placement is None:
             return None
         if self.are_hosts:
-            return self._selection(self.free.hosts(), job.size)
+            return self.selection(self.free.hosts(), job.size)
         runs: list[Run] = []
         for node, tasks in zip(placement.nodes.tolist(), placement.tasks.tolist(), strict=True):
-            runs += self._selection(self._free_cores(node), tasks * demand.request.cores).runs()
+            runs += self.selection(self.free_cores(node), tasks * demand.request.cores).runs()
         return HostSet.of_runs(_joined(runs))
 
-    def _free_cores(self, node: int) -> HostSet:
+    def free_cores(self, node: int) -> HostSet:
+        """The hosts of a node that are free."""
         first, cores = self.machine.nodes[node].first, self.machine.nodes[node].cores
         return self.free.overlap(HostSet.of_runs(((first, first + cores - 1),)))
 
@@ -168,13 +166,36 @@ class NodeAccount:
     def check(self, job: Job, hosts: HostSet) -> Placement:
         """A job is to run on free hosts: the place that this means, if it suits what the job asks for."""
         demand = self.demand(job)
-        request = demand.request
-        for closure in self._barring_now(job):
+        self._check_open(job, hosts, self._clock() + job.walltime)
+        placement = self._placed(demand, hosts, self.free.amounts)
+        if not self.has_licences(demand, self.licences):
+            raise RuleBroken("the licences that the job asks for are not free")
+        return placement
+
+    def check_resize(self, running: RunningJob, hosts: HostSet) -> Placement:
+        """A running job is to go on with hosts that are free or its own: the place that this means."""
+        job = running.job
+        self._check_open(job, hosts - running.hosts, running.start + job.walltime)
+        return self._placed(self.asked[job.id], hosts, self.free_without(job))
+
+    def free_without(self, job: Job) -> Integers:
+        """What would be free on each node if a running job had ended."""
+        placement, free = self.placements[job.id], self.free.amounts.copy()
+        free[placement.nodes] += placement.taken
+        return free
+
+    def _check_open(self, job: Job, hosts: HostSet, end: float) -> None:
+        """Hosts must stay open to a job from now on to its end."""
+        for closure in [] if self.closures is None else self.closures.barring(job.user, self._clock(), end):
             if closed := hosts & closure.hosts:
                 raise RuleBroken(
                     f"hosts {closed} are closed from {closure.start:g} to {closure.end:g}, and the job could "
                     "still run then"
                 )
+
+    def _placed(self, demand: Demand, hosts: HostSet, free: Integers) -> Placement:
+        """The place that hosts mean, if it suits a job, and if so much of each node is free."""
+        request = demand.request
         nodes, cores = self._cores_of(hosts)
         if (cores % request.cores).any():
             raise RuleBroken(f"tasks of {request.cores} cores do not fill their hosts {hosts}, node by node")
@@ -183,13 +204,11 @@ class NodeAccount:
             raise RuleBroken(f"hosts {hosts} are not all on nodes that the job may run on")
         if not request.least_nodes <= len(nodes) <= request.most_nodes:
             raise RuleBroken(f"hosts {hosts} are on {len(nodes)} nodes, which the job does not ask for")
-        if (tasks > demand.capacities(self.free.amounts)[nodes]).any():
+        if (tasks > demand.capacities(free)[nodes]).any():
             raise RuleBroken(f"the nodes of hosts {hosts} do not have free what the job asks for")
-        if not self.has_licences(demand, self.licences):
-            raise RuleBroken("the licences that the job asks for are not free")
         taken = tasks[:, None] * demand.per_task + demand.per_node
         if request.exclusive:
-            taken[:, CORES] = self.free.amounts[nodes, CORES]
+            taken[:, CORES] = free[nodes, CORES]
         return Placement(nodes, tasks, taken)
 
     def _cores_of(self, hosts: HostSet) -> tuple[Integers, Integers]:
@@ -210,10 +229,22 @@ class NodeAccount:
         self.asked[job.id] = demand = self.demand(job)
         for name, count in demand.request.licences:
             self.licences[name] -= count
+        self._block(job, demand, placement)
+
+    def resized(self, job: Job, placement: Placement) -> None:
+        """A running job has gone over to other hosts; what it left is free, and it takes the rest anew."""
+        self._blocked.pop(job.id, None)
+        self.free.give_amounts(self.placements[job.id])
+        self.free.take_amounts(placement)
+        self.placements[job.id] = placement
+        self._block(job, self.asked[job.id], placement)
+
+    def _block(self, job: Job, demand: Demand, placement: Placement) -> None:
+        """Keep others from the nodes of a job that must have them alone."""
         if demand.request.exclusive:
             mask = 0
             for node in placement.nodes.tolist():
-                mask |= self._free_cores(node).mask
+                mask |= self.free_cores(node).mask
             self._blocked[job.id] = blocked = HostSet(mask)
             self.free.take(blocked)
 
@@ -223,6 +254,10 @@ class NodeAccount:
         for name, count in self.asked.pop(job.id).request.licences:
             self.licences[name] += count
         return self._blocked.pop(job.id, NOWHERE)
+
+    def blocked_by(self, job_id: str) -> HostSet:
+        """The hosts that nobody may use because of one job."""
+        return self._blocked.get(job_id, NOWHERE)
 
     def blocked(self) -> HostSet:
         """The hosts without jobs that nobody may use, because a job is exclusive."""
@@ -240,7 +275,7 @@ class NodeAccount:
             return placement.nodes, placement.taken
         taken = placement.taken.copy()
         taken[:, CORES] = 0
-        hosts = (running.hosts | self._blocked.get(running.job.id, NOWHERE)) - unavailable
+        hosts = (running.hosts | self.blocked_by(running.job.id)) - unavailable
         nodes, cores = self._cores_of(hosts)
         taken[np.searchsorted(placement.nodes, nodes), CORES] = cores
         return placement.nodes, taken

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from batsched_py.errors import PolicyError
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.events import ExecuteJob
 from batsched_py.protocol.jobs import Job
@@ -66,6 +67,11 @@ class Slurm(Scheduler):
 
     def begin(self, cluster: Cluster) -> None:
         """Read the configuration, and look up the nodes."""
+        if cluster.outside.closures:
+            raise PolicyError(
+                "scheduler 'slurm': it knows the reservations of its configuration, and no closures; write "
+                "them there, and leave out --closures"
+            )
         self._configuration = self.configuration()
         self._setup = Setup(self._configuration, cluster.machines)
         self._state = self._setup.state(cluster.can_requeue)
@@ -126,13 +132,18 @@ class Slurm(Scheduler):
     # --- what happens ----------------------------------------------------------------------------
 
     def _hear(self, cluster: Cluster) -> None:
-        """Enter the jobs that are new, and forget those that were taken back."""
+        """Enter the jobs that are new, and forget those that were taken back.
+
+        Known jobs are in the order of the queue. If the last of them has its place, all others have theirs.
+        """
         queue, known = cluster.queue, self._known
         if not cluster.quiet:
             self._look_at_hosts(cluster)
-            for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
-                del known[job_id]
-                self._state.remove(job_id)
+            last = next(islice(queue, len(known) - 1, None), None) if known else None
+            if last is None or last.id != next(reversed(known)):
+                for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
+                    del known[job_id]
+                    self._state.remove(job_id)
         if len(queue) == len(known):
             return
         for job in list(islice(queue, len(known), None)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from batsched_py.schedulers.slurm.asked import KIBIBYTES
 from batsched_py.schedulers.slurm.configuration import Configuration
@@ -28,24 +29,32 @@ class Accounts:
         for each in configuration.associations:
             if each.user:
                 self._users.setdefault(each.user, []).append(each)
+        self._have_qos = any(each.default_qos for each in configuration.associations)
+        """Whether associations have a QOS for jobs that do not say."""
+        self._default_account = cache(self._default_account_of)
+        self._associations = cache(self._find_associations)
 
     def account_of(self, record: WaitingRecord) -> str:
         """The account of a job; that of its user if it does not say."""
-        if record.fields.account:
-            return record.fields.account
-        of_user = self._users.get(record.job.user or "", ())
+        return record.fields.account or self._default_account(record.job.user or "")
+
+    def _default_account_of(self, user: str) -> str:
+        of_user = self._users.get(user, ())
         return next((each.account for each in of_user if each.default_account), "") or next(
             (each.account for each in of_user), ""
         )
 
-    def associations_of(self, record: WaitingRecord) -> list[Association]:
+    def associations_of(self, record: WaitingRecord) -> Sequence[Association]:
         """The association of a job and the accounts above it, from below."""
-        account, found = self.account_of(record), []
-        for partition in (record.partition.name, ""):
+        return self._associations(self.account_of(record), record.job.user or "", record.partition.name)
+
+    def _find_associations(self, account: str, user: str, partition: str) -> Sequence[Association]:
+        found: list[Association] = []
+        for name in (partition, ""):
             found = [
                 each
-                for each in self._users.get(record.job.user or "", ())
-                if each.account == account and each.partition == partition
+                for each in self._users.get(user, ())
+                if each.account == account and each.partition == name
             ]
             if found:
                 break
@@ -58,10 +67,10 @@ class Accounts:
     def qos_of(self, record: WaitingRecord) -> Qos | None:
         """The QOS of a job: its own, that of its association, or the normal one."""
         name = record.fields.qos
-        if not name:
+        if not name and self._have_qos:
             defaults = (each.default_qos for each in self.associations_of(record) if each.default_qos)
             name = next(defaults, NORMAL)
-        return self.qos.get(name)
+        return self.qos.get(name or NORMAL)
 
     def tres(self, record: WaitingRecord, share: Share) -> dict[str, float]:
         """What a job has of each resource."""

@@ -14,7 +14,7 @@ from math import inf
 from batsched_py.schedulers.slurm.limits import Verdict
 from batsched_py.schedulers.slurm.main_loop import Cancel, Start, make_way
 from batsched_py.schedulers.slurm.nodes import Share
-from batsched_py.schedulers.slurm.plan import Plan
+from batsched_py.schedulers.slurm.plan import Allowed, Plan
 from batsched_py.schedulers.slurm.records import Rank, WaitingRecord
 from batsched_py.schedulers.slurm.state import State
 
@@ -41,10 +41,10 @@ class Backfill:
         self._planned = planned
         self._cancel = cancel
         """Lets a running job make way, if jobs do that at all."""
-        self._resolution = int(settings.bf_resolution)
+        self._resolution = max(int(settings.bf_resolution), 1)
         self._window = int(settings.bf_window)
-        origin = state.configuration.origin
-        self._plan = Plan(now, self._window, self._resolution, state.up, settings.bf_max_job_test, origin)
+        self._began = now
+        self._plan = self._empty_plan()
         self._counts_kinds = bool(
             settings.bf_job_part_count_reserve
             or settings.bf_max_job_user_part
@@ -52,11 +52,18 @@ class Backfill:
             or settings.bf_max_job_assoc
             or settings.bf_max_job_user
         )
+        self._has_reservations = bool(state.reservations)
+        self._plans_all = not (
+            settings.bf_min_prio_reserve or settings.bf_min_age_reserve or settings.bf_job_part_count_reserve
+        )
+        """Whether each job may have a planned start."""
         self._tested: dict[tuple[str, ...], int] = {}
-        self._trail: list[tuple[Rank, Plan, int]] = []
-        """The jobs that were looked at, each with the plan before it and the number of those tried."""
-        self._nb_tried = 0
-        """How many jobs were tried at all: for any other, too few nodes were left."""
+        self._seen: list[WaitingRecord] = []
+        """The jobs that were looked at."""
+        self._tried: list[bool] = []
+        """Which of them were tried: for any other, too few nodes were left. Only these count."""
+        self._kept: list[tuple[int, Share, int, int]] = []
+        """What is kept: after how many jobs that was decided, for what share, from when, and until when."""
         self._is_over = False
         """Whether it has stopped before the end of the queue."""
         self._epoch = -1
@@ -67,8 +74,8 @@ class Backfill:
         """When a start will be within the window that is not yet."""
         self._puts_off = False
         """Whether a job was tried later than it could start if nobody else waited."""
-        self._kept = 0
-        """All nodes that are kept for somebody."""
+        self._kept_nodes = 0
+        """All nodes that are kept for jobs that will start later."""
         self._started: set[str] = set()
         self._makes_way = False
         """Whether a job starts only after others have made way."""
@@ -81,32 +88,35 @@ class Backfill:
         if self._settings.bf_running_job_reserve:
             for running in self._state.running:
                 if running.share.exclusive:
-                    self._plan.keep(running.share.nodes, 0, self._plan.rounded(running.end))
+                    self._keep(running.share, 0, running.end)
         self._go_through(self._state.waiting)
 
     def _go_through(self, queue: Sequence[WaitingRecord]) -> None:
-        settings, now, state = self._settings, self._now, self._state
+        settings, now, state, seen = self._settings, self._now, self._state, self._seen
+        most, limits, started = settings.bf_max_job_test, state.limits, self._started
+        nb_tried = sum(self._tried)
         self._epoch, state.news = state.epoch, []
         for record in list(queue):
-            if record.eligible > now or record.job.id in self._started:
+            if record.eligible > now or record.job.id in started:
                 continue
-            if self._nb_tried >= settings.bf_max_job_test:
+            if nb_tried >= most:
                 self._is_over = True
                 break
-            if state.limits.before_selection(record, now) is Verdict.WAITS and not settings.assoc_limit_stop:
+            if limits.before_selection(record, now) is Verdict.WAITS and not settings.assoc_limit_stop:
                 continue
-            if not state.has_licences(record):
+            if record.asked.licences and not state.has_licences(record):
                 continue
-            if (
-                self._are_enough(record)
-                or self._planned_tasks.get(record.array, 0) >= settings.bf_max_job_array_resv
-            ):
+            if self._counts_kinds and self._are_enough(record):
                 continue
-            self._trail.append((record.rank, self._plan.copy(), self._nb_tried))
-            if not self._look_at(record):
+            if record.array and self._planned_tasks.get(record.array, 0) >= settings.bf_max_job_array_resv:
+                continue
+            seen.append(record)
+            goes_on = self._look_at(record)
+            nb_tried += self._tried[-1]
+            if not goes_on:
                 self._is_over = True
                 break
-            if settings.bf_max_job_start and len(self._started) >= settings.bf_max_job_start:
+            if settings.bf_max_job_start and len(started) >= settings.bf_max_job_start:
                 self._is_over = True
                 break
         self._holds_until = self._until_when()
@@ -123,22 +133,43 @@ class Backfill:
             return not state.news
         self._now = now
         if state.news:
-            first = min(record.rank for record in state.news)
-            place = bisect_left(self._trail, first, key=lambda step: step[0])
-            if place < len(self._trail):
-                self._plan, self._nb_tried = self._trail[place][1:]
-                del self._trail[place:]
-                self._is_over = False
+            first = min(map(_rank, state.news))
+            place = bisect_left(self._seen, first, key=_rank)
+            if place < len(self._seen):
+                self._go_back(place)
             if self._is_over:
                 state.news = []
                 return True
             self._go_through([record for record in state.waiting if record.rank >= first])
         return True
 
+    def _go_back(self, place: int) -> None:
+        """Make the plan again that so many jobs have led to."""
+        del self._seen[place:], self._tried[place:]
+        self._is_over = False
+        kept, self._kept, self._plan = self._kept, [], self._empty_plan()
+        for step in kept:
+            if step[0] <= place:
+                self._kept.append(step)
+                self._plan.keep(*step[1:])
+
+    def _empty_plan(self) -> Plan:
+        """A plan without jobs, made when the cycle began."""
+        state, settings = self._state, self._settings
+        return state.kernel.plan(
+            state.machine,
+            self._began,
+            self._window,
+            self._resolution,
+            state.up,
+            settings.bf_max_job_test,
+            state.configuration.origin,
+        )
+
     @property
     def nb_jobs(self) -> int:
         """How many jobs it has looked at."""
-        return len(self._trail)
+        return len(self._seen)
 
     @property
     def repeats(self) -> bool:
@@ -147,7 +178,7 @@ class Backfill:
         That is so if a start was put off until nodes come back, which is noted of the job, and if idle nodes
         are kept for later, which is written into their states.
         """
-        return self._puts_off or bool(self._kept & self._state.usage.idle)
+        return self._puts_off or bool(self._kept_nodes & self._state.usage.idle)
 
     @property
     def holds_until(self) -> float:
@@ -166,21 +197,16 @@ class Backfill:
             return now
         times = [state.future.first_end, self._too_late]
         times += [record.eligible for record in state.waiting if record.eligible > now]
-        for begin in plan.begins:
-            if begin > now:
-                times.append(begin)
-                break
-        for length in self._lengths:
-            place = bisect_right(plan.begins, now + length)
-            if place < len(plan.begins):
-                times.append(plan.begins[place] - length)
+        begins = plan.begins
+        for length in (0, *self._lengths):
+            place = bisect_right(begins, now + length)
+            if place < len(begins):
+                times.append(begins[place] - length)
         return min(times)
 
     def _are_enough(self, record: WaitingRecord) -> bool:
         """Whether enough jobs of the same kind were looked at; otherwise this one is counted."""
         settings, user, partition = self._settings, record.job.user or "", record.partition.name
-        if not self._counts_kinds:
-            return False
         tested = self._tested
         kinds = [
             (("user and partition", user, partition), settings.bf_max_job_user_part),
@@ -197,70 +223,50 @@ class Backfill:
 
     def _look_at(self, record: WaitingRecord) -> bool:
         """Start a job or plan its start; whether the cycle goes on."""
-        now, plan, asked = self._now, self._plan, record.asked
-        only_now = self._gets_no_plan(record)
-        length = record.least_limit * 60
+        now, state, length = self._now, self._state, record.least_limit * 60
+        only_now = not self._plans_all and self._gets_no_plan(record)
+        allowed = self._allowed(record) if self._has_reservations else None
+        gone = [] if self._cancel is None else state.preemptable(record, now)
         self._lengths.add(length)
-        later, was_tried = now, False
-        while True:
-            allowed = self._state.reservations.allowed(record, later, now, moves=True)
-            if allowed is None:
-                return True
-            nodes, begin, overlaps = allowed
-            end = max(begin, now) + length
-            nodes, later = plan.left(nodes & asked.nodes, begin, end)
-            if overlaps:
-                later = self._end_of_reservation(begin, later)
-            if not was_tried and nodes.bit_count() >= asked.least_nodes and not asked.required & ~nodes:
-                was_tried = True
-                self._nb_tried += 1
-            found = self._earliest(record, nodes, only_now)
-            if found is None:
-                if later and not only_now:
-                    continue
-                return True
-            start, share = max(found[0], begin), found[1]
-            self._puts_off = self._puts_off or begin > found[0]
-            record.cpus = self._state.machine.cpus_of(share)
-            if start <= now:
-                if share.nodes & self._state.completing:
-                    start, later = now + 1, 0
-                elif self._state.future.at_once(asked, nodes) is not None:
-                    return self._start_now(record, share)
-                else:
-                    self._let_jobs_make_way(record, nodes)
-                    later = 0
-            if only_now:
-                return True
-            if later and start > later:
-                continue
-            if start > now + self._window:
-                self._too_late = min(self._too_late, start - self._window)
-                return True
-            kept_from, kept_to = plan.rounded(start), plan.rounded(start + length)
-            if plan.is_kept(share.nodes, kept_from, kept_to):
-                later = start
-                continue
-            return self._keep(record, share.nodes, start, kept_from, kept_to)
+        start, share, cpus, is_put_off, make_way_on, was_tried = self._plan.find_start(
+            state.future,
+            state.future_without(gone) if gone else None,
+            record.asked,
+            length,
+            now,
+            only_now,
+            state.completing,
+            allowed,
+        )
+        self._tried.append(was_tried)
+        if cpus:
+            record.cpus = cpus
+        self._puts_off = self._puts_off or is_put_off
+        if make_way_on:
+            self._let_jobs_make_way(record, make_way_on)
+        if start is None:
+            return True
+        if share is None:
+            if start - self._window < self._too_late:
+                self._too_late = start - self._window
+            return True
+        if start <= now and not make_way_on:
+            return self._start_now(record, share)
+        return self._plan_start(record, share, start, start + length)
 
-    def _earliest(self, record: WaitingRecord, nodes: int, only_now: bool) -> tuple[int, Share] | None:
-        """When a job could start on some of these nodes if nobody else waited, and its share of them."""
-        asked, future, now = record.asked, self._state.future, self._now
-        if nodes.bit_count() < asked.least_nodes:
-            return None
-        share = future.at_once(asked, nodes)
-        if share is not None:
-            return now, share
-        if self._cancel is not None and (gone := self._state.preemptable(record, now)):
-            future = self._state.future_without(gone)
-            share = future.at_once(asked, nodes)
-            if share is not None:
-                return now, share
-        found = None if only_now else future.later(asked, nodes)
-        if found is None:
-            return None
-        last, share = found
-        return last.end if last.end > now else max(last.end + int(self._settings.kill_wait), now + 1), share
+    def _allowed(self, record: WaitingRecord) -> Allowed:
+        """What reservations leave to a job."""
+        reservations, now, origin = self._state.reservations, self._now, self._state.configuration.origin
+
+        def allowed(later: int) -> tuple[int, int, int] | None:
+            left = reservations.allowed(record, later, now, moves=True)
+            if left is None:
+                return None
+            nodes, begin, overlaps = left
+            end = reservations.next_end(begin, self._resolution, origin) if overlaps else 0
+            return nodes, begin, end + 1 if end else 0
+
+        return allowed
 
     def _let_jobs_make_way(self, record: WaitingRecord, nodes: int) -> None:
         """Cancel running jobs for one that will start on their nodes."""
@@ -276,26 +282,30 @@ class Backfill:
         record.limit = record.least_limit
         self._start(record, share)
         if share.exclusive and self._state.configuration.selection.type == "cons_tres":
-            self._plan.keep(share.nodes, 0, self._plan.rounded(self._now + record.limit * 60))
+            self._keep(share, 0, self._now + record.limit * 60)
         return True
 
-    def _keep(self, record: WaitingRecord, nodes: int, start: int, kept_from: int, kept_to: int) -> bool:
-        """Keep nodes for a job that will start later."""
+    def _plan_start(self, record: WaitingRecord, share: Share, start: int, end: int) -> bool:
+        """Keep nodes for a job that will start later; whether the cycle goes on."""
         most = self._settings.bf_job_part_count_reserve
         if most:
             count = self._nb_reserved.get(record.partition.name, 0)
             if count >= most:
                 return True
             self._nb_reserved[record.partition.name] = count + 1
-        self._kept |= nodes
+        self._kept_nodes |= share.nodes
         if self._planned is not None:
-            self._planned(record, start, nodes)
+            self._planned(record, start, share.nodes)
         if record.array:
             self._planned_tasks[record.array] = self._planned_tasks.get(record.array, 0) + 1
         if self._plan.is_full:
             return False
-        self._plan.keep(nodes, kept_from, kept_to)
+        self._keep(share, start, end)
         return True
+
+    def _keep(self, share: Share, start: int, end: int) -> None:
+        self._kept.append((len(self._seen), share, start, end))
+        self._plan.keep(share, start, end)
 
     def _gets_no_plan(self, record: WaitingRecord) -> bool:
         """Whether a job is only tried for a start now."""
@@ -307,10 +317,6 @@ class Backfill:
         most = settings.bf_job_part_count_reserve
         return bool(most) and self._nb_reserved.get(record.partition.name, 0) >= most
 
-    def _end_of_reservation(self, begin: int, later: int) -> int:
-        """When to try again because a reservation ends, if that is before anything else changes."""
-        state = self._state
-        end = state.reservations.next_end(begin, self._resolution, state.configuration.origin)
-        if end and end + 1 < self._plan.ends[-1] and (not later or end + 1 < later):
-            return end + 1
-        return later
+
+def _rank(record: WaitingRecord) -> Rank:
+    return record.rank

@@ -31,6 +31,7 @@ class Future:
         selector: Selector,
         window_step: int = 0,
         is_linear: bool = False,
+        kill_wait: int = 0,
         origin: int = 0,
     ) -> None:
         self._usage = usage
@@ -38,6 +39,8 @@ class Future:
         self._selector = selector
         self._window_step = window_step
         self._is_linear = is_linear
+        self._kill_wait = kill_wait
+        """How long a job may last that is beyond its time limit."""
         self._origin = origin
         self._idle = self._idle_after()
         self._now: dict[tuple[int, int], Share | None] = {}
@@ -62,14 +65,27 @@ class Future:
         after.append(idle)
         return after
 
-    def at_once(self, asked: Asked, nodes: int) -> Share | None:
+    def earliest(self, asked: Asked, nodes: int, now: int, only_now: bool) -> tuple[int, Share] | None:
+        """When a job could start on some of these nodes if nobody else waited, and its share of them."""
+        if nodes.bit_count() < asked.least_nodes:
+            return None
+        share = self._at_once(asked, nodes)
+        if share is not None:
+            return now, share
+        found = None if only_now else self._after(asked, nodes)
+        if found is None:
+            return None
+        last, share = found
+        return last.end if last.end > now else max(last.end + self._kill_wait, now + 1), share
+
+    def _at_once(self, asked: Asked, nodes: int) -> Share | None:
         """What a job would get of these nodes now."""
         key = asked.number, nodes
         if key not in self._now:
             self._now[key] = self._selector.select(asked, nodes, self._usage)
         return self._now[key]
 
-    def later(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
+    def _after(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
         """After which running job a job could start, and what it would get of these nodes."""
         key = asked.number, nodes
         if key not in self._later:

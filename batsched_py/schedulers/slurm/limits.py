@@ -6,7 +6,7 @@ counts first. Limits on usage over time (``GrpTRESMins`` and ``GrpWall``) are no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -21,6 +21,9 @@ from batsched_py.schedulers.slurm.settings.qos import Qos
 
 #: Whose jobs are counted together.
 Key = tuple[str, ...]
+
+#: Limits, and the three whose jobs are counted for them: all, those of a user, and those of an account.
+Holder = tuple[LimitSettings, Key, Key, Key]
 
 UNLIMITED = LimitSettings()
 
@@ -70,6 +73,7 @@ class Limits(NoLimits):
     def __init__(self, accounts: Accounts) -> None:
         self._accounts = accounts
         self._counts: dict[Key, Count] = {}
+        self._holders_of: dict[tuple[str | None, ...], Sequence[Holder]] = {}
 
     def before_selection(self, record: WaitingRecord, now: int) -> Verdict:
         """Limits on numbers of jobs and on time limits."""
@@ -114,15 +118,21 @@ class Limits(NoLimits):
     def _change(self, running: RunningRecord, sign: int) -> None:
         tres = self._accounts.tres(running.waiting, running.share)
         keys: set[Key] = set()
-        for _, *each in self._holders(running.waiting, all_of_them=True):
+        for _, *each in self._holders(running.waiting):
             keys |= set(each)
         for key in keys:
             self._counts.setdefault(key, Count()).change(tres, sign)
 
-    def _holders(
-        self, record: WaitingRecord, all_of_them: bool = False
-    ) -> Iterator[tuple[LimitSettings, Key, Key, Key]]:
-        """Whose limits count for a job, and who is counted; associations only where no QOS has a limit."""
+    def _holders(self, record: WaitingRecord) -> Sequence[Holder]:
+        """Whose limits count for a job, and who is counted; many jobs have the same."""
+        key = record.fields.account, record.job.user, record.partition.name, record.fields.qos
+        known = self._holders_of.get(key)
+        if known is None:
+            known = self._holders_of[key] = list(self._find_holders(record))
+        return known
+
+    def _find_holders(self, record: WaitingRecord) -> Iterator[Holder]:
+        """The same, of associations only the limits that no QOS has."""
         accounts, user = self._accounts, record.job.user or ""
         account = accounts.account_of(record)
         own = accounts.qos_of(record)
@@ -132,13 +142,13 @@ class Limits(NoLimits):
             of_qos.reverse()
         set_by_qos: set[str] = set()
         for qos in {each.name: each for each in of_qos}.values():
-            yield _without(qos, set() if all_of_them else set_by_qos), ("qos", qos.name), (
+            yield _without(qos, set_by_qos), ("qos", qos.name), (
                 "user", qos.name, user,
             ), ("account", qos.name, account)  # fmt: skip
             set_by_qos |= _names_set(qos)
         for association in accounts.associations_of(record):
             key = ("association", association.account, association.user, association.partition)
-            yield _without(association, set() if all_of_them else set_by_qos), key, key, key
+            yield _without(association, set_by_qos), key, key, key
 
     def _is_reached(self, key: Key, most: int | None) -> bool:
         return most is not None and (self._counts[key].jobs if key in self._counts else 0) >= most

@@ -2,6 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
+from batsched_py.schedulers.slurm.asked import Asked
+from batsched_py.schedulers.slurm.future import Future
+from batsched_py.schedulers.slurm.nodes import Machine, Share
+
+#: What reservations leave to a job from a time on: nodes, when it may begin, and when to try again, or 0.
+Allowed = Callable[[int], tuple[int, int, int] | None]
+
+
+class Found(NamedTuple):
+    """When and where a job could start."""
+
+    start: int | None
+    """Nothing if it cannot start."""
+    share: Share | None
+    """What it would get if it starts within the window."""
+    cpus: int
+    """How many processors were found for it last, 0 if none were."""
+    is_put_off: bool
+    """Whether it was tried later than it could start if nobody else waited."""
+    make_way_on: int
+    """The nodes on which jobs have to make way so that it can start now."""
+    was_tried: bool
+    """Whether enough nodes were left at some time."""
+
 
 class Plan:
     """Spans of time from now to the end of the window, each with the nodes that are not kept for a job.
@@ -10,29 +37,29 @@ class Plan:
     """
 
     def __init__(
-        self, now: int, window: int, resolution: int, nodes: int, most_spans: int, origin: int = 0
+        self,
+        machine: Machine,
+        now: int,
+        window: int,
+        resolution: int,
+        nodes: int,
+        most_spans: int,
+        origin: int = 0,
     ) -> None:
+        self._machine = machine
+        self._window = window
         self._resolution = resolution
         self._origin = origin
         """How far time 0 is from the beginning of a step of the grid."""
-        self.begins = [self.rounded(now)]
-        self.ends = [self.rounded(now + window)]
+        self.begins = [self._rounded(now)]
+        self.ends = [self._rounded(now + window)]
         self.free = [nodes]
         """The nodes of each span."""
         self._nb_spans = 1
         """How many were ever made: there is room for so many only."""
         self._most_spans = most_spans
 
-    def copy(self) -> Plan:
-        """The same, to be changed."""
-        other = Plan.__new__(Plan)
-        other._resolution, other._nb_spans = self._resolution, self._nb_spans
-        other._origin = self._origin
-        other._most_spans = self._most_spans
-        other.begins, other.ends, other.free = self.begins.copy(), self.ends.copy(), self.free.copy()
-        return other
-
-    def rounded(self, time: int) -> int:
+    def _rounded(self, time: int) -> int:
         """A time on the grid."""
         return time - (time + self._origin) % self._resolution
 
@@ -41,11 +68,11 @@ class Plan:
         """Whether no more spans can be added."""
         return self._nb_spans >= self._most_spans
 
-    def keep(self, nodes: int, start: int, end: int) -> None:
-        """Keep nodes for a job, from one time on the grid to another; at least for one step of it."""
+    def keep(self, share: Share, start: int, end: int) -> None:
+        """Keep the nodes of a share from one time to another, on the grid; at least for one step of it."""
         begins, ends, free = self.begins, self.ends, self.free
-        start = max(start, begins[0])
-        end = max(end, start + self._resolution)
+        start = max(self._rounded(start), begins[0])
+        end = max(self._rounded(end), start + self._resolution)
         if ends[-1] < start:
             return
         place = 0
@@ -54,7 +81,7 @@ class Plan:
         if ends[place] > start:
             self._cut(place, start)
         place += 1
-        left = ~nodes
+        left = ~share.nodes
         first = place
         while place < len(ends):
             if end < ends[place]:
@@ -79,7 +106,7 @@ class Plan:
             if free[place] == free[place - 1]:
                 del begins[place], ends[place - 1], free[place]
 
-    def is_kept(self, nodes: int, start: int, end: int) -> bool:
+    def _is_kept(self, nodes: int, start: int, end: int) -> bool:
         """Whether some of these nodes are kept at some time of a span."""
         for place, begin in enumerate(self.begins):
             if begin >= end:
@@ -88,7 +115,7 @@ class Plan:
                 return True
         return False
 
-    def left(self, nodes: int, start: int, end: int) -> tuple[int, int]:
+    def _left(self, nodes: int, start: int, end: int) -> tuple[int, int]:
         """Those of some nodes that are kept for nobody in a span, and when to try again if they are too few.
 
         That is the first time after the start at which nodes come back that are not among those of before;
@@ -105,3 +132,64 @@ class Plan:
                     break
                 left &= free[place]
         return left, later
+
+    def find_start(
+        self,
+        future: Future,
+        without: Future | None,
+        asked: Asked,
+        length: int,
+        now: int,
+        only_now: bool,
+        completing: int,
+        allowed: Allowed | None,
+    ) -> Found:
+        """When and where a job of some length could start beside the jobs that nodes are kept for.
+
+        ``without`` is the future if the jobs were gone that may have to make way for this one. ``only_now``
+        is for a job that is not planned for later. Nobody starts now on nodes that are ``completing``. What a
+        job would get after the end of the window is not told.
+        """
+        later = now
+        cpus = 0
+        is_put_off = was_tried = False
+        while True:
+            nodes, begin, end_of_reservation = asked.nodes, later, 0
+            if allowed is not None:
+                left = allowed(later)
+                if left is None:
+                    return Found(None, None, cpus, is_put_off, 0, was_tried)
+                nodes, begin, end_of_reservation = nodes & left[0], left[1], left[2]
+            nodes, later = self._left(nodes, begin, max(begin, now) + length)
+            if 0 < end_of_reservation < self.ends[-1] and (not later or end_of_reservation < later):
+                later = end_of_reservation
+            if nodes.bit_count() >= asked.least_nodes and not asked.required & ~nodes:
+                was_tried = True
+            found = future.earliest(asked, nodes, now, only_now or without is not None)
+            makes_way = found is None and without is not None
+            if makes_way:
+                assert without is not None
+                found = without.earliest(asked, nodes, now, only_now)
+            if found is None:
+                if later and not only_now:
+                    continue
+                return Found(None, None, cpus, is_put_off, 0, was_tried)
+            start, share = max(found[0], begin), found[1]
+            is_put_off = is_put_off or begin > found[0]
+            cpus = self._machine.cpus_of(share)
+            if start <= now:
+                if share.nodes & completing:
+                    start, later = now + 1, 0
+                elif makes_way and only_now:
+                    return Found(None, None, cpus, is_put_off, nodes, was_tried)
+                else:
+                    return Found(start, share, cpus, is_put_off, nodes if makes_way else 0, was_tried)
+            if only_now:
+                return Found(None, None, cpus, is_put_off, 0, was_tried)
+            if later and start > later:
+                continue
+            if start > now + self._window:
+                return Found(start, None, cpus, is_put_off, 0, was_tried)
+            if not self._is_kept(share.nodes, self._rounded(start), self._rounded(start + length)):
+                return Found(start, share, cpus, is_put_off, 0, was_tried)
+            later = start

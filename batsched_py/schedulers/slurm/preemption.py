@@ -19,11 +19,16 @@ class Preemption:
     """Says who makes way for whom."""
 
     def __init__(
-        self, configuration: Configuration, accounts: Accounts, selector: Selector, can_requeue: bool
+        self,
+        configuration: Configuration,
+        accounts: Accounts,
+        selector: Selector,
+        nb_nodes: int,
+        can_requeue: bool,
     ) -> None:
         self._settings = configuration.preemption
         self._selector = selector
-        self._nodes = selector.machine.nodes
+        self._nb_nodes = nb_nodes
         self._patience = configuration.scheduling.kill_wait + configuration.scheduling.message_timeout
         self._made_way: dict[str, int] = {}
         """When jobs last had to make way for a job."""
@@ -66,7 +71,7 @@ class Preemption:
                 order.insert(0, last)
                 continue
             counts = {id(each): (each.share.nodes & share.nodes).bit_count() for each in taken[:-1]}
-            counts[id(last)] = len(self._nodes) + 1
+            counts[id(last)] = self._nb_nodes + 1
             order.sort(key=lambda each: -counts.get(id(each), 0))
         if now < self._made_way.get(record.job.id, -inf) + self._patience:
             return []

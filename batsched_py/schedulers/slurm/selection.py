@@ -122,7 +122,8 @@ class Selector:
             taking.take(node)
         for node in _around(asked.required, nodes, by_weight):
             taking.take_if_needed(node)
-        nodes &= ~asked.required
+        for node in taking.chosen:
+            nodes &= ~(1 << node)
         for of_weight in by_weight:
             sets = [
                 (sum([room[node] for node in places(part)]), part) for part in neighbours(nodes & of_weight)

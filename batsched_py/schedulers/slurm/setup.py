@@ -19,13 +19,13 @@ from batsched_py.schedulers.slurm.accounts import Accounts
 from batsched_py.schedulers.slurm.asked import Asked, PartitionRules, asked_of, minutes
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.job_fields import JobFields, fields_of
+from batsched_py.schedulers.slurm.kernel import kernel_of
 from batsched_py.schedulers.slurm.limits import limits_of
-from batsched_py.schedulers.slurm.nodes import Machine, Node, Usage
+from batsched_py.schedulers.slurm.nodes import Machine, Node
 from batsched_py.schedulers.slurm.preemption import Preemption
 from batsched_py.schedulers.slurm.priorities import Priorities, priorities_of
 from batsched_py.schedulers.slurm.records import PartitionRecord, WaitingRecord
 from batsched_py.schedulers.slurm.reservations import Reservations
-from batsched_py.schedulers.slurm.selection import Selector
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.schedulers.slurm.state import State
 
@@ -42,15 +42,18 @@ class Setup:
         self.partitions = self._partitions()
         self._default = next((each for each in self.partitions if each.settings.default), self.partitions[0])
         self._accounts = Accounts(configuration, self.machine, self._others)
-        self._selector = Selector(self.machine, configuration.selection.memory)
-        self._empty = Usage(self.machine)
+        self._kernel = kernel_of(self.machine)
+        self._selector = self._kernel.selector(self.machine, configuration.selection.memory)
+        self._empty = self._kernel.usage(self.machine)
         self._asked: dict[tuple[Request, int, int | None, bool, int, str, str], Asked] = {}
         self._count = 0
 
     def state(self, can_requeue: bool = False) -> State:
         """The machine without jobs."""
         reservations = Reservations(self._configuration.reservations, self.machine)
-        preemption = Preemption(self._configuration, self._accounts, self._selector, can_requeue)
+        preemption = Preemption(
+            self._configuration, self._accounts, self._selector, len(self.machine.nodes), can_requeue
+        )
         limits = limits_of(self._configuration, self._accounts)
         return State(
             self._configuration,
@@ -60,6 +63,7 @@ class Setup:
             limits,
             self._platform.licences,
             preemption,
+            self._kernel,
         )
 
     def priorities(self) -> Priorities:

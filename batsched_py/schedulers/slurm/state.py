@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.future import Future
+from batsched_py.schedulers.slurm.kernel import Kernel, kernel_of
 from batsched_py.schedulers.slurm.limits import NoLimits
 from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage
 from batsched_py.schedulers.slurm.preemption import Preemption
 from batsched_py.schedulers.slurm.records import PartitionRecord, Rank, RunningRecord, WaitingRecord
 from batsched_py.schedulers.slurm.reservations import Reservations
-from batsched_py.schedulers.slurm.selection import Selector
 
 
 class State:
@@ -27,6 +27,7 @@ class State:
         limits: NoLimits | None = None,
         licences: Mapping[str, int] | None = None,
         preemption: Preemption | None = None,
+        kernel: Kernel | None = None,
     ) -> None:
         self.configuration = configuration
         self.machine = machine
@@ -37,11 +38,12 @@ class State:
         """Who makes way for whom, if anybody does."""
         self.licences = dict(licences or {})
         """Those that are free."""
-        self.selector = Selector(machine, configuration.selection.memory)
+        self.kernel = kernel or kernel_of(machine)
+        self.selector = self.kernel.selector(machine, configuration.selection.memory)
         self.up = machine.up
         """The nodes that jobs may get now."""
-        self.usage = Usage(machine)
-        self.empty = Usage(machine)
+        self.usage = self.kernel.usage(machine)
+        self.empty = self.kernel.usage(machine)
         """The machine without jobs, which nobody changes."""
         self.completing = 0
         """Nodes of jobs that have ended and are being cleaned up."""
@@ -70,8 +72,10 @@ class State:
 
     def sort(self) -> None:
         """Put the queue in order again, after priorities have changed."""
-        self.epoch += 1
-        self.waiting.sort(key=_rank)
+        before = self.waiting
+        self.waiting = sorted(before, key=_rank)
+        if self.waiting != before or self.configuration.scheduling.bf_min_prio_reserve:
+            self.epoch += 1
 
     def has_licences(self, record: WaitingRecord) -> bool:
         """Whether the licences are free that a job asks for."""
@@ -103,9 +107,16 @@ class State:
         return self._future_of(usage, [each for each in self.running if each not in gone])
 
     def _future_of(self, usage: Usage, running: Sequence[RunningRecord]) -> Future:
-        step = int(self.configuration.scheduling.bf_window_linear)
-        is_linear = self.configuration.selection.type == "linear"
-        return Future(usage, running, self.selector, step, is_linear, self.configuration.origin)
+        settings = self.configuration.scheduling
+        return self.kernel.future(
+            usage,
+            running,
+            self.selector,
+            int(settings.bf_window_linear),
+            self.configuration.selection.type == "linear",
+            int(settings.kill_wait),
+            self.configuration.origin,
+        )
 
     def start(self, record: WaitingRecord, share: Share, now: int) -> RunningRecord:
         """A job leaves the queue and has its share of the nodes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from os.path import realpath
 from pathlib import Path
 
 from msgspec import Struct
@@ -22,6 +23,9 @@ Report = Callable[[str, str], None]
 _SETTING = re.compile(r'\s*([A-Za-z][A-Za-z0-9_]*)\s*=\s*(?:"([^"]*)"|([^\s"]*))(?=\s|$)')
 _INCLUDE = re.compile(r"(?i)include\s+(\S+)")
 _COMMENT = re.compile(r"(?<!\\)#.*")
+
+#: So deep may files include others, and so many may there be in all.
+_DEEPEST, _MOST_FILES = 50, 10_000
 
 
 class ConfLine(Struct, frozen=True):
@@ -58,14 +62,25 @@ class _Files:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._open: list[Path] = []
+        self._open: list[str] = []
         """The files that are being read, each included by the one before it."""
+        self._read = 0
+        """How many files were read."""
         self._cluster = ""
 
     def lines(self, path: Path, named_at: str) -> Iterator[ConfLine]:
         """The lines of a file that is named at a place."""
-        if path.resolve() in self._open:
+        file_itself = realpath(path)
+        if file_itself in self._open:
             self._report(named_at, "this file includes itself")
+            return
+        if len(self._open) >= _DEEPEST:
+            self._report(named_at, f"files include each other more than {_DEEPEST} deep")
+            return
+        self._read += 1
+        if self._read > _MOST_FILES:
+            if self._read == _MOST_FILES + 1:
+                self._report(named_at, f"more than {_MOST_FILES} files are included")
             return
         try:
             text = read_input(path).decode("utf-8-sig")
@@ -76,9 +91,9 @@ class _Files:
         except UnicodeDecodeError as error:
             self._report(f"{path}, byte {error.start}", "is no text in UTF-8")
             return
-        self._open.append(path.resolve())
-        for number, line in self._joined(path, text):
-            where = f"{path}, line {number}"
+        self._open.append(file_itself)
+        for place, line in self._joined(path, text):
+            where = f"{path}, {place}"
             if included := _INCLUDE.fullmatch(line):
                 name = included[1].replace("%c", self._cluster)
                 yield from self.lines(path.parent / name, where)
@@ -87,19 +102,22 @@ class _Files:
                 yield found
         self._open.pop()
 
-    def _joined(self, path: Path, text: str) -> Iterator[tuple[int, str]]:
-        """The lines without comments, those joined that a backslash continues, each with its number."""
-        joined = ""
+    def _joined(self, path: Path, text: str) -> Iterator[tuple[str, str]]:
+        """The lines without comments, each with its place; those that a backslash continues are joined."""
+        joined, first = "", 0
         lines = text.splitlines()
         for number, line in enumerate(lines, start=1):
-            line = joined + _COMMENT.sub("", line).rstrip()
-            joined = ""
-            if not line.endswith("\\"):
-                yield number, line.strip()
-            elif number == len(lines):
+            line = _COMMENT.sub("", line).rstrip()
+            first = first or number
+            if line.endswith("\\") and number < len(lines):
+                joined += line[:-1]
+                continue
+            if line.endswith("\\"):
                 self._report(f"{path}, line {number}", "the file ends where the line goes on")
             else:
-                joined = line[:-1]
+                place = f"line {number}" if first == number else f"lines {first}-{number}"
+                yield place, (joined + line).strip()
+            joined, first = "", 0
 
     def settings(self, where: str, line: str) -> ConfLine | None:
         """What a line says."""

@@ -57,6 +57,8 @@ from batsched_py.simulator.machine_files.nodes import NodeKind, NodePower, NodeS
 from batsched_py.simulator.platform import Platform
 
 _Names = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:+-]+$")]
+#: Slurm calls a licence of a server ``NAME@SERVER``.
+_Licence = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:+@-]+$")]
 _Count = Annotated[int, Meta(ge=1, le=1 << 20)]
 _Number = Annotated[float, Meta(gt=0)]
 _Watts = Annotated[float, Meta(ge=0)]
@@ -86,33 +88,44 @@ class _Nodes(Struct):
     switch_off_watts: _Watts | None = None
 
 
+#: A resource cannot be called like one of these.
+KEYS = frozenset(_Nodes.__struct_fields__)
+
+
 class _File(Struct, forbid_unknown_fields=True):
     nodes: list[dict[str, Any]]
-    licences: dict[_Names, _Count] = {}
+    licences: dict[_Licence, Annotated[int, Meta(ge=0, le=1 << 30)]] = {}
 
 
 def read_toml_machine(path: str | Path) -> Platform:
     """The machine that a TOML file describes."""
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        file = msgspec.convert(content, _File)
+        return toml_machine(Path(path).read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise InputError(f"{path}: cannot read this machine ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def toml_machine(text: str, path: str) -> Platform:
+    """The machine that a text in TOML describes."""
+    try:
+        file = msgspec.convert(tomllib.loads(text), _File)
         kinds = []
         for place, table in enumerate(file.nodes):
             try:
                 kinds.append(_kind(table))
             except ValueError as error:
                 raise ValueError(f"nodes {place + 1}: {error}") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot read this machine ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, ValueError) as error:
         raise InputError(f"{path}: {error}") from None
-    return platform_of(kinds, file.licences, str(path))
+    return platform_of(kinds, file.licences, path)
 
 
 def _kind(table: dict[str, Any]) -> NodeKind:
     """The nodes of a table."""
     nodes = msgspec.convert(table, _Nodes)
-    rest = {key: value for key, value in table.items() if key not in _Nodes.__struct_fields__}
+    rest = {key: value for key, value in table.items() if key not in KEYS}
     for key, value in rest.items():
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError(f"{key!r} is not known; a resource has a number, memory a size like '256 GB'")

@@ -9,7 +9,18 @@ from typing import Any, Literal, get_args
 from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.slurm.settings.qos import QosFlag
 from batsched_py.slurm.conf.settings import preempt_mode
-from batsched_py.slurm.values import count, limit, names, number, seconds, time_limit, tres
+from batsched_py.slurm.values import (
+    NotModelled,
+    count,
+    each,
+    limit,
+    listed,
+    names,
+    number,
+    seconds,
+    time_limit,
+    tres,
+)
 
 #: A field, and how its value is read; one that is read as ``None`` is left out.
 Target = tuple[str, Callable[[str], Any]]
@@ -43,12 +54,13 @@ def _one(name: str) -> Callable[[str], dict[str, float]]:
 def _flags(text: str) -> tuple[str, ...]:
     """Flags as Slurm writes them, like ``DenyOnLimit``."""
     known = {flag.replace("_", ""): flag for flag in get_args(QosFlag)} | _OTHER_NAMES
-    flags = []
-    for word in names(text):
+
+    def flag(word: str) -> str:
         if word.lower().replace("_", "") not in known:
-            raise ValueError(f"there is no flag {shown(word)}")
-        flags.append(known[word.lower().replace("_", "")])
-    return tuple(flags)
+            raise NotModelled(f"the flag {shown(word)} is not known")
+        return str(known[word.lower().replace("_", "")])
+
+    return tuple(each(listed(text), flag))
 
 
 def _preempt_mode(text: str) -> str | None:

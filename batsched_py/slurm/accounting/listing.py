@@ -72,8 +72,7 @@ def read_values(
         try:
             value = read(text.strip())
         except ValueError as error:
-            findings.refused(where, f"{shown_name(title)}={shown_name(text)}", error)
-            continue
+            value = findings.refused(where, f"{shown_name(title)}={shown_name(text)}", error)
         if value and is_unused(table, target):
             findings.left_out(where, f"{shown_name(title)} is not modelled")
         if isinstance(value, dict):

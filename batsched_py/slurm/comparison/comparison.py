@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -75,12 +74,6 @@ class Comparison(Struct, frozen=True, kw_only=True):
     utilization: Utilization
     percentiles: list[tuple[float, float]]
     cells: list[tuple[int, int, int]]
-
-    def save(self, path: str | Path) -> None:
-        """Write it as a page."""
-        from batsched_py.slurm.comparison.page import write_comparison_page
-
-        write_comparison_page(path, self)
 
 
 def compare(tables: Sequence[pd.DataFrame], names: tuple[str, str]) -> Comparison:

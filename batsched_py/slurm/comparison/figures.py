@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from batsched_py.analysis.calibration.figures import time_text
 from batsched_py.analysis.pages.figure import Axis, Figure, Layer, Point
+from batsched_py.analysis.pages.parts import time_text
 
 
 def usage_figure(edges: Sequence[float], levels: Mapping[str, Sequence[float]]) -> Figure:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import html
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from batsched_py.analysis.calibration.figures import distribution, map_of_waits, time_text
-from batsched_py.analysis.pages import write_page
-from batsched_py.analysis.pages.parts import figure, section, table, tiles
+from batsched_py.analysis.calibration.figures import distribution, map_of_waits
+from batsched_py.analysis.pages import write_figures_page
+from batsched_py.analysis.pages.parts import figure, section, table, tiles, time_text
 from batsched_py.slurm.comparison.comparison import Compared, Comparison
 from batsched_py.slurm.comparison.figures import usage_figure
 
@@ -45,22 +42,13 @@ def write_comparison_page(path: str | Path, found: Comparison) -> None:
             if groups
         ),
     ]
-    body = f"<header>\n{header}\n</header>\n<main>\n{''.join(sections)}\n</main>"
     used = found.utilization
     drawn = {
         "distribution": distribution(found.percentiles),
         "map": map_of_waits(found.cells),
         "utilization": usage_figure(used.edges, {"recorded": used.recorded, "simulated": used.simulated}),
     }
-    assets = files("batsched_py.analysis.log_page") / "assets"
-    write_page(
-        path,
-        title,
-        body,
-        msgspec.to_builtins(drawn),
-        assets / "log_page.css",
-        [assets / "log_page.js"],
-    )
+    write_figures_page(path, title, header, "".join(sections), drawn)
 
 
 def cells(each: Compared) -> list[str]:

@@ -37,7 +37,7 @@ WITHOUT_EFFECT = frozenset(
     slurmdport slurmdspooldir slurmdsyslogdebug slurmdtimeout slurmduser slurmschedlogfile
     slurmschedloglevel slurmuser srunepilog srunportrange srunprolog statesavelocation switchparameters
     switchtype taskepilog taskplugin taskpluginparam taskprolog tcptimeout tmpfs trackwckey treewidth
-    unkillablestepprogram usepam waittime""".split()
+    unkillablestepprogram usepam waittime x11parameters""".split()
 )
 
 #: Settings of nodes that the machine and the configuration have.

@@ -12,7 +12,17 @@ import msgspec
 from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.slurm.conf.settings import preempt_mode
-from batsched_py.slurm.values import count, limit, megabytes, names, seconds, time_limit, tres, yes_no
+from batsched_py.slurm.values import (
+    NotModelled,
+    count,
+    limit,
+    memory_limit,
+    names,
+    seconds,
+    time_limit,
+    weights,
+    yes_no,
+)
 
 _OVERSUBSCRIBE = re.compile(r"(NO|EXCLUSIVE|YES|FORCE)(?::([1-9][0-9]{0,5}))?", re.IGNORECASE)
 
@@ -22,7 +32,10 @@ def _over_subscribe(text: str) -> dict[str, Any]:
     if match is None:
         raise ValueError(f"{shown(text)} is none of NO, EXCLUSIVE, YES and FORCE")
     jobs = {"over_subscribe_jobs": int(match[2])} if match[2] else {}
-    return {"over_subscribe": match[1].lower(), **jobs}
+    values = {"over_subscribe": match[1].lower(), **jobs}
+    if match[1].upper() == "FORCE" and match[2] != "1":
+        raise NotModelled("jobs do not share processors", values)
+    return values
 
 
 def _at(field: str, read: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
@@ -70,13 +83,13 @@ SETTINGS: dict[str, Callable[[str], dict[str, Any]]] = {
     "denyaccounts": _at("deny_accounts", names),
     "allowqos": _at("allow_qos", names),
     "denyqos": _at("deny_qos", names),
-    "defmempercpu": _at("def_mem_per_cpu", megabytes),
-    "defmempernode": _at("def_mem_per_node", megabytes),
-    "defmempergpu": _at("def_mem_per_gpu", megabytes),
-    "maxmempercpu": _at("max_mem_per_cpu", megabytes),
-    "maxmempernode": _at("max_mem_per_node", megabytes),
+    "defmempercpu": _at("def_mem_per_cpu", memory_limit),
+    "defmempernode": _at("def_mem_per_node", memory_limit),
+    "defmempergpu": _at("def_mem_per_gpu", memory_limit),
+    "maxmempercpu": _at("max_mem_per_cpu", memory_limit),
+    "maxmempernode": _at("max_mem_per_node", memory_limit),
     "defcpupergpu": _at("def_cpu_per_gpu", count),
-    "tresbillingweights": _at("tres_billing_weights", tres),
+    "tresbillingweights": _at("tres_billing_weights", weights),
 }
 
 #: These may shape schedules.

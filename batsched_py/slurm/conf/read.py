@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.schedulers.slurm.configuration import Configuration
@@ -21,8 +22,10 @@ from batsched_py.schedulers.slurm.settings.scheduling import Scheduling
 from batsched_py.schedulers.slurm.settings.selection import NodeSettings, Selection
 from batsched_py.schedulers.slurm.settings.unused import is_unused
 from batsched_py.simulator.machine_files.nodes import NodeKind
-from batsched_py.simulator.machine_files.slurm import node_kinds, with_node_sets
+from batsched_py.simulator.machine_files.slurm import node_kinds, read_gres, with_node_sets
 from batsched_py.simulator.machine_files.slurm_lines import ConfLine, read_conf
+from batsched_py.simulator.machine_files.toml import KEYS
+from batsched_py.simulator.platform import MOST_HOSTS
 from batsched_py.slurm.conf import known_keys, partitions, scheduler_parameters
 from batsched_py.slurm.conf.settings import SETTINGS, Values
 from batsched_py.slurm.findings import Findings
@@ -37,6 +40,8 @@ _TABLES: dict[str, type[Struct]] = {
 }
 #: Slurm takes no notice of age and usage if it has no database, and computes a priority once only.
 _WITHOUT_DATABASE = {"weight_age": 0, "weight_fairshare": 0, "calc_period": inf}
+#: Settings that hold several options.
+_PARAMETERS = ("schedulerparameters", "preemptparameters")
 _STATES = {
     "UNKNOWN": "up", "IDLE": "up", "UP": "up", "CLOUD": "up", "DOWN": "down", "FAIL": "down",
     "FAILING": "drain", "DRAIN": "drain", "FUTURE": "down",
@@ -57,7 +62,10 @@ def read_cluster(path: Path, findings: Findings, scheduling: Mapping[str, Any] |
 
     Values of ``scheduling`` hold where the file does not give others.
     """
-    return cluster_of(path, read_conf(path, findings.mistake), findings, scheduling)
+    lines = read_conf(path, findings.mistake)
+    if not lines:
+        findings.check()
+    return cluster_of(path, lines, findings, scheduling)
 
 
 def cluster_of(
@@ -68,9 +76,13 @@ def cluster_of(
     reader = _Reader(findings, scheduling=scheduling)
     for line in lines:
         reader.take(line)
-    machine = node_kinds(path, lines, findings.mistake)
+    machine = node_kinds(path, lines, findings.mistake, typed=True)
     if not reader.partitions:
         findings.mistake(str(path), "there is no line PartitionName=... with a partition")
+    for name in sorted({name for kind in machine for name in kind.resources} & KEYS):
+        findings.mistake(str(path), f"a resource (Gres) cannot be called {shown(name)} here")
+    if sum(len(kind.names) * kind.cores for kind in machine) > MOST_HOSTS:
+        findings.mistake(str(path), f"the machine has more than {MOST_HOSTS} cores")
     findings.check()
     return Cluster(reader.configuration(), machine, reader.licences)
 
@@ -105,8 +117,7 @@ class _Reader:
     ) -> None:
         self._findings = findings
         self._values: dict[str, dict[str, Any]] = {
-            table: {} if known is None or not table else msgspec.structs.asdict(getattr(known, table))
-            for table in _TABLES
+            table: {} if known is None or not table else asdict(getattr(known, table)) for table in _TABLES
         }
         self._values["scheduling"] |= scheduling or {}
         if known is not None:
@@ -120,6 +131,8 @@ class _Reader:
         self._has_database = known is not None
         self._given_at: dict[str, str] = {}
         """Where each value was given."""
+        self._settings_at: dict[str, str] = {}
+        """Where each setting was given."""
 
     def take(self, line: ConfLine) -> None:
         """Take what a line says."""
@@ -153,36 +166,55 @@ class _Reader:
 
     def _setting(self, line: ConfLine, name: str, text: str) -> None:
         written = line.names[name]
-        if name in ("schedulerparameters", "preemptparameters"):
+        if name in SETTINGS or name in _PARAMETERS:
+            if name in self._settings_at:
+                self._findings.of_no_effect(self._settings_at[name], f"{written}, for it is given again")
+                self._forget(name)
+            self._settings_at[name] = line.where
+        if name in _PARAMETERS:
             self._parameters(line.where, text)
         elif name == "accountingstoragetype":
             self._has_database = text.lower().endswith("slurmdbd")
         elif name == "licenses":
             self._licences(line.where, text)
         elif name in SETTINGS:
+            what = f"{written}={shown_name(text)}"
             try:
-                self._check(SETTINGS[name](text), line.where)
+                values = SETTINGS[name](text)
             except ValueError as error:
-                self._findings.refused(line.where, f"{written}={shown_name(text)}", error)
+                values = self._findings.refused(line.where, what, error) or {}
+            try:
+                self._check(values, line.where, written)
+            except ValueError as error:
+                self._findings.refused(line.where, what, error)
         elif name in known_keys.WITHOUT_EFFECT:
             self._findings.of_no_effect(line.where, written)
         elif name in known_keys.UNMODELLED:
             self._findings.left_out(line.where, f"{written} is not modelled")
         else:
-            self._findings.left_out(line.where, f"{written} is not known, neither here nor to Slurm 22.05")
+            self._findings.left_out(
+                line.where, f"{written}={shown_name(text)} is not known, neither here nor to Slurm 22.05"
+            )
 
-    def _check(self, values: Values, where: str) -> None:
+    def _forget(self, name: str) -> None:
+        """Forget the options of a line, for Slurm takes the last one alone."""
+        if name in _PARAMETERS:
+            for table, field, _ in scheduler_parameters.TARGETS.values():
+                if self._given_at.get(f"{table}.{field}") == self._settings_at[name]:
+                    del self._values[table][field]
+
+    def _check(self, values: Values, where: str, written: str) -> None:
         """Keep values if they are allowed for their fields."""
         for place, value in values.items():
             table, _, field = place.rpartition(".")
             msgspec.convert({field: value}, _TABLES[table])
             if table and is_unused(table, field) and value != getattr(_TABLES[table](), field):
-                self._findings.left_out(where, f"{place} = {shown(value)} is not modelled")
+                self._findings.left_out(where, f"{_named(written, field)} is not modelled")
             self._values[table][field] = value
             self._given_at[place] = where
 
     def _parameters(self, where: str, text: str) -> None:
-        """What a line of ``SchedulerParameters`` says; options of several lines add up."""
+        """What a line of ``SchedulerParameters`` says."""
         for option in filter(None, text.split(",")):
             name, equals, value = option.partition("=")
             target = scheduler_parameters.TARGETS.get(name.strip().lower())
@@ -193,7 +225,8 @@ class _Reader:
             try:
                 if (read is None) == bool(equals):
                     raise ValueError("takes no value" if read is None else "needs a value")
-                self._check({f"{table}.{field}": True if read is None else read(value.strip())}, where)
+                value_read = True if read is None else read(value.strip())
+                self._check({f"{table}.{field}": value_read}, where, name.strip())
             except ValueError as error:
                 self._findings.mistake(where, f"{shown_name(option)}: {error}")
 
@@ -209,13 +242,19 @@ class _Reader:
 
     def _partition(self, line: ConfLine) -> None:
         values: Values = {}
+        usual = Partition(name="")
         for name, text in line.settings.items():
             written = line.names[name]
             if name in partitions.SETTINGS:
                 try:
-                    values |= partitions.SETTINGS[name](text)
+                    found = partitions.SETTINGS[name](text)
                 except ValueError as error:
-                    self._findings.refused(line.where, f"{written}={shown_name(text)}", error)
+                    found = self._findings.refused(line.where, f"{written}={shown_name(text)}", error) or {}
+                for field, value in found.items():
+                    if is_unused("partitions", field) and value != getattr(usual, field):
+                        what = _named(written, field)
+                        self._findings.left_out(line.where, f"{what} of a partition is not modelled")
+                values |= found
             elif name in partitions.WITHOUT_EFFECT:
                 self._findings.of_no_effect(line.where, f"{written} of a partition")
             elif name in partitions.UNMODELLED:
@@ -223,16 +262,13 @@ class _Reader:
                     self._findings.left_out(line.where, f"{written} of a partition is not modelled")
             else:
                 self._findings.left_out(line.where, f"{written} of a partition is not known")
-        usual = Partition(name="")
-        for field, value in values.items():
-            if is_unused("partitions", field) and value != getattr(usual, field):
-                self._findings.left_out(line.where, f"{field} of a partition is not modelled")
         if line.get("partitionname").upper() == "DEFAULT":
             self._partition_defaults |= values
             return
         try:
             former = self._known.pop(line.get("partitionname"), None)
-            base = self._partition_defaults if former is None else msgspec.structs.asdict(former)
+            # a partition that names no nodes has none
+            base = {"nodes": ""} | self._partition_defaults if former is None else asdict(former)
             partition = partitions.partition_of(base | values)
         except ValueError as error:
             self._findings.mistake(line.where, str(error))
@@ -251,6 +287,12 @@ class _Reader:
                 self._findings.left_out(line.where, f"{written} of nodes is not modelled")
             elif name not in known_keys.NODE_KEYS:
                 self._findings.left_out(line.where, f"{written} of nodes is not known")
+        with suppress(ValueError):  # a mistake, which the machine tells
+            for gres in read_gres(line.get("gres")):
+                if not gres.is_consumed:
+                    self._findings.left_out(
+                        line.where, f"Gres {shown_name(gres.name)}, which is not consumed"
+                    )
         if line.get("nodename").upper() == "DEFAULT":
             self._node_defaults |= line.settings
             return
@@ -277,6 +319,16 @@ class _Reader:
                 self._findings.mistake(where, f"licence {shown(part)} is not of the form NAME:COUNT")
             else:
                 self.licences[match[1]] = int(match[2] or 1)
+
+
+def _named(written: str, field: str) -> str:
+    """A setting as it is written, with the field that it becomes if that has another name.
+
+    >>> _named("MaxJobCount", "max_job_count"), _named("SelectTypeParameters", "lln")
+    ('MaxJobCount', 'SelectTypeParameters (lln)')
+    """
+    same = written.lower().replace("_", "") == field.replace("_", "")
+    return written if same else f"{written} ({field})"
 
 
 def _node_settings(settings: Mapping[str, str]) -> NodeSettings:

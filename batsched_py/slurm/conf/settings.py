@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from batsched_py.protocol.shown import shown
-from batsched_py.slurm.values import NotModelled, count, megabytes, names, seconds, time_limit, tres, yes_no
+from batsched_py.slurm.values import (
+    NotModelled,
+    count,
+    each,
+    listed,
+    memory_limit,
+    names,
+    seconds,
+    time_limit,
+    weights,
+    yes_no,
+)
 
 #: What a setting becomes: values of fields, by ``TABLE.FIELD``; fields of the whole have no table.
 Values = dict[str, Any]
@@ -24,7 +35,7 @@ def _one_of(choices: dict[str, Any], *unmodelled: str) -> Callable[[str], Any]:
 
     def read(text: str) -> Any:
         if text.lower() in unmodelled:
-            raise NotModelled("is not modelled")
+            raise NotModelled(f"{shown(text)} is not modelled")
         if text.lower() not in choices:
             known = ", ".join(choices)
             raise ValueError(f"{shown(text)} is none that the twin knows: {known}")
@@ -55,21 +66,29 @@ _SELECT: dict[str, Values] = {
 }
 
 
+def _together(words: Iterable[str], read: Callable[[str], Values]) -> Values:
+    """The values of several words; what is not modelled does not keep the others from counting."""
+
+    def merged(found: Iterable[Values]) -> Values:
+        return {place: value for values in found for place, value in values.items()}
+
+    try:
+        return merged(each(words, read))
+    except NotModelled as error:
+        raise NotModelled(str(error), merged(error.rest)) from None
+
+
 def _select_parameters(text: str) -> Values:
-    values: Values = {}
-    for option in names(text):
-        values |= _one_of(_SELECT, "other_cons_res", "other_cons_tres")(option)
-    return values
+    return _together(listed(text), _one_of(_SELECT, "other_cons_res", "other_cons_tres"))
 
 
 def _preempt_mode(text: str) -> Values:
-    values: Values = {}
-    for word in names(text):
+    def read(word: str) -> Values:
         if word.upper() == "WITHIN":
-            values["preemption.within_qos"] = True
-        else:
-            values["preemption.mode"] = preempt_mode(word)
-    return values
+            return {"preemption.within_qos": True}
+        return {"preemption.mode": preempt_mode(word)}
+
+    return _together(listed(text), read)
 
 
 #: How jobs make way; the twin suspends none.
@@ -117,15 +136,22 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
         _plugin("select", "linear", "cons_tres", cons_res="cons_tres", unmodelled=("cray_aries",)),
     ),
     "selecttypeparameters": _select_parameters,
-    "defmempercpu": _at("selection.def_mem_per_cpu", megabytes),
-    "defmempernode": _at("selection.def_mem_per_node", megabytes),
-    "defmempergpu": _at("selection.def_mem_per_gpu", megabytes),
-    "maxmempercpu": _at("selection.max_mem_per_cpu", megabytes),
-    "maxmempernode": _at("selection.max_mem_per_node", megabytes),
+    "defmempercpu": _at("selection.def_mem_per_cpu", memory_limit),
+    "defmempernode": _at("selection.def_mem_per_node", memory_limit),
+    "defmempergpu": _at("selection.def_mem_per_gpu", memory_limit),
+    "maxmempercpu": _at("selection.max_mem_per_cpu", memory_limit),
+    "maxmempernode": _at("selection.max_mem_per_node", memory_limit),
     "defcpupergpu": _at("selection.def_cpu_per_gpu", count),
     "topologyplugin": _at(
         "selection.topology",
-        _plugin("topology", "tree", none="default", unmodelled=("3d_torus", "hypercube")),
+        _plugin(
+            "topology",
+            "tree",
+            "default",
+            none="default",
+            flat="default",
+            unmodelled=("3d_torus", "hypercube", "block"),
+        ),
     ),
     "prioritytype": _at("priority.type", _plugin("priority", "basic", "multifactor")),
     "priorityweightage": _at("priority.weight_age", count),
@@ -134,7 +160,7 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
     "priorityweightjobsize": _at("priority.weight_job_size", count),
     "priorityweightpartition": _at("priority.weight_partition", count),
     "priorityweightqos": _at("priority.weight_qos", count),
-    "priorityweighttres": _at("priority.weight_tres", tres),
+    "priorityweighttres": _at("priority.weight_tres", weights),
     "prioritymaxage": _at("priority.max_age", time_limit),
     "prioritycalcperiod": _at("priority.calc_period", time_limit),
     "prioritydecayhalflife": _at("priority.decay_half_life", time_limit),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -73,7 +74,7 @@ class Forecast(Struct, frozen=True, kw_only=True):
     instead: Expected | None = None
     """The job that was asked about, if it asked for less."""
     misplaced: int = 0
-    """Running jobs that did not fit on their nodes as it seems, and whose nodes are taken to be free."""
+    """Running jobs that do not fit on their nodes, as it seems; they wait there until they do."""
 
 
 class Wish(Struct, frozen=True):
@@ -85,14 +86,19 @@ class Wish(Struct, frozen=True):
 
     def applied(self, jobs: Sequence[LiveJob]) -> list[LiveJob]:
         """The jobs, with this one changed."""
-        if not any(job.id == self.job and job.state == "waiting" for job in jobs):
+        found = [job for job in jobs if job.id == self.job and job.state == "waiting"]
+        if not found:
             raise InputError(f"there is no waiting job {self.job!r}")
+        if not found[0].priority:
+            raise InputError(f"job {self.job!r} is held, and has no forecast")
         return [self._changed(job) if job.id == self.job else job for job in jobs]
 
     def _changed(self, job: LiveJob) -> LiveJob:
-        nodes = self.nodes or job.nodes
-        tasks = job.tasks if nodes == job.nodes else max(job.tasks * nodes // job.nodes, nodes)
-        return replace(job, nodes=nodes, tasks=tasks, time_limit=self.time or job.time_limit)
+        changed = replace(job, time_limit=self.time or job.time_limit)
+        if self.nodes is None:
+            return changed
+        tasks = job.tasks if job.most_nodes is None else job.tasks * self.nodes // job.nodes
+        return replace(changed, nodes=self.nodes, most_nodes=self.nodes, tasks=max(tasks, self.nodes))
 
 
 def forecast(
@@ -217,7 +223,7 @@ def _expected(job: LiveJob, start: Start) -> Expected:
         partition=",".join(job.partitions),
         nodes=job.nodes,
         cpus=job.tasks * job.cpus_per_task,
-        time_limit=job.time_limit,
+        time_limit=inf if job.time_limit is None else job.time_limit,
         priority=job.priority,
         start=start,
     )

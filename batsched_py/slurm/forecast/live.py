@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from math import inf
+import re
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
+from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.requests import MOST
+from batsched_py.protocol.shown import shown_name
 from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.sbatch import gres
 from batsched_py.slurm.texts import read_text
+from batsched_py.workload.sources.slurm_fields import resources
 
 State = Literal["running", "waiting"]
+
+#: Amounts of resources, by the fields of a job that they go to.
+Asked = dict[str, dict[str, int]]
 
 #: What Slurm calls the states that count here; a job in any other one is over.
 STATES: dict[str, State] = {
@@ -22,7 +32,25 @@ STATES: dict[str, State] = {
     "SUSPENDED": "running",
     "REQUEUED": "waiting",
     "REQUEUE_HOLD": "waiting",
+    "RESV_DEL_HOLD": "waiting",
+    "RESIZING": "running",
+    "SIGNALING": "running",
+    "STOPPED": "running",
 }
+
+#: Those of jobs that are over.
+OVER = frozenset(
+    """BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED
+    REVOKED SPECIAL_EXIT STAGE_OUT TIMEOUT""".split()
+)
+
+#: The state of a job that has ended and still has its nodes.
+ENDING = "COMPLETING"
+
+#: Why a job waits that will never start.
+NEVER = "DependencyNeverSatisfied"
+_GRES = "gres/"
+_DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 class LiveJob(Struct, frozen=True, kw_only=True):
@@ -37,19 +65,29 @@ class LiveJob(Struct, frozen=True, kw_only=True):
     qos: str = ""
     partitions: tuple[str, ...] = ()
     priority: int = 0
-    """A job of priority 0 is held."""
-    time_limit: float = inf
+    """A job of priority 0 is held, or waits for ever."""
+    time_limit: float | None = None
+    """That of its partition if it has none; ``inf`` if there is no limit."""
     started: float | None = None
     """Of a running job; of a waiting one, when Slurm plans to start it."""
     eligible: float | None = None
     nodes: int = 1
+    """At least; a job that runs has so many."""
+    most_nodes: int | None = None
     tasks: int = 1
     cpus_per_task: int = 1
+    tasks_per_node: int | None = None
     node_list: str = ""
+    """The nodes of a running job, and those that a waiting one must have."""
+    exclude: str = ""
     memory_per_cpu: int = 0
     """In MB."""
     memory_per_node: int = 0
-    gpus_per_node: int = 0
+    resources_per_node: dict[str, int] = {}
+    resources_per_job: dict[str, int] = {}
+    resources_per_task: dict[str, int] = {}
+    licences: dict[str, int] = {}
+    one_switch: bool = False
     features: str = ""
     dependency: str = ""
     reservation: str = ""
@@ -80,14 +118,75 @@ def read_live(path: Path, zone: str, findings: Findings) -> Live:
         from batsched_py.slurm.forecast.squeue_json import read_squeue
 
         live = read_squeue(path, text, findings)
+    elif any("JOBID" in re.split(r"[\s|]+", line) for line in text.split("\n", 2)[:2]):
+        reason = "is the table of squeue, which does not tell what jobs ask for"
+        findings.mistake(str(path), f"{reason}; give what squeue --json or scontrol show job prints")
+        return Live([], None)
     else:
         from batsched_py.slurm.forecast.scontrol import read_scontrol
 
         live = read_scontrol(path, text, zone, findings)
     if not live.jobs and not findings.mistakes:
         findings.mistake(str(path), "there is no job that waits or runs")
-    names = [job.id for job in live.jobs]
-    if len(set(names)) != len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        findings.mistake(str(path), f"there are two jobs {twice}")
+    twice = [name for name, count in Counter(job.id for job in live.jobs).items() if count > 1]
+    if twice:
+        findings.mistake(str(path), f"there are two jobs {shown_name(twice[0])}")
+    for job in live.jobs:
+        try:
+            expand(job.node_list)
+            expand(job.exclude)
+        except ValueError as error:
+            findings.mistake(job.where, f"job {shown_name(job.id)}: {error}")
+    live.jobs.sort(key=_number)
     return live
+
+
+def _number(job: LiveJob) -> int:
+    """The number of a job; jobs that came before have lower ones."""
+    digits = _DIGITS.match(job.id)
+    return int(digits[0]) if digits else 0
+
+
+def check_state(state: str, where: str, findings: Findings) -> State | None:
+    """Whether a job runs or waits; none if it is over."""
+    if state not in STATES and state not in OVER:
+        findings.left_out(where, f"a job of the state {shown_name(state)} is taken to be over")
+    return STATES.get(state)
+
+
+def resources_asked(per: Mapping[str, str], total: str, nodes: int, tasks: int, runs: bool) -> Asked:
+    """The further resources of a job, such as GPUs, by node, by task and of the whole job.
+
+    They are told ``per`` each of these, or else in all. A running job is taken to have as many on each of its
+    nodes.
+    """
+    by = {unit: _further(gres(text)) for unit, text in per.items()}
+    every = [
+        by["node"],
+        {name: -(-amount // nodes) for name, amount in by["job"].items()},
+        {name: -(-amount * tasks // nodes) for name, amount in by["task"].items()},
+    ]
+    if not any(every):
+        by["job"] = _total(total)
+        every[1] = {name: -(-amount // nodes) for name, amount in by["job"].items()}
+    if runs:
+        return {"resources_per_node": every[0] | every[1] | every[2]}
+    return {f"resources_per_{unit}": amounts for unit, amounts in by.items()}
+
+
+def _total(text: str) -> dict[str, int]:
+    """The further resources in ``cpu=8,gres/gpu=2,gres/gpu:a100=2``; those of a type are told twice."""
+    amounts = {
+        name.removeprefix(_GRES): int(amount)
+        for name, amount in resources(text).items()
+        if name.startswith(_GRES) and 0 < amount < MOST
+    }
+    plain = {name for name in amounts if ":" not in name}
+    for name, amount in list(amounts.items()):
+        if (kind := name.partition(":")[0]) not in plain:
+            amounts[kind] = amounts.get(kind, 0) + amount
+    return amounts
+
+
+def _further(amounts: Mapping[str, int]) -> dict[str, int]:
+    return {name: amount for name, amount in amounts.items() if name not in ("cpu", "mem", "node", "billing")}

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import html
-from importlib.resources import files
 from math import inf
 from pathlib import Path
 
-import msgspec
-
-from batsched_py.analysis.calibration.figures import time_text
-from batsched_py.analysis.pages import write_page
+from batsched_py.analysis.pages import write_figures_page
 from batsched_py.analysis.pages.figure import Axis, Figure, Layer, Point
-from batsched_py.analysis.pages.parts import figure, section, table, tiles
+from batsched_py.analysis.pages.parts import figure, section, table, tiles, time_text
 from batsched_py.slurm.forecast.forecast import Expected, Forecast
 
 
@@ -24,6 +20,8 @@ def write_forecast_page(path: str | Path, found: Forecast) -> None:
         note += (
             f" Run times were drawn from a log {found.repetitions} times; intervals hold 80 % of the starts."
         )
+    if found.misplaced:
+        note += f" {found.misplaced} running jobs do not fit on their nodes, as it seems."
     shown = tiles(
         [
             ("waiting", f"{len(found.jobs):,}", ""),
@@ -45,10 +43,7 @@ def write_forecast_page(path: str | Path, found: Forecast) -> None:
         section("Starts", "", figure("Waiting jobs that have started", "starts"), layout="wide"),
         section("Jobs", "Those that start first come first.", table("", heads, rows), layout="wide"),
     ]
-    body = f"<header>\n{header}\n</header>\n<main>\n{''.join(sections)}\n</main>"
-    assets = files("batsched_py.analysis.log_page") / "assets"
-    drawn = msgspec.to_builtins({"starts": _starts(found)})
-    write_page(path, title, body, drawn, assets / "log_page.css", [assets / "log_page.js"])
+    write_figures_page(path, title, header, "".join(sections), {"starts": _starts(found)})
 
 
 def forecast_heads(found: Forecast) -> list[str]:

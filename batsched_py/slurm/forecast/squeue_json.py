@@ -16,12 +16,20 @@ import msgspec
 
 from batsched_py.protocol.shown import shown
 from batsched_py.slurm.findings import Findings
-from batsched_py.slurm.forecast.live import STATES, Live, LiveJob, task_id
-from batsched_py.slurm.values import names
+from batsched_py.slurm.forecast.live import (
+    ENDING,
+    NEVER,
+    STATES,
+    Live,
+    LiveJob,
+    check_state,
+    resources_asked,
+    task_id,
+)
+from batsched_py.slurm.sbatch import licences
+from batsched_py.slurm.values import listed
 from batsched_py.workload.sources.quantities import count_hosts
 from batsched_py.workload.sources.slurm_fields import resources
-
-_GPUS = re.compile(r"gpu(?:[:=][A-Za-z][A-Za-z0-9_.-]*)?[:=]([0-9]{1,6})")
 
 
 class _File(msgspec.Struct):
@@ -40,7 +48,7 @@ def read_squeue(path: Path, text: str, findings: Findings) -> Live:
     for place, fields in enumerate(content.jobs):
         where = f"{path}, job {place}"
         try:
-            if _state(fields) in STATES:
+            if check_state(_state(fields), where, findings) is not None:
                 jobs.append(_job(where, fields))
         except ValueError as error:
             findings.mistake(where, str(error))
@@ -53,15 +61,22 @@ def read_squeue(path: Path, text: str, findings: Findings) -> Live:
 
 def _job(where: str, fields: Mapping[str, Any]) -> LiveJob:
     state = STATES[_state(fields)]
-    minutes = _number(fields, "time_limit")
+    runs = state == "running"
     node_list = _text(fields, "nodes")
-    nodes = count_hosts(node_list) if state == "running" else int(_number(fields, "node_count") or 1)
+    total = _text(fields, "tres_alloc_str") or _text(fields, "tres_req_str")
+    # how many nodes a waiting job will have is estimated; what it asked for at least is among its resources
+    least = int(resources(total).get("node", 0.0)) or int(_number(fields, "node_count") or 1)
+    nodes = max(count_hosts(node_list) if runs else least, 1)
     cpus, tasks = int(_number(fields, "cpus") or 1), int(_number(fields, "tasks") or 0)
     each = int(_number(fields, "cpus_per_task") or 0)
-    if not each:  # versions differ; a running job may have more processors than it asked for
-        each = cpus // tasks if state == "waiting" and tasks else 1
+    if runs:  # it may have more processors than it asked for
+        tasks, each = cpus, 1
+    elif not each:  # versions differ
+        each = cpus // tasks if tasks else 1
     each = max(each, 1)
-    tasks = tasks or cpus // each
+    tasks = max(tasks or cpus // each, nodes, 1)
+    most = int(_number(fields, "max_nodes") or 0)
+    per = {unit: _text(fields, f"tres_per_{unit}") for unit in ("node", "job", "task")}
     return LiveJob(
         id=_name(fields),
         state=state,
@@ -69,24 +84,29 @@ def _job(where: str, fields: Mapping[str, Any]) -> LiveJob:
         user=_text(fields, "user_name"),
         account=_text(fields, "account"),
         qos=_text(fields, "qos"),
-        partitions=names(_text(fields, "partition")),
-        priority=int(_number(fields, "priority") or 0),
-        time_limit=inf if not minutes else minutes * 60.0,
+        partitions=listed(_text(fields, "partition")),
+        priority=0 if _text(fields, "state_reason") == NEVER else int(_number(fields, "priority") or 0),
+        time_limit=_time_limit(fields),
         started=_number(fields, "start_time") or None,
         eligible=_number(fields, "eligible_time") or None,
-        nodes=max(nodes, 1),
-        tasks=max(tasks, nodes, 1),
+        nodes=nodes,
+        most_nodes=max(most, nodes) if most and not runs else None,
+        tasks=tasks,
         cpus_per_task=each,
-        node_list=node_list if state == "running" else _text(fields, "required_nodes"),
+        tasks_per_node=None if runs else int(_number(fields, "tasks_per_node") or 0) or None,
+        node_list=node_list if runs else _text(fields, "required_nodes"),
+        exclude="" if runs else _text(fields, "excluded_nodes"),
         memory_per_cpu=int(_number(fields, "memory_per_cpu") or 0),
         memory_per_node=int(_number(fields, "memory_per_node") or 0),
-        gpus_per_node=_gpus(fields, max(nodes, 1)),
+        licences=licences(_text(fields, "licenses")),
+        one_switch=_number(fields, "required_switches") == 1,
+        **resources_asked(per, total, nodes, tasks, runs),
         features=_text(fields, "features"),
         dependency=re.sub(r"\([^)]*\)", "", _text(fields, "dependency")),
         reservation=_text(fields, "resv_name"),
-        exclusive="none" in _words(fields.get("shared")) or "none" in _words(fields.get("exclusive")),
+        exclusive="none" in _words(fields.get("shared")) or "true" in _words(fields.get("exclusive")),
         name=_text(fields, "name"),
-        array_id=f"{_number(fields, 'array_job_id') or 0:.0f}",
+        array_id=f"{array:.0f}" if (array := _number(fields, "array_job_id")) else "",
         array=_array(fields),
     )
 
@@ -100,9 +120,8 @@ def _state(fields: Mapping[str, Any]) -> str:
 
 
 def _words(value: Any) -> list[str]:
-    if isinstance(value, list):
-        return [str(each) for each in value]
-    return [str(value)] if value not in (None, "") else []
+    values = value if isinstance(value, list) else [value]
+    return [str(each) for each in values if each not in (None, "")]
 
 
 def _name(fields: Mapping[str, Any]) -> str:
@@ -143,16 +162,19 @@ def _number(fields: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
+def _time_limit(fields: Mapping[str, Any]) -> float | None:
+    """In seconds; none if it is that of the partition."""
+    if _state(fields) == ENDING:
+        return 0.0
+    value = fields.get("time_limit")
+    if isinstance(value, Mapping) and value.get("infinite"):
+        return inf
+    minutes = _number(fields, "time_limit")
+    return None if minutes is None else minutes * 60.0
+
+
 def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str):
         return ""
     return "" if value in ("(null)", "N/A") else value
-
-
-def _gpus(fields: Mapping[str, Any], nodes: int) -> int:
-    tres = resources(_text(fields, "tres_req_str") or _text(fields, "tres_alloc_str"))
-    if "gres/gpu" in tres:
-        return -(-int(tres["gres/gpu"]) // nodes)
-    match = _GPUS.search(_text(fields, "tres_per_node"))
-    return int(match[1]) if match else 0

@@ -7,6 +7,7 @@ which is told by a feature that each node has for itself.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from batsched_py.protocol.hostlist import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
+from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.simulator.machine_files.nodes import NodeKind
 from batsched_py.slurm.findings import Findings
@@ -63,29 +65,47 @@ def workload_of(
 ) -> Workload:
     """The jobs that run or may start, as a workload that begins at a moment; held ones are left out."""
     maker = JobMaker(configuration, words_of(machine), Clock(now), findings)
-    known = {name for job in jobs for name in (job.id, job.array_id)}
+    known: set[str] = set()
+    """The jobs so far, for a job can wait for earlier ones only."""
+    stuck: set[str] = set()
+    """Those of them that are held, or wait for one that is."""
+    namesakes: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    """The jobs of one user and name so far."""
+    nodes = {name for kind in machine for name in kind.names}
     made: list[Job] = []
     profiles = {}
     for place, job in enumerate(jobs):
-        if job.state == "waiting" and not job.priority:
+        name = job.array_id if job.array else job.id
+        if job.state == "waiting" and (not job.priority or _waits_for(job.dependency, stuck)):
+            stuck.add(name)
             continue
+        if job.state == "running":
+            _check_nodes(job, nodes, findings)
         ran = max(now - job.started, 0.0) if job.state == "running" and job.started is not None else 0.0
         left = max(round(run_time(job, ran) - ran), 1)
-        submission = _submission(job, now, ran, FIRST - place, known, findings)
-        submitted = Submitted(job.array_id if job.array else job.id, 0.0, left, submission, job.where)
+        alike = namesakes[job.user, job.name]
+        submission = _submission(job, now, ran, FIRST - place)
+        submission.dependency = _still_open(job.dependency, known, [each for each in alike if each != name])
+        alike[name] = None
         profiles[profile_name(left)] = Delay(seconds=left)
-        made += maker.jobs(submitted)
+        found = list(maker.jobs(Submitted(name, 0.0, left, submission, job.where)))
+        known |= {name, *(each.name for each in found)}
+        made += found
     return Workload(WORKLOAD, made, profiles, sum(len(kind.names) * kind.cores for kind in machine))
 
 
+def _check_nodes(job: LiveJob, nodes: set[str], findings: Findings) -> None:
+    """Note a running job on nodes that are not there."""
+    if unknown := [name for name in expand(job.node_list) if name not in nodes]:
+        findings.left_out(job.where, f"job {job.id} runs on {shown(unknown[0])}, which has no NodeName")
+
+
 def limit_of(job: LiveJob) -> float:
-    """The time limit of a job that has one."""
-    return FOR_EVER if job.time_limit == inf else job.time_limit
+    """The time limit of a job; one without a limit runs for very long."""
+    return FOR_EVER if job.time_limit is None or job.time_limit == inf else job.time_limit
 
 
-def _submission(
-    job: LiveJob, now: float, ran: float, first: int, known: set[str], findings: Findings
-) -> Submission:
+def _submission(job: LiveJob, now: float, ran: float, first: int) -> Submission:
     is_running = job.state == "running"
     fields = {
         "account": job.account,
@@ -94,33 +114,49 @@ def _submission(
         "name": job.name,
         "priority": first if is_running else job.priority,
     }
-    features, named = job.features, expand(job.node_list)
-    if is_running or (named and len(named) >= job.nodes):
-        features = "|".join(map(_feature, named))
-    elif named:
-        findings.left_out(job.where, f"job {job.id} asks for {job.node_list} among others by name")
+    features = job.features
+    if is_running:
+        features = "|".join(map(_feature, expand(job.node_list)))
+    else:
+        fields |= {"node_list": job.node_list, "exclude": job.exclude}
     if not is_running and job.eligible is not None and job.eligible > now:
         fields["begin"] = job.eligible - now
+    most = job.nodes if is_running or job.nodes > 1 else None
     return Submission(
-        nodes=(job.nodes, job.nodes) if is_running or job.nodes > 1 else None,
+        nodes=(job.nodes, job.most_nodes or most),
         tasks=job.tasks,
         cpus_per_task=job.cpus_per_task,
+        tasks_per_node=job.tasks_per_node,
         time=max(limit_of(job) - ran, 60.0),
         memory_per_cpu=job.memory_per_cpu or None,
         memory_per_node=job.memory_per_node or None,
-        resources_per_node={"gpu": job.gpus_per_node} if job.gpus_per_node else {},
+        resources_per_node=job.resources_per_node,
+        resources_per_job=job.resources_per_job,
+        resources_per_task=job.resources_per_task,
+        licences=job.licences,
+        one_switch=job.one_switch,
         features=features,
         partitions=job.partitions,
         exclusive=job.exclusive,
-        dependency=_still_open(job.dependency, known),
         array=job.array,
         user=job.user,
         fields={name: value for name, value in fields.items() if value != ""},
     )
 
 
-def _still_open(dependency: str, known: set[str]) -> str:
-    """A dependency without the jobs that are over; whether the others will succeed is not known."""
+def _waits_for(dependency: str, jobs: set[str]) -> bool:
+    """Whether all of a dependency must be met, and it names one of some jobs."""
+    targets = _TARGET.findall(dependency)
+    named = {*targets, *(target.partition("_")[0] for target in targets)}
+    return "?" not in dependency and not jobs.isdisjoint(named)
+
+
+def _still_open(dependency: str, known: set[str], alike: Iterable[str]) -> str:
+    """A dependency without the jobs that are over; whether the others will succeed is not known.
+
+    A singleton waits for all jobs ``alike`` that came before.
+    """
+    dependency = dependency.replace("singleton", ":".join(["afterany", *alike]))
     parts = []
     for part in re.split("[,?]", dependency):
         kind, *targets = part.replace("_*", "").split(":")

@@ -35,10 +35,18 @@ def changed(configuration: Configuration, text: str) -> Configuration:
     are lines of ``slurm.conf``. ``scheduling.bf_interval=60``, ``partitions.short.max_time=1800`` and
     ``associations.physics/ada.shares=10`` are fields of ``slurm.toml``.
     """
+    where = f"--set {shown(text)}"
     if match := _FIELD.fullmatch(text.strip()):
         table, name, field, value = match.groups()
-        return _with_field(configuration, f"--set {shown(text)}", (table, name, field), value)
-    where = f"--set {shown(text)}"
+        made = _with_field(configuration, where, (table, name, field), value)
+    else:
+        made = _with_line(configuration, where, text)
+    if made == configuration:
+        raise InputError(f"{where}: this would change nothing, for it is so already")
+    return made
+
+
+def _with_line(configuration: Configuration, where: str, text: str) -> Configuration:
     findings = Findings()
     line = conf_line(text, where, findings.mistake)
     findings.check()

@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from batsched_py.analysis.levels import mean_level
 from batsched_py.analysis.statistics import Estimate
+from batsched_py.errors import InputError
 from batsched_py.slurm.comparison.comparison import GROUPINGS, STEPS, labels
 
-#: A difference of mean waits below this many seconds is none, if there is nothing to tell chance by.
+#: A difference of mean waits that is surely below this many seconds is none.
 SMALL = 1.0
 
 Verdict = Literal["gains", "loses", "unclear", "the same"]
@@ -23,7 +24,11 @@ class Effect(Struct, frozen=True, kw_only=True):
     """What a change does to the waits of some jobs; times are in seconds."""
 
     jobs: float
-    """How many there are before the change, in the mean over repetitions."""
+    """How many run before and after the change, in the mean over repetitions; the others do not count."""
+    no_more: float
+    """How many run before the change and not after it."""
+    new: float
+    """How many run after the change and not before it."""
     before: float
     """The mean wait."""
     after: float
@@ -34,7 +39,9 @@ class Effect(Struct, frozen=True, kw_only=True):
     def verdict(self) -> Verdict:
         """Whether these jobs gain, as far as the repetitions tell."""
         mean, half = self.difference.mean, self.difference.half_width
-        if abs(mean) < SMALL and not half:
+        if not self.jobs:
+            return "loses" if self.no_more else "gains"
+        if abs(mean) + (half or 0.0) < SMALL:
             return "the same"
         if half is not None and abs(mean) <= half:
             return "unclear"
@@ -64,6 +71,9 @@ Pair = tuple[pd.DataFrame, pd.DataFrame]
 def outcome(pairs: Sequence[Pair], changes: list[str], users: str, seeds: list[int], cores: int) -> Outcome:
     """What comes of pairs of schedules, before and after; one pair a repetition."""
     first = pairs[0]
+    for side, table in zip(("before", "after"), first, strict=True):
+        if not len(table):
+            raise InputError(f"no job runs {side} the change")
     end = max(float(table["end"].max()) for table in first)
     begin = min(float(table["submit"].min()) for table in first)
     edges = np.linspace(begin, max(end, begin + 1.0), STEPS + 1)
@@ -95,17 +105,21 @@ def _marked(jobs: pd.DataFrame, grouping: str) -> pd.DataFrame:
 
 
 def _effect(pairs: Sequence[Pair], group: str | None) -> Effect:
-    """The effect on the jobs of a group; repetitions in which it has none on a side do not count."""
+    """The effect on the jobs of a group; repetitions in which none of them run on both sides do not count."""
     means: list[tuple[float, float]] = []
-    counts: list[int] = []
+    counts: list[tuple[int, int, int]] = []
     for pair in pairs:
         one, other = (table if group is None else table[table["group"] == group] for table in pair)
-        counts.append(len(one))
-        if len(one) and len(other):
-            means.append((_mean_wait(one), _mean_wait(other)))
+        both = one.index.intersection(other.index)
+        counts.append((len(both), len(one) - len(both), len(other) - len(both)))
+        if len(both):
+            means.append((_mean_wait(one.loc[both]), _mean_wait(other.loc[both])))
     before, after = (float(np.mean([pair[side] for pair in means])) if means else 0.0 for side in (0, 1))
+    jobs, no_more, new = np.mean(counts, axis=0).tolist()
     return Effect(
-        jobs=float(np.mean(counts)),
+        jobs=jobs,
+        no_more=no_more,
+        new=new,
         before=before,
         after=after,
         difference=Estimate.of([after - before for before, after in means]) if means else Estimate(0.0),

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import html
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from batsched_py.analysis.calibration.figures import time_text
-from batsched_py.analysis.pages import write_page
-from batsched_py.analysis.pages.parts import figure, section, table, tiles
+from batsched_py.analysis.pages import write_figures_page
+from batsched_py.analysis.pages.parts import figure, section, table, tiles, time_text
 from batsched_py.slurm.comparison.figures import usage_figure
 from batsched_py.slurm.what_if.outcome import Effect, Outcome
 
 EFFECT_HEADS: Final = ("", "jobs", "mean wait, before", "after", "difference", "who")
+
+
+def ran_no_more(found: Outcome) -> str:
+    """What is told of jobs that run on one side only, if there are any; waits are those of the others."""
+    no_more, new = found.all.no_more, found.all.new
+    if not no_more and not new:
+        return ""
+    return (
+        f"{no_more:,.0f} jobs run before the change only, {new:,.0f} after it only; waits are those of jobs "
+        "that run on both sides"
+    )
 
 
 def write_what_if_page(path: str | Path, found: Outcome) -> None:
@@ -24,7 +31,7 @@ def write_what_if_page(path: str | Path, found: Outcome) -> None:
     repeated = f", {len(found.seeds)} repetitions" if len(found.seeds) > 1 else ""
     header = f"""<h1>{html.escape(title)}</h1>
 <p class="note">Users: {html.escape(found.users)}{repeated}. Differences are of mean waits, after less before,
-with a 95 % interval over the repetitions.</p>
+with a 95 % interval over the repetitions. {ran_no_more(found)}</p>
 <div id="tiles">{_tiles(found)}</div>"""
     sections = [
         *(
@@ -43,23 +50,27 @@ with a 95 % interval over the repetitions.</p>
         ),
         section("Utilization", "", figure("Cores in use, over time", "utilization"), layout="wide"),
     ]
-    body = f"<header>\n{header}\n</header>\n<main>\n{''.join(sections)}\n</main>"
-    assets = files("batsched_py.analysis.log_page") / "assets"
     levels = dict(zip(("before", "after"), found.levels, strict=True))
-    drawn = msgspec.to_builtins({"utilization": usage_figure(found.edges, levels)})
-    write_page(path, title, body, drawn, assets / "log_page.css", [assets / "log_page.js"])
+    drawn = {"utilization": usage_figure(found.edges, levels)}
+    write_figures_page(path, title, header, "".join(sections), drawn)
 
 
 def effect_cells(effect: Effect) -> list[str]:
     """The cells of a row behind its name."""
     difference = effect.difference
-    sign = "-" if difference.mean < 0 else "+"
-    half = "" if difference.half_width is None else f" ± {time_text(difference.half_width)}"
+    count = f"{effect.jobs:,.0f}"
+    if effect.no_more or effect.new:
+        count += f" (-{effect.no_more:,.0f}, +{effect.new:,.0f})"
+    if not effect.jobs:
+        return [count, "?", "?", "?", effect.verdict]
+    mean = round(difference.mean, 1)
+    sign = "-" if mean < 0 else "+"
+    half = "" if difference.half_width is None else f" ± {time_text(round(difference.half_width, 1))}"
     return [
-        f"{effect.jobs:,.0f}",
+        count,
         time_text(effect.before),
         time_text(effect.after),
-        f"{sign}{time_text(abs(difference.mean))}{half}",
+        f"{sign}{time_text(abs(mean))}{half}",
         effect.verdict,
     ]
 

@@ -13,13 +13,28 @@ from msgspec.structs import replace
 from batsched_py.api.result import Result
 from batsched_py.api.simulate import simulate
 from batsched_py.errors import InputError
+from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
+from batsched_py.simulator.machine_files.toml import read_toml_machine
 from batsched_py.slurm.comparison.schedules import simulated_jobs, with_workload
 from batsched_py.slurm.configuration_text import configuration_text
 from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE
 from batsched_py.slurm.what_if.change import changed
 from batsched_py.workload.batsim_json import RECORDED_FINISH, read_batsim_json, write_batsim_json
 from batsched_py.workload.model import Workload
+
+
+def _check_nodes(configuration: Configuration, platform: Path) -> None:
+    """Refuse partitions of nodes that the platform has not."""
+    known = {host.properties.get("node") for host in read_toml_machine(platform).hosts}
+    for partition in configuration.partitions:
+        nodes = [] if partition.nodes.upper() == "ALL" else expand(partition.nodes)
+        if unknown := [name for name in nodes if name not in known]:
+            raise InputError(
+                f"--set: partition {shown(partition.name)} has node {shown(unknown[0])}, "
+                f"which {platform} does not have"
+            )
 
 
 class Prepared(Struct):
@@ -44,6 +59,7 @@ class Prepared(Struct):
             configuration = read_configuration(prepared.configuration)
             for change in changes:
                 configuration = changed(configuration, change)
+            _check_nodes(configuration, prepared.platform)
             prepared.configure(configuration)
         return prepared
 

@@ -10,10 +10,10 @@ have their places before (``large_bags``).
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from batsched_py.workload.description.bags import DELTA, Bags, zipf_exponent
@@ -26,6 +26,9 @@ _SMALL: Final = 4
 _SIZES: Final = 14
 #: How many jobs' worth a class without any takes the mean of its size from.
 _PRIOR: Final = 0.5
+
+#: How fast the probabilities of Zipf sizes fall.
+Exponent = Annotated[float, Meta(ge=0, le=100)]
 
 
 class BagCuts(Struct):
@@ -76,7 +79,7 @@ def cut_bags(
 class ZipfSizes(Struct):
     """The sizes of bags of the paper: a size s has a probability in proportion to ``s ** -exponent``."""
 
-    exponent: float
+    exponent: Exponent
     most: int
 
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from batsched_py.workload.description.bags import DELTA, contiguous_bags
 from batsched_py.workload.description.selection import requested
-from batsched_py.workload.models.bag_cuts import ZipfSizes, cut_bags_by_size, fit_zipf_sizes
+from batsched_py.workload.models.bag_cuts import Exponent, ZipfSizes, cut_bags_by_size, fit_zipf_sizes
 from batsched_py.workload.models.base import Columns, LearningModel, Parameters, Progress
 from batsched_py.workload.models.cascade import Cascade, fit_cascade, generate_arrivals
 from batsched_py.workload.models.mixture import Mixture, Scale, fit_mixture
@@ -57,7 +57,7 @@ class MinhWolters(LearningModel):
         float, Meta(ge=0, description="Jobs of a bag follow each other within so many seconds.")
     ] = DELTA
     zipf: Annotated[
-        float | None,
+        Exponent | None,
         Meta(description="The exponent of the sizes of bags; without it, the one fitted to the log."),
     ] = None
     parameters: MinhWoltersParameters | None = field(default=None, init=False)

@@ -15,6 +15,7 @@ from batsched_py.workload.description.load import daily_work, variation
 from batsched_py.workload.description.selection import requested
 from batsched_py.workload.models.bag_cuts import (
     BagCuts,
+    Exponent,
     ZipfSizes,
     cut_bags,
     cut_bags_by_size,
@@ -86,7 +87,7 @@ class Realistic(LearningModel):
         float, Meta(ge=0, description="Jobs of a bag follow each other within so many seconds.")
     ] = DELTA
     zipf: Annotated[
-        float | None,
+        Exponent | None,
         Meta(description="Sizes of bags are Zipf with this exponent; without it they are the log's."),
     ] = None
     parameters: RealisticParameters | None = field(default=None, init=False)

@@ -84,7 +84,8 @@ class Slots(LearningModel):
     name = "slots"
 
     processors: Annotated[
-        int | None, Meta(description="Size of the machine that is asked for; the log's by default.")
+        Annotated[int, Meta(ge=1, le=10**7)] | None,
+        Meta(description="Size of the machine that is asked for; the log's by default."),
     ] = None
     days: Annotated[
         Annotated[float, Meta(gt=0, le=1e6)] | None,
@@ -118,18 +119,11 @@ class Slots(LearningModel):
     def learn(self, jobs: SwfLog, source: str, machine: int, progress: Progress | None) -> SlotsParameters:
         """Learn shares and quantiles."""
         sizes = requested(jobs)
-        logarithms = np.log2(sizes[sizes > 1]) if (sizes > 1).any() else np.zeros(1)
-        high = float(logarithms.max())
-        middle = max(high - _LARGE_FROM_TOP, float(logarithms.min()))
-        parallel = sizes > 1
         clock = wall_clock(jobs, jobs.submit)
         clock = np.maximum(clock - clock[0] // DAY * DAY, 0)
         if clock.max() > _LONGEST * DAY:
             raise InputError(f"{jobs.path or 'the log'}: covers more than {_LONGEST:,} days, as no log does")
-        first_day = START // int(DAY)
-        if start_of(jobs) is not None:
-            day = local_time(jobs, jobs.submit[:1]).astype("datetime64[D]").astype(np.int64)
-            first_day = max(int(day[0]), 0)
+        first_day = _first_day(jobs)
         slots = np.bincount((clock % DAY // _SLOT).astype(np.int64), minlength=SLOTS) / len(clock)
         weekdays, months = _rates_of_days(first_day, clock)
         if start_of(jobs) is None:
@@ -144,12 +138,7 @@ class Slots(LearningModel):
             months=months,
             gaps=np.quantile(np.maximum(np.diff(calendar.spent(clock)), 0), _RANKS).tolist(),
             work=np.quantile(jobs.run_time * sizes * LOG_SPEED, _RANKS).tolist(),
-            serial=float(np.mean(sizes == 1)),
-            power_of_two=float(np.mean(parallel & (sizes & (sizes - 1) == 0))),
-            low=float(logarithms.min()),
-            middle=middle,
-            high=high,
-            below=float(np.mean(logarithms <= middle)),
+            **_shares_of_sizes(sizes),
         )
 
     def draw(self, learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Columns:
@@ -172,6 +161,30 @@ class Slots(LearningModel):
             "requested_processors": asked.processors,
             **asked.columns,
         }
+
+
+def _first_day(jobs: SwfLog) -> int:
+    """The day of the first submission, since 1970-01-01; of a log of unknown start, a usual day."""
+    if start_of(jobs) is None:
+        return START // int(DAY)
+    day = local_time(jobs, jobs.submit[:1]).astype("datetime64[D]").astype(np.int64)
+    return max(int(day[0]), 0)
+
+
+def _shares_of_sizes(sizes: Integers) -> dict[str, float]:
+    """What the model of Lublin and Feitelson has to know of sizes."""
+    parallel = sizes > 1
+    logarithms = np.log2(sizes[parallel]) if parallel.any() else np.zeros(1)
+    low, high = float(logarithms.min()), float(logarithms.max())
+    middle = max(high - _LARGE_FROM_TOP, low)
+    return {
+        "serial": float(np.mean(sizes == 1)),
+        "power_of_two": float(np.mean(parallel & (sizes & (sizes - 1) == 0))),
+        "low": low,
+        "middle": middle,
+        "high": high,
+        "below": float(np.mean(logarithms <= middle)),
+    }
 
 
 def _rates_of_days(first_day: int, clock: Floats) -> tuple[list[float], list[float]]:

@@ -1,4 +1,4 @@
-"""Reading the jobs of a large log piece by piece, so that no more than some thirty bytes of each are kept.
+"""Reading the jobs of a large log piece by piece, so that only the columns of a workload are kept of each.
 
 A source that can do so gives :class:`Piece` after :class:`Piece`. What a whole file decides, and a piece
 cannot know, is put together here: the numbers of names, and the order of submissions. Where pieces disagree

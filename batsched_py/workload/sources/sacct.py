@@ -47,6 +47,8 @@ NEEDED: Final = ("JobID", "Submit", "State")
 _PENDING_TASKS: Final = re.compile(
     r"([0-9]+)_\[([0-9]{1,15}(?:-[0-9]{1,15})?(?:,[0-9]{1,15}(?:-[0-9]{1,15})?)*)(?::[0-9]+)?(?:%[0-9]+)?\]"
 )
+#: The first letter behind the name of a column; a comma or a blank is that of other files.
+_BETWEEN: Final = re.compile(r"[A-Za-z]+([^A-Za-z0-9 \t,.\"'_-])")
 _AS_A_WHOLE: Final = "cancelled as a whole"
 _WHOLE_ARRAY: Final = f"task of an array that was {_AS_A_WHOLE}"
 #: How many tasks of arrays that were cancelled as a whole a file may tell of.
@@ -59,6 +61,8 @@ _WRITTEN: Final = (
 _NAMED: Final = {"user": "User", "group": "Group", "executable": "JobName", "partition": "Partition"}
 #: Columns beside the log, and the fields that say them.
 _KEPT: Final = {"account": "Account", "qos": "QOS", "priority": "Priority", "reservation": "Reservation"}
+#: Why most lines of a file are no jobs of the log.
+STEP: Final = "step of a job"
 _PEAK: Final = "MaxRSS of steps"
 _PIECE: Final = 10_000
 
@@ -74,9 +78,9 @@ class Sacct(Source):
     run time of 0 and waited until then. Beyond the format the log has the columns ``id``, ``state``,
     ``gpus``, ``nodes``, ``hosts``, and where the file says them ``account``, ``qos``, ``priority``,
     ``reservation``, ``eligible`` (Eligible, in seconds after Submit), ``requested_nodes`` (ReqNodes or
-    ReqTRES), ``tasks`` (NTasks) and ``features`` (Constraints). From SubmitLine, or from a field Dependency,
-    come the columns ``after`` (the jobs that a job waits for) and ``array`` (with how many tasks may run at
-    once), which are simulated.
+    ReqTRES), ``tasks`` (NTasks), ``features`` (Constraints) and ``gpu_type`` (ReqTRES). From SubmitLine, or
+    from a field Dependency, come the columns ``after`` (the jobs that a job waits for) and ``array`` (with
+    how many tasks may run at once), which are simulated.
     """
 
     name = "sacct"
@@ -218,7 +222,8 @@ class Sacct(Source):
 
     def recognises(self, beginning: bytes) -> bool:
         """The first line names columns."""
-        return set(beginning.split(b"\n")[0].strip().split(b"|")) >= {name.encode() for name in NEEDED}
+        head = beginning.split(b"\n")[0].decode(errors="replace").strip("\r\ufeff ")
+        return set(head.split(_delimiter(head))) >= set(NEEDED)
 
 
 def _requests(records: Records) -> dict[str, NDArray[Any]]:
@@ -227,8 +232,8 @@ def _requests(records: Records) -> dict[str, NDArray[Any]]:
     asked: dict[str, NDArray[Any]] = {
         name: column.astype(np.int64) for name, column in counts.items() if (column >= 0).any()
     }
-    features = records.features()
-    return asked | ({"features": features} if features.any() else {})
+    texts = {"features": records.features(), "gpu_type": records.gpu_type()}
+    return asked | {name: column for name, column in texts.items() if column.any()}
 
 
 def _tables(path: Path, account: Account) -> Iterator[pd.DataFrame]:
@@ -236,7 +241,9 @@ def _tables(path: Path, account: Account) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
     with open_text(path) as file:
-        names = file.readline().strip("\r\n\ufeff ").rstrip("|").split("|")
+        head = file.readline().strip("\r\n\ufeff ")
+        delimiter = _delimiter(head)
+        names = head.rstrip(delimiter).split(delimiter)
         missing = [name for name in NEEDED if name not in names]
         if missing:
             raise InputError(
@@ -245,23 +252,31 @@ def _tables(path: Path, account: Account) -> Iterator[pd.DataFrame]:
         lines, piece = enumerate(file, start=2), None
         while piece is None or piece:
             piece = list(islice(lines, _PIECE))
-            good = list(_good_lines(piece, len(names), account))
-            records = StringIO("\n".join(["|".join(names), *(text for _, text in good)]))
-            table = pd.read_csv(records, sep="|", dtype=object, keep_default_na=False, quoting=csv.QUOTE_NONE)
+            good = list(_good_lines(piece, len(names), delimiter, account))
+            records = StringIO("\n".join([delimiter.join(names), *(text for _, text in good)]))
+            table = pd.read_csv(
+                records, sep=delimiter, dtype=object, keep_default_na=False, quoting=csv.QUOTE_NONE
+            )
             yield table.copy().assign(line=[number for number, _ in good])
 
 
+def _delimiter(head: str) -> str:
+    """What stands between the names of columns: ``|``, unless sacct was given another ``--delimiter``."""
+    found = _BETWEEN.match(head)
+    return found[1] if found else "|"
+
+
 def _good_lines(
-    lines: Iterable[tuple[int, str]], nb_fields: int, account: Account
+    lines: Iterable[tuple[int, str]], nb_fields: int, delimiter: str, account: Account
 ) -> Iterator[tuple[int, str]]:
     for number, line in lines:
         text = line.rstrip("\r\n")
-        if text.count("|") == nb_fields:
-            text = text.removesuffix("|")
-        if text.count("|") == nb_fields - 1:
+        if text.count(delimiter) == nb_fields:
+            text = text.removesuffix(delimiter)
+        if text.count(delimiter) == nb_fields - 1:
             yield number, text
         elif text.strip():
-            fields = text.count("|") + 1
+            fields = text.count(delimiter) + 1
             account.reject(number, f"{fields} fields instead of {nb_fields}", "another number of fields")
 
 
@@ -285,7 +300,7 @@ def _jobs(tables: Iterable[pd.DataFrame], account: Account) -> Records:
     used = pd.concat(peaks).groupby(level=0).max()
     jobs = pd.concat(pieces, ignore_index=True)
     jobs = jobs.assign(**{_PEAK: jobs["JobID"].map(used).astype(float).fillna(-1.0)})
-    account.left_out["step of a job"] += nb_steps
+    account.left_out[STEP] += nb_steps
     states = Records(jobs).states()
     for state in UNFINISHED:
         account.left_out[f"job is {state.lower()}"] += int((states == state).sum())

@@ -46,6 +46,7 @@ STATES: Final = {
 UNFINISHED: Final = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED")
 _UNKNOWN_TIMES: Final = ("", "Unknown", "None", "N/A", "NONE")
 _NOTHING: Final = ("", "Unknown", "None", "(null)")
+_TYPED: Final = "gres/gpu:"
 _NO_HOSTS: Final = ("None assigned", "(null)")
 _TWICE: Final = "time in the hour that comes twice when summer time ends"
 #: How many nodes must have a feature, as in ``ib*4``.
@@ -123,6 +124,13 @@ class Records:
         codes, distinct = distinct_texts(self.known_text("Constraints"))
         plain = [_COUNT_OF_NODES.sub("", text).translate(_PARENTHESES) for text in distinct]
         return np.array(plain, dtype=object)[codes] if plain else np.empty(0, dtype=object)
+
+    def gpu_type(self) -> Texts:
+        """The type of the GPUs that a job asked for, if it asked for one type."""
+        codes, distinct = distinct_texts(self.text("ReqTRES"))
+        types = [[key for key in resources(text) if key.startswith(_TYPED)] for text in distinct]
+        only = [found[0][len(_TYPED) :] if len(found) == 1 else "" for found in types]
+        return np.array(only, dtype=object)[codes] if only else np.empty(0, dtype=object)
 
     def limit(self) -> Numbers:
         """The longest time that a job may run."""
@@ -206,7 +214,7 @@ def _gpus(text: str) -> float:
     found = resources(text)
     if "gres/gpu" in found:
         return found["gres/gpu"]
-    return sum(value for key, value in found.items() if key.startswith("gres/gpu:"))
+    return sum(value for key, value in found.items() if key.startswith(_TYPED))
 
 
 def _local(texts: NDArray[Any]) -> pd.DatetimeIndex:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from batsched_py.errors import InputError
+from batsched_py.workload.models import MODELS
 from batsched_py.workload.models.batsim_evaluation import PROGRAMS, BatsimEvaluation
 from batsched_py.workload.swf.log import SwfLog
 
@@ -51,3 +53,8 @@ def test_requested_times_leave_half_of_the_run_time_or_a_minute(log: SwfLog) -> 
 def test_a_smaller_machine_has_smaller_jobs_only() -> None:
     small = BatsimEvaluation(processors=4).generate(500, seed=2)
     assert set(small.processors.tolist()) == {1, 2, 4} and small.machine_size == 4
+
+
+def test_a_machine_of_another_size_is_refused_with_those_there_are() -> None:
+    with pytest.raises(InputError, match="choose among 1, 2, 4, 8, 16, 32"):
+        MODELS.create("batsim-evaluation", {"processors": "3"})

@@ -231,3 +231,10 @@ def test_slots_keep_the_work_of_jobs_on_another_machine(sample: SwfLog) -> None:
     faster = Slots(processors=256, speed=2.0).fit(sample).generate(20_000, seed=1)
     assert faster.machine_size == 256
     assert kolmogorov_smirnov(work, faster.run_time * faster.processors * 2) < 0.05
+
+
+@pytest.mark.parametrize("name", ["realistic", "minh-wolters"])
+@pytest.mark.parametrize("exponent", ["-2", "nan", "1e9"])
+def test_an_exponent_of_no_zipf_law_is_refused(name: str, exponent: str) -> None:
+    with pytest.raises(InputError, match=r"at `\$.zipf`"):
+        MODELS.create(name, {"zipf": exponent})

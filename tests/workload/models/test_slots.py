@@ -14,6 +14,7 @@ from batsched_py.analysis.plots.runs import recorded_run
 from batsched_py.errors import InputError
 from batsched_py.workload.description.distributions import kolmogorov_smirnov
 from batsched_py.workload.description.selection import characterised, requested
+from batsched_py.workload.models import MODELS
 from batsched_py.workload.models.slot_calendar import SlotCalendar
 from batsched_py.workload.models.slots import Slots
 from batsched_py.workload.sources import read_log, write_log
@@ -136,3 +137,8 @@ def test_requests_are_within_the_limits_and_keep_the_work(sample: SwfLog, tmp_pa
 def test_what_is_no_limit_is_refused(sample: SwfLog, options: dict[str, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Slots(**options).fit(sample).generate(5, seed=0)
+
+
+def test_a_machine_without_processors_is_refused() -> None:
+    with pytest.raises(InputError, match=r"Expected `int` >= 1 - at `\$.processors`"):
+        MODELS.create("slots", {"processors": "0"})

@@ -10,7 +10,7 @@ import pandas as pd
 
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import SHOWN_TOO, TELLS_USERS, RunsKind
-from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.plots.runs import Run, with_recorded
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet
@@ -33,7 +33,7 @@ class Arrivals(RunsKind):
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """Draw it."""
-        everything = [recorded, *runs] if recorded else list(runs)
+        everything = with_recorded(runs, recorded)
         end = max(run.jobs["submission_time"].max() for run in everything)
         unit, name = style.time_unit(end)
         sheet.resize(0.7 + 0.45 * len(everything))

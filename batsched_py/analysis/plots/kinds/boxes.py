@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import RunsKind
 from batsched_py.analysis.plots.kinds.repetitions import Box
-from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.analysis.schedule import INSTANT
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class Boxes(RunsKind):
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """A panel for each of both, with a box for each run, and for what was recorded in grey."""
-        everything = [recorded, *runs] if recorded else list(runs)
-        colours = [style.GREY] * bool(recorded) + sheet.colours(len(runs))
+        everything = with_recorded(runs, recorded)
+        colours = sheet.colours_with_recorded(runs, recorded)
         sheet.resize(3.2)
         axes = sheet.subplots(1, 2)
         _draw_boxes(axes[0], {run.label: slowdowns(run) for run in everything}, colours)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import RunsKind
-from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.plots.runs import Run, with_recorded
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet
@@ -41,7 +41,7 @@ class Cumulative(RunsKind):
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """Submissions above, terminations below; the recorded ones in grey."""
-        everything = [recorded, *runs] if recorded else list(runs)
+        everything = with_recorded(runs, recorded)
         looks = [style.RECORDED] * bool(recorded) + [
             line | {"linewidth": 1.1} for line in sheet.line_looks(len(runs))
         ]

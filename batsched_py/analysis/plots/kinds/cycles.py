@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import RunsKind
 from batsched_py.analysis.plots.kinds.weekly import DAYS, local_submissions
-from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.plots.runs import Run, with_recorded
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet
@@ -50,8 +50,8 @@ class Cycles(RunsKind):
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """A panel for each cycle, with a bar for each log or run in each of its places."""
-        everything = [recorded, *runs] if recorded else list(runs)
-        colours = [style.GREY] * bool(recorded) + sheet.colours(len(runs))
+        everything = with_recorded(runs, recorded)
+        colours = sheet.colours_with_recorded(runs, recorded)
         counted = [shares(run) for run in everything]
         sheet.resize(5.4)
         width = 0.8 / len(everything)

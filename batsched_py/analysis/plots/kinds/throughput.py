@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import RunsKind
-from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Throughput(RunsKind):
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """Bars for each run, the longer the window the darker."""
-        everything = [recorded, *runs] if recorded else list(runs)
+        everything = with_recorded(runs, recorded)
         usual_skip, usual_windows = windows_for(min(run.end for run in everything))
         skip = usual_skip if self.skip is None else self.skip
         figures = throughput_and_utilization(everything, skip, self.window or usual_windows)

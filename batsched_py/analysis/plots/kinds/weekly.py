@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import RunsKind
-from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.wall_clock import HOUR, local_time, start_of, wall_clock
@@ -74,8 +74,8 @@ class Weekly(RunsKind):
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """Draw it."""
-        everything = [recorded, *runs] if recorded else list(runs)
-        colours = [style.GREY] * bool(recorded) + sheet.colours(len(runs))
+        everything = with_recorded(runs, recorded)
+        colours = sheet.colours_with_recorded(runs, recorded)
         counts = submissions_by_hour_of_week(everything)
         axes = sheet.panels([run.label for run in everything], height=1.0)
         for run, panel, colour in zip(everything, axes, colours, strict=True):

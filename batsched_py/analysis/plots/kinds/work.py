@@ -10,9 +10,8 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.kind import RunsKind
-from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,8 +49,8 @@ class Work(RunsKind):
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """A panel for each, with equal classes of the logarithm."""
-        everything = [recorded, *runs] if recorded else list(runs)
-        colours = [style.GREY] * bool(recorded) + sheet.colours(len(runs))
+        everything = with_recorded(runs, recorded)
+        colours = sheet.colours_with_recorded(runs, recorded)
         amounts = [work(run, self.performance) for run in everything]
         positive = [each[each > 0] for each in amounts]
         if not all(map(len, positive)):

@@ -1,0 +1,121 @@
+"""Other sizes of running jobs, tried before any of them is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from batsched_py.ledger.free import FreeHosts
+from batsched_py.ledger.kinds import Live
+from batsched_py.ledger.running import RunningJob
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.malleable import malleable_of
+
+
+class Resizing(Protocol):
+    """What would be free if running malleable jobs had other sizes.
+
+    They grow and shrink step by step: by a host, or on a machine of nodes by a task. A job that has grown
+    does not shrink again, or the other way round. :meth:`changes` tells what has come of it, for
+    ``cluster.resize``.
+    """
+
+    def step(self, running: RunningJob) -> int:
+        """By how many hosts a job grows and shrinks."""
+
+    def shrink(self, running: RunningJob) -> bool:
+        """Let a job be a step smaller; whether it can."""
+
+    def grow(self, running: RunningJob) -> bool:
+        """Let a job be a step larger; whether it can."""
+
+    def size(self, running: RunningJob) -> int:
+        """How many hosts a job has by now."""
+
+    def fits(self, job: Job) -> bool:
+        """Whether what a waiting job asks for is free then."""
+
+    def most_free(self, running: Iterable[RunningJob]) -> int:
+        """How many hosts will be free at most if these jobs shrink."""
+
+    @property
+    def given_up(self) -> HostSet:
+        """The hosts that jobs have given up so far."""
+
+    def changes(self) -> Iterator[tuple[Job, int | HostSet]]:
+        """The jobs that have another size, and that size, or their hosts; each is to be resized in turn."""
+
+
+def may_go(running: RunningJob, size: int, to: int) -> bool:
+    """Whether a running job may go from one size to another: away from the one that it has, within bounds."""
+    malleable, own = malleable_of(running.job), running.nb_hosts
+    is_away = to < size <= own or own <= size < to
+    return is_away and malleable is not None and malleable.least <= to <= malleable.most
+
+
+def least_size(running: RunningJob) -> int:
+    """The least size that a running job may have; its own, if it is not malleable."""
+    malleable = malleable_of(running.job)
+    return running.nb_hosts if malleable is None else malleable.least
+
+
+class HostResizing(Live):
+    """On equal hosts: a job that shrinks keeps those with the lowest numbers."""
+
+    __slots__ = ("_nb_free", "_sizes", "_unavailable")
+
+    def __init__(self, free: FreeHosts, unavailable: HostSet) -> None:
+        self._nb_free = free.count
+        self._unavailable = unavailable
+        self._sizes: dict[str, tuple[RunningJob, int]] = {}
+
+    def step(self, running: RunningJob) -> int:
+        """One host."""
+        return 1
+
+    def size(self, running: RunningJob) -> int:
+        """How many hosts a job has by now."""
+        return self._sizes.get(running.job.id, (running, running.nb_hosts))[1]
+
+    def shrink(self, running: RunningJob) -> bool:
+        """Let a job give up the host with the highest number; it is free if it is not away."""
+        size = self.size(running) - 1
+        if not may_go(running, size + 1, size):
+            return False
+        if not self._unavailable:
+            self._nb_free += 1
+        else:
+            given_up = running.hosts.lowest(size + 1) - running.hosts.lowest(size)
+            self._nb_free += not given_up & self._unavailable
+        self._sizes[running.job.id] = running, size
+        return True
+
+    def grow(self, running: RunningJob) -> bool:
+        """Let a job have one of the free hosts."""
+        size = self.size(running) + 1
+        if not self._nb_free or not may_go(running, size - 1, size):
+            return False
+        self._nb_free -= 1
+        self._sizes[running.job.id] = running, size
+        return True
+
+    def fits(self, job: Job) -> bool:
+        """Whether so many hosts are free."""
+        return 0 < job.size <= self._nb_free
+
+    def most_free(self, running: Iterable[RunningJob]) -> int:
+        """Those that are free, and what these jobs have beyond their least sizes."""
+        return self._nb_free + sum(self.size(each) - least_size(each) for each in running)
+
+    @property
+    def given_up(self) -> HostSet:
+        """The hosts that jobs have given up so far."""
+        hosts = HostSet()
+        for running, size in self._sizes.values():
+            hosts = hosts | running.hosts - running.hosts.lowest(size)
+        return hosts
+
+    def changes(self) -> Iterator[tuple[Job, int | HostSet]]:
+        """The jobs that have another size, in the order in which they got it."""
+        return iter([(running.job, size) for running, size in self._sizes.values()])

@@ -1,0 +1,220 @@
+// When a job could run if running jobs last until their time limits (specification:
+// batsched_py/schedulers/slurm/future.py).
+#pragma once
+#include <memory>
+#include <unordered_map>
+
+#include "slurm_selection.hpp"
+
+namespace batsched::slurm {
+
+using SharePointer = std::shared_ptr<Share>;
+
+// A running job: what it has, and when its time limit is over.
+struct Ending {
+    SharePointer share;
+    int64_t end;
+};
+
+// When a job could start, and what it would get; without a share, it cannot.
+struct Start {
+    int64_t time = 0;
+    SharePointer share;
+};
+
+// After how many running jobs a start on some nodes is tried, and the last of them that is on the nodes.
+class Tries {
+public:
+    static constexpr int64_t kFirstWindow = 30;
+
+    size_t place = 0;
+    const Ending* last = nullptr;
+
+    Tries(const std::vector<Ending>& running, const NodeSet& nodes, int64_t step, bool one_by_one, int64_t origin)
+        : running_(running), nodes_(nodes), step_(step), one_by_one_(one_by_one), origin_(origin) {}
+
+    bool next() {
+        last = nullptr;
+        bool is_followed = false;
+        while (place < running_.size() && !is_followed) {
+            const Ending& ending = running_[place++];
+            if (!ending.share->nodes.meets(nodes_)) continue;
+            last = &ending;
+            if (one_by_one_) return true;
+            if (!base_) base_ = ending.end + window_ - (ending.end + origin_) % window_;
+            is_followed = place < running_.size() && running_[place].end > base_ + window_;
+        }
+        if (!last) return false;
+        grow();
+        while (is_followed && running_[place].end > base_ + window_) grow();
+        return true;
+    }
+
+private:
+    const std::vector<Ending>& running_;
+    const NodeSet& nodes_;
+    int64_t step_;
+    bool one_by_one_;
+    int64_t origin_;  // windows begin at multiples of the first one since so long before time 0
+    int64_t window_ = kFirstWindow, base_ = 0;
+
+    void grow() { window_ += step_ ? step_ : window_; }
+};
+
+// The running jobs at one moment, in the order of their ends, and what is free after each. It holds as long as no job
+// starts or ends. Answers are kept: many jobs ask for the same.
+class Future {
+public:
+    Future(Usage usage, std::vector<Ending> running, std::shared_ptr<Selector> selector, int64_t window_step,
+           bool is_linear, int64_t kill_wait, int64_t origin)
+        : usage_(std::move(usage)), after_(usage_), running_(std::move(running)), selector_(std::move(selector)),
+          window_step_(window_step), is_linear_(is_linear), kill_wait_(kill_wait), origin_(origin) {
+        find_idle();
+    }
+
+    Selector& selector() const { return *selector_; }
+    const Machine& machine() const { return selector_->machine(); }
+
+    const std::vector<Ending>& running() const { return running_; }
+
+    // When a job could start on some of these nodes if nobody else waited, and its share of them; none if it cannot.
+    Start earliest(const Asked& asked, const NodeSet& nodes, int64_t now, bool only_now) {
+        if (nodes.count() < asked.least_nodes) return {};
+        Answer& answer = answer_to({asked.number, nodes});
+        if (SharePointer share = at_once(answer, asked, nodes)) return {now, share};
+        if (only_now) return {};
+        const Ending& last = later(answer, asked, nodes);
+        if (!last.share) return {};
+        return {last.end > now ? last.end : std::max(last.end + kill_wait_, now + 1), last.share};
+    }
+
+private:
+    // What was asked for, and of which nodes; as a view, so that it can be looked up without a copy of the nodes.
+    struct Question {
+        size_t asked;
+        NodeSet nodes;
+    };
+    struct QuestionView {
+        size_t asked;
+        const NodeSet& nodes;
+    };
+    struct Hash {
+        using is_transparent = void;
+        size_t operator()(const auto& question) const { return question.nodes.hash() ^ question.asked * 31; }
+    };
+    struct Equal {
+        using is_transparent = void;
+        bool operator()(const auto& one, const auto& other) const {
+            return one.asked == other.asked && one.nodes == other.nodes;
+        }
+    };
+    struct Answer {
+        bool has_now = false, has_later = false;
+        SharePointer now;
+        Ending later{nullptr, 0};
+    };
+
+    Usage usage_, after_;
+    std::vector<Ending> running_;
+    std::shared_ptr<Selector> selector_;
+    int64_t window_step_;
+    bool is_linear_;
+    int64_t kill_wait_;  // how long a job may last that is beyond its time limit
+    int64_t origin_;
+    std::vector<NodeSet> idle_;  // the nodes without jobs when so many jobs have ended
+    std::unordered_map<Question, Answer, Hash, Equal> answers_;
+    NodeSet usable_;
+
+    Answer& answer_to(const QuestionView& question) {
+        auto known = answers_.find(question);
+        if (known == answers_.end()) known = answers_.try_emplace({question.asked, question.nodes}).first;
+        return known->second;
+    }
+
+    // What a job would get of these nodes now.
+    const SharePointer& at_once(Answer& answer, const Asked& asked, const NodeSet& nodes) {
+        if (!answer.has_now) {
+            answer.has_now = true;
+            answer.now = pointer(selector_->select(asked, nodes, usage_));
+        }
+        return answer.now;
+    }
+
+    // After which running job a job could start, and what it would get of these nodes.
+    const Ending& later(Answer& answer, const Asked& asked, const NodeSet& nodes) {
+        if (!answer.has_later) {
+            answer.has_later = true;
+            usable_ = nodes;
+            usable_ &= asked.nodes;
+            if (usable_.count() >= asked.least_nodes) {
+                answer.later = asked.exclusive ? whole(asked, nodes) : shared(asked, nodes);
+            }
+        }
+        return answer.later;
+    }
+
+    static SharePointer pointer(std::optional<Share> share) {
+        return share ? std::make_shared<Share>(std::move(*share)) : nullptr;
+    }
+
+    void find_idle() {
+        std::vector<int64_t> left = usage_.jobs;
+        NodeSet idle = usage_.idle;
+        idle_.reserve(running_.size() + 1);
+        for (const Ending& ending : running_) {
+            idle_.push_back(idle);
+            if (ending.share->exclusive) idle |= ending.share->nodes;
+            for (const Part& part : ending.share->parts) {
+                if (!--left[part.node]) idle.add(part.node);
+            }
+        }
+        idle_.push_back(idle);
+    }
+
+    // For a job that shares its nodes with nobody.
+    Ending whole(const Asked& asked, const NodeSet& nodes) {
+        Tries tries(running_, nodes, window_step_, is_linear_, origin_);
+        NodeSet idle;
+        while (tries.next()) {
+            idle = idle_[tries.place];
+            idle &= usable_;
+            if (SharePointer share = pointer(selector_->whole(asked, idle))) return {share, tries.last->end};
+        }
+        return {nullptr, 0};
+    }
+
+    // For a job that may share its nodes; it is tried only if enough processors are free at all.
+    Ending shared(const Asked& asked, const NodeSet& nodes) {
+        after_ = usage_;
+        int64_t free = 0;
+        usable_.for_each([&](size_t node) {
+            if (!usage_.exclusive.has(node)) free += usage_.cpus[node];
+        });
+        size_t done = 0;
+        Tries tries(running_, nodes, window_step_, is_linear_, origin_);
+        while (tries.next()) {
+            bool touched = false;
+            for (; done < tries.place; ++done) {
+                const Share& share = *running_[done].share;
+                if (!share.nodes.meets(usable_)) continue;
+                after_.give(share);
+                if (share.exclusive) {
+                    share.nodes.for_each([&](size_t node) {
+                        if (usable_.has(node)) free += machine().cpus[node];
+                    });
+                    touched = true;
+                }
+                for (const Part& part : share.parts) {
+                    if (!usable_.has(part.node)) continue;
+                    free += part.cpus;
+                    touched = touched || asked.tasks != 1 || after_.cpus[part.node] >= asked.least_cpus_of_node;
+                }
+            }
+            if (!touched || free < asked.cpus) continue;
+            if (SharePointer share = pointer(selector_->select(asked, nodes, after_))) return {share, tries.last->end};
+        }
+        return {nullptr, 0};
+    }
+};
+
+}  // namespace batsched::slurm

@@ -1,0 +1,199 @@
+// The plan of a backfill cycle (specification: batsched_py/schedulers/slurm/plan.py).
+#pragma once
+#include <functional>
+
+#include "slurm_future.hpp"
+
+namespace batsched::slurm {
+
+// What reservations leave to a job from a time on: nodes, the begin, and when to try again, or 0.
+struct Allowed {
+    NodeSet nodes;
+    int64_t begin, end_of_reservation;
+};
+
+// Says what reservations leave to a job from a time on, if anything.
+using Reservations = std::function<std::optional<Allowed>(int64_t)>;
+
+// When and where a job could start.
+struct Found {
+    std::optional<int64_t> start;  // nothing if it cannot start
+    SharePointer share;            // what it would get if it starts within the window
+    int64_t cpus = 0;              // how many processors were found for it last
+    bool is_put_off = false;       // whether it was tried later than it could start if nobody else waited
+    NodeSet make_way_on;           // the nodes on which jobs have to make way so that it can start now
+    bool was_tried = false;        // whether enough nodes were left at some time
+};
+
+// A look at the machine for one job.
+struct Look {
+    int64_t now;
+    int64_t length;             // how long the job may run
+    bool only_now;              // whether a later start is of no use
+    const NodeSet& completing;  // nodes on which nobody starts now
+};
+
+// Spans of time from now to the end of the window, each with the nodes that are not kept for a job.
+class Plan {
+public:
+    Plan(int64_t now, int64_t window, int64_t resolution, const NodeSet& nodes, int64_t most_spans, int64_t origin)
+        : resolution_(resolution), origin_(origin), window_(window), words_(nodes.size()), most_spans_(most_spans),
+          begins_{rounded(now)}, ends_{rounded(now + window)}, free_(nodes.data(), nodes.data() + nodes.size()) {}
+
+    size_t words() const { return words_; }
+    const std::vector<int64_t>& begins() const { return begins_; }
+
+    bool is_full() const { return nb_spans_ >= most_spans_; }
+
+    // Keep the nodes of a share from one time to another, both on the grid; at least for one step of it.
+    void keep(const Share& share, int64_t start, int64_t end) {
+        start = std::max(rounded(start), begins_[0]);
+        end = std::max(rounded(end), start + resolution_);
+        if (ends_.back() < start) return;
+        size_t place = 0;
+        while (ends_[place] < start) ++place;
+        if (ends_[place] > start) cut(place, start);
+        size_t first = ++place;
+        for (; place < ends_.size(); ++place) {
+            if (end < ends_[place]) cut(place, end);
+            for (size_t word = 0; word < words_; ++word) free(place)[word] &= ~share.nodes.data()[word];
+            if (ends_[place] >= end) break;
+        }
+        join(first - 1, place + 1);
+    }
+
+    // When and where a job could start beside those that nodes are kept for. There may be another future, in which the
+    // jobs are gone that may have to make way for it.
+    Found find_start(Future& future, Future* without, const Asked& asked, const Look& look,
+                     const Reservations& reservations) {
+        int64_t later = look.now;
+        Found found;
+        auto not_found = [&found] {
+            found.start.reset();
+            found.share.reset();
+            return found;
+        };
+        while (true) {
+            int64_t begin = later, end_of_reservation = 0;
+            left_ = asked.nodes;
+            if (reservations) {
+                std::optional<Allowed> allowed = reservations(later);
+                if (!allowed) return not_found();
+                left_ &= allowed->nodes;
+                begin = allowed->begin;
+                end_of_reservation = allowed->end_of_reservation;
+            }
+            later = leave(begin, std::max(begin, look.now) + look.length);
+            if (end_of_reservation && end_of_reservation < ends_.back() && (!later || end_of_reservation < later)) {
+                later = end_of_reservation;
+            }
+            if (left_.count() >= asked.least_nodes && left_.has_all(asked.required)) found.was_tried = true;
+            Start earliest = future.earliest(asked, left_, look.now, look.only_now || without);
+            bool makes_way = !earliest.share && without;
+            if (makes_way) earliest = without->earliest(asked, left_, look.now, look.only_now);
+            if (!earliest.share) {
+                if (later && !look.only_now) continue;
+                return not_found();
+            }
+            int64_t start = std::max(earliest.time, begin);
+            found.share = earliest.share;
+            found.cpus = earliest.share->cpus;
+            found.is_put_off = found.is_put_off || begin > earliest.time;
+            if (start <= look.now) {
+                if (earliest.share->nodes.meets(look.completing)) {
+                    start = look.now + 1;
+                    later = 0;
+                } else {
+                    found.start = start;
+                    if (makes_way) found.make_way_on = left_;
+                    return makes_way && look.only_now ? not_found() : found;
+                }
+            }
+            if (look.only_now) return not_found();
+            if (later && start > later) continue;
+            found.start = start;
+            if (start > look.now + window_) {
+                found.share.reset();
+                return found;
+            }
+            if (!is_kept(earliest.share->nodes, rounded(start), rounded(start + look.length))) return found;
+            later = start;
+        }
+    }
+
+private:
+    int64_t resolution_;
+    int64_t origin_;  // how far time 0 is from the beginning of a step of the grid
+    int64_t window_;  // how far it reaches
+    size_t words_;
+    int64_t nb_spans_ = 1;  // how many were ever made: there is room for so many only
+    int64_t most_spans_;
+    std::vector<int64_t> begins_, ends_;
+    std::vector<uint64_t> free_;  // the nodes of each span in turn
+    NodeSet nodes_, left_;        // what a search began with, and what is left of it
+
+    int64_t rounded(int64_t time) const { return time - (time + origin_) % resolution_; }
+
+    uint64_t* free(size_t place) { return free_.data() + place * words_; }
+    const uint64_t* free(size_t place) const { return free_.data() + place * words_; }
+
+    // The first span that ends after a time.
+    size_t first_after(int64_t time) const {
+        return static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), time) - ends_.begin());
+    }
+
+    // Begin another span where one goes on.
+    void cut(size_t place, int64_t time) {
+        auto at = [place](auto& column) { return column.begin() + static_cast<ptrdiff_t>(place); };
+        begins_.insert(at(begins_) + 1, time);
+        ends_.insert(at(ends_), time);
+        std::vector<uint64_t> same(free(place), free(place) + words_);
+        free_.insert(free_.begin() + static_cast<ptrdiff_t>(place * words_), same.begin(), same.end());
+        ++nb_spans_;
+    }
+
+    // Make one of spans with the same nodes, and of those that have no time.
+    void join(size_t first, size_t last) {
+        for (size_t place = std::min(last, ends_.size() - 1); place > first; --place) {
+            if (!std::equal(free(place), free(place) + words_, free(place - 1))) continue;
+            auto at = static_cast<ptrdiff_t>(place);
+            begins_.erase(begins_.begin() + at);
+            ends_.erase(ends_.begin() + at - 1);
+            auto words = static_cast<ptrdiff_t>(words_);
+            free_.erase(free_.begin() + at * words, free_.begin() + (at + 1) * words);
+        }
+    }
+
+    // Whether some of these nodes are kept at some time of a span.
+    bool is_kept(const NodeSet& nodes, int64_t start, int64_t end) const {
+        for (size_t place = first_after(start); place < begins_.size() && begins_[place] < end; ++place) {
+            for (size_t word = 0; word < words_; ++word) {
+                if (nodes.data()[word] & ~free(place)[word]) return true;
+            }
+        }
+        return false;
+    }
+
+    // Leave of the nodes of a search those that are kept for nobody in a span; when to try again if they are too few.
+    int64_t leave(int64_t start, int64_t end) {
+        nodes_ = left_;
+        int64_t later = 0;
+        for (size_t place = first_after(start); place < ends_.size(); ++place) {
+            if (!later && place + 1 < ends_.size() && come_back(place)) later = ends_[place];
+            if (begins_[place] > end) break;
+            for (size_t word = 0; word < words_; ++word) left_.data()[word] &= free(place)[word];
+        }
+        return later;
+    }
+
+    // Whether after a span there are nodes again that a search has not left.
+    bool come_back(size_t place) const {
+        for (size_t word = 0; word < words_; ++word) {
+            uint64_t left = left_.data()[word] & free(place)[word];
+            if (nodes_.data()[word] & free(place + 1)[word] & ~left) return true;
+        }
+        return false;
+    }
+};
+
+}  // namespace batsched::slurm

@@ -1,0 +1,345 @@
+// Which nodes a job gets, as select/cons_tres chooses them (specification: batsched_py/schedulers/slurm/selection.py).
+#pragma once
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "slurm_nodes.hpp"
+
+namespace batsched::slurm {
+
+// What a job asks of the machine (specification: batsched_py/schedulers/slurm/asked.py).
+struct Asked {
+    struct Other {
+        size_t column;
+        int64_t of_node, of_task;
+    };
+
+    size_t number = 0;  // what is asked for in the same way has the same number
+    int64_t tasks = 1, cpus_per_task = 1, unit = 1, cpus = 1;
+    int64_t least_nodes = 1, wanted_nodes = 1, most_nodes = 1;
+    NodeSet nodes, required;
+    bool exclusive = false;
+    int64_t memory_per_cpu = 0, memory_per_node = 0;
+    std::vector<Other> others;
+    int64_t tasks_per_node = 0, least_cpus_of_node = 1, cpus_of_node = 1, most_cpus_of_node = 0;
+    struct Gpus {
+        size_t column;
+        int64_t most;
+    };
+    std::optional<Gpus> gpus;
+};
+
+class Selector {
+public:
+    Selector(Machine machine, bool consumes_memory)
+        : machine_(std::move(machine)), consumes_memory_(consumes_memory), room_(machine_.count()) {}
+
+    const Machine& machine() const { return machine_; }
+
+    // The nodes that a job gets, if only these may be taken.
+    std::optional<Share> select(const Asked& asked, const NodeSet& nodes, const Usage& usage) {
+        usable_ = nodes;
+        usable_ &= asked.nodes;
+        if (asked.exclusive) {
+            usable_ &= usage.idle;
+            return whole(asked, usable_);
+        }
+        usable_ -= usage.exclusive;
+        find_room(asked, usable_, usage);
+        if (!choose_any(asked, asked.gpus ? by_gpus(*asked.gpus, usage) : machine_.by_weight)) return std::nullopt;
+        return share(asked);
+    }
+
+    // Some of these idle nodes, which are given whole.
+    std::optional<Share> whole(const Asked& asked, const NodeSet& nodes) {
+        if (nodes.count() < asked.least_nodes) return std::nullopt;
+        clear_room();
+        if (machine_.is_uniform && asked.cpus <= asked.least_nodes && asked.least_nodes == asked.wanted_nodes &&
+            !asked.required.count()) {
+            nodes.for_each([&](size_t node) { add_room(node, 1); });
+            choose_fewest_sets(asked.least_nodes);
+        } else {
+            nodes.for_each([&](size_t node) { add_room(node, machine_.cpus[node] - machine_.cpus[node] % asked.unit); });
+            if (!choose_any(asked, machine_.by_weight)) return std::nullopt;
+        }
+        Share made(machine_.words(), true);
+        for (auto& [node, cpus] : chosen_) {
+            made.nodes.add(node);
+            made.cpus += machine_.cpus[node];
+        }
+        return made;
+    }
+
+private:
+    using Chosen = std::pair<size_t, int64_t>;
+
+    // Nodes that follow one another, and how many processors they have together.
+    struct Neighbours {
+        size_t first, last;
+        int64_t cpus;
+
+        int64_t count() const { return static_cast<int64_t>(last - first + 1); }
+    };
+
+    // What is still missing while nodes are taken for a job one after another.
+    struct Missing {
+        int64_t cpus, nodes, least_nodes, most_nodes;
+
+        bool nothing() const { return nodes <= 0 && cpus <= 0; }
+    };
+
+    Machine machine_;
+    bool consumes_memory_;
+    // What a search uses, kept so that no memory is asked for each time.
+    NodeSet usable_;
+    std::vector<int64_t> room_;     // how many processors a job could use on each node
+    std::vector<size_t> has_room_;  // the nodes that have room, in order
+    std::vector<Neighbours> sets_;
+    std::vector<NodeSet> by_gpus_;
+    std::vector<Chosen> chosen_;    // the nodes of a job and its processors on each, in the order of the choice
+
+    static int64_t floor_division(int64_t value, int64_t divisor) {
+        return value / divisor - (value % divisor && (value < 0) != (divisor < 0));
+    }
+
+    void clear_room() { has_room_.clear(); }
+    void add_room(size_t node, int64_t cpus) {
+        room_[node] = cpus;
+        has_room_.push_back(node);
+    }
+
+    // How many processors a job could use on each node.
+    void find_room(const Asked& asked, const NodeSet& nodes, const Usage& usage) {
+        clear_room();
+        nodes.for_each([&](size_t node) {
+            int64_t cpus = usage.cpus[node];
+            if (cpus < asked.least_cpus_of_node) return;
+            if (asked.memory_per_cpu) {
+                int64_t left = usage.memory[node] - asked.memory_per_node;
+                if (cpus * asked.memory_per_cpu > left) cpus = floor_division(left, asked.memory_per_cpu);
+            } else if (asked.memory_per_node) {
+                if (asked.memory_per_node > usage.memory[node]) return;
+            } else if (consumes_memory_ && usage.memory[node] < machine_.memory[node]) {
+                return;
+            }
+            for (const Asked::Other& other : asked.others) {
+                int64_t left = usage.others[other.column][node] - other.of_node;
+                if (other.of_task) {
+                    cpus = std::min(cpus, floor_division(left, other.of_task) * asked.cpus_per_task);
+                } else if (left < 0) {
+                    cpus = 0;
+                }
+            }
+            if (asked.unit > 1) cpus = floor_division(cpus, asked.unit) * asked.unit;
+            if (asked.most_cpus_of_node) cpus = std::min(cpus, asked.most_cpus_of_node);
+            if (cpus >= asked.least_cpus_of_node) add_room(node, cpus);
+        });
+    }
+
+    // The nodes of each weight, and of each number of free GPUs that count; more of them come first.
+    const std::vector<NodeSet>& by_gpus(const Asked::Gpus& gpus, const Usage& usage) {
+        std::vector<int64_t> free = usage.others[gpus.column];
+        for (int64_t& count : free) count = std::min(count, gpus.most);
+        std::vector<int64_t> counts = free;
+        std::sort(counts.begin(), counts.end(), std::greater{});
+        counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+        by_gpus_.clear();
+        for (const NodeSet& of_weight : machine_.by_weight) {
+            for (int64_t count : counts) {
+                NodeSet& made = by_gpus_.emplace_back(machine_.words());
+                of_weight.for_each([&](size_t node) {
+                    if (free[node] == count) made.add(node);
+                });
+            }
+        }
+        return by_gpus_;
+    }
+
+    // Choose of all nodes with room, or else of those with more room; whether that is possible.
+    bool choose_any(const Asked& asked, const std::vector<NodeSet>& by_weight) {
+        if (choose(asked, by_weight)) return true;
+        if (asked.most_nodes >= static_cast<int64_t>(has_room_.size())) return false;
+        int64_t largest = 0;
+        for (size_t node : has_room_) largest = std::max(largest, room_[node]);
+        for (int64_t smallest = 1; smallest < largest; ++smallest) {
+            size_t before = has_room_.size();
+            std::erase_if(has_room_, [&](size_t node) { return room_[node] <= smallest; });
+            if (static_cast<int64_t>(has_room_.size()) < std::max<int64_t>(asked.least_nodes, 1)) return false;
+            if (has_room_.size() < before && choose(asked, by_weight)) return true;
+        }
+        return false;
+    }
+
+    // The nodes of one weight that have room and are not taken already, cut into sets of neighbours.
+    void cut(const NodeSet& of_weight, const NodeSet& taken) {
+        sets_.clear();
+        for (size_t node : has_room_) {
+            if (!of_weight.has(node) || taken.has(node)) continue;
+            if (!sets_.empty() && sets_.back().last + 1 == node) {
+                sets_.back().last = node;
+                sets_.back().cpus += room_[node];
+            } else {
+                sets_.push_back({node, node, room_[node]});
+            }
+        }
+    }
+
+    // How many processors a job gets on which nodes, those of the first weight being taken first; whether there are enough.
+    bool choose(const Asked& asked, const std::vector<NodeSet>& by_weight) {
+        int64_t sum = 0;
+        for (size_t node : has_room_) sum += room_[node];
+        if (static_cast<int64_t>(has_room_.size()) < asked.least_nodes || sum < asked.cpus) return false;
+        Missing missing{asked.cpus, asked.wanted_nodes, asked.least_nodes,
+                        std::min(asked.most_nodes, std::max(asked.tasks, asked.least_nodes))};
+        chosen_.clear();
+        if (!take_required(asked, missing, by_weight)) return false;
+        for (const NodeSet& of_weight : by_weight) {
+            cut(of_weight, asked.required.is_empty() ? asked.required : taken());
+            while (!sets_.empty() && missing.most_nodes && !missing.nothing()) {
+                auto best = best_set(missing.cpus, missing.least_nodes);
+                auto [first, last, cpus_of_set] = *best;
+                sets_.erase(best);
+                if (missing.nodes <= 1) {
+                    size_t fitting = last + 1;
+                    for (size_t node = first; node <= last; ++node) {
+                        bool is_enough = room_[node] >= missing.cpus;
+                        if (is_enough && (fitting > last || room_[node] < room_[fitting])) fitting = node;
+                    }
+                    if (fitting <= last) first = last = fitting;
+                }
+                for (size_t node = first; node <= last && missing.most_nodes && !missing.nothing(); ++node) {
+                    if (missing.most_nodes > 1 || room_[node] >= missing.cpus) take(asked, node, missing);
+                }
+            }
+            if (missing.nothing()) break;
+        }
+        return missing.cpus <= 0 && missing.least_nodes <= 0;
+    }
+
+    // Take the nodes that a job must have, and their neighbours if more are needed; whether they all have room.
+    bool take_required(const Asked& asked, Missing& missing, const std::vector<NodeSet>& by_weight) {
+        if (asked.required.is_empty()) return true;
+        int64_t with_room = 0;
+        for (size_t node : has_room_) with_room += asked.required.has(node);
+        if (with_room < asked.required.count()) return false;
+        asked.required.for_each([&](size_t node) { take(asked, node, missing); });
+        for (const NodeSet& of_weight : by_weight) {
+            cut(of_weight, NodeSet(machine_.words()));
+            for (auto [first, last, cpus] : sets_) take_around(asked, first, last, missing);
+        }
+        return true;
+    }
+
+    // Of a set of neighbours, take those after the first node that a job must have, then those before it.
+    void take_around(const Asked& asked, size_t first, size_t last, Missing& missing) {
+        size_t required = first;
+        while (required <= last && !asked.required.has(required)) ++required;
+        if (required > last) return;
+        for (size_t node = required + 1; node <= last; ++node) take_if_needed(asked, node, missing);
+        for (size_t node = required; node-- > first;) take_if_needed(asked, node, missing);
+    }
+
+    // Take a node if something is missing, and if it is enough where no other may follow.
+    void take_if_needed(const Asked& asked, size_t node, Missing& missing) {
+        if (asked.required.has(node) || !missing.most_nodes || missing.nothing()) return;
+        if (missing.most_nodes > 1 || room_[node] >= missing.cpus) take(asked, node, missing);
+    }
+
+    // The nodes that were chosen until now.
+    NodeSet taken() const {
+        NodeSet nodes(machine_.words());
+        for (auto& [node, cpus] : chosen_) nodes.add(node);
+        return nodes;
+    }
+
+    // Take a node: all processors that are of use there, but for one for each node that must follow.
+    void take(const Asked& asked, size_t node, Missing& missing) {
+        int64_t cpus = room_[node];
+        if (!asked.exclusive) {
+            int64_t kept = missing.cpus - std::max<int64_t>(missing.least_nodes - 1, 0);
+            if (cpus > kept) cpus = std::max(kept, asked.cpus_of_node);
+        }
+        chosen_.emplace_back(node, cpus);
+        missing.cpus -= cpus;
+        --missing.nodes;
+        --missing.least_nodes;
+        --missing.most_nodes;
+    }
+
+    // The smallest set of neighbours that is enough, or else the largest; of equal ones the first.
+    std::vector<Neighbours>::iterator best_set(int64_t cpus, int64_t nodes) {
+        auto best = sets_.begin();
+        bool best_is_enough = best->cpus >= cpus && best->count() >= nodes;
+        for (auto set = best + 1; set != sets_.end(); ++set) {
+            bool enough = set->cpus >= cpus && set->count() >= nodes;
+            if ((enough && !best_is_enough) || (enough && set->cpus < best->cpus) || (!enough && set->cpus > best->cpus)) {
+                best = set;
+                best_is_enough = enough;
+            }
+        }
+        return best;
+    }
+
+    // So many of the nodes with room, which all have the same number of processors; there are enough.
+    void choose_fewest_sets(int64_t count) {
+        chosen_.clear();
+        for (const NodeSet& of_weight : machine_.by_weight) {
+            cut(of_weight, NodeSet(machine_.words()));
+            while (!sets_.empty() && count) {
+                auto best = best_set(count, 0);
+                for (size_t node = best->first; node <= best->last && count; ++node, --count) chosen_.emplace_back(node, 1);
+                sets_.erase(best);
+            }
+            if (!count) break;
+        }
+    }
+
+    // What a job takes of the nodes that it shares.
+    Share share(const Asked& asked) {
+        Share made(machine_.words(), false);
+        int64_t sum = 0;
+        for (auto& [node, cpus] : chosen_) sum += cpus;
+        if (asked.cpus_per_task > 1 || sum > asked.cpus) deal(asked);
+        for (auto& [node, cpus] : chosen_) {
+            int64_t memory = asked.memory_per_cpu * cpus + asked.memory_per_node;
+            if (consumes_memory_ && !memory) memory = machine_.memory[node];
+            made.parts.push_back({node, cpus, memory});
+            for (const Asked::Other& other : asked.others) {
+                made.others.push_back(
+                    {other.column, node, other.of_node + other.of_task * (cpus / asked.cpus_per_task)});
+            }
+            made.nodes.add(node);
+            made.cpus += cpus;
+        }
+        return made;
+    }
+
+    // How many processors a job gets of its nodes, of which so many are set aside for it.
+    void deal(const Asked& asked) {
+        std::sort(chosen_.begin(), chosen_.end());
+        std::vector<int64_t> room, tasks(chosen_.size(), 1);
+        int64_t count = static_cast<int64_t>(chosen_.size()), of_task = asked.cpus_per_task;
+        bool is_full = true;
+        for (auto& [node, cpus] : chosen_) {
+            room.push_back(cpus);
+            cpus = std::min(of_task, cpus);
+            is_full = is_full && cpus >= room.back();
+        }
+        int64_t left = std::max(count * asked.cpus_of_node, asked.cpus) / of_task - count;
+        while (left > 0) {
+            bool has_space = false;
+            for (size_t place = 0; place < chosen_.size() && left; ++place) {
+                int64_t& given = chosen_[place].second;
+                if (!is_full && (room[place] - given < of_task || tasks[place] == asked.tasks_per_node)) continue;
+                ++tasks[place];
+                given = std::min(given + of_task, room[place]);
+                has_space = has_space || room[place] - given >= of_task;
+                --left;
+            }
+            is_full = !has_space;
+        }
+    }
+};
+
+}  // namespace batsched::slurm

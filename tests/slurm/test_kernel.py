@@ -1,0 +1,169 @@
+"""The native library selects nodes and plans starts as the classes in Python do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pandas as pd
+import pytest
+from msgspec import Struct
+
+import batsched_py.schedulers.slurm.kernel as kernel
+from batsched_py.protocol.requests import MOST
+from batsched_py.schedulers.slurm.asked import Asked
+from batsched_py.schedulers.slurm.kernel import NATIVE, PYTHON, Kernel
+from batsched_py.schedulers.slurm.nodes import Machine, Node, Share
+from tests.slurm.scenario import RECORDED, simulated, simulated_anew
+
+pytestmark = pytest.mark.skipif(NATIVE is None, reason="the native library is not built, or turned off")
+
+
+class Running(Struct):
+    """What the future needs of a running job."""
+
+    share: Share
+    end: int
+
+
+def seen(share: Share | None) -> object:
+    """A share as plain values, whichever kernel has made it."""
+    return share and (share.nodes, share.exclusive, share.parts, share.others)
+
+
+def some_machine(random: Random) -> Machine:
+    """Nodes of one kind or of several, with and without GPUs, over one word of bits or more."""
+    cpus, weights = random.choice([(8,), (4, 8, 16)]), random.choice([(1,), (1, 3)])
+    return Machine(
+        [
+            Node(
+                f"n{place}",
+                0,
+                random.choice(cpus),
+                random.choice((64, 128)),
+                (random.choice((0, 4)),),
+                weight,
+            )
+            for place in range(random.choice((3, 20, 70)))
+            for weight in [random.choice(weights)]
+        ]
+    )
+
+
+def some_set(random: Random, machine: Machine) -> int:
+    """Most of the nodes of a machine."""
+    return machine.all & ~(random.getrandbits(len(machine.nodes)) & random.getrandbits(len(machine.nodes)))
+
+
+def some_required(random: Random, nodes: int) -> int:
+    """One or two of some nodes."""
+    places = [place for place in range(nodes.bit_length()) if nodes >> place & 1]
+    return sum(1 << place for place in random.sample(places, min(len(places), random.randint(1, 2))))
+
+
+def some_request(random: Random, number: int, machine: Machine) -> Asked:
+    """Tasks on shared or whole nodes, with memory, GPUs, ranges of nodes, and nodes that they must have."""
+    of_task, tasks, least = random.choice((1, 1, 2, 3)), random.randint(1, 12), random.choice((1, 1, 2, 3))
+    wanted = least + random.choice((0, 0, 2))
+    others: tuple[tuple[int, int, int], ...] = random.choice(((), ((0, 1, 0),), ((0, 0, 1),)))
+    of_each = random.choice((0, 0, 1, 2))
+    nodes = some_set(random, machine)
+    return Asked(
+        number=number,
+        tasks=tasks,
+        cpus_per_task=of_task,
+        unit=random.choice((1, of_task)),
+        cpus=tasks * of_task,
+        least_nodes=least,
+        wanted_nodes=wanted,
+        most_nodes=random.choice((wanted, MOST)),
+        nodes=nodes,
+        required=some_required(random, nodes) if random.random() < 0.3 else 0,
+        exclusive=random.random() < 0.3,
+        memory_per_cpu=random.choice((0, 4, 10)),
+        memory_per_node=random.choice((0, 0, 50)),
+        others=others,
+        tasks_per_node=of_each,
+        least_cpus_of_node=of_task * (of_each or 1),
+        cpus_of_node=of_task * (of_each or 1),
+        most_cpus_of_node=random.choice((0, 0, 6)),
+        gpus=(0, random.choice((1, 3))) if others else None,
+    )
+
+
+def story(random: Random, machine: Machine, requests: Sequence[Asked], chosen: Kernel) -> list[object]:
+    """Start jobs, end some of them, and plan others: all answers of a kernel on the way."""
+    told: list[object] = []
+    selector = chosen.selector(machine, random.random() < 0.5)
+    usage, running = chosen.usage(machine), list[Running]()
+    for asked in requests:
+        share = selector.select(asked, some_set(random, machine), usage)
+        told.append(seen(share))
+        if share is not None:
+            usage.take(share)
+            running.append(Running(share, random.randrange(900, 9000)))
+        if running and random.random() < 0.2:
+            usage.give(running.pop(random.randrange(len(running))).share)
+        told += [usage.idle, usage.exclusive]
+    running.sort(key=lambda each: each.end)
+    ending: Any = running
+    how = random.choice((0, 0, 45)), random.random() < 0.3, 30, random.choice((0, 17))
+    future = chosen.future(usage, ending, selector, *how)
+    emptier = usage.copy()
+    for each in running[::3]:
+        emptier.give(each.share)
+    left: Any = [each for place, each in enumerate(running) if place % 3]
+    without = chosen.future(emptier, left, selector, *how)
+    plan = chosen.plan(machine, 1000, 6_000, 60, machine.all, random.choice((5, 500)), how[-1])
+    told.append(future.first_end)
+    for asked in requests:
+        length = random.choice((60, 600, 6000))
+        only_now, completing = random.random() < 0.1, some_set(random, machine) & some_set(random, machine)
+        reserved, moves = some_set(random, machine), random.random() < 0.3
+
+        def allowed(
+            later: int, reserved: int = reserved, length: int = length
+        ) -> tuple[int, int, int] | None:
+            """A reservation from 3000 to 5000 s, and no start after 6500 s."""
+            overlaps = later < 5000 and later + length > 3000
+            return None if later > 6_500 else (reserved if overlaps else machine.all, later, 5001 * overlaps)
+
+        other = without if random.random() < 0.3 else None
+        start, share, cpus, is_put_off, make_way_on, was_tried = plan.find_start(
+            future, other, asked, length, 1000, only_now, completing, allowed if moves else None
+        )
+        told += [start, seen(share), cpus, is_put_off, make_way_on, was_tried]
+        if start is not None and share is not None and start > 1000:
+            told.append(plan.is_full)
+            plan.keep(share, start, start + length)
+            told.append(list(plan.begins))
+    return told
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_both_kernels_tell_the_same_story(seed: int) -> None:
+    random = Random(seed)
+    machine = some_machine(random)
+    requests = [some_request(random, number, machine) for number in range(30)]
+    assert NATIVE is not None
+    state = random.getstate()
+    told = []
+    for chosen in (PYTHON, NATIVE):
+        random.setstate(state)
+        told.append(story(random, machine, requests, chosen))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("name", ["linear-1", "mixed-2", "tiers-1", "preempt-1", "gpus-1"])
+def test_recorded_scenarios_are_the_same_in_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder: Path = RECORDED / name
+    native = simulated(folder)
+    monkeypatch.setattr(kernel, "NATIVE", None)
+    pd.testing.assert_frame_equal(simulated_anew(folder), native, check_exact=True)
+
+
+def test_larger_nodes_than_it_knows_are_left_to_python() -> None:
+    assert kernel.kernel_of(Machine([Node("n1", 0, kernel.MOST_CPUS + 1)])) is PYTHON
+    assert kernel.kernel_of(Machine([Node("n1", 0, kernel.MOST_CPUS)])) is NATIVE
