@@ -16,10 +16,13 @@ from batsched_py.protocol.hosts import HostSet
 _FAILED = re.compile(r"(?:^| )failed=([0-9,-]+)(?: |$)")
 
 
-def on_failed_hosts(schedule: pd.DataFrame, absences: Sequence[Absence]) -> Iterator[Violation]:
+def on_failed_hosts(
+    schedule: pd.DataFrame, absences: Sequence[Absence], events: Sequence[Absence] = ()
+) -> Iterator[Violation]:
     """The jobs that run on hosts while these are away, and those that no failure has ended as they say.
 
-    The absences are those of ``PREFIX_absences.csv``: a failure ends the jobs on its hosts.
+    The absences are those of ``PREFIX_absences.csv``: a failure ends the jobs on its hosts. Where hosts are
+    taken away by ``events``, jobs may go on.
     """
     away = [absence for absence in absences if absence.state == "away"]
     executed = started(schedule)
@@ -39,7 +42,7 @@ def on_failed_hosts(schedule: pd.DataFrame, absences: Sequence[Absence]) -> Iter
     ):
         if (found := _FAILED.search(note)) is not None:
             lost, failing = HostSet.parse(found[1].replace(",", " ")), HostSet()
-            for absence in away:
+            for absence in (*away, *events):
                 if abs(absence.since - finish) <= SLACK:
                     failing = failing | absence.hosts
             if not (lost <= failing and lost <= hosts):

@@ -35,7 +35,7 @@ def absences_in(
     """
     asleep = [] if changes is None else sleeps(changes, "pstate_changes.csv", schedule)
     away = [] if others is None else read_absences(others, "absences.csv")
-    return Absences([*_outages(events), *away, *asleep], untold=())
+    return Absences([*outages_in(events), *away, *asleep], untold=())
 
 
 def absences_beside(
@@ -53,7 +53,7 @@ def absences_beside(
     if files is None:
         untold.append("away")
     else:
-        told += _outages(files)
+        told += outages_in(files)
     told += failures_and_closures_beside(jobs_file)
     changes = beside(jobs_file, "pstate_changes")
     if changes.is_file():
@@ -64,7 +64,8 @@ def absences_beside(
     return Absences(told, untold)
 
 
-def _outages(files: Iterable[str]) -> list[Absence]:
+def outages_in(files: Iterable[str]) -> list[Absence]:
+    """When hosts were away, as event files tell."""
     events = [event for file in files for event in read_events(file, forward_unknown=True)]
     return list(outages(events))
 

@@ -139,18 +139,20 @@ class Result:
         from batsched_py.analysis.held import arrivals_of, read_held
         from batsched_py.analysis.promises import check_hosts
         from batsched_py.analysis.validator import validate
+        from batsched_py.api.absences import outages_in
 
         file, held = self._open("absences"), self._open("held")
         absences = [] if file is None else list(read_absences(file, "absences.csv"))
+        events = outages_in(self.experiment.scenario.events)
         if policy is not None:
-            check_hosts(policy, absences)
+            check_hosts(policy, [*absences, *events])
         arrivals = None if held is None else arrivals_of(read_held(held, "held.csv"))
         options = self.experiment.actors.scheduler.options
         nodes = cast("NodeChoiceName", options.get("nodes", "first-fit"))
         hosts, workloads = self.overview.hosts, self.workloads
         known = (self.machine, nodes, self._speeds, arrivals)
         found = validate(self._schedule, hosts, workloads, policy, *known)
-        return [*found, *on_failed_hosts(self._schedule, absences)]
+        return [*found, *on_failed_hosts(self._schedule, absences, events)]
 
     def explain(self, job: str) -> Explained:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``.

@@ -47,6 +47,13 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Check that no job runs into these closures; needs -p or --hosts, and -w for users who are let in.",
 )
+@click.option(
+    "--events",
+    metavar="FILE",
+    multiple=True,
+    help="The events from outside that the simulation was given, which tell when hosts were away; may be "
+    "repeated.",
+)
 @click.option("--outside-period", metavar="S", type=float, help="The cap repeats every S seconds.")
 @click.option(
     "--nodes",
@@ -65,6 +72,7 @@ def command(
     policy: Policy | None,
     power_cap: str | None,
     closures: str | None,
+    events: tuple[str, ...],
     outside_period: float | None,
     nodes: NodeChoiceName,
 ) -> None:
@@ -111,7 +119,7 @@ def command(
     With --closures
       closed                 no job is started on hosts that close before its walltime is over, or
                              grows into them
-    With PREFIX_absences.csv beside it, which simulations with failures write
+    With PREFIX_absences.csv beside it, which simulations with failures write, or with --events
       away                   no job runs on hosts while they are away
       failure                a job that a failure has ended, as its note says, ended when its hosts failed
 
@@ -135,6 +143,7 @@ def command(
     from batsched_py.analysis.promises import check_hosts
     from batsched_py.analysis.schedule import open_table, read_schedule
     from batsched_py.analysis.validator import validate
+    from batsched_py.api.absences import outages_in
     from batsched_py.experiment.build import read_machine, read_workloads, words_of
     from batsched_py.outside.closures import read_closures
 
@@ -145,15 +154,17 @@ def command(
         size, machine = len(platform.hosts), platform.as_nodes()
     schedule = read_schedule(schedule_file)
     speeds = None if platform is None else [host.speed for host in platform.hosts]
-    absences: list[Absence] = []
+    absences: list[Absence] | None = None
     if (others := beside(schedule_file, "absences")).is_file():
         with open_table(others) as lines:
-            absences += read_absences(lines, str(others))
+            absences = list(read_absences(lines, str(others)))
+    taken_away = outages_in(events)
     if policy is not None:
-        check_hosts(policy, absences)
+        check_hosts(policy, [*(absences or ()), *taken_away])
     arrivals = arrivals_of(held_beside(schedule_file))
     found = validate(schedule, size, jobs, policy, machine, nodes, speeds, arrivals)
-    found += on_failed_hosts(schedule, absences)
+    if absences is not None or events:
+        found += on_failed_hosts(schedule, absences or (), taken_away)
     if power_cap is not None:
         if platform is None:
             raise click.UsageError("--power-cap needs the platform with -p")

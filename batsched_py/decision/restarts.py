@@ -131,8 +131,8 @@ class Restarts:
         """Whether this is an execution of a job that a user has submitted."""
         return job_id in self._pieces
 
-    def ended(self, job_id: str, state: JobState) -> Job | None:
-        """An execution has ended: its job, or None if that will be submitted again."""
+    def ended(self, job_id: str, state: JobState) -> tuple[Job, str | None]:
+        """An execution has ended: its job, and the next name of that if it will be submitted again."""
         piece = self._pieces.pop(job_id)
         self._failed.pop(job_id, None)
         was_killed = job_id in self._killed
@@ -142,9 +142,9 @@ class Restarts:
             self._again.append(
                 _Piece(piece.first, piece.number + 1, piece.done + piece.saved, piece.first.note)
             )
-            return None
+            return piece.first.job, f"{piece.first.job.id}#{piece.number + 1}"
         self._latest.pop(piece.first.job.id, None)
-        return piece.first.job
+        return piece.first.job, None
 
     def latest(self, job_id: str) -> str:
         """The execution of a job that waits or runs."""

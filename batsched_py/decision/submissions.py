@@ -77,8 +77,10 @@ class Submissions:
     def job_ended(self, job_id: str, state: JobState, now: float) -> bool:
         """Tell the user whose job it was, and those who wait for it; not if it is to be submitted again."""
         if self._restarts is not None and job_id in self._restarts:
-            first = self._restarts.ended(job_id, state)
-            if first is None:
+            first, next_name = self._restarts.ended(job_id, state)
+            if next_name is not None:
+                if self._ledger.holds is not None:
+                    self._ledger.holds.comes_back(first, job_id, next_name)
                 return False
             if first.id != job_id and self._ledger.holds is not None:
                 self._ledger.holds.over(first, now, state is JobState.SUCCESS)

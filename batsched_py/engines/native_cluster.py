@@ -12,6 +12,7 @@ from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.kinds import check_function, check_job, lowest, ranking
 from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
+from batsched_py.ledger.resizing import HostResizing, Resizing
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.known import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
@@ -28,6 +29,20 @@ if TYPE_CHECKING:
     from batsched_py.ledger.nodes.machine import NodeMachine
 
 _WAITING, _RUNNING = "SUBMITTED", "RUNNING"
+
+
+class _Rigid(HostResizing):
+    """Other sizes of running jobs: no job that this engine runs has any."""
+
+    __slots__ = ("_cluster",)
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster.nb_free, HostSet())
+        self._cluster = cluster
+
+    def fits(self, job: Job) -> bool:
+        """Whether a waiting job fits now."""
+        return self._cluster.fits(job)
 
 
 class Cluster(cluster.Cluster):
@@ -125,6 +140,9 @@ class Cluster(cluster.Cluster):
     @property
     def available(self) -> HostSet:
         return self.hosts
+
+    def resizing(self) -> Resizing:
+        return _Rigid(self)
 
     def _rank(self, order: Order | None, waiting: Any, head_only: bool) -> list[int]:
         """The places of waiting jobs in an order, by default that of the queue; the first only, or all."""

@@ -89,6 +89,10 @@ class Holds:
         if self._waiting_for:
             self._tell(job.id, now, success)
 
+    def comes_back(self, job: Job, name: str, next_name: str) -> None:
+        """An execution of a job has ended, and it begins again under another name: it is not over."""
+        self._namesakes.rename(job, name, next_name)
+
     def wake(self, now: float) -> None:
         """The clock has come to this time."""
         while self._timers and self._timers[0][0] <= now:

@@ -45,6 +45,12 @@ class Namesakes:
         del group[job.id]
         return next(iter(group), None) if was_first else None
 
+    def rename(self, job: Job, name: str, next_name: str) -> None:
+        """An execution of a job goes on under another name, in its place."""
+        group = self._groups.get(_owner(job))
+        if group is not None and name in group:
+            self._groups[_owner(job)] = {next_name if each == name else each: None for each in group}
+
 
 def _owner(job: Job) -> tuple[str | None, str]:
     """Whose job it is, and how it is called; a log has the number of its program."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from batsched_py.ledger.free import FreeHosts
 from batsched_py.ledger.kinds import Live
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.hosts import HostSet
@@ -65,8 +64,8 @@ class HostResizing(Live):
 
     __slots__ = ("_nb_free", "_sizes", "_unavailable")
 
-    def __init__(self, free: FreeHosts, unavailable: HostSet) -> None:
-        self._nb_free = free.count
+    def __init__(self, nb_free: int, unavailable: HostSet) -> None:
+        self._nb_free = nb_free
         self._unavailable = unavailable
         self._sizes: dict[str, tuple[RunningJob, int]] = {}
 

@@ -33,6 +33,9 @@ class Scheduler(ABC):
     requeues: ClassVar[bool] = False
     """Whether the policy puts running jobs back into the queue; then users hand in all jobs."""
 
+    chooses_sizes: ClassVar[bool] = False
+    """Whether the policy chooses among the sizes of jobs that give several, the one that ends first."""
+
     selection: Annotated[SelectionName, Meta(description="Which of the free hosts a job gets.")] = "lowest"
     nodes: Annotated[NodeChoiceName, Meta(description="Which nodes a job gets, on a machine of nodes.")] = (
         "first-fit"

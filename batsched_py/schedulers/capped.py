@@ -70,7 +70,7 @@ class UnderACap(View):
     @property
     def _predicted_awake(self) -> float:
         """The power that the machine draws when those are awake that can be woken, at most."""
-        others = self.hosts - self.to_wake
+        others = self.hosts - self._to_wake
         return self._power.predicted(self.asleep & others, self.switching & others)
 
     def limit(self, job: Job) -> Limit | None:

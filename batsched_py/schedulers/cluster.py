@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.kinds import Live, check_function, check_job, count, expected, number
-from batsched_py.ledger.ledger import Effect, Ledger, describe
+from batsched_py.ledger.ledger import NOWHERE, Effect, Ledger, describe
 from batsched_py.ledger.plan import Plan
 from batsched_py.ledger.queue import Condition, Floats, JobQueue, Score, Waiting
 from batsched_py.ledger.reservation import Reservation
@@ -238,7 +238,12 @@ class Cluster(Live):
             return Plan(self)
         from batsched_py.ledger.nodes.plan import Plan as NodePlan
 
-        return NodePlan(self, self._ledger.nodes)
+        return NodePlan(self, self._ledger.nodes, self._to_wake)
+
+    @property
+    def _to_wake(self) -> HostSet:
+        """Hosts that are not free, but will be as soon as a job needs them."""
+        return NOWHERE
 
     # --- what a policy says ----------------------------------------------------------------------
 
@@ -353,15 +358,23 @@ class Cluster(Live):
     def resizing(self) -> Resizing:
         """Other sizes of running jobs, to be tried before any of them is decided."""
         ledger = self._ledger
-        if ledger.nodes is None:
-            return HostResizing(ledger.free, ledger.unavailable)
+        if ledger.nodes is None or self._any_hosts_will_do:
+            return HostResizing(ledger.free.count, ledger.unavailable)
         from batsched_py.ledger.nodes.resizing import NodeResizing
 
         return NodeResizing(ledger.nodes, self.now, ledger.unavailable)
 
+    @property
+    def _any_hosts_will_do(self) -> bool:
+        """Whether nodes are equal hosts, and no running job asks for more than a number of them."""
+        nodes = self._ledger.nodes
+        return (nodes is None or nodes.are_hosts) and not any(
+            "request" in running.job.extra for running in self.running
+        )
+
     def _hosts_for(self, running: RunningJob, size: int) -> HostSet:
         """The hosts with which a job goes on that is to have so many."""
-        if self._ledger.nodes is not None:
+        if self._ledger.nodes is not None and not self._any_hosts_will_do:
             return self._cores_for(running, size)
         if (more := size - running.nb_hosts) <= 0:
             return running.hosts.lowest(size)

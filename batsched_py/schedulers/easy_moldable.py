@@ -37,6 +37,7 @@ class EasyMoldable(EasyBackfilling):
 
     name = "easy-moldable"
     reads_profiles = True
+    chooses_sizes = True
 
     def orders(self, cluster: Cluster) -> tuple[Order | None, Order | None]:
         """Submission order."""

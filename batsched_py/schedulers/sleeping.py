@@ -9,10 +9,12 @@ import numpy as np
 from msgspec import Meta
 
 from batsched_py.ledger.nodes.account import NodeAccount
-from batsched_py.ledger.nodes.machine import CORES
+from batsched_py.ledger.nodes.machine import CORES, Integers
+from batsched_py.ledger.nodes.placement import Placement
 from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.shapes import shapes_of
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.idle_hosts import Beds, IdleTimes, nodes_of
 from batsched_py.schedulers.wrapping import NOWHERE, View, Wrapper
@@ -22,8 +24,8 @@ class AmongSleepers(View):
     """Counts on hosts that sleep or are switching: they will be free when a job needs them."""
 
     @property
-    def to_wake(self) -> HostSet:
-        return super().to_wake | ((self.asleep | self.switching) & self.available & self.hosts)
+    def _to_wake(self) -> HostSet:
+        return super()._to_wake | ((self.asleep | self.switching) & self.available & self.hosts)
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Sleeping(Wrapper):
         reservation = None
         for job in cluster.queue:
             if reservation is None:
-                if not (self._may_start(job) and room.take(job)):
+                if not any(self._may_start(each) and room.take(each) for each in self._sizes(job)):
                     reservation = self.seen.reservation(job)
             elif job.id not in self._woken_for:
                 estimate = cluster.queue.estimate(job)
@@ -96,6 +98,13 @@ class Sleeping(Wrapper):
         self._woken_for &= {job.id for job in cluster.queue}
         self._beds.wake(cluster, room.woken)
         self._waking = self._waking | (room.woken & cluster.switching)
+
+    def _sizes(self, job: Job) -> list[Job]:
+        """A job with each size that the policy inside may choose, the one that ends first before others."""
+        if not self.inner.chooses_sizes:
+            return [job]
+        fastest = sorted(shapes_of(job), key=lambda shape: shape.run_time)
+        return [shape.job for shape in fastest] or [job]
 
     def _may_start(self, job: Job) -> bool:
         """Whether a job has nothing to wait for but hosts."""
@@ -144,27 +153,39 @@ class _Room:
 class _NodeRoom(_Room):
     """The same on a machine of nodes, each of which wakes as a whole."""
 
-    def __init__(self, account: NodeAccount, awake: HostSet, asleep: HostSet, nodes: list[HostSet]) -> None:
+    def __init__(
+        self, account: NodeAccount, awake: HostSet, asleep: HostSet, nodes: list[HostSet], now: float
+    ) -> None:
         super().__init__(0, asleep)
         self._account = account
         self._awake = account.with_cores(awake)
         self._nodes = {next(iter(node)): node for node in nodes}
+        self._now = now
 
     def take(self, job: Job) -> bool:
-        demand, account = self._account.demand(job), self._account
-        found = account.place(demand, self._awake)
+        """Give a job its nodes: those that a plan has chosen, or else those that are awake first."""
+        account = self._account
+        everything = self._awake + account.with_cores(self._asleep) - account.with_cores(NOWHERE)
+        found = account.chosen(job)
         if found is None:
-            everything = self._awake + account.with_cores(self._asleep) - account.with_cores(NOWHERE)
-            found = account.place(demand, everything)
-            if found is None:
-                return False
-            for number in found.nodes.tolist():
-                first = account.machine.nodes[number].first
-                node = self._nodes.get(first, NOWHERE) & self._asleep
-                self._awake[number, CORES] += len(node)
-                self._wake(node)
+            found = self._place(job, self._awake)
+        if found is None:
+            found = self._place(job, everything)
+        if found is None or (everything[found.nodes] < found.taken).any():
+            return False
+        for number in found.nodes.tolist():
+            first = account.machine.nodes[number].first
+            node = self._nodes.get(first, NOWHERE) & self._asleep
+            self._awake[number, CORES] += len(node)
+            self._wake(node)
         self._awake[found.nodes] -= found.taken
         return bool(np.all(self._awake[found.nodes] >= 0))
+
+    def _place(self, job: Job, free: Integers) -> Placement | None:
+        """Where a job goes, on nodes that stay open to it."""
+        account = self._account
+        free = account.open_at(job.user, self._now, self._now + job.walltime, free)
+        return account.place(account.demand(job), free)
 
 
 def _room(cluster: Cluster, waking: HostSet, asleep: HostSet, nodes: list[HostSet]) -> _Room:
@@ -172,4 +193,4 @@ def _room(cluster: Cluster, waking: HostSet, asleep: HostSet, nodes: list[HostSe
     account = cluster._ledger.nodes
     if account is None:
         return _Room(cluster.nb_free + len(waking), asleep)
-    return _NodeRoom(account, waking, asleep, nodes)
+    return _NodeRoom(account, waking, asleep, nodes, cluster.now)

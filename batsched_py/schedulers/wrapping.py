@@ -30,11 +30,6 @@ class View(Cluster):
     It shares everything with the cluster that it looks at, and a subclass changes some of the answers.
     """
 
-    @property
-    def to_wake(self) -> HostSet:
-        """Hosts that are not free, but will be as soon as a job needs them."""
-        return NOWHERE
-
     def limit(self, job: Job) -> Limit | None:
         """What a job has to wait for beside hosts."""
         return None
@@ -44,8 +39,8 @@ class View(Cluster):
         check_job(job)
         ledger, limit, now = self._ledger, self.limit(job), self.now
         if ledger.nodes is not None:
-            return ledger.nodes.reservation(job, now, self.running, ledger.unavailable, self.to_wake, limit)
-        extra, time = self.nb_free + len(self.to_wake) - job.size, now
+            return ledger.nodes.reservation(job, now, self.running, ledger.unavailable, self._to_wake, limit)
+        extra, time = self.nb_free + len(self._to_wake) - job.size, now
         coming = what_comes(now, self.running, () if limit is None else limit.changes())
         while extra < 0 or not (limit is None or limit.suffices(time)):
             change = next(coming, None)
@@ -63,7 +58,7 @@ class View(Cluster):
     def profile(self) -> AvailabilityProfile:
         """How many hosts will be free, and when, with those that can be woken."""
         profile = super().profile()
-        profile.give(self.now, inf, len(self.to_wake))
+        profile.give(self.now, inf, len(self._to_wake))
         return profile
 
 
@@ -97,6 +92,11 @@ class Wrapper(Scheduler):
     def requeues(self) -> bool:  # type: ignore[override]
         """Whether the policy inside does."""
         return self.inner.requeues
+
+    @property
+    def chooses_sizes(self) -> bool:  # type: ignore[override]
+        """Whether the policy inside does."""
+        return self.inner.chooses_sizes
 
     def begin(self, cluster: Cluster) -> None:
         """Let the policy inside begin."""

@@ -165,6 +165,18 @@ def test_the_validator_finds_namesakes_that_did_not_wait_and_other_workloads(tmp
     assert "dependency: 2" in out
 
 
+def test_a_job_waits_for_a_namesake_that_fails_twice(tmp_path: Path) -> None:
+    same = {"user": "u", "name": "n", "walltime": 50}
+    jobs = [{"id": "1", "subtime": 0, **same}, {"id": "2", "subtime": 4, "after": "singleton", **same}]
+    trace = tmp_path / "trace.csv"
+    trace.write_text("hosts,down,up\n0,3,5\n1,6,8\n")
+    file = written(tmp_path / "jobs.json", jobs)
+    run = ["run", "-w", file, "-s", "fcfs", "--failure-trace", trace, "-e", tmp_path / "out"]
+    code, _, err = call_here(run)
+    assert code == 0, err
+    assert starts_in(tmp_path / "out_jobs.csv") == {"1": 0, "1#1": 3, "1#2": 6, "2": 16}
+
+
 SACCT = """JobID|User|JobName|Submit|Start|End|State|ElapsedRaw|Timelimit|AllocCPUS|SubmitLine
 {line}100_1{same}1-3%2 a.sh
 100_2{same}1-3%2 a.sh

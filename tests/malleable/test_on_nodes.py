@@ -31,6 +31,7 @@ from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.schedulers.capped import Capped
 from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.workload.model import Workload
 from tests.malleable.node_reference import MalleableEasyOnNodes
@@ -69,8 +70,8 @@ def test_malleable_easy_on_nodes_is_what_its_definition_says(seed: int, tmp_path
         expected = MalleableEasyOnNodes(nodes, licences, jobs, asks)
         if expected.is_clear:
             break
-    platform = as_platform(nodes, licences)
-    run(Setup(platform, [load]), "malleable-easy", tmp_path)
+    machine = as_platform(nodes, licences)
+    run(Setup(machine, [load]), "malleable-easy", tmp_path)
     schedule = read_schedule(tmp_path / "out_jobs.csv")
     node_of = [number for number, node in enumerate(nodes) for _ in range(node.has["cores"])]
     for row, hosts in zip(schedule.itertuples(), host_sets(schedule), strict=True):
@@ -86,7 +87,7 @@ def test_malleable_easy_on_nodes_is_what_its_definition_says(seed: int, tmp_path
             (pytest.approx(float(time), abs=2e-6), place) for time, place in expected.had[row.job_id]
         ]
         assert row.finish_time == pytest.approx(float(expected.ends[row.job_id]), abs=2e-6)
-    assert validate(schedule, len(node_of), [load], machine=platform.as_nodes()) == []
+    assert validate(schedule, len(node_of), [load], machine=machine.as_nodes()) == []
 
 
 class Restless(Scheduler):
@@ -154,6 +155,20 @@ def test_jobs_that_grow_and_shrink_at_random_break_no_rule(seed: int, tmp_path: 
         assert validate(schedule, nb_hosts, [load], machine=platform.as_nodes()) == []
         assert list(into_closures(schedule, closures, [load])) == []
         assert len(schedule) == len(load.jobs)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("policy", ["malleable-easy", "capped(malleable-easy)"])
+def test_nodes_of_one_core_are_hosts(seed: int, policy: str, tmp_path: Path) -> None:
+    _, _, load = random_case(Random(seed))
+    jobs = [replace(job, size=min(job.size, 4), extra=_bounded(job)) for job in load.jobs]
+    load = Workload("w0", jobs, load.profiles)
+    written = []
+    nodes = platform_of([NodeKind([f"n{number}" for number in range(8)], 1, {})], {}, "machine")
+    for hosts in (Platform.homogeneous(8), nodes):
+        run(Setup(hosts, [load]), policy, tmp_path)
+        written.append([(tmp_path / f"out_{name}.csv").read_bytes() for name in ("jobs", "resizes")])
+    assert written[0] == written[1]
 
 
 def on_a_node(*jobs: dict, cores: int = 8, count: int = 2, **more) -> Setup:

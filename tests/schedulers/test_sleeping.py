@@ -12,6 +12,8 @@ from batsched_py.analysis.validator import validate
 from batsched_py.errors import InputError
 from batsched_py.experiment import Machine
 from batsched_py.experiment.build import read_machine
+from batsched_py.outside.closures import Closure
+from batsched_py.outside.known import Known
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers import SCHEDULERS
@@ -19,6 +21,7 @@ from batsched_py.simulator.machine_files.simgrid import simgrid_lines
 from batsched_py.simulator.platform import read_platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import workload_of
+from tests.drive import GIGA, workload
 from tests.power import INNER, machine, node_jobs, nodes_machine, power60, run, sized, starts
 
 
@@ -140,3 +143,45 @@ def test_a_host_that_fails_on_its_way_to_sleep_comes_back_asleep(tmp_path: Path)
     assert seconds["time_unavailable"] == 55
     assert seconds["time_sleeping"] == (200 - 100) + (200 - 50)
     assert (seconds["time_switching_off"], seconds["time_switching_on"]) == (5 + 10 + 2 * 10, 20 + 20)
+
+
+def test_a_plan_on_nodes_counts_on_those_that_sleep(tmp_path: Path) -> None:
+    """Six nodes of four cores sleep when the plan is made anew, because a host has come back."""
+    jobs = workload_of([sized("early", 0, 4, 10), sized("wide", 400, 24, 50), sized("last", 401, 4, 50)])
+    away = HostSet.parse("0")
+    outage = [HostsUnavailable(away, time=300.0), HostsAvailable(away, time=310.0)]
+    setup = Setup(nodes_machine(tmp_path), [jobs], energy=True, events=[outage])
+    run(setup, "sleeping(conservative)", tmp_path, after="60")
+    assert starts(tmp_path) == {"early": 0, "wide": 440, "last": 490}
+
+
+def test_the_nodes_wake_that_a_plan_has_chosen(tmp_path: Path) -> None:
+    """Node n0 is closed soon, so a long job is to go to another one, although n0 is the first that sleeps."""
+    jobs = workload_of([sized("long", 400, 4, 500)])
+    known = Known(closures=(Closure(800.0, 900.0, HostSet.range(4)),))
+    run(
+        Setup(nodes_machine(tmp_path), [jobs], energy=True),
+        "sleeping(conservative)",
+        tmp_path,
+        known,
+        after="60",
+    )
+    assert starts(tmp_path) == {"long": 440}
+    assert read_schedule(tmp_path / "out_jobs.csv")["allocated_resources"].to_list() == ["4-7"]
+
+
+def test_hosts_wake_for_the_size_that_the_policy_inside_chooses(tmp_path: Path) -> None:
+    total = {"type": "parallel_homogeneous_total", "cpu": 80 * GIGA, "com": 0}
+    job = {
+        "id": "a",
+        "subtime": 200,
+        "res": 2,
+        "walltime": 100,
+        "profile": "total",
+        "sizes": {"2": 40, "4": 20},
+    }
+    early = {"id": "early", "walltime": 20, "profile": "total", "res": 4}
+    jobs = workload(early, job, profiles={"total": total})
+    run(Setup(machine(4), [jobs], energy=True), "sleeping(easy-moldable)", tmp_path, after="30")
+    assert starts(tmp_path) == {"early": 0, "a": 220}
+    assert read_schedule(tmp_path / "out_jobs.csv")["allocated_resources"].to_list() == ["0-3", "0-3"]

@@ -143,6 +143,10 @@ class NodeAccount:
         else:
             self._chosen[job.id] = placement
 
+    def chosen(self, job: Job) -> Placement | None:
+        """Where a job goes that a plan or a search has found a place for."""
+        return self._chosen.get(job.id)
+
     def hosts_for(self, job: Job) -> HostSet | None:
         """The hosts that a job gets, if it fits."""
         demand = self.demand(job)

@@ -8,7 +8,7 @@ from math import inf
 from msgspec import Struct
 
 from batsched_py.ledger.kinds import Live
-from batsched_py.ledger.nodes.account import NodeAccount
+from batsched_py.ledger.nodes.account import NOWHERE, NodeAccount
 from batsched_py.ledger.nodes.demand import Demand
 from batsched_py.ledger.nodes.machine import Integers
 from batsched_py.ledger.nodes.placement import Placement
@@ -16,6 +16,7 @@ from batsched_py.ledger.nodes.profile import NodeProfile
 from batsched_py.ledger.plan import Planned, check_running
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.clock import TICK
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 
 
@@ -34,10 +35,11 @@ class Plan(Live):
 
     __slots__ = ("_account", "_cluster", "_freed_until", "_held", "_profile", "_reserved", "_some_ended")
 
-    def __init__(self, cluster: Planned, account: NodeAccount) -> None:
+    def __init__(self, cluster: Planned, account: NodeAccount, to_wake: HostSet = NOWHERE) -> None:
+        """Hosts ``to_wake`` count as free."""
         self._cluster = cluster
         self._account = account
-        self._profile = NodeProfile(account, cluster.now)
+        self._profile = NodeProfile(account, cluster.now, to_wake)
         self._reserved: dict[Job, tuple[_Slot, Placement] | None] = {}
         """None for a job that will never have a place, as long as hosts are unavailable."""
         self._held: dict[str, _Slot] = {}

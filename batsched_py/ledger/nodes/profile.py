@@ -7,19 +7,21 @@ from math import inf
 
 import numpy as np
 
-from batsched_py.ledger.nodes.account import NodeAccount
+from batsched_py.ledger.nodes.account import NOWHERE, NodeAccount
 from batsched_py.ledger.nodes.demand import Demand
 from batsched_py.ledger.nodes.machine import Integers
 from batsched_py.ledger.nodes.placement import Placement
+from batsched_py.protocol.hosts import HostSet
 
 
 class NodeProfile:
     """The free amounts of all nodes as a step function of time, from now on, and the free licences."""
 
-    def __init__(self, account: NodeAccount, now: float) -> None:
+    def __init__(self, account: NodeAccount, now: float, to_wake: HostSet = NOWHERE) -> None:
+        """Hosts ``to_wake`` count as free."""
         self._account = account
         self._times = [now]
-        self._free = [account.free.amounts.copy()]
+        self._free = [account.with_cores(to_wake)]
         self._licences = [account.licences.copy()]
         self._openings = frozenset(account.closures.ends) if account.closures else frozenset()
         """When nodes open again: jobs may start then, although nothing else changes."""
