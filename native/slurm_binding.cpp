@@ -212,6 +212,6 @@ void bind_slurm(nb::module_ module) {
             Found found = plan.find_start(future, without, asked, look, reservations(allowed, plan.words()));
             nb::object start = found.start ? nb::object(nb::int_(*found.start)) : nb::none();
             nb::object make_way_on = found.make_way_on.size() ? from_node_set(found.make_way_on) : nb::int_(0);
-            return nb::make_tuple(start, found.share, found.cpus, found.is_put_off, make_way_on);
+            return nb::make_tuple(start, found.share, found.cpus, found.is_put_off, make_way_on, found.was_tried);
         }, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 }

@@ -43,6 +43,16 @@ public:
         return both;
     }
 
+    bool has_all(const NodeSet& other) const {
+        uint64_t missing = 0;
+        for (size_t word = 0; word < words_.size(); ++word) missing |= other.words_[word] & ~words_[word];
+        return !missing;
+    }
+
+    bool is_empty() const {
+        return std::all_of(words_.begin(), words_.end(), [](uint64_t word) { return !word; });
+    }
+
     int64_t count() const {
         int64_t count = 0;
         for (uint64_t word : words_) count += std::popcount(word);

@@ -22,6 +22,7 @@ struct Found {
     int64_t cpus = 0;              // how many processors were found for it last
     bool is_put_off = false;       // whether it was tried later than it could start if nobody else waited
     NodeSet make_way_on;           // the nodes on which jobs have to make way so that it can start now
+    bool was_tried = false;        // whether enough nodes were left at some time
 };
 
 // A look at the machine for one job.
@@ -86,6 +87,7 @@ public:
             if (end_of_reservation && end_of_reservation < ends_.back() && (!later || end_of_reservation < later)) {
                 later = end_of_reservation;
             }
+            if (left_.count() >= asked.least_nodes && left_.has_all(asked.required)) found.was_tried = true;
             Start earliest = future.earliest(asked, left_, look.now, look.only_now || without);
             bool makes_way = !earliest.share && without;
             if (makes_way) earliest = without->earliest(asked, left_, look.now, look.only_now);

@@ -193,9 +193,9 @@ private:
         Missing missing{asked.cpus, asked.wanted_nodes, asked.least_nodes,
                         std::min(asked.most_nodes, std::max(asked.tasks, asked.least_nodes))};
         chosen_.clear();
-        if (!take_required(asked, missing)) return false;
+        if (!take_required(asked, missing, by_weight)) return false;
         for (const NodeSet& of_weight : by_weight) {
-            cut(of_weight, asked.required);
+            cut(of_weight, asked.required.is_empty() ? asked.required : taken());
             while (!sets_.empty() && missing.most_nodes && !missing.nothing()) {
                 auto best = best_set(missing.cpus, missing.least_nodes);
                 auto [first, last, cpus_of_set] = *best;
@@ -217,13 +217,40 @@ private:
         return missing.cpus <= 0 && missing.least_nodes <= 0;
     }
 
-    // Take the nodes that a job must have; whether they all have room.
-    bool take_required(const Asked& asked, Missing& missing) {
+    // Take the nodes that a job must have, and their neighbours if more are needed; whether they all have room.
+    bool take_required(const Asked& asked, Missing& missing, const std::vector<NodeSet>& by_weight) {
+        if (asked.required.is_empty()) return true;
         int64_t with_room = 0;
         for (size_t node : has_room_) with_room += asked.required.has(node);
         if (with_room < asked.required.count()) return false;
         asked.required.for_each([&](size_t node) { take(asked, node, missing); });
+        for (const NodeSet& of_weight : by_weight) {
+            cut(of_weight, NodeSet(machine_.words()));
+            for (auto [first, last, cpus] : sets_) take_around(asked, first, last, missing);
+        }
         return true;
+    }
+
+    // Of a set of neighbours, take those after the first node that a job must have, then those before it.
+    void take_around(const Asked& asked, size_t first, size_t last, Missing& missing) {
+        size_t required = first;
+        while (required <= last && !asked.required.has(required)) ++required;
+        if (required > last) return;
+        for (size_t node = required + 1; node <= last; ++node) take_if_needed(asked, node, missing);
+        for (size_t node = required; node-- > first;) take_if_needed(asked, node, missing);
+    }
+
+    // Take a node if something is missing, and if it is enough where no other may follow.
+    void take_if_needed(const Asked& asked, size_t node, Missing& missing) {
+        if (asked.required.has(node) || !missing.most_nodes || missing.nothing()) return;
+        if (missing.most_nodes > 1 || room_[node] >= missing.cpus) take(asked, node, missing);
+    }
+
+    // The nodes that were chosen until now.
+    NodeSet taken() const {
+        NodeSet nodes(machine_.words());
+        for (auto& [node, cpus] : chosen_) nodes.add(node);
+        return nodes;
     }
 
     // Take a node: all processors that are of use there, but for one for each node that must follow.

@@ -33,6 +33,9 @@ WORKLOAD = "w0"
 LONGER = 60.0
 """So much longer than its time limit a job may run at most, until Slurm takes note of that."""
 
+NEARLY = 5.0
+"""A job that ends so shortly before its time limit may reach it if it is launched late."""
+
 _ARRAY = re.compile(r"([0-9,:-]+)(?:%([1-9][0-9]{0,8}))?")
 _TASKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([1-9][0-9]{0,8}))?")
 _COUNT_OF_NODES = re.compile(r"\*[0-9]+")
@@ -101,7 +104,7 @@ class JobMaker:
         if after := self._after(asked.dependency, submitted.where):
             extra[AFTER] = after
         walltime = _time_limit(asked, partition)
-        if submitted.run_time > walltime:
+        if submitted.run_time > walltime - NEARLY:
             extra.setdefault(FIELD, {})["time_limit"] = walltime
             walltime += LONGER + (
                 self._configuration.scheduling.over_time_limit

@@ -18,6 +18,7 @@ SCENARIOS = [
     ("parts-1", RECORDED),
     ("tuned-1", RECORDED),
     ("walltime-1", RECORDED),
+    ("blind-3", RECORDED),
     pytest.param("basic-1", SHARED, marks=pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared")),
     pytest.param("shared-1", SHARED, marks=pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared")),
 ]

@@ -32,11 +32,11 @@ needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs the recordi
 
 #: Scenarios that are hit, by a single simulation with the phases that it has by default.
 HIT = [
-    "linear-1", "mixed-2", "parts-1", "walltime-1", "preempt-1", "memory-1",
+    "linear-1", "mixed-2", "parts-1", "walltime-1", "preempt-1", "memory-1", "blind-1", "blind-3",
 ]  # fmt: skip
 
 #: Scenarios that are not hit by that.
-MISSED = ["tiers-1", "chains-1", "tuned-1", "memory-2", "gpus-1"]
+MISSED = ["tiers-1", "chains-1", "tuned-1", "memory-2", "gpus-1", "blind-2"]
 
 #: So many simulations are made of each scenario for the documentation.
 PHASES = 20
@@ -93,7 +93,7 @@ def test_with_the_phases_of_its_recording_a_scenario_is_hit_to_the_second() -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["chains-1", "tuned-1", pytest.param("plans-1", marks=needs_shared)])
+@pytest.mark.parametrize("name", ["tuned-1", "blind-2", pytest.param("plans-1", marks=needs_shared)])
 def test_some_phases_give_what_was_recorded(name: str) -> None:
     """Scenarios that a single simulation misses: among several, some start jobs as a recording does."""
     folder = folder_of(name)
@@ -149,5 +149,5 @@ def test_the_documentation_has_the_figures_of_all_phases(name: str) -> None:
         f"| {fmean(each.difference for each in found):.0f} s | {sum(each.holds for each in found)} |"
     )
     text = (Path(__file__).parents[2] / "docs" / "slurm.md").read_text(encoding="utf-8")
-    (line,) = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
+    line = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
     assert line.endswith(end), end

@@ -57,6 +57,12 @@ def some_set(random: Random, machine: Machine) -> int:
     return machine.all & ~(random.getrandbits(len(machine.nodes)) & random.getrandbits(len(machine.nodes)))
 
 
+def some_required(random: Random, nodes: int) -> int:
+    """One or two of some nodes."""
+    places = [place for place in range(nodes.bit_length()) if nodes >> place & 1]
+    return sum(1 << place for place in random.sample(places, min(len(places), random.randint(1, 2))))
+
+
 def some_request(random: Random, number: int, machine: Machine) -> Asked:
     """Tasks on shared or whole nodes, with memory, GPUs, ranges of nodes, and nodes that they must have."""
     of_task, tasks, least = random.choice((1, 1, 2, 3)), random.randint(1, 12), random.choice((1, 1, 2, 3))
@@ -74,7 +80,7 @@ def some_request(random: Random, number: int, machine: Machine) -> Asked:
         wanted_nodes=wanted,
         most_nodes=random.choice((wanted, MOST)),
         nodes=nodes,
-        required=nodes & -nodes if random.random() < 0.2 else 0,
+        required=some_required(random, nodes) if random.random() < 0.3 else 0,
         exclusive=random.random() < 0.3,
         memory_per_cpu=random.choice((0, 4, 10)),
         memory_per_node=random.choice((0, 0, 50)),
@@ -125,10 +131,10 @@ def story(random: Random, machine: Machine, requests: Sequence[Asked], chosen: K
             return None if later > 6_500 else (reserved if overlaps else machine.all, later, 5001 * overlaps)
 
         other = without if random.random() < 0.3 else None
-        start, share, cpus, is_put_off, make_way_on = plan.find_start(
+        start, share, cpus, is_put_off, make_way_on, was_tried = plan.find_start(
             future, other, asked, length, 1000, only_now, completing, allowed if moves else None
         )
-        told += [start, seen(share), cpus, is_put_off, make_way_on]
+        told += [start, seen(share), cpus, is_put_off, make_way_on, was_tried]
         if start is not None and share is not None and start > 1000:
             told.append(plan.is_full)
             plan.keep(share, start, start + length)

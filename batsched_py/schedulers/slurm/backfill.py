@@ -60,6 +60,8 @@ class Backfill:
         self._tested: dict[tuple[str, ...], int] = {}
         self._seen: list[WaitingRecord] = []
         """The jobs that were looked at."""
+        self._tried: list[bool] = []
+        """Which of them were tried: for any other, too few nodes were left. Only these count."""
         self._kept: list[tuple[int, Share, int, int]] = []
         """What is kept: after how many jobs that was decided, for what share, from when, and until when."""
         self._is_over = False
@@ -92,11 +94,12 @@ class Backfill:
     def _go_through(self, queue: Sequence[WaitingRecord]) -> None:
         settings, now, state, seen = self._settings, self._now, self._state, self._seen
         most, limits, started = settings.bf_max_job_test, state.limits, self._started
+        nb_tried = sum(self._tried)
         self._epoch, state.news = state.epoch, []
         for record in list(queue):
             if record.eligible > now or record.job.id in started:
                 continue
-            if len(seen) >= most:
+            if nb_tried >= most:
                 self._is_over = True
                 break
             if limits.before_selection(record, now) is Verdict.WAITS and not settings.assoc_limit_stop:
@@ -108,7 +111,9 @@ class Backfill:
             if record.array and self._planned_tasks.get(record.array, 0) >= settings.bf_max_job_array_resv:
                 continue
             seen.append(record)
-            if not self._look_at(record):
+            goes_on = self._look_at(record)
+            nb_tried += self._tried[-1]
+            if not goes_on:
                 self._is_over = True
                 break
             if settings.bf_max_job_start and len(started) >= settings.bf_max_job_start:
@@ -140,7 +145,7 @@ class Backfill:
 
     def _go_back(self, place: int) -> None:
         """Make the plan again that so many jobs have led to."""
-        del self._seen[place:]
+        del self._seen[place:], self._tried[place:]
         self._is_over = False
         kept, self._kept, self._plan = self._kept, [], self._empty_plan()
         for step in kept:
@@ -223,7 +228,7 @@ class Backfill:
         allowed = self._allowed(record) if self._has_reservations else None
         gone = [] if self._cancel is None else state.preemptable(record, now)
         self._lengths.add(length)
-        start, share, cpus, is_put_off, make_way_on = self._plan.find_start(
+        start, share, cpus, is_put_off, make_way_on, was_tried = self._plan.find_start(
             state.future,
             state.future_without(gone) if gone else None,
             record.asked,
@@ -233,6 +238,7 @@ class Backfill:
             state.completing,
             allowed,
         )
+        self._tried.append(was_tried)
         if cpus:
             record.cpus = cpus
         self._puts_off = self._puts_off or is_put_off

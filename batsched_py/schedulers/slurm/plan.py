@@ -26,6 +26,8 @@ class Found(NamedTuple):
     """Whether it was tried later than it could start if nobody else waited."""
     make_way_on: int
     """The nodes on which jobs have to make way so that it can start now."""
+    was_tried: bool
+    """Whether enough nodes were left at some time."""
 
 
 class Plan:
@@ -150,17 +152,19 @@ class Plan:
         """
         later = now
         cpus = 0
-        is_put_off = False
+        is_put_off = was_tried = False
         while True:
             nodes, begin, end_of_reservation = asked.nodes, later, 0
             if allowed is not None:
                 left = allowed(later)
                 if left is None:
-                    return Found(None, None, cpus, is_put_off, 0)
+                    return Found(None, None, cpus, is_put_off, 0, was_tried)
                 nodes, begin, end_of_reservation = nodes & left[0], left[1], left[2]
             nodes, later = self._left(nodes, begin, max(begin, now) + length)
             if 0 < end_of_reservation < self.ends[-1] and (not later or end_of_reservation < later):
                 later = end_of_reservation
+            if nodes.bit_count() >= asked.least_nodes and not asked.required & ~nodes:
+                was_tried = True
             found = future.earliest(asked, nodes, now, only_now or without is not None)
             makes_way = found is None and without is not None
             if makes_way:
@@ -169,7 +173,7 @@ class Plan:
             if found is None:
                 if later and not only_now:
                     continue
-                return Found(None, None, cpus, is_put_off, 0)
+                return Found(None, None, cpus, is_put_off, 0, was_tried)
             start, share = max(found[0], begin), found[1]
             is_put_off = is_put_off or begin > found[0]
             cpus = self._machine.cpus_of(share)
@@ -177,15 +181,15 @@ class Plan:
                 if share.nodes & completing:
                     start, later = now + 1, 0
                 elif makes_way and only_now:
-                    return Found(None, None, cpus, is_put_off, nodes)
+                    return Found(None, None, cpus, is_put_off, nodes, was_tried)
                 else:
-                    return Found(start, share, cpus, is_put_off, nodes if makes_way else 0)
+                    return Found(start, share, cpus, is_put_off, nodes if makes_way else 0, was_tried)
             if only_now:
-                return Found(None, None, cpus, is_put_off, 0)
+                return Found(None, None, cpus, is_put_off, 0, was_tried)
             if later and start > later:
                 continue
             if start > now + self._window:
-                return Found(start, None, cpus, is_put_off, 0)
+                return Found(start, None, cpus, is_put_off, 0, was_tried)
             if not self._is_kept(share.nodes, self._rounded(start), self._rounded(start + length)):
-                return Found(start, share, cpus, is_put_off, 0)
+                return Found(start, share, cpus, is_put_off, 0, was_tried)
             later = start

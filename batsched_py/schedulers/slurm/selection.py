@@ -8,7 +8,7 @@ processors that are enough.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage, neighbours, places
@@ -120,7 +120,10 @@ class Selector:
             return None
         for node in places(asked.required):
             taking.take(node)
-        nodes &= ~asked.required
+        for node in _around(asked.required, nodes, by_weight):
+            taking.take_if_needed(node)
+        for node in taking.chosen:
+            nodes &= ~(1 << node)
         for of_weight in by_weight:
             sets = [
                 (sum([room[node] for node in places(part)]), part) for part in neighbours(nodes & of_weight)
@@ -133,10 +136,7 @@ class Selector:
                     if enough:
                         members = [min(enough, key=room.__getitem__)]
                 for node in members:
-                    if not taking.most_nodes or taking.is_enough:
-                        break
-                    if taking.most_nodes > 1 or room[node] >= taking.cpus_left:
-                        taking.take(node)
+                    taking.take_if_needed(node)
             if taking.is_enough:
                 break
         return taking.chosen if taking.cpus_left <= 0 and taking.least_nodes_left <= 0 else None
@@ -175,6 +175,13 @@ class _Taking:
     def is_enough(self) -> bool:
         """Whether nothing is missing."""
         return self.nodes_left <= 0 and self.cpus_left <= 0
+
+    def take_if_needed(self, node: int) -> None:
+        """Take a node if something is missing, and if it is enough where no other may follow."""
+        if node in self.chosen or not self.most_nodes or self.is_enough:
+            return
+        if self.most_nodes > 1 or self._room[node] >= self.cpus_left:
+            self.take(node)
 
     def take(self, node: int) -> None:
         """Take a node: all processors that are of use there, but for one for each node that must follow."""
@@ -217,6 +224,22 @@ def dealt(asked: Asked, room: dict[int, int]) -> dict[int, int]:
                 break
         is_full = not has_space
     return given
+
+
+def _around(required: int, nodes: int, by_weight: Sequence[int]) -> Iterator[int]:
+    """The neighbours of nodes that a job must have: first those after the first of them, then those before.
+
+    >>> list(_around(0b10000, 0b1110110, [0b11111111]))
+    [5, 6]
+    >>> list(_around(0b10000, 0b1011110, [0b11111111]))
+    [3, 2, 1]
+    """
+    for of_weight in by_weight if required else ():
+        for part in neighbours((nodes | required) & of_weight):
+            if part & required:
+                first = places(part & required)[0]
+                yield from (node for node in places(part) if node > first)
+                yield from (node for node in reversed(places(part)) if node < first)
 
 
 def _best(sets: list[tuple[int, int]], cpus: int, nodes: int) -> int:

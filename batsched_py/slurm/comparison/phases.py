@@ -20,16 +20,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.api.progress import shown
+from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
 from batsched_py.slurm.comparison.comparison import Compared, compare
+from batsched_py.slurm.jobs import WORKLOAD
 from batsched_py.slurm.setup_script import BEFORE
 from batsched_py.slurm.what_if.prepared import Prepared
+from batsched_py.workload.batsim_json import read_batsim_json
+from batsched_py.workload.model import Workload
 
 STARTING = 34.0
 """So long a recorder takes from the start of the controller to the script of a scenario."""
 
 CLEANING = (0.4, 1.0)
 """How long nodes are cleaned up after a job, at least and at most."""
+
+LAUNCHING = 0.35
+"""The standard deviation of the time that it takes to launch a job."""
 
 
 class Phase(Struct, frozen=True):
@@ -56,6 +63,21 @@ def phase(configuration: Configuration, seed: int) -> Phase:
         date = f"1970-01-01T{minute // 60:02}:{minute % 60:02}:00Z"
         configuration = replace(configuration, start=date, reservations=tuple(reservations))
     return Phase(configuration, round(STARTING + before, 3), completing)
+
+
+def launched(workload: Workload, seed: int) -> Workload:
+    """The same jobs, each of which takes a little more or less time to be launched."""
+    chance = Random(f"launches {seed}")
+    profiles: dict[str, Profile] = {}
+    jobs = []
+    for job in workload.jobs:
+        profile = workload.profiles[job.profile]
+        if isinstance(profile, Delay):
+            seconds = round(max(profile.seconds + chance.gauss(0.0, LAUNCHING), 0.001), 3)
+            profile, job = Delay(seconds=seconds), replace(job, profile=f"{job.profile} of {job.name}")
+        profiles[job.profile] = profile
+        jobs.append(job)
+    return replace(workload, jobs=jobs, profiles=profiles)
 
 
 class Spread(Struct, frozen=True, kw_only=True):
@@ -106,8 +128,11 @@ def simulations(folder: Path, room: Path, count: int) -> Iterator[pd.DataFrame]:
     """The jobs of a scenario, simulated with one seed after another; the room is for files."""
     scenario = Prepared.of(folder, (), room / "scenario")
     configuration = read_configuration(scenario.configuration)
+    workload = read_batsim_json(scenario.workload, WORKLOAD)
     for seed in range(count):
         drawn = phase(configuration, seed)
         scenario.configure(drawn.configuration)
+        if not configuration.start:
+            scenario.submit(launched(workload, seed))
         options = {"started": str(drawn.started), "completing": str(drawn.completing)}
         yield scenario.table(scenario.simulated("rigid", {}, options))

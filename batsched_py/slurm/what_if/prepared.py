@@ -22,6 +22,7 @@ from batsched_py.slurm.configuration_text import configuration_text
 from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE
 from batsched_py.slurm.what_if.change import changed
 from batsched_py.workload.batsim_json import RECORDED_FINISH, read_batsim_json, write_batsim_json
+from batsched_py.workload.model import Workload
 
 
 def _check_nodes(configuration: Configuration, platform: Path) -> None:
@@ -103,6 +104,10 @@ class Prepared(Struct):
             replace(job, extra={**job.extra, RECORDED_FINISH: finishes.get(job.name, job.submission_time)})
             for job in workload.jobs
         ]
+        self.submit(workload)
+
+    def submit(self, workload: Workload) -> None:
+        """Simulate other jobs than those of the folder."""
         self.workload = self.room / WORKLOAD_FILE
         write_batsim_json(self.workload, workload)
 
