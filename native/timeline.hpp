@@ -1,6 +1,7 @@
 // What will be free of one thing, and when (specification: batsched_py/ledger/nodes/profile.py).
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "amounts.hpp"
