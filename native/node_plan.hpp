@@ -1,87 +1,11 @@
 // A plan on a machine of nodes: for each waiting job a reservation, with its place (specification:
-// batsched_py/ledger/nodes/profile.py and plan.py).
+// batsched_py/ledger/nodes/plan.py).
 #pragma once
-#include "nodes.hpp"
+#include "node_profile.hpp"
 #include "queue.hpp"
 #include "running.hpp"
 
 namespace batsched {
-
-// What will be free on each node, and when: a step function of time from now on.
-class NodeProfile {
-public:
-    NodeProfile(const Nodes& nodes, double now) : nodes_(nodes), times_{now}, free_{{nodes.free.nodes, nodes.free.licences}} {}
-
-    // The earliest time from which there is a place for so long, and that place, if it is before some time.
-    std::optional<std::pair<double, Placement>> earliest(const Demand& demand, double duration, double before = INFINITY) const {
-        for (size_t step = 0; step < times_.size() && times_[step] < before; ++step) {
-            if (!nodes_.fits(demand, free_[step])) continue;
-            FreeAmounts least = free_[step];
-            bool fits = true;
-            for (size_t later = step + 1; fits && later < times_.size() && times_[later] < times_[step] + duration; ++later) {
-                lower(least.nodes, free_[later].nodes);
-                lower(least.licences, free_[later].licences);
-                fits = nodes_.fits(demand, least);
-            }
-            if (fits) return std::pair(times_[step], *nodes_.place(demand, least));
-        }
-        return std::nullopt;
-    }
-
-    void take(double start, double end, const Placement& placement, const Demand& demand) {
-        change(start, end, [&](FreeAmounts& free) { nodes_.take(free, placement, demand); });
-    }
-    void give(double start, double end, const Placement& placement, const Demand& demand) {
-        change(start, end, [&](FreeAmounts& free) { nodes_.give(free, placement, demand); });
-    }
-
-    // Forgets what was before now.
-    void advance(double now) {
-        auto past = std::upper_bound(times_.begin(), times_.end(), now) - times_.begin() - 1;
-        times_.erase(times_.begin(), times_.begin() + past);
-        free_.erase(free_.begin(), free_.begin() + past);
-        times_[0] = now;
-    }
-
-private:
-    const Nodes& nodes_;
-    std::vector<double> times_;
-    std::vector<FreeAmounts> free_;
-
-    static void lower(Amounts& amounts, const Amounts& others) {
-        for (size_t place = 0; place < amounts.size(); ++place) amounts[place] = std::min(amounts[place], others[place]);
-    }
-
-    template <class Function>
-    void change(double start, double end, Function function) {
-        start = std::max(start, times_[0]);
-        if (!(start < end)) return;
-        size_t first = step(start), last = end < INFINITY ? step(end) : times_.size();
-        for (size_t place = first; place < last; ++place) function(free_[place]);
-        for (size_t step : {last, first}) {
-            if (0 < step && step < times_.size() && is_no_step(step)) {
-                times_.erase(times_.begin() + static_cast<ptrdiff_t>(step));
-                free_.erase(free_.begin() + static_cast<ptrdiff_t>(step));
-            }
-        }
-    }
-
-    // Whether nothing changes when a step begins.
-    bool is_no_step(size_t step) const {
-        return free_[step].nodes == free_[step - 1].nodes && free_[step].licences == free_[step - 1].licences;
-    }
-
-    // The step that begins at a time, made if there is none.
-    size_t step(double time) {
-        auto place = std::lower_bound(times_.begin(), times_.end(), time);
-        auto step = place - times_.begin();
-        if (place == times_.end() || *place != time) {
-            times_.insert(place, time);
-            free_.insert(free_.begin() + step, FreeAmounts(free_[static_cast<size_t>(step - 1)]));
-        }
-        return static_cast<size_t>(step);
-    }
-};
 
 class NodePlan {
 public:

@@ -32,6 +32,8 @@ public:
         return static_cast<int32_t>(demands_.size() - 1);
     }
 
+    size_t count() const { return count_; }
+    size_t columns() const { return columns_; }
     const Demand& demand(const Request& request) const { return demands_[static_cast<size_t>(request.demand)]; }
 
     bool could_grant(const Request& request) const { return demand(request).could_be_granted; }
@@ -56,8 +58,34 @@ public:
     }
 
     static bool has_licences(const Demand& demand, const FreeAmounts& amounts) {
+        return has_licences(demand, amounts.licences.data());
+    }
+    static bool has_licences(const Demand& demand, const int64_t* licences) {
         return std::all_of(demand.licences.begin(), demand.licences.end(),
-                           [&](const auto& one) { return amounts.licences[one.first] >= one.second; });
+                           [&](const auto& one) { return licences[one.first] >= one.second; });
+    }
+
+    // How many tasks a node could take, of which so much is free: each amount is so far behind the one before.
+    int64_t capacity(const Demand& demand, const int64_t* amounts, size_t distance) const {
+        int64_t cores = amounts[kCores];
+        if (cores < demand.cores) return 0;
+        int64_t most = std::min({cores / demand.cores, demand.tasks_per_node, demand.tasks});
+        for (size_t column = kPlaces; column < columns_ && most; ++column) {
+            int64_t left = amounts[column * distance] - demand.per_node[column], each = demand.per_task[column];
+            if (left < 0) return 0;
+            if (most * each > left) most = left / each;
+        }
+        return most;
+    }
+
+    // The sum of so many of the largest numbers, which are reordered.
+    static int64_t largest(Amounts::iterator begin, Amounts::iterator end, int64_t count) {
+        if (count <= 0) return 0;
+        if (count < end - begin) {
+            std::nth_element(begin, begin + count, end, std::greater<>());
+            end = begin + count;
+        }
+        return std::accumulate(begin, end, int64_t{0});
     }
 
     // Where a job goes now, if what it asks for is free.
@@ -229,17 +257,8 @@ private:
         for (const auto& [licence, count] : demand.licences) amounts.licences[licence] += sign * count;
     }
 
-    // How many tasks a node could take.
     int64_t capacity(const Demand& demand, size_t node, const FreeAmounts& amounts) const {
-        int64_t cores = amounts.nodes[node];
-        if (cores < demand.cores) return 0;
-        int64_t most = std::min({cores / demand.cores, demand.tasks_per_node, demand.tasks});
-        for (size_t column = kPlaces; column < columns_ && most; ++column) {
-            int64_t left = at(amounts.nodes, node, column) - demand.per_node[column], each = demand.per_task[column];
-            if (left < 0) return 0;
-            if (most * each > left) most = left / each;
-        }
-        return most;
+        return capacity(demand, &amounts.nodes[node], count_);
     }
 
     // Whether there could be enough cores, as far as counting them tells; that is quicker than going through the nodes.
@@ -271,16 +290,6 @@ private:
         }
         if (static_cast<int64_t>(capacities.size()) < demand.least_nodes) return false;
         return largest(capacities.begin(), capacities.end(), demand.most_nodes) >= demand.tasks;
-    }
-
-    // The sum of so many of the largest numbers, which are reordered.
-    static int64_t largest(Amounts::iterator begin, Amounts::iterator end, int64_t count) {
-        if (count <= 0) return 0;
-        if (count < end - begin) {
-            std::nth_element(begin, begin + count, end, std::greater<>());
-            end = begin + count;
-        }
-        return std::accumulate(begin, end, int64_t{0});
     }
 
     // The place of a job on nodes that hold it, if they are filled in this order. Unless the job asks for few nodes or is
