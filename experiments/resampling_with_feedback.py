@@ -47,18 +47,20 @@ _SHUFFLED = {"shuffle": "true", "longest": "4"}
 #: With these, a hundred users load KTH-SP2 to three quarters under EASY.
 _SITE = {"goes_on": "1.0", "tolerance": "60", "longest": "8"}
 _ALL_DAY = {"cycle": "false"}
-
 _AS_PRINTED = {"ended_before": "start"}
 
-#: The users of the night with one thing changed: batches that wait for all that had ended before they ran, as
-#: the paper prints it; and a site for so long that what starvation does without a night has built up.
-VARIANTS: dict[str, Setting] = {
+#: Shuffled jobs if batches wait for all that had ended before they ran, as the paper prints it.
+PRINTED: dict[str, Setting] = {
     "shuffled, ended_before=start, cycle": Setting(
         "resample(fluid)", _SHUFFLED | _AS_PRINTED, _BOTH, (3.0, 4.0)
     ),
     "shuffled, ended_before=start, no cycle": Setting(
         "resample(fluid)", _SHUFFLED | _AS_PRINTED | _NO_CYCLES, _BOTH, (3.0, 4.0)
     ),
+}
+
+#: Users of a site for so long that what starvation does without a night has built up.
+YEARS: dict[str, Setting] = {
     "site for 3 years, cycle": Setting("site-level", _SITE, _BOTH, weeks=156),
     "site for 3 years, no cycle": Setting("site-level", _SITE | _ALL_DAY, _BOTH, weeks=156),
 }
@@ -77,7 +79,8 @@ SETTINGS: dict[str, Setting] = {
     "feedback, begin=active": Setting("resample(fluid)", {"begin": "active"}),
     "feedback, session_end=finish": Setting("resample(fluid)", {"session_end": "finish"}),
     "feedback, ended_before=start": Setting("resample(fluid)", {"ended_before": "start"}),
-    **VARIANTS,
+    **PRINTED,
+    **YEARS,
 }
 
 #: Under which scheduler the submissions of a setting are replayed that were recorded under another one.
@@ -132,10 +135,9 @@ def main(
     shown = {"log", *wanted, *(f"recorded from {name}" for setting, name in CROSSINGS if setting in wanted)}
     known = [f for f in known if f.task.seed <= seeds and f.task.setting in shown]
     parts = {
-        "cycles": list(
-            cycles(known, {name: each for name, each in SETTINGS.items() if name not in VARIANTS})
-        ),
-        "variants": list(cycles(known, VARIANTS)),
+        "cycles": list(cycles(known, _without(SETTINGS, PRINTED, YEARS))),
+        "printed": list(cycles(known, PRINTED)),
+        "years": list(cycles(known, YEARS)),
         "classes": list(classes(known, SETTINGS["cycle"], edges)),
         "rooms": list(rooms(known)),
         "comparisons": [*comparisons(known, edges), *wait_of_the_log(known)],
@@ -168,6 +170,10 @@ def _edges(text: str) -> tuple[float, ...]:
         if each not in possible:
             raise click.BadParameter(f"{each!r}: classes can be cut at {', '.join(possible)} minutes")
     return tuple(sorted({possible[each] for each in minutes}))
+
+
+def _without(settings: dict[str, Setting], *others: dict[str, Setting]) -> dict[str, Setting]:
+    return {name: each for name, each in settings.items() if all(name not in other for other in others)}
 
 
 def _spans() -> set[int]:
