@@ -60,7 +60,7 @@ public:
             nodes.for_each([&](size_t node) { add_room(node, 1); });
             choose_fewest_sets(asked.least_nodes);
         } else {
-            nodes.for_each([&](size_t node) { add_room(node, machine_.cpus[node] - machine_.cpus[node] % asked.unit); });
+            nodes.for_each([&](size_t node) { add_room(node, room_of_idle(asked, node)); });
             if (!choose_any(asked, machine_.by_weight)) return std::nullopt;
         }
         Share made(machine_.words(), true);
@@ -107,6 +107,17 @@ private:
     void add_room(size_t node, int64_t cpus) {
         room_[node] = cpus;
         has_room_.push_back(node);
+    }
+
+    // How many processors a job could use on a node that nobody uses.
+    int64_t room_of_idle(const Asked& asked, size_t node) const {
+        int64_t cpus = machine_.cpus[node];
+        for (const Asked::Other& other : asked.others) {
+            if (!other.of_task) continue;
+            int64_t tasks = floor_division(machine_.others[other.column][node] - other.of_node, other.of_task);
+            cpus = std::min(cpus, tasks * asked.cpus_per_task);
+        }
+        return floor_division(cpus, asked.unit) * asked.unit;
     }
 
     // How many processors a job could use on each node.

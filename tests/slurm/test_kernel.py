@@ -156,6 +156,28 @@ def test_both_kernels_tell_the_same_story(seed: int) -> None:
     assert told[0] == told[1]
 
 
+@pytest.mark.parametrize("chosen", [PYTHON, NATIVE])
+def test_whole_nodes_have_the_gpus_of_all_tasks(chosen: Kernel) -> None:
+    """A job of 8 tasks with a GPU each needs two nodes of 4 GPUs, although one has enough processors."""
+    machine = Machine([Node(f"n{place}", 0, 64, 256, (4,)) for place in range(3)])
+    asked = Asked(
+        number=0,
+        tasks=8,
+        cpus_per_task=8,
+        unit=8,
+        cpus=64,
+        least_nodes=1,
+        wanted_nodes=1,
+        most_nodes=MOST,
+        nodes=machine.all,
+        exclusive=True,
+        others=((0, 0, 1),),
+    )
+    share = chosen.selector(machine, False).select(asked, machine.all, chosen.usage(machine))
+    assert share is not None
+    assert share.nodes == 0b11
+
+
 @pytest.mark.parametrize("name", ["linear-1", "mixed-2", "tiers-1", "preempt-1", "gpus-1"])
 def test_recorded_scenarios_are_the_same_in_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder: Path = RECORDED / name

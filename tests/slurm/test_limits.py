@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.errors import Deadlock
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers.slurm.backfill import Backfill
@@ -12,6 +15,7 @@ from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.nodes import Share
 from batsched_py.schedulers.slurm.records import WaitingRecord
 from batsched_py.schedulers.slurm.settings.associations import Association
+from batsched_py.schedulers.slurm.settings.priority import Priority
 from batsched_py.schedulers.slurm.settings.qos import Qos
 from batsched_py.schedulers.slurm.settings.scheduling import Scheduling
 from batsched_py.schedulers.slurm.settings.selection import Selection
@@ -22,11 +26,14 @@ from batsched_py.workload.model import Workload
 from tests.slurm.scenario import Twin
 
 
-def starts(qos: Qos, *associations: Association, enforced: bool = True) -> dict[str, float]:
+def starts(
+    qos: Qos, *associations: Association, enforced: bool = True, multifactor: bool = False
+) -> dict[str, float]:
     """Four jobs of one core and 1000 s, submitted 10 s after each other, of two users in one account."""
     configuration = Configuration(
         enforce=("associations", "limits", "qos") if enforced else (),
         selection=Selection(type="cons_tres"),
+        priority=Priority(type="multifactor", weight_age=1000) if multifactor else Priority(),
         qos=(qos,),
         associations=(
             Association(account="phys", user="ann"),
@@ -65,6 +72,11 @@ def test_a_limit_of_the_qos_counts_in_place_of_that_of_the_account() -> None:
 
 def test_limits_count_only_where_they_are_enforced() -> None:
     assert max(starts(Qos(name="normal", grp_jobs=1), enforced=False).values()) < 100
+
+
+def test_a_job_that_no_limit_lets_run_is_told_and_does_not_go_on_for_ever() -> None:
+    with pytest.raises(Deadlock, match="deadlock at .* 4 jobs"):
+        starts(Qos(name="normal", grp_tres={"cpu": 0.5}), multifactor=True)
 
 
 def test_a_start_is_planned_for_so_many_tasks_of_an_array_only() -> None:

@@ -251,7 +251,9 @@ class Slurm(Scheduler):
         """Be called when something is due next."""
         due = min(self._cleaned[0][0] if self._cleaned else inf, self._time_limits.next_time)
         if self._state.waiting:
-            due = min(due, self._clock.next_time(self._full_matters(cluster.now)), self._priorities.next_time)
+            due = min(due, self._clock.next_time(self._full_matters(cluster.now)))
+        if self._state.waiting and self._running:
+            due = min(due, self._priorities.next_time)
         due = round(due, DIGITS)
         if due < inf and not cluster.now < self._called <= due:
             self._called = due

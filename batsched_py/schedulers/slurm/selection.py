@@ -70,13 +70,21 @@ class Selector:
         ):
             chosen = fewest_neighbours(asked.least_nodes, nodes, self.machine.by_weight)
             return Share(chosen, True)
-        cpus = self.machine.cpus
-        room = {node: cpus[node] - cpus[node] % asked.unit for node in places(nodes)}
+        room = {node: self._room_of_idle(asked, node) for node in places(nodes)}
         by_weight = self.machine.by_weight
         found = self._choose(asked, room, by_weight)
         if found is None and asked.most_nodes < len(room):
             found = self._choose_from_larger(asked, room, by_weight)
         return None if found is None else Share(sum(1 << node for node in found), True)
+
+    def _room_of_idle(self, asked: Asked, node: int) -> int:
+        """How many processors a job could use on a node that nobody uses."""
+        cpus = self.machine.cpus[node]
+        for column, of_node, of_task in asked.others:
+            if of_task:
+                tasks = (self.machine.others[column][node] - of_node) // of_task
+                cpus = min(cpus, tasks * asked.cpus_per_task)
+        return cpus - cpus % asked.unit
 
     def _room(self, asked: Asked, nodes: int, usage: Usage) -> dict[int, int]:
         """How many processors a job could use on each node."""
