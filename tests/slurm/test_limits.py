@@ -75,7 +75,7 @@ def test_limits_count_only_where_they_are_enforced() -> None:
 
 
 def test_a_job_that_no_limit_lets_run_is_told_and_does_not_go_on_for_ever() -> None:
-    with pytest.raises(Deadlock, match="deadlock at .* 4 jobs"):
+    with pytest.raises(Deadlock, match=r"deadlock at .* 4 jobs"):
         starts(Qos(name="normal", grp_tres={"cpu": 0.5}), multifactor=True)
 
 
