@@ -88,6 +88,7 @@ Asked asked(nb::handle given, size_t words) {
     for (nb::handle other : given.attr("others")) {
         made.others.push_back({index(other[0]), whole_number(other[1]), whole_number(other[2])});
     }
+    made.capacities = column(given.attr("capacities"));
     made.tasks_per_node = whole_number(given, "tasks_per_node");
     made.cpus_of_node = whole_number(given, "cpus_of_node");
     nb::object gpus = given.attr("gpus");

@@ -22,6 +22,7 @@ struct Asked {
     bool exclusive = false;
     int64_t memory_per_cpu = 0, memory_per_node = 0;
     std::vector<Other> others;
+    std::vector<int64_t> capacities;
     int64_t tasks_per_node = 0, least_cpus_of_node = 1, cpus_of_node = 1, most_cpus_of_node = 0;
     struct Gpus {
         size_t column;
@@ -111,13 +112,8 @@ private:
 
     // How many processors a job could use on a node that nobody uses.
     int64_t room_of_idle(const Asked& asked, size_t node) const {
-        int64_t cpus = machine_.cpus[node];
-        for (const Asked::Other& other : asked.others) {
-            if (!other.of_task) continue;
-            int64_t tasks = floor_division(machine_.others[other.column][node] - other.of_node, other.of_task);
-            cpus = std::min(cpus, tasks * asked.cpus_per_task);
-        }
-        return floor_division(cpus, asked.unit) * asked.unit;
+        if (asked.unit == asked.cpus_per_task) return asked.capacities[node] * asked.cpus_per_task;
+        return machine_.cpus[node];
     }
 
     // How many processors a job could use on each node.

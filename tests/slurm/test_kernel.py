@@ -85,6 +85,7 @@ def some_request(random: Random, number: int, machine: Machine) -> Asked:
         memory_per_cpu=random.choice((0, 4, 10)),
         memory_per_node=random.choice((0, 0, 50)),
         others=others,
+        capacities=tuple(cpus // of_task for cpus in machine.cpus),
         tasks_per_node=of_each,
         least_cpus_of_node=of_task * (of_each or 1),
         cpus_of_node=of_task * (of_each or 1),
@@ -172,6 +173,7 @@ def test_whole_nodes_have_the_gpus_of_all_tasks(chosen: Kernel) -> None:
         nodes=machine.all,
         exclusive=True,
         others=((0, 0, 1),),
+        capacities=(4, 4, 4),
     )
     share = chosen.selector(machine, False).select(asked, machine.all, chosen.usage(machine))
     assert share is not None

@@ -121,16 +121,16 @@ def asked_of(
             most = min(node.cpus // cores, request.tasks_per_node)
             if of_cpu:
                 most = min(most, (node.memory - of_node) // (of_cpu * cores))
-            for column, of_all, of_task in others:
-                if of_task:
-                    most = min(most, (node.others[column] - of_all) // of_task)
+            for column, of_all, of_each_task in others:
+                if of_each_task:
+                    most = min(most, (node.others[column] - of_all) // of_each_task)
             capacities[place] = max(most, 1)
     least = max(request.least_nodes, -(-tasks // request.tasks_per_node))
     return Asked(
         number=number,
         tasks=tasks,
         cpus_per_task=cores,
-        unit=cores if of_cpu or (others and not fields.shared_gpus) else 1,
+        unit=cores if of_task == 1 or of_cpu or (others and not fields.shared_gpus) else 1,
         cpus=tasks * cores if least_cpus is None else least_cpus,
         least_nodes=least,
         wanted_nodes=least if request.most_nodes == MOST else max(request.most_nodes, least),

@@ -79,12 +79,9 @@ class Selector:
 
     def _room_of_idle(self, asked: Asked, node: int) -> int:
         """How many processors a job could use on a node that nobody uses."""
-        cpus = self.machine.cpus[node]
-        for column, of_node, of_task in asked.others:
-            if of_task:
-                tasks = (self.machine.others[column][node] - of_node) // of_task
-                cpus = min(cpus, tasks * asked.cpus_per_task)
-        return cpus - cpus % asked.unit
+        if asked.unit == asked.cpus_per_task:
+            return asked.capacities[node] * asked.cpus_per_task
+        return self.machine.cpus[node]
 
     def _room(self, asked: Asked, nodes: int, usage: Usage) -> dict[int, int]:
         """How many processors a job could use on each node."""
