@@ -79,7 +79,7 @@ def _reservation(
             name = shown_name(given.get("reservationname", ""))
             findings.left_out(where, f"reservation {name} of licences alone is not modelled")
             return
-        values = {"start": start, "end": end, **_values(where, given, findings)}
+        values = {"start": start, "end": end, "created": now, **_values(where, given, findings)}
         yield msgspec.convert(values, Reservation)
     except ValueError as error:
         name = shown_name(given.get("reservationname", ""))

@@ -43,9 +43,12 @@ class Clock:
         self._interval = max(settings.sched_interval, TICK)
         self._has_backfill = settings.type == "backfill" and settings.bf_interval >= 0
         self._last_main = -inf
+        """When the controller woke last and let the main loop look."""
         self._last_full = -started
         self._quick = inf
-        """When the main loop is to look at the first jobs."""
+        """When the controller lets the main loop look at the first jobs next."""
+        self._at_once = False
+        """Whether the main loop is to look without waiting for the controller."""
         self._marks = False
         """Whether each run of the main loop changes jobs, because it notes why they wait."""
         self._last_cycle = -started
@@ -71,7 +74,7 @@ class Clock:
     def cleaned(self, now: float) -> None:
         """The nodes of a job that has ended are clean: the main loop is to look at once."""
         self.changed(now)
-        self._quick = now
+        self._at_once = True
 
     def changed(self, now: float) -> None:
         """Jobs or nodes have changed, which makes the backfill loop run again."""
@@ -84,13 +87,13 @@ class Clock:
         if has_jobs != self._has_jobs:
             self._pass_unseen(now)
             self._has_jobs = has_jobs
-            self._repeats = self._marks = False
+            self._repeats = self._marks = self._at_once = False
 
     # --- when ------------------------------------------------------------------------------------
 
     def is_main_due(self, now: float) -> bool:
         """Whether the main loop is to look at the first jobs now."""
-        return self._quick <= now
+        return self._at_once or self._quick <= now
 
     def is_full_due(self, now: float) -> bool:
         """Whether the main loop is to look at the whole queue now."""
@@ -102,9 +105,14 @@ class Clock:
         return self._next_cycle() < now + MOMENT
 
     def main_done(self, now: float, full: bool, marks: bool) -> None:
-        """The main loop has run; whether it has noted why jobs wait."""
-        self._last_main = now
-        self._quick = inf
+        """The main loop has run; whether it has noted why jobs wait.
+
+        A run after nodes were cleaned does not count for the controller, which may run it soon again.
+        """
+        if full or self._quick <= now:
+            self._last_main = now
+            self._quick = inf
+        self._at_once = False
         self._marks = marks
         if marks:
             self.changed(now)
@@ -162,6 +170,8 @@ class Clock:
             self._last_cycle += nb_passed * self._period
         elif self._has_backfill:
             self._pass_unseen_cycles(now)
+        if not self._has_jobs and self._quick <= now:
+            self._last_main, self._quick = self._quick, inf
         nb_passed = _nb_steps(self._last_full, self._interval, now) - 1
         if self._has_full and nb_passed:
             self._last_full += nb_passed * self._interval

@@ -144,10 +144,7 @@ class State:
 
     def ended(self, running: RunningRecord) -> None:
         """A job has left its share; no other one starts on its nodes until they are clean."""
-        place = bisect_left(self.running, running.end, key=_end)
-        while self.running[place] is not running:
-            place += 1
-        del self.running[place]
+        del self.running[bisect_left(self.running, _end(running), key=_end)]
         self.limits.ended(running)
         for name, count in running.waiting.asked.licences:
             self.licences[name] += count
@@ -161,5 +158,6 @@ def _rank(record: WaitingRecord) -> Rank:
     return record.rank
 
 
-def _end(running: RunningRecord) -> int:
-    return running.end
+def _end(running: RunningRecord) -> tuple[int, int]:
+    """Of jobs that end at the same time, the one comes first that was submitted first."""
+    return running.end, running.waiting.number

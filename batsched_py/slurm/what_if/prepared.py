@@ -115,6 +115,6 @@ class Prepared(Struct):
         """The jobs of a simulation."""
         held: dict[str, float | None] = {}
         with suppress(InputError):  # no job waits for another
-            names = result.held["job_id"].str.rpartition("!")[2]
+            names = [name.rpartition("!")[2] for name in result.held["job_id"].astype(str)]
             held = dict(zip(names, result.held["eligible_time"].tolist(), strict=True))
         return with_workload(simulated_jobs(result.jobs, held), self.workload)
