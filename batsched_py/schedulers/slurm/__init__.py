@@ -87,8 +87,8 @@ class Slurm(Scheduler):
         self._preempts = self._configuration.preemption.type != "none"
         self._cancelled: set[str] = set()
         """Running jobs that make way for others."""
-        self._requeued: dict[str, int] = {}
-        """What jobs are called next that go back into the queue, and the priorities that they keep."""
+        self._requeued: dict[str, WaitingRecord] = {}
+        """What jobs are called next that go back into the queue, and what they were."""
         self._called = -inf
         self._cycle: Backfill | None = None
         self._reordered = False
@@ -125,7 +125,9 @@ class Slurm(Scheduler):
                     self._cycle = Backfill(state, int(now), start, cancel=makes_way)
                     self._cycle.run()
                 cycle = self._cycle
-                clock.backfill_done(now, cycle.nb_jobs, cycle.repeats, cycle.holds_until)
+                clock.backfill_done(
+                    now, cycle.nb_jobs, cycle.repeats, cycle.holds_until, cycle.keeps_nodes
+                )
             clock.has_jobs(now, bool(state.waiting))
         self._ask_for_call(cluster)
 
@@ -156,8 +158,7 @@ class Slurm(Scheduler):
             self._priorities.enter(records, cluster.now)
             if job.id in self._requeued:
                 for record in records:
-                    record.eligible = int(cluster.now) + REQUEUED
-                    record.give_priority(self._requeued[job.id])
+                    record.go_back(self._requeued[job.id], int(cluster.now) + REQUEUED)
             self._state.add(records)
             self._clock.happened(cluster.now)
 
@@ -185,7 +186,9 @@ class Slurm(Scheduler):
             self._priorities.ended(running, now)
             self._state.ended(running)
             self._nb_ended += 1
-            heappush(self._cleaned, (now + self.completing, self._nb_ended, running))
+            own = running.waiting.fields.completing
+            clean = now + (self.completing if own is None else own)
+            heappush(self._cleaned, (clean, self._nb_ended, running))
             self._clock.changed(now)
 
     def _clean(self, now: float) -> None:
@@ -233,7 +236,7 @@ class Slurm(Scheduler):
         self._cancelled.add(job.id)
         if preemption is not None and preemption.requeues(running.waiting):
             cluster.remark(job, "goes back into the queue, because a job needs its nodes that may preempt it")
-            self._requeued[cluster.requeue(job)] = running.waiting.priority
+            self._requeued[cluster.requeue(job)] = running.waiting
         else:
             cluster.remark(job, "is cancelled, because a job needs its nodes that may preempt it")
             cluster.kill(job)

@@ -178,7 +178,12 @@ class Backfill:
         That is so if a start was put off until nodes come back, which is noted of the job, and if idle nodes
         are kept for later, which is written into their states.
         """
-        return self._puts_off or bool(self._kept_nodes & self._state.usage.idle)
+        return self._puts_off or self.keeps_nodes
+
+    @property
+    def keeps_nodes(self) -> bool:
+        """Whether it has kept idle nodes for later, which is written into their states."""
+        return bool(self._kept_nodes & self._state.usage.idle)
 
     @property
     def holds_until(self) -> float:

@@ -55,7 +55,9 @@ class Clock:
         """When the last backfill cycle ended."""
         self._period = settings.bf_interval + CYCLE
         self._repeats = False
-        """Whether a cycle changes nodes, so that there is always another one."""
+        """Whether a cycle changes jobs or nodes, so that there is always another one."""
+        self._keeps_nodes = False
+        """Whether the last cycle has marked idle nodes; the next one takes that back, which is a change."""
         self._holds_until = inf
         self._has_jobs = False
         self._first_change = NODES_KNOWN - started
@@ -87,6 +89,8 @@ class Clock:
         if has_jobs != self._has_jobs:
             self._pass_unseen(now)
             self._has_jobs = has_jobs
+            if self._repeats:
+                self._first_change = min(self._first_change, self._last_cycle)
             self._repeats = self._marks = self._at_once = False
 
     # --- when ------------------------------------------------------------------------------------
@@ -119,15 +123,24 @@ class Clock:
         if full:
             self._last_full = now - (now - self._last_full) % self._interval
 
-    def backfill_done(self, now: float, nb_jobs: int, repeats: bool, holds_until: float = 0.0) -> None:
+    def backfill_done(
+        self,
+        now: float,
+        nb_jobs: int,
+        repeats: bool,
+        holds_until: float = 0.0,
+        keeps_nodes: bool = False,
+    ) -> None:
         """A backfill cycle has looked at so many jobs.
 
-        If it ``repeats``, it has changed nodes. Until a time, cycles find the same if nothing else changes.
+        If it ``repeats``, it has changed jobs or nodes. Until a time, cycles find the same if nothing else
+        changes. If it ``keeps_nodes``, idle nodes are marked as kept for later.
         """
         duration = CYCLE + nb_jobs * CYCLE_OF_JOB
-        seen = not (self._repeats or int(self._last_change) >= int(now + duration))
+        taken_back = self._repeats or self._keeps_nodes
+        seen = not (taken_back or int(self._last_change) >= int(now + duration))
         self._period = self._settings.bf_interval + duration
-        self._repeats, self._holds_until = repeats, holds_until
+        self._repeats, self._holds_until, self._keeps_nodes = repeats, holds_until, keeps_nodes
         self._last_cycle = now + duration
         self._first_change = inf if seen or repeats else self._last_cycle
 
@@ -190,7 +203,9 @@ class Clock:
             if due >= now - MOMENT:
                 return
             self._last_cycle = due + self._period - interval
-            self._first_change = inf if int(max(change, self._last_change)) < int(due) else due
+            is_seen = int(max(change, self._last_change)) < int(due) and not self._keeps_nodes
+            self._first_change = inf if is_seen else due
+            self._keeps_nodes = False
 
     def _next_mark(self) -> float:
         """When a look at the whole queue changes jobs next, if nothing has changed since the last cycle."""

@@ -83,6 +83,11 @@ class WaitingRecord:
         tier = self.partition.settings.priority_tier
         self.rank: Rank = (-tier, -priority, self.job.submission_time, self.number)
 
+    def go_back(self, before: WaitingRecord, eligible: float) -> None:
+        """Be in the queue again as before, with the same place and priority, but wait until a time."""
+        self.number, self.eligible = before.number, eligible
+        self.give_priority(before.priority)
+
 
 class RunningRecord:
     """A job that runs."""

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from batsched_py.api.progress import shown
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
+from batsched_py.schedulers.slurm.job_fields import FIELD
 from batsched_py.slurm.comparison.comparison import Compared, compare
 from batsched_py.slurm.jobs import WORKLOAD
 from batsched_py.slurm.setup_script import BEFORE
@@ -32,27 +33,25 @@ from batsched_py.workload.model import Workload
 STARTING = 34.0
 """So long a recorder takes from the start of the controller to the script of a scenario."""
 
-CLEANING = (0.4, 1.0)
-"""How long nodes are cleaned up after a job, at least and at most."""
+CLEANING = (0.05, 1.15)
+"""How long the nodes of a job are cleaned up, at least and at most."""
 
 LAUNCHING = 0.35
 """The standard deviation of the time that it takes to launch a job."""
 
 
 class Phase(Struct, frozen=True):
-    """One draw: the configuration with its moments moved, and options of the policy."""
+    """One draw: the configuration with its moments moved, and when the controller was started."""
 
     configuration: Configuration
     started: float
-    completing: float
 
 
 def phase(configuration: Configuration, seed: int) -> Phase:
     """The phases of a seed; what a log tells stays as it is."""
     chance = Random(seed)
     before, minute = chance.uniform(0.0, 2 * BEFORE), chance.randrange(24 * 60)
-    completing = round(chance.uniform(*CLEANING), 3)
-    moved = round(BEFORE - before, 3)
+    moved = round(BEFORE - before)
     if not configuration.start:
         reservations = [
             replace(each, start=each.start + moved, end=each.end + moved, created=each.created + moved)
@@ -62,11 +61,11 @@ def phase(configuration: Configuration, seed: int) -> Phase:
         ]
         date = f"1970-01-01T{minute // 60:02}:{minute % 60:02}:00Z"
         configuration = replace(configuration, start=date, reservations=tuple(reservations))
-    return Phase(configuration, round(STARTING + before, 3), completing)
+    return Phase(configuration, round(STARTING + before, 3))
 
 
 def launched(workload: Workload, seed: int) -> Workload:
-    """The same jobs, each of which takes a little more or less time to be launched."""
+    """The same jobs, each of which takes more or less time to be launched, and to be cleaned up after."""
     chance = Random(f"launches {seed}")
     profiles: dict[str, Profile] = {}
     jobs = []
@@ -76,7 +75,8 @@ def launched(workload: Workload, seed: int) -> Workload:
             seconds = round(max(profile.seconds + chance.gauss(0.0, LAUNCHING), 0.001), 3)
             profile, job = Delay(seconds=seconds), replace(job, profile=f"{job.profile} of {job.name}")
         profiles[job.profile] = profile
-        jobs.append(job)
+        fields = {**job.extra.get(FIELD, {}), "completing": round(chance.uniform(*CLEANING), 3)}
+        jobs.append(replace(job, extra={**job.extra, FIELD: fields}))
     return replace(workload, jobs=jobs, profiles=profiles)
 
 
@@ -134,5 +134,4 @@ def simulations(folder: Path, room: Path, count: int) -> Iterator[pd.DataFrame]:
         scenario.configure(drawn.configuration)
         if not configuration.start:
             scenario.submit(launched(workload, seed))
-        options = {"started": str(drawn.started), "completing": str(drawn.completing)}
-        yield scenario.table(scenario.simulated("rigid", {}, options))
+        yield scenario.table(scenario.simulated("rigid", {}, {"started": str(drawn.started)}))

@@ -80,8 +80,8 @@ def _read_recording(path: Path) -> pd.DataFrame:
 def simulated_jobs(schedule: pd.DataFrame, held: Mapping[str, float | None]) -> pd.DataFrame:
     """The jobs of a simulation; some were held until a time.
 
-    Of a job that went back into the queue, the last execution counts, as in a log of ``sacct``; it is not
-    eligible at once.
+    Times are whole seconds, rounded down as Slurm does. Of a job that went back into the queue, the last
+    execution counts, as in a log of ``sacct``; it is not eligible at once.
     """
     ran = started(schedule)
     again = ran["metadata"].str.contains(r"(?:^| )restart=")
@@ -104,6 +104,7 @@ def simulated_jobs(schedule: pd.DataFrame, held: Mapping[str, float | None]) -> 
         },
         index=names,
     )
+    table[[*_TIMES]] = np.floor(table[[*_TIMES]])
     return table.assign(**dict.fromkeys(_TEXTS, ""))
 
 
