@@ -30,6 +30,9 @@ from batsched_py.schedulers.slurm.time_limits import TimeLimits
 REQUEUED = 121
 """A job that was put back into the queue may start so many seconds later (``cred_expire`` and one)."""
 
+KILLED = 0.35
+"""So long it takes at least until the nodes of a job are clean that was killed, in seconds."""
+
 DIGITS = 3
 """Times are kept to the millisecond."""
 
@@ -49,7 +52,7 @@ class Slurm(Scheduler):
         Meta(
             ge=0, description="How long it takes to clean up the nodes of a job that has ended, in seconds."
         ),
-    ] = 0.7
+    ] = 0.1
     started: Annotated[
         float,
         Meta(ge=0, description="When the controller was started, in seconds before the first submission."),
@@ -81,8 +84,8 @@ class Slurm(Scheduler):
         self._time_limits = TimeLimits(self._configuration, self.started)
         self._known: dict[str, list[WaitingRecord]] = {}
         self._running: dict[str, RunningRecord] = {}
-        self._cleaned: list[tuple[float, int, RunningRecord]] = []
-        """The jobs whose nodes are cleaned up, and until when."""
+        self._cleaned: list[tuple[float, int, RunningRecord, bool]] = []
+        """Until when the nodes of which jobs are cleaned up, and whether Slurm has killed the job."""
         self._available = cluster.available
         self._preempts = self._configuration.preemption.type != "none"
         self._cancelled: set[str] = set()
@@ -181,25 +184,31 @@ class Slurm(Scheduler):
     def _ended(self, ended: RunningJob, now: float) -> None:
         running = self._running.pop(ended.job.id, None)
         if running is not None:
+            is_killed = ended.job.id in self._cancelled
             self._cancelled.discard(ended.job.id)
             self._advance(now)
             self._priorities.ended(running, now)
             self._state.ended(running)
             self._nb_ended += 1
-            own = running.waiting.fields.completing
-            clean = now + (self.completing if own is None else own)
-            heappush(self._cleaned, (clean, self._nb_ended, running))
+            delay = max(self.completing, KILLED) if is_killed else self.completing
+            heappush(self._cleaned, (now + delay, self._nb_ended, running, is_killed))
             self._clock.changed(now)
 
     def _clean(self, now: float) -> None:
-        """Free the nodes that are clean by now."""
+        """Free the nodes that are clean by now.
+
+        The nodes of a job that was killed tell the controller, which lets the main loop look at once. Any
+        other job is gone when the controller asks for it; then it looks when it wakes next.
+        """
         if not self._cleaned or self._cleaned[0][0] > now:
             return
+        at_once = False
         while self._cleaned and self._cleaned[0][0] <= now:
-            running = heappop(self._cleaned)[2]
+            _, _, running, is_killed = heappop(self._cleaned)
+            at_once = at_once or is_killed
             self._hosts.give(running.taken)
-        self._state.set_completing([running for _, _, running in self._cleaned])
-        self._clock.cleaned(now)
+        self._state.set_completing([running for _, _, running, _ in self._cleaned])
+        self._clock.happened(now, at_once)
 
     # --- what is decided -------------------------------------------------------------------------
 

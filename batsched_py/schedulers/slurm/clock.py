@@ -15,11 +15,11 @@ from batsched_py.schedulers.slurm.settings.scheduling import Scheduling
 MOMENT = 0.002
 """Times that are no further apart are the same."""
 
-TICK = 1.0
-"""Between two looks of the controller, in seconds."""
+WAKES = 1.01
+"""How long it takes from one time that the controller wakes to the next, in seconds."""
 
-DELAY = TICK / 2
-"""From an event to the next look, in the mean."""
+LOOKS = 1.0
+"""How long the backfill loop waits before it looks again whether something has changed, in seconds."""
 
 CYCLE = 0.01
 """How long a backfill cycle takes, in seconds; the next one is counted from its end."""
@@ -31,6 +31,37 @@ NODES_KNOWN = 22.0
 """How long after its start the controller hears of its last node."""
 
 
+class Controller:
+    """When the controller wakes, and at which of these times it looks at the whole queue.
+
+    It counts in whole seconds: a look comes when it wakes for the first time in, or after, the second that is
+    so many ``interval`` seconds after its start.
+    """
+
+    def __init__(self, started: float, interval: float) -> None:
+        self._started = started
+        self._interval = max(interval, 1.0)
+
+    def wakes(self, time: float) -> float:
+        """When it wakes next, not before a time.
+
+        >>> Controller(started=64.0, interval=60.0).wakes(10.0)
+        10.46
+        """
+        return round(ceil((time + self._started) / WAKES - 1e-6) * WAKES - self._started, 3)
+
+    def look(self, number: int) -> float:
+        """When it looks at the whole queue for the n-th time; it was started at the 0-th."""
+        return self.wakes(floor(-self._started) + number * self._interval) if number else -self._started
+
+    def look_from(self, time: float) -> int:
+        """The number of the first look that is not before a time."""
+        number = max(floor((time - floor(-self._started)) / self._interval) - 1, 0)
+        while self.look(number) < time - MOMENT:
+            number += 1
+        return number
+
+
 class Clock:
     """The times at which loops are due.
 
@@ -40,11 +71,12 @@ class Clock:
     def __init__(self, settings: Scheduling, started: float) -> None:
         self._settings = settings
         self._has_full = settings.sched_interval >= 0
-        self._interval = max(settings.sched_interval, TICK)
+        self._controller = Controller(started, settings.sched_interval)
         self._has_backfill = settings.type == "backfill" and settings.bf_interval >= 0
-        self._last_main = -inf
+        self._last_main = -started
         """When the controller woke last and let the main loop look."""
-        self._last_full = -started
+        self._nb_full = 0
+        """How often it has let it look at the whole queue."""
         self._quick = inf
         """When the controller lets the main loop look at the first jobs next."""
         self._at_once = False
@@ -66,17 +98,15 @@ class Clock:
 
     # --- what happens ----------------------------------------------------------------------------
 
-    def happened(self, now: float) -> None:
-        """A job was submitted, or nodes are up again: the main loop is to look soon."""
+    def happened(self, now: float, at_once: bool = False) -> None:
+        """A job was submitted, or nodes are free again: the main loop is to look soon, or even at once."""
         self._pass_unseen(now)
-        earliest = max(now + DELAY, self._last_main + self._settings.batch_sched_delay)
-        self._quick = min(self._quick, earliest)
+        earliest = max(now, floor(self._last_main) + self._settings.batch_sched_delay)
+        if at_once:
+            self._at_once = True
+        else:
+            self._quick = min(self._quick, self._controller.wakes(earliest))
         self.changed(now)
-
-    def cleaned(self, now: float) -> None:
-        """The nodes of a job that has ended are clean: the main loop is to look at once."""
-        self.changed(now)
-        self._at_once = True
 
     def changed(self, now: float) -> None:
         """Jobs or nodes have changed, which makes the backfill loop run again."""
@@ -102,7 +132,7 @@ class Clock:
     def is_full_due(self, now: float) -> bool:
         """Whether the main loop is to look at the whole queue now."""
         self._pass_unseen(now)
-        return self._has_full and self._last_full + self._interval <= now
+        return self._has_full and self._controller.look(self._nb_full + 1) <= now
 
     def is_backfill_due(self, now: float) -> bool:
         """Whether it is time for a backfill cycle."""
@@ -111,7 +141,7 @@ class Clock:
     def main_done(self, now: float, full: bool, marks: bool) -> None:
         """The main loop has run; whether it has noted why jobs wait.
 
-        A run after nodes were cleaned does not count for the controller, which may run it soon again.
+        A run at once does not count for the controller, which may let it look again soon.
         """
         if full or self._quick <= now:
             self._last_main = now
@@ -121,7 +151,7 @@ class Clock:
         if marks:
             self.changed(now)
         if full:
-            self._last_full = now - (now - self._last_full) % self._interval
+            self._nb_full = self._controller.look_from(now)
 
     def backfill_done(
         self,
@@ -151,25 +181,30 @@ class Clock:
         """
         full = inf
         if self._has_full and full_matters < inf:
-            full = self._last_full + _nb_steps(self._last_full, self._interval, full_matters) * self._interval
+            controller = self._controller
+            full = controller.look(max(controller.look_from(full_matters), self._nb_full + 1))
         return min(self._quick, full, self._next_cycle())
 
     def _next_cycle(self) -> float:
         """When a backfill cycle is due that may find something else than the last one."""
         if not self._has_backfill:
             return inf
-        last, interval = self._last_cycle, self._settings.bf_interval
         if self._repeats:
             matters = min(self._first_change, self._holds_until)
             begin = self._last_begin
             return inf if matters == inf else begin + _nb_steps(begin, self._period, matters) * self._period
         if self._first_change < inf:
-            return max(last + interval, self._first_change + DELAY)
+            return self._cycle_after(self._first_change)
         mark = self._next_mark()
         if mark < inf and self._holds_until < inf:
-            mark += max(ceil((self._holds_until - mark) / self._interval), 0) * self._interval
-            return max(last + interval, mark + DELAY)
+            controller = self._controller
+            return self._cycle_after(max(mark, controller.look(controller.look_from(self._holds_until))))
         return inf
+
+    def _cycle_after(self, change: float) -> float:
+        """When the backfill loop sees a change."""
+        wakes = self._last_cycle + self._settings.bf_interval
+        return wakes + max(ceil((change - wakes - MOMENT) / LOOKS), 0) * LOOKS
 
     @property
     def _last_begin(self) -> float:
@@ -185,12 +220,13 @@ class Clock:
             self._pass_unseen_cycles(now)
         if not self._has_jobs and self._quick <= now:
             self._last_main, self._quick = self._quick, inf
-        nb_passed = _nb_steps(self._last_full, self._interval, now) - 1
-        if self._has_full and nb_passed:
-            self._last_full += nb_passed * self._interval
-            self._last_main = max(self._last_main, self._last_full)
+        nb_passed = self._controller.look_from(now) - 1
+        if self._has_full and nb_passed > self._nb_full:
+            self._nb_full = nb_passed
+            last = self._controller.look(nb_passed)
+            self._last_main = max(self._last_main, last)
             if self._marks:
-                self._last_change = max(self._last_change, self._last_full)
+                self._last_change = max(self._last_change, last)
 
     def _pass_unseen_cycles(self, now: float) -> None:
         """Pass cycles after changes while no job waited, and after looks that have found nothing."""
@@ -199,7 +235,7 @@ class Clock:
             return
         while True:
             change = min(self._first_change, self._next_mark())
-            due = max(self._last_cycle + interval, change + DELAY)
+            due = self._cycle_after(change) if change < inf else inf
             if due >= now - MOMENT:
                 return
             self._last_cycle = due + self._period - interval
@@ -211,10 +247,7 @@ class Clock:
         """When a look at the whole queue changes jobs next, if nothing has changed since the last cycle."""
         if not (self._marks and self._has_full) or self._first_change < inf:
             return inf
-        return (
-            self._last_full
-            + (floor((self._last_cycle - self._last_full) / self._interval) + 1) * self._interval
-        )
+        return self._controller.look(self._controller.look_from(self._last_cycle + 2 * MOMENT))
 
 
 def _nb_steps(last: float, step: float, time: float) -> int:

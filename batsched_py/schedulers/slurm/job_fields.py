@@ -60,8 +60,6 @@ class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     oversubscribe: bool = False
     exclusive_user: bool = False
     """Whether only jobs of the same user may be on its nodes."""
-    completing: Annotated[float, Meta(ge=0)] | None = None
-    """How long its nodes are cleaned up, in seconds; as the policy says for all jobs if left out."""
     name: str = ""
     id: str = ""
     """What Slurm calls it, where that was recorded."""

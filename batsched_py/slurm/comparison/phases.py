@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from batsched_py.api.progress import shown
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
-from batsched_py.schedulers.slurm.job_fields import FIELD
 from batsched_py.slurm.comparison.comparison import Compared, compare
 from batsched_py.slurm.jobs import WORKLOAD
 from batsched_py.slurm.setup_script import BEFORE
@@ -33,10 +32,10 @@ from batsched_py.workload.model import Workload
 STARTING = 34.0
 """So long a recorder takes from the start of the controller to the script of a scenario."""
 
-CLEANING = (0.05, 1.15)
-"""How long the nodes of a job are cleaned up, at least and at most."""
+LAUNCHING = (-0.6, 0.2)
+"""How much longer than usual it takes to launch a job, at least and at most: machines differ in that."""
 
-LAUNCHING = 0.35
+UNEVEN = 0.15
 """The standard deviation of the time that it takes to launch a job."""
 
 
@@ -65,18 +64,18 @@ def phase(configuration: Configuration, seed: int) -> Phase:
 
 
 def launched(workload: Workload, seed: int) -> Workload:
-    """The same jobs, each of which takes more or less time to be launched, and to be cleaned up after."""
+    """The same jobs, each of which takes a little more or less time to be launched."""
     chance = Random(f"launches {seed}")
+    longer = chance.uniform(*LAUNCHING)
     profiles: dict[str, Profile] = {}
     jobs = []
     for job in workload.jobs:
         profile = workload.profiles[job.profile]
         if isinstance(profile, Delay):
-            seconds = round(max(profile.seconds + chance.gauss(0.0, LAUNCHING), 0.001), 3)
+            seconds = round(max(profile.seconds + chance.gauss(longer, UNEVEN), 0.001), 3)
             profile, job = Delay(seconds=seconds), replace(job, profile=f"{job.profile} of {job.name}")
         profiles[job.profile] = profile
-        fields = {**job.extra.get(FIELD, {}), "completing": round(chance.uniform(*CLEANING), 3)}
-        jobs.append(replace(job, extra={**job.extra, FIELD: fields}))
+        jobs.append(job)
     return replace(workload, jobs=jobs, profiles=profiles)
 
 
