@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from batsched_py.slurm.findings import Findings
     from batsched_py.slurm.scenario import Sources
 
+PHASES = 20
+"""So often an imported scenario is simulated if nothing is said."""
+
 
 @click.group("slurm")
 def command() -> None:
@@ -114,7 +117,7 @@ def import_command(
 
 
 @command.command("compare")
-@click.argument("recorded", metavar="RECORDED", type=click.Path(path_type=Path))
+@click.argument("recorded", metavar="RECORDED...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.argument("simulated", metavar="SIMULATED", type=click.Path(path_type=Path))
 @click.option(
     "-w",
@@ -127,13 +130,13 @@ def import_command(
     "--phases",
     metavar="N",
     type=click.IntRange(1, 1000),
-    help="Simulate an imported scenario N times, with other phases of Slurm's clocks each time.",
+    help="Simulate an imported scenario N times, with other phases of Slurm's clocks each time.  [default: 20]",
 )
 @zone_option
 @json_option
 @page_option
 def compare_command(
-    recorded: Path,
+    recorded: tuple[Path, ...],
     simulated: Path,
     workload: Path | None,
     phases: int | None,
@@ -141,21 +144,22 @@ def compare_command(
     as_json: bool,
     output: Path | None,
 ) -> None:
-    """Compare a recorded schedule with a simulated one.
+    """Compare recorded schedules with a simulated one.
 
     RECORDED and SIMULATED are compared by waits, starts and utilization. Each is a recording (.csv with
     number, submit, eligible, start and end), a log of `sacct -P`, or a PREFIX_jobs.csv of a simulation or a
     folder with one. A job waits from when it is eligible: not held, not before its --begin, with its
     dependencies fulfilled. Two recordings of the same jobs tell how much a real Slurm differs from itself.
 
-    A real Slurm does not do the same twice: much depends on when its loops wake, which nobody can know. With
-    --phases, SIMULATED is a folder that `slurm import` has made. It is simulated several times, and means
-    and ranges over these simulations are printed.
+    A real Slurm does not do the same twice: much depends on when its loops wake, which nobody can know. If
+    SIMULATED is a folder that `slurm import` has made, it is simulated several times with other phases, and
+    means and ranges over these simulations are printed. RECORDED may be several recordings of the same jobs;
+    then means and ranges over these are printed, too, and how far they are from each other.
 
     \b
     Examples:
       batsched-py slurm compare recorded-a.csv out_jobs.csv -w twin/workload.json
-      batsched-py slurm compare recorded-a.csv twin --phases 20
+      batsched-py slurm compare recorded-a.csv recorded-b.csv twin
       batsched-py slurm compare recorded-a.csv recorded-b.csv
       batsched-py slurm compare jobs.sacct out_jobs.csv --zone Europe/Paris --output twin.html
     """
@@ -163,26 +167,35 @@ def compare_command(
     from batsched_py.slurm.comparison.comparison import compare
     from batsched_py.slurm.comparison.page import write_comparison_page
     from batsched_py.slurm.comparison.schedules import read_jobs, with_workload
+    from batsched_py.slurm.scenario import CONFIGURATION
 
-    if phases is not None:
+    is_imported = (simulated / CONFIGURATION).exists() and not any(simulated.glob("*jobs.csv"))
+    if is_imported or phases is not None or len(recorded) > 1:
         if workload is not None or output is not None:
-            raise click.UsageError("--phases goes with neither --workload nor --output")
-        _compare_phases(recorded, simulated, phases, zone, as_json)
+            raise click.UsageError("--workload and --output go with one recording and one simulation")
+        several = PHASES if is_imported and phases is None else phases
+        _compare_several(recorded, simulated, several, zone, as_json)
         return
-    with waiting(f"Reading {recorded.name}"):
-        tables = [read_jobs(path, zone) for path in (recorded, simulated)]
+    with waiting(f"Reading {recorded[0].name}"):
+        tables = [read_jobs(path, zone) for path in (*recorded, simulated)]
         if workload is not None:
             tables = [with_workload(table, workload) for table in tables]
-    found = compare(tables, (recorded.name, simulated.name))
+    found = compare(tables, (recorded[0].name, simulated.name))
     tell(found, as_json, output, write_comparison_page, comparison_tables)
 
 
-def _compare_phases(recorded: Path, folder: Path, phases: int, zone: str, as_json: bool) -> None:
-    """Print how far several simulations are from a recording."""
-    from batsched_py.slurm.comparison.phases import spread_of
+def _compare_several(
+    recorded: tuple[Path, ...], simulated: Path, phases: int | None, zone: str, as_json: bool
+) -> None:
+    """Print how far one simulation or more are from recordings."""
     from batsched_py.slurm.comparison.schedules import read_jobs
+    from batsched_py.slurm.comparison.spread import spread, spread_of_phases
 
-    found = spread_of(read_jobs(recorded, zone), folder, phases)
+    tables = [read_jobs(path, zone) for path in recorded]
+    if phases is None:
+        found = spread(tables, [read_jobs(simulated, zone)])
+    else:
+        found = spread_of_phases(tables, simulated, phases)
     if as_json:
         import msgspec
 

@@ -11,7 +11,7 @@ from batsched_py.cli.console import console_for_tables
 from batsched_py.protocol.shown import harmless
 from batsched_py.slurm.comparison.comparison import Compared, Comparison
 from batsched_py.slurm.comparison.page import HEADS, cells
-from batsched_py.slurm.comparison.phases import Spread
+from batsched_py.slurm.comparison.spread import Range, Spread
 from batsched_py.slurm.forecast.forecast import Forecast
 from batsched_py.slurm.forecast.page import forecast_cells, forecast_heads
 from batsched_py.slurm.what_if.outcome import Effect, Outcome
@@ -39,20 +39,23 @@ def comparison_tables(found: Comparison) -> None:
 
 
 def spread_table(found: Spread) -> None:
-    """Print how far several simulations are from a recording."""
-    deviation = "" if found.deviation is None else f"{found.deviation:+.1%}"
-    heads = ["", "mean wait, recorded", "simulated", "deviation", "starts apart, mean"]
+    """Print how far simulations are from recordings."""
+    heads = ["", "of", "mean", "least", "most"]
     rows = {
-        f"mean of {found.phases}": [
-            time_text(found.recorded_wait),
-            time_text(found.wait),
-            deviation,
-            time_text(found.start_difference),
-        ],
-        "least": ["", time_text(found.least_wait), "", time_text(found.least_start_difference)],
-        "most": ["", time_text(found.most_wait), "", time_text(found.most_start_difference)],
+        "mean wait, recorded": [f"{found.recordings} recordings", *_range(found.recorded_wait)],
+        "mean wait, simulated": [f"{found.simulations} simulations", *_range(found.wait)],
     }
-    console_for_tables().print(_filled(heads, rows))
+    if found.recordings_apart is not None:
+        rows["starts apart, two recordings"] = ["pairs", *_range(found.recordings_apart)]
+    rows["starts apart, simulated"] = [f"{found.simulations} simulations", *_range(found.starts_apart)]
+    console = console_for_tables()
+    console.print(_filled(heads, rows))
+    if found.deviation is not None:
+        console.print(f"deviation of the mean wait: {found.deviation:+.1%}")
+
+
+def _range(found: Range) -> list[str]:
+    return [time_text(each) for each in (found.mean, found.least, found.most)]
 
 
 def what_if_tables(found: Outcome) -> None:

@@ -60,11 +60,23 @@ def simulated(folder: Path) -> pd.DataFrame:
 def simulated_anew(folder: Path, start: str = "", **options: str) -> pd.DataFrame:
     """The same, for a twin that a test has changed, from a date on, or with options of the policy."""
     with TemporaryDirectory() as room:
-        scenario = imported(Sources.of_folder(folder))
-        scenario.cluster.configuration = replace(scenario.configuration, start=start)
-        write_scenario(scenario, Path(room, "twin"))
-        prepared = Prepared.of(Path(room, "twin"), (), Path(room, "files"))
+        prepared = _prepared(folder, Path(room), start)
         return prepared.table(prepared.simulated("rigid", {}, options))
+
+
+def exact_starts(folder: Path) -> dict[str, float]:
+    """When the twin starts each job, to the millisecond."""
+    with TemporaryDirectory() as room:
+        jobs = _prepared(folder, Path(room)).simulated("rigid", {}).jobs
+    return dict(zip(jobs["job_id"].astype(str), jobs["starting_time"], strict=True))
+
+
+def _prepared(folder: Path, room: Path, start: str = "") -> Prepared:
+    """A scenario in files of its own."""
+    scenario = imported(Sources.of_folder(folder))
+    scenario.cluster.configuration = replace(scenario.configuration, start=start)
+    write_scenario(scenario, room / "twin")
+    return Prepared.of(room / "twin", (), room / "files")
 
 
 def simulated_often(folder: Path, count: int) -> list[pd.DataFrame]:

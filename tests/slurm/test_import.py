@@ -238,7 +238,7 @@ def test_recorded_scenarios_as_a_whole(shared: Path, tmp_path: Path) -> None:
     plans = read_configuration(tmp_path / "plans-1" / "slurm.toml")
     assert msgspec.to_builtins(plans.reservations) == (
         {"name": "upkeep", "start": 1770.0, "end": 2970.0, "nodes": "n[1-6]", "users": ("root",),
-         "flags": ("maint", "ignore_jobs")},
+         "flags": ("maint", "ignore_jobs"), "created": -30.0},
     )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def test_jobs_go_back_and_start_again_as_in_a_recording(tmp_path: Path) -> None:
     result = simulate_files(
         str(tmp_path / "workload.json"),
         "slurm",
-        options={"configuration_file": str(tmp_path / "slurm.toml"), "started": "93"},
+        options={"configuration_file": str(tmp_path / "slurm.toml"), "started": "92.8"},
         platform=str(tmp_path / "platform.toml"),
         progress=False,
     )
@@ -115,7 +115,7 @@ def test_jobs_go_back_and_start_again_as_in_a_recording(tmp_path: Path) -> None:
     assert {"1#1", "2#1"} < set(result.jobs["job_id"])
     table, recorded = simulated_jobs(result.jobs, {}), read_jobs(folder / "recorded-a.csv", "UTC")
     assert set(table.index) == set(recorded.index)
-    assert ((table["start"] - recorded["start"]).abs() <= 7).all()
+    assert ((table["start"] - recorded["start"]).abs() <= 2).all()
     waits, real = table["start"] - table["eligible"], recorded["start"] - recorded["eligible"]
-    assert ((waits - real).abs() <= 7).all()
-    assert ((table["end"] - recorded["end"]).abs() <= 7).all()
+    assert ((waits - real).abs() <= 2).all()
+    assert ((table["end"] - recorded["end"]).abs() <= 2).all()

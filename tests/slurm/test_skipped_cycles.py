@@ -8,7 +8,7 @@ import pytest
 
 import batsched_py.schedulers.slurm as policy
 from batsched_py.schedulers.slurm.backfill import Backfill
-from tests.slurm.scenario import RECORDED, SHARED, simulated, simulated_anew
+from tests.slurm.scenario import RECORDED, SHARED, exact_starts
 
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs the scenarios of ../shared/slurm")
 
@@ -36,7 +36,7 @@ class EachCycle(Backfill):
 )
 def test_jobs_start_as_if_each_cycle_were_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to the rounding of the times of cycles to milliseconds."""
-    some = simulated(folder)["start"].to_dict()
+    some = exact_starts(folder)
     monkeypatch.setattr(policy, "Backfill", EachCycle)
-    each = simulated_anew(folder)["start"].to_dict()
+    each = exact_starts(folder)
     assert some == pytest.approx(each, abs=0.2)

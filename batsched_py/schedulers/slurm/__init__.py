@@ -56,7 +56,7 @@ class Slurm(Scheduler):
     started: Annotated[
         float,
         Meta(ge=0, description="When the controller was started, in seconds before the first submission."),
-    ] = 64.0
+    ] = 64.5
 
     def configuration(self) -> Configuration:
         """That of the file; without one, Slurm's defaults."""

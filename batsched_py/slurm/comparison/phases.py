@@ -9,20 +9,16 @@ simulation: here are several of these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from statistics import fmean
-from tempfile import TemporaryDirectory
 
 import pandas as pd
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.api.progress import shown
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
-from batsched_py.slurm.comparison.comparison import Compared, compare
 from batsched_py.slurm.jobs import WORKLOAD
 from batsched_py.slurm.setup_script import BEFORE
 from batsched_py.slurm.what_if.prepared import Prepared
@@ -77,50 +73,6 @@ def launched(workload: Workload, seed: int) -> Workload:
         profiles[job.profile] = profile
         jobs.append(job)
     return replace(workload, jobs=jobs, profiles=profiles)
-
-
-class Spread(Struct, frozen=True, kw_only=True):
-    """A recorded schedule beside several simulated ones; times are in seconds."""
-
-    phases: int
-    recorded_wait: float
-    wait: float
-    """The mean wait, in the mean over all simulations."""
-    least_wait: float
-    most_wait: float
-    deviation: float | None
-    """By how much that mean differs from the recorded mean wait, as a share of it."""
-    start_difference: float
-    """How far apart the two starts of a job are, in the mean over jobs and simulations."""
-    least_start_difference: float
-    most_start_difference: float
-
-    @classmethod
-    def of(cls, runs: Sequence[Compared]) -> Spread:
-        """What comparisons with the same recording have in common."""
-        recorded = runs[0].waits.mean_recorded
-        waits = [run.waits.mean_simulated for run in runs]
-        apart = [run.start_difference for run in runs]
-        return cls(
-            phases=len(runs),
-            recorded_wait=recorded,
-            wait=fmean(waits),
-            least_wait=min(waits),
-            most_wait=max(waits),
-            deviation=fmean(waits) / recorded - 1 if recorded > 0 else None,
-            start_difference=fmean(apart),
-            least_start_difference=min(apart),
-            most_start_difference=max(apart),
-        )
-
-
-def spread_of(recorded: pd.DataFrame, folder: Path, count: int) -> Spread:
-    """Compare a recording with so many simulations of an imported scenario."""
-    runs: list[Compared] = []
-    with TemporaryDirectory(prefix="phases-") as room, shown("simulations", lambda: (len(runs), count)):
-        for table in simulations(folder, Path(room), count):
-            runs.append(compare([recorded, table], ("recorded", "simulated")).all)
-    return Spread.of(runs)
 
 
 def simulations(folder: Path, room: Path, count: int) -> Iterator[pd.DataFrame]:
