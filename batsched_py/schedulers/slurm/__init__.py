@@ -57,6 +57,14 @@ class Slurm(Scheduler):
         float,
         Meta(ge=0, description="When the controller was started, in seconds before the first submission."),
     ] = 64.5
+    test_time: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="How long a backfill cycle takes for each job, in seconds: what `sdiag` tells as its "
+            "mean cycle, divided by its mean depth.",
+        ),
+    ] = 0.002
 
     def configuration(self) -> Configuration:
         """That of the file; without one, Slurm's defaults."""
@@ -80,7 +88,7 @@ class Slurm(Scheduler):
         self._state = self._setup.state(cluster.can_requeue)
         self._priorities = self._setup.priorities()
         self._hosts = Hosts(self._setup.machine)
-        self._clock = Clock(self._configuration.scheduling, self.started)
+        self._clock = Clock(self._configuration.scheduling, self.started, self.test_time)
         self._time_limits = TimeLimits(self._configuration, self.started)
         self._known: dict[str, list[WaitingRecord]] = {}
         self._running: dict[str, RunningRecord] = {}

@@ -21,11 +21,8 @@ WAKES = 1.01
 LOOKS = 1.0
 """How long the backfill loop waits before it looks again whether something has changed, in seconds."""
 
-CYCLE = 0.01
-"""How long a backfill cycle takes, in seconds; the next one is counted from its end."""
-
-CYCLE_OF_JOB = 0.002
-"""How much longer it takes for each job that it looks at."""
+CYCLE = 0.002
+"""How long a backfill cycle takes without jobs, in seconds; the next one is counted from its end."""
 
 NODES_KNOWN = 22.0
 """How long after its start the controller hears of its last node."""
@@ -65,11 +62,13 @@ class Controller:
 class Clock:
     """The times at which loops are due.
 
-    Times count from the first submission; the controller ``started`` so many seconds before.
+    Times count from the first submission; the controller ``started`` so many seconds before. A backfill cycle
+    takes ``test_time`` for each job that it looks at.
     """
 
-    def __init__(self, settings: Scheduling, started: float) -> None:
+    def __init__(self, settings: Scheduling, started: float, test_time: float) -> None:
         self._settings = settings
+        self._test_time = test_time
         self._has_full = settings.sched_interval >= 0
         self._controller = Controller(started, settings.sched_interval)
         self._has_backfill = settings.type == "backfill" and settings.bf_interval >= 0
@@ -166,7 +165,7 @@ class Clock:
         If it ``repeats``, it has changed jobs or nodes. Until a time, cycles find the same if nothing else
         changes. If it ``keeps_nodes``, idle nodes are marked as kept for later.
         """
-        duration = CYCLE + nb_jobs * CYCLE_OF_JOB
+        duration = CYCLE + nb_jobs * self._test_time
         taken_back = self._repeats or self._keeps_nodes
         seen = not (taken_back or int(self._last_change) >= int(now + duration))
         self._period = self._settings.bf_interval + duration

@@ -35,17 +35,23 @@ UNEVEN = 0.15
 """The standard deviation of the time that it takes to launch a job."""
 
 
+TESTING = (0.001, 0.005)
+"""How long a backfill cycle takes for each job, at least and at most: machines differ in that, too."""
+
+
 class Phase(Struct, frozen=True):
-    """One draw: the configuration with its moments moved, and when the controller was started."""
+    """One draw: the configuration with its moments moved, and options of the policy."""
 
     configuration: Configuration
     started: float
+    test_time: float
 
 
 def phase(configuration: Configuration, seed: int) -> Phase:
     """The phases of a seed; what a log tells stays as it is."""
     chance = Random(seed)
     before, minute = chance.uniform(0.0, 2 * BEFORE), chance.randrange(24 * 60)
+    test_time = round(chance.uniform(*TESTING), 6)
     moved = round(BEFORE - before)
     if not configuration.start:
         reservations = [
@@ -56,7 +62,7 @@ def phase(configuration: Configuration, seed: int) -> Phase:
         ]
         date = f"1970-01-01T{minute // 60:02}:{minute % 60:02}:00Z"
         configuration = replace(configuration, start=date, reservations=tuple(reservations))
-    return Phase(configuration, round(STARTING + before, 3))
+    return Phase(configuration, round(STARTING + before, 3), test_time)
 
 
 def launched(workload: Workload, seed: int) -> Workload:
@@ -85,4 +91,5 @@ def simulations(folder: Path, room: Path, count: int) -> Iterator[pd.DataFrame]:
         scenario.configure(drawn.configuration)
         if not configuration.start:
             scenario.submit(launched(workload, seed))
-        yield scenario.table(scenario.simulated("rigid", {}, {"started": str(drawn.started)}))
+        options = {"started": str(drawn.started), "test_time": str(drawn.test_time)}
+        yield scenario.table(scenario.simulated("rigid", {}, options))
