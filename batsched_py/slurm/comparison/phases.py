@@ -31,6 +31,9 @@ STARTING = 34.0
 LAUNCHING = (-0.6, 0.2)
 """How much longer than usual it takes to launch a job, at least and at most: machines differ in that."""
 
+SUBMITTING = (-0.15, 0.05)
+"""How much later than usual a job is submitted, at least and at most, for the same reason."""
+
 UNEVEN = 0.15
 """The standard deviation of the time that it takes to launch a job."""
 
@@ -66,9 +69,9 @@ def phase(configuration: Configuration, seed: int) -> Phase:
 
 
 def launched(workload: Workload, seed: int) -> Workload:
-    """The same jobs, each of which takes a little more or less time to be launched."""
+    """The same jobs on a machine that is faster or slower at submitting and launching them."""
     chance = Random(f"launches {seed}")
-    longer = chance.uniform(*LAUNCHING)
+    longer, later = chance.uniform(*LAUNCHING), chance.uniform(*SUBMITTING)
     profiles: dict[str, Profile] = {}
     jobs = []
     for job in workload.jobs:
@@ -77,7 +80,7 @@ def launched(workload: Workload, seed: int) -> Workload:
             seconds = round(max(profile.seconds + chance.gauss(longer, UNEVEN), 0.001), 3)
             profile, job = Delay(seconds=seconds), replace(job, profile=f"{job.profile} of {job.name}")
         profiles[job.profile] = profile
-        jobs.append(job)
+        jobs.append(replace(job, submission_time=round(max(job.submission_time + later, 0.0), 3)))
     return replace(workload, jobs=jobs, profiles=profiles)
 
 
