@@ -130,7 +130,8 @@ def import_command(
     "--phases",
     metavar="N",
     type=click.IntRange(1, 1000),
-    help="Simulate an imported scenario N times, with other phases of Slurm's clocks each time.  [default: 20]",
+    help="Simulate an imported scenario N times, with other phases of Slurm's clocks each time.  "
+    f"[default: {PHASES}]",
 )
 @zone_option
 @json_option

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1, 1000),
     default=5,
     show_default=True,
-    help="Simulate users that draw at random N times, for intervals.",
+    help="Simulate N times, with other phases of Slurm's clocks and other draws of users, for intervals.",
 )
 @click.option(
     "-e",
@@ -80,8 +80,9 @@ def what_if_command(
     """Tell who gains and who loses by a change.
 
     The scenario in DIR, made by `batsched-py slurm import`, is simulated before and after the change, with
-    users who react to what they get. Mean waits are compared by class, partition, account and user. Users who
-    draw at random are simulated with several seeds, and a difference has a 95 % interval over these.
+    users who react to what they get. Mean waits are compared by class, partition, account and user. Both are
+    repeated with other phases of Slurm's clocks, which nobody can know, and other draws of users who draw at
+    random. A difference has a 95 % interval over these repetitions.
 
     \b
     Examples:

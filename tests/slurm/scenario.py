@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from statistics import fmean
 from tempfile import TemporaryDirectory
 
 import pandas as pd
-from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.schedulers.slurm import Slurm
@@ -60,18 +57,18 @@ def simulated(folder: Path) -> pd.DataFrame:
 def simulated_anew(folder: Path, start: str = "", **options: str) -> pd.DataFrame:
     """The same, for a twin that a test has changed, from a date on, or with options of the policy."""
     with TemporaryDirectory() as room:
-        prepared = _prepared(folder, Path(room), start)
-        return prepared.table(prepared.simulated("rigid", {}, options))
+        scenario = prepared(folder, Path(room), start)
+        return scenario.table(scenario.simulated("rigid", {}, options))
 
 
 def exact_starts(folder: Path) -> dict[str, float]:
     """When the twin starts each job, to the millisecond."""
     with TemporaryDirectory() as room:
-        jobs = _prepared(folder, Path(room)).simulated("rigid", {}).jobs
+        jobs = prepared(folder, Path(room)).simulated("rigid", {}).jobs
     return dict(zip(jobs["job_id"].astype(str), jobs["starting_time"], strict=True))
 
 
-def _prepared(folder: Path, room: Path, start: str = "") -> Prepared:
+def prepared(folder: Path, room: Path, start: str = "") -> Prepared:
     """A scenario in files of its own."""
     scenario = imported(Sources.of_folder(folder))
     scenario.cluster.configuration = replace(scenario.configuration, start=start)
@@ -88,52 +85,11 @@ def simulated_often(folder: Path, count: int) -> list[pd.DataFrame]:
 
 @cache
 def recordings(folder: Path) -> list[pd.DataFrame]:
-    """All recordings of a scenario."""
-    return [read_jobs(file, "UTC") for file in sorted(folder.glob("recorded-*.csv"))]
+    """All recordings of a scenario: those beside its files, and those that were made for these tests."""
+    folders = dict.fromkeys((folder, RECORDED / folder.name))
+    return [read_jobs(file, "UTC") for each in folders for file in sorted(each.glob("recorded-*.csv"))]
 
 
 def compared(recorded: pd.DataFrame, other: pd.DataFrame) -> Compared:
     """A recording beside another schedule."""
     return compare([recorded, other], ("recorded", "simulated")).all
-
-
-class Fidelity(Struct, frozen=True):
-    """How close the twin comes to the recordings of a scenario."""
-
-    wait: float
-    """The mean wait in the simulation, in seconds."""
-    recorded_wait: float
-    """The mean wait over all recordings."""
-    difference: float
-    """The mean difference of starts to a recording, over all recordings."""
-    noise: float
-    """The mean difference of starts between two recordings, over all pairs."""
-
-    @property
-    def deviation(self) -> float:
-        """Of the mean wait, as a part of the recorded one."""
-        return self.wait / self.recorded_wait - 1
-
-    @property
-    def most_difference(self) -> float:
-        """How far starts may be from those recorded: half as far again as recordings are from one another."""
-        return max(1.5 * self.noise, 30.0)
-
-    @property
-    def holds(self) -> bool:
-        """Whether it is as near as is asked for."""
-        return abs(self.deviation) <= 0.03 and self.difference <= self.most_difference
-
-
-def fidelity(twin: pd.DataFrame, real: Sequence[pd.DataFrame]) -> Fidelity:
-    """Compare a simulation with recordings."""
-    found = [compared(each, twin) for each in real]
-    pairs = [
-        compared(some, other).start_difference for place, some in enumerate(real) for other in real[:place]
-    ]
-    return Fidelity(
-        found[0].waits.mean_simulated,
-        fmean(each.waits.mean_recorded for each in found),
-        fmean(each.start_difference for each in found),
-        fmean(pairs) if pairs else 0.0,
-    )

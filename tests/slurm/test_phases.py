@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.schedulers.slurm.configuration import Configuration
+from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
 from batsched_py.schedulers.slurm.settings.reservations import Reservation
-from batsched_py.slurm.comparison.phases import STARTING, phase
+from batsched_py.slurm.comparison.phases import Phase
 from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
 from batsched_py.slurm.setup_script import BEFORE
 from tests.processes import call_here
@@ -19,25 +19,33 @@ SCRIPTED = Reservation(name="upkeep", start=1770, end=2970, created=-BEFORE, nod
 
 
 def test_a_seed_draws_the_same_phases_each_time() -> None:
-    configuration = Configuration(reservations=(SCRIPTED,))
-    assert phase(configuration, 3) == phase(configuration, 3)
-    assert len({phase(configuration, seed).started for seed in range(10)}) == 10
+    assert Phase.of(3) == Phase.of(3)
+    assert len({Phase.of(seed).options["started"] for seed in range(10)}) == 10
 
 
 def test_a_reservation_of_a_script_moves_with_the_start_of_the_controller() -> None:
     configuration = Configuration(reservations=(SCRIPTED,))
     for seed in range(10):
-        drawn = phase(configuration, seed)
-        (moved,) = drawn.configuration.reservations
-        assert 0 <= drawn.started - STARTING <= 2 * BEFORE
-        assert moved.start - 1800 == pytest.approx(STARTING - drawn.started, abs=0.5), "in whole seconds"
-        assert moved.end - moved.start == pytest.approx(1200)
-        assert drawn.configuration.origin % 60 == 0
+        phase = Phase.of(seed)
+        configured = phase.moved(configuration)
+        (moved,) = configured.reservations
+        assert 0 <= phase.before <= 2 * BEFORE
+        assert moved.start - 1800 == pytest.approx(-phase.before, abs=0.5), "in whole seconds"
+        assert moved.start - 1800 == moved.created
+        assert moved.end - moved.start == 1200
+        assert configured.origin % 60 == 0
+
+
+def test_the_importer_tells_which_reservations_a_script_has_made(tmp_path: Path) -> None:
+    scenario = read_scenario(Sources.of_folder(RECORDED / "chains-1"))
+    write_scenario(scenario, tmp_path)
+    (reservation,) = read_configuration(tmp_path / "slurm.toml").reservations
+    assert (reservation.created, reservation.start) == (-BEFORE, 25 * 60 - BEFORE)
 
 
 def test_what_a_log_tells_stays() -> None:
     configuration = Configuration(start="2026-01-01T00:00:00Z", reservations=(SCRIPTED,))
-    assert phase(configuration, 1).configuration == configuration
+    assert Phase.of(1).moved(configuration) == configuration
 
 
 def test_compare_tells_the_range_over_phases(tmp_path: Path) -> None:
@@ -56,7 +64,9 @@ def test_compare_tells_the_range_over_phases(tmp_path: Path) -> None:
 def test_an_imported_folder_is_simulated_several_times_if_nothing_is_said(tmp_path: Path) -> None:
     folder = RECORDED / "tasks-1"
     write_scenario(read_scenario(Sources.of_folder(folder)), tmp_path / "twin")
-    assert "20 simulations" in call_here(["slurm", "compare", folder / "recorded-a.csv", tmp_path / "twin"])[1]
+    assert (
+        "20 simulations" in call_here(["slurm", "compare", folder / "recorded-a.csv", tmp_path / "twin"])[1]
+    )
 
 
 def test_several_recordings_are_compared_with_a_simulation_and_with_each_other() -> None:

@@ -136,9 +136,7 @@ class Slurm(Scheduler):
                     self._cycle = Backfill(state, int(now), start, cancel=makes_way)
                     self._cycle.run()
                 cycle = self._cycle
-                clock.backfill_done(
-                    now, cycle.nb_jobs, cycle.repeats, cycle.holds_until, cycle.keeps_nodes
-                )
+                clock.backfill_done(now, cycle.nb_jobs, cycle.repeats, cycle.holds_until, cycle.keeps_nodes)
             clock.has_jobs(now, bool(state.waiting))
         self._ask_for_call(cluster)
 

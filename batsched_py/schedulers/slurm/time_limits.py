@@ -7,8 +7,8 @@ until the next one, and with ``OverTimeLimit`` for so much longer.
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from math import ceil
 
+from batsched_py.schedulers.slurm.clock import Controller
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.records import RunningRecord
 
@@ -23,7 +23,7 @@ class TimeLimits:
     """
 
     def __init__(self, configuration: Configuration, started: float) -> None:
-        self._first = -started
+        self._controller = Controller(started, PERIOD)
         self._over = configuration.scheduling.over_time_limit
         self._due: list[tuple[float, int, RunningRecord]] = []
 
@@ -34,7 +34,7 @@ class TimeLimits:
             return
         over = record.partition.settings.over_time_limit
         end = running.end + (self._over if over is None else over)
-        look = self._first + ceil((end - self._first) / PERIOD) * PERIOD
+        look = self._controller.look(self._controller.look_from(end))
         heappush(self._due, (look, record.number, running))
 
     @property

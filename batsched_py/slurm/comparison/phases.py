@@ -25,7 +25,7 @@ from batsched_py.slurm.what_if.prepared import Prepared
 from batsched_py.workload.batsim_json import read_batsim_json
 from batsched_py.workload.model import Workload
 
-STARTING = 34.0
+STARTING = 32.0
 """So long a recorder takes from the start of the controller to the script of a scenario."""
 
 LAUNCHING = (-0.6, 0.2)
@@ -37,35 +37,44 @@ SUBMITTING = (-0.15, 0.05)
 UNEVEN = 0.15
 """The standard deviation of the time that it takes to launch a job."""
 
-
 TESTING = (0.001, 0.005)
 """How long a backfill cycle takes for each job, at least and at most: machines differ in that, too."""
 
 
 class Phase(Struct, frozen=True):
-    """One draw: the configuration with its moments moved, and options of the policy."""
+    """One draw."""
 
-    configuration: Configuration
-    started: float
+    before: float
+    """When the script of a scenario is run, in seconds before the first submission."""
+    minute: int
+    """The minute of the day in which time begins."""
     test_time: float
 
+    @classmethod
+    def of(cls, seed: int) -> Phase:
+        """The phases of a seed."""
+        chance = Random(seed)
+        before, minute = chance.uniform(0.0, 2 * BEFORE), chance.randrange(24 * 60)
+        return cls(before, minute, round(chance.uniform(*TESTING), 6))
 
-def phase(configuration: Configuration, seed: int) -> Phase:
-    """The phases of a seed; what a log tells stays as it is."""
-    chance = Random(seed)
-    before, minute = chance.uniform(0.0, 2 * BEFORE), chance.randrange(24 * 60)
-    test_time = round(chance.uniform(*TESTING), 6)
-    moved = round(BEFORE - before)
-    if not configuration.start:
+    @property
+    def options(self) -> dict[str, str]:
+        """As options of the policy."""
+        return {"started": f"{STARTING + self.before:.3f}", "test_time": str(self.test_time)}
+
+    def moved(self, configuration: Configuration) -> Configuration:
+        """A configuration with its moments moved; what a log tells stays as it is."""
+        if configuration.start:
+            return configuration
+        later = round(BEFORE - self.before)
         reservations = [
-            replace(each, start=each.start + moved, end=each.end + moved, created=each.created + moved)
+            replace(each, start=each.start + later, end=each.end + later, created=each.created + later)
             if each.created == -BEFORE
             else each
             for each in configuration.reservations
         ]
-        date = f"1970-01-01T{minute // 60:02}:{minute % 60:02}:00Z"
-        configuration = replace(configuration, start=date, reservations=tuple(reservations))
-    return Phase(configuration, round(STARTING + before, 3), test_time)
+        date = f"1970-01-01T{self.minute // 60:02}:{self.minute % 60:02}:00Z"
+        return replace(configuration, start=date, reservations=tuple(reservations))
 
 
 def launched(workload: Workload, seed: int) -> Workload:
@@ -90,9 +99,8 @@ def simulations(folder: Path, room: Path, count: int) -> Iterator[pd.DataFrame]:
     configuration = read_configuration(scenario.configuration)
     workload = read_batsim_json(scenario.workload, WORKLOAD)
     for seed in range(count):
-        drawn = phase(configuration, seed)
-        scenario.configure(drawn.configuration)
+        phase = Phase.of(seed)
+        scenario.configure(phase.moved(configuration))
         if not configuration.start:
             scenario.submit(launched(workload, seed))
-        options = {"started": str(drawn.started), "test_time": str(drawn.test_time)}
-        yield scenario.table(scenario.simulated("rigid", {}, options))
+        yield scenario.table(scenario.simulated("rigid", {}, phase.options))

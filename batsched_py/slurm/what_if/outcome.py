@@ -1,4 +1,4 @@
-"""Who gains and who loses by a change, over several reactions of users."""
+"""Who gains and who loses by a change, over several reactions of users and phases of Slurm's clocks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     changes: list[str]
     users: str
     seeds: list[int]
-    """One repetition for each; one if nothing is drawn at random."""
+    """One repetition for each."""
     all: Effect
     groups: dict[str, dict[str, Effect]]
     """By class, partition, account and user; those who gain most come first."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from batsched_py.api.progress import shown
+from batsched_py.slurm.comparison.phases import Phase
 from batsched_py.slurm.what_if.outcome import Outcome, Pair, outcome
 from batsched_py.slurm.what_if.prepared import Prepared
 from batsched_py.users import USERS
@@ -21,14 +22,15 @@ def what_if(
     repetitions: int,
     export: str | None = None,
 ) -> Outcome:
-    """Simulate a scenario with and without changes, or beside an ``other`` one, once for each seed of users.
+    """Simulate a scenario with and without changes, or beside an ``other`` one, once for each seed.
 
-    Users who draw nothing at random have one repetition. How users had reacted is taken from the recorded
-    finishes of their jobs; where these are not known, from a simulation before the change. The files of the
-    first two simulations begin with ``export``, if they are asked for.
+    A seed is for what users draw at random, and for the phases of Slurm's clocks, which both simulations have
+    in common: what a change of phases would bring about as well is no effect. How users had reacted is taken
+    from the recorded finishes of their jobs; where these are not known, from a simulation before the change.
+    The files of the first two simulations begin with ``export``, if they are asked for.
     """
     is_random = "seed" in USERS.options(users) and "seed" not in user_options
-    seeds = list(range(repetitions)) if is_random else [0]
+    seeds = list(range(repetitions))
     pairs: list[Pair] = []
     hosts = 0
     with (
@@ -43,7 +45,8 @@ def what_if(
                 scenario.remember(finishes)
         for seed in seeds:
             options = {**user_options, "seed": str(seed)} if is_random else dict(user_options)
-            one, two = (scenario.simulated(users, options) for scenario in (before, after))
+            phase = Phase.of(seed).options
+            one, two = (scenario.simulated(users, options, phase) for scenario in (before, after))
             hosts = one.overview.hosts
             if export is not None and not pairs:
                 one.save(f"{export}_before")
