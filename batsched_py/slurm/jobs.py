@@ -21,6 +21,7 @@ from batsched_py.schedulers.slurm.job_fields import FIELD, JobFields
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.slurm.divided_tasks import divided
 from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.job_gpus import settle_gpus, without_shared_gpus
 from batsched_py.slurm.known_names import KnownNames
 from batsched_py.slurm.moments import Clock
 from batsched_py.slurm.sbatch import Submission
@@ -75,9 +76,11 @@ class JobMaker:
 
     def _made(self, submitted: Submitted) -> list[Job]:
         asked = submitted.submission
+        settle_gpus(asked)
         partition = self._partition(asked)
         tasks, request = self._request(asked, partition, submitted.where)
         size = tasks * asked.cpus_per_task
+        request, of_gpus = without_shared_gpus(request, tasks)
         request, of_tasks = divided(request)
         read_request(size, request)
         extra: dict[str, Any] = {"request": request}
@@ -85,11 +88,9 @@ class JobMaker:
             extra["user"] = asked.user
         if name := asked.fields.get("name"):
             extra["name"] = name
-        fields = dict(asked.fields) | of_tasks
+        fields = dict(asked.fields) | of_tasks | of_gpus
         if _has_open_range(asked):
             fields["least_cpus"] = asked.cpus_per_task
-        if "per_job" in request:
-            fields["shared_gpus"] = True
         if asked.begin:
             fields["begin"] = max(self._clock.moment(asked.begin, submitted.at) - submitted.at, 0.0)
         if asked.time is None:
@@ -156,12 +157,6 @@ class JobMaker:
         if asked.tasks_per_node:
             request["tasks_per_node"] = asked.tasks_per_node
         per_node = self._resources(asked.resources_per_node, where)
-        per_job = self._resources(asked.resources_per_job, where)
-        if per_job and least > 1:
-            per_node |= {name: -(-amount // least) for name, amount in per_job.items()}
-            if any(amount % least for amount in per_job.values()):
-                self._findings.left_out(where, "GPUs of the whole job are given out evenly, and rounded up")
-            per_job = {}
         per_core, of_node = self._memory(asked, partition, where)
         if per_core:
             request["per_core"] = {"memory": per_core}
@@ -169,7 +164,7 @@ class JobMaker:
             per_node["memory"] = of_node
         if per_node:
             request["per_node"] = per_node
-        if per_job:
+        if per_job := self._resources(asked.resources_per_job, where):
             request["per_job"] = per_job
         if per_task := self._resources(asked.resources_per_task, where):
             request["per_task"] = per_task

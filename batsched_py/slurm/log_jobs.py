@@ -18,6 +18,7 @@ from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.job_fields import FIELD
 from batsched_py.slurm.divided_tasks import divided
 from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.job_gpus import without_shared_gpus
 from batsched_py.slurm.known_names import KnownNames
 from batsched_py.slurm.moments import Clock
 from batsched_py.workload.batsim_json import RECORDED_FINISH
@@ -173,8 +174,9 @@ def _with_fields(
         shared = [partitions[name] for name in names if name in partitions]
         if linear or any(partition.over_subscribe == "exclusive" for partition in shared):
             request["exclusive"] = True
+        request, of_gpus = without_shared_gpus(request, request.get("tasks", job.size))
         request, of_tasks = divided(request)
-        fields |= of_tasks
+        fields |= of_tasks | of_gpus
         walltime = job.walltime
         if not job.has_walltime:
             fields["no_time_limit"] = True

@@ -181,7 +181,7 @@ def test_that_nodes_keep_their_names_and_come_in_slurms_order(tmp_path: Path, sc
         ("-n 1 -p whole", 1, {"exclusive": True, "partitions": ["whole"]}),
         ("--exclusive --partition=batch,whole", 1, {"exclusive": True, "partitions": ["batch", "whole"]}),
         ("--gres=gpu:a100:2", 1, {"per_node": {"gpu": 2}, "partitions": ["batch"]}),
-        ("-n 2 -G 2", 2, {"per_job": {"gpu": 2}, "partitions": ["batch"]}),
+        ("-n 2 -N 1 -G 2", 2, {"nodes": 1, "per_node": {"gpu": 2}, "partitions": ["batch"]}),
         ("-n 2 --gpus-per-task 1", 2, {"per_task": {"gpu": 1}, "partitions": ["batch"]}),
         ("-C fast", 1, {"features": "fast", "partitions": ["batch"]}),
     ],
