@@ -281,12 +281,6 @@ def test_the_table_and_the_page(cluster: Path) -> None:
         ('{"jobs": [{"job_id": 5}]}', "job 0: tells no job_state"),
         ('{"jobs": [{"job_id": 5, "job_state": "PENDING", "priority": "high"}]}', "priority: 'high'"),
         (
-            "JOBID PARTITION NAME USER ST TIME\n 1 batch a root PD 0:00\n",
-            "squeue --json or scontrol show job",
-        ),
-        ("Sun Mar  1 08:00:00 2026\nJOBID PARTITION NAME\n", "squeue --json or scontrol show job"),
-        ("ACCOUNT|JOBID|STATE\na|1|PENDING\n", "squeue --json or scontrol show job"),
-        (
             QUEUE.replace("NodeList=n1\n", "NodeList=n[1-99999999]\n"),
             "line 22: job 2: the range '1-99999999'",
         ),
