@@ -26,6 +26,7 @@ from batsched_py.slurm.known_names import KnownNames
 from batsched_py.slurm.moments import Clock
 from batsched_py.slurm.sbatch import Submission
 from batsched_py.workload.requests import NodeWords
+from batsched_py.workload.sources.slurm_dependencies import in_seconds
 from batsched_py.workload.swf.conventions import profile_name
 
 WORKLOAD = "w0"
@@ -212,13 +213,15 @@ class JobMaker:
 
     def _after(self, text: str, where: str) -> str:
         """What a job waits for, without what is not simulated."""
+        if "," in text and "?" in text:
+            raise ValueError(f"--dependency: {shown(text)} has both , (all of them) and ? (any of them)")
         kept = []
-        for part in filter(None, re.split("[,?]", text)):
+        for part in map(in_seconds, filter(None, re.split("[,?]", text))):
             try:
                 read_dependency(part)
                 kept.append(part)
             except ValueError as error:
-                if part.partition(":")[0] in ("after", "aftercorr", "afterburstbuffer", "expand"):
+                if part.partition(":")[0] in ("aftercorr", "afterburstbuffer", "expand"):
                     self._findings.left_out(where, f"--dependency={shown_name(part)} is not modelled")
                 else:
                     raise ValueError(f"--dependency: {error}") from None

@@ -32,11 +32,11 @@ needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs the recordi
 
 #: Scenarios that are hit, by a single simulation with the phases that it has by default.
 HIT = [
-    "linear-1", "mixed-2", "parts-1", "walltime-1", "preempt-1", "memory-1", "blind-1", "blind-3",
+    "linear-1", "mixed-2", "parts-1", "walltime-1", "preempt-1", "memory-1", "chains-1", "blind-1", "blind-3",
 ]  # fmt: skip
 
 #: Scenarios that are not hit by that.
-MISSED = ["tiers-1", "chains-1", "tuned-1", "memory-2", "gpus-1", "blind-2"]
+MISSED = ["tiers-1", "tuned-1", "memory-2", "gpus-1", "blind-2"]
 
 #: So many simulations are made of each scenario for the documentation.
 PHASES = 20

@@ -200,7 +200,7 @@ def test_options_that_say_when_a_job_may_start(tmp_path: Path) -> None:
         "-t 0:30 --begin=now+2hours --nice",
         "-t 1-0 --dependency=afterok:%1 --array=1-3%2 -q high -A physics",
         "-H --dependency=afterany:%2?singleton --no-requeue -J x --uid=ada",
-        "--dependency=after:%1 --signal=B:USR1@10 --export=NONE --frobnicate",
+        "--dependency=after:%1+5,expand:%1,afterburstbuffer:%1 --signal=B:USR1@10 --export=NONE --frobnicate",
     )
     one, *tasks, last, other = jobs
     assert (one["walltime"], one["slurm"]) == (120, {"nice": 100, "begin": 7200, "time_limit": 60})
@@ -210,10 +210,10 @@ def test_options_that_say_when_a_job_may_start(tmp_path: Path) -> None:
     assert last["after"] == "afterany:2?singleton" and last["user"] == "ada"
     assert last["slurm"] == {"hold": True, "requeue": False, "no_time_limit": True, "name": "x"}
     assert last["walltime"] == 30 * 60
-    assert "after" not in other
+    assert other["after"] == "after:1+300s"
     told = [each.what for each in scenario.findings.unmodelled]
     assert {text.partition(" ")[0] for text in told} >= {
-        "--signal", "--frobnicate", "--dependency=after:1",
+        "--signal", "--frobnicate", "--dependency=expand:1", "--dependency=afterburstbuffer:1",
     }  # fmt: skip
     assert [each.what for each in scenario.findings.without_effect] == ["--export"]
 

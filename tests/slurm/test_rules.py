@@ -8,7 +8,7 @@ import pytest
 
 from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.selection import dealt
-from tests.slurm.scenario import simulated_anew
+from tests.slurm.scenario import RECORDED, assert_same_places, simulated_anew
 
 CONF = """\
 SchedulerType=sched/backfill
@@ -123,3 +123,8 @@ def test_a_job_alone_of_its_name_waits_for_no_other(tmp_path: Path) -> None:
     found = starts(tmp_path, *jobs)
     assert found["2"] < 10
     assert 55 < found["3"] < 100
+
+
+def test_nobody_tells_the_loops_that_what_a_job_waits_for_has_started() -> None:
+    """In after-1, job 2 starts at 31 s; job 3 waits for that, and starts at the next submission, at 40 s."""
+    assert_same_places(RECORDED / "after-1")
