@@ -20,6 +20,7 @@ from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.job_fields import FIELD, JobFields
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.slurm.divided_tasks import divided
+from batsched_py.slurm.exhausted import longest, may_reach
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.job_gpus import settle_gpus, without_shared_gpus
 from batsched_py.slurm.known_names import KnownNames
@@ -31,12 +32,6 @@ from batsched_py.workload.swf.conventions import profile_name
 
 WORKLOAD = "w0"
 """The name of every workload that is made here."""
-
-LONGER = 60.0
-"""So much longer than its time limit a job may run at most, until Slurm takes note of that."""
-
-NEARLY = 5.0
-"""A job that ends so shortly before its time limit may reach it if it is launched late."""
 
 _ARRAY = re.compile(r"([0-9,:-]+)(?:%([1-9][0-9]{0,8}))?")
 _TASKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([1-9][0-9]{0,8}))?")
@@ -106,13 +101,9 @@ class JobMaker:
         if after := self._after(asked.dependency, submitted.where):
             extra[AFTER] = after
         walltime = _time_limit(asked, partition)
-        if submitted.run_time > walltime - NEARLY:
+        if may_reach(walltime, submitted.run_time):
             extra.setdefault(FIELD, {})["time_limit"] = walltime
-            walltime += LONGER + (
-                self._configuration.scheduling.over_time_limit
-                if partition.over_time_limit is None
-                else partition.over_time_limit
-            )
+            walltime = longest(walltime, partition, self._configuration)
         names, limit = task_names(submitted.name, asked.array)
         if asked.array:
             extra[ARRAY] = submitted.name + (f"%{limit}" if limit else "")

@@ -139,7 +139,8 @@ def test_that_a_log_gives_jobs_with_accounts_and_begin_times(scenario: Scenario)
     assert first.user == "ada"
     assert first.extra["slurm"] == {"account": "physics", "qos": "normal", "id": "11", "name": "a"}
     assert second.extra["slurm"]["begin"] == 600 and second.extra["request"]["per_node"] == {"gpu": 1}
-    assert third.extra["request"]["exclusive"] is True and third.walltime == 600
+    assert third.extra["request"]["exclusive"] is True
+    assert (third.extra["slurm"]["time_limit"], third.walltime) == (600, 660), "it ran out of time"
 
 
 def test_that_what_is_left_out_is_listed_with_its_line(scenario: Scenario) -> None:
