@@ -6,7 +6,7 @@ A row becomes the fields that ``scontrol show job`` prints of a job.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from math import isnan
@@ -20,7 +20,7 @@ from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.forecast.live import NEVER, OVER, STATES, Live, LiveJob, check_state
 from batsched_py.slurm.forecast.scontrol import NOTHING, job_of, moment_of
 from batsched_py.slurm.forecast.table_cells import Cutter
-from batsched_py.slurm.values import number
+from batsched_py.slurm.values import number as number_of
 from batsched_py.workload.sources.quantities import duration, written_duration
 from batsched_py.workload.sources.slurm_fields import resources
 
@@ -63,29 +63,39 @@ _WHOLE = 0xFFFFFFFF
 
 def read_table(path: Path, lines: Sequence[str], zone: str, moment: float | None, findings: Findings) -> Live:
     """The jobs of a table, which was printed at a moment unless it tells one itself."""
-    place = next(place for place, line in enumerate(lines) if is_header(line))
-    cutter = Cutter(lines[place], [line for line in lines[place + 1 :] if line.strip()])
+    header = next(place for place, line in enumerate(lines) if is_header(line))
+    cutter = Cutter(lines[header], [line for line in lines[header + 1 :] if line.strip()])
     columns = [_column(name) for name in cutter.names]
     if {"ST", "STATE"}.isdisjoint(columns):
-        findings.mistake(f"{path}, line {place + 1}", "has no column ST or STATE, which tells what jobs do")
+        findings.mistake(f"{path}, line {header + 1}", "has no column ST or STATE, which tells what jobs do")
         return Live([], None)
-    rows: list[tuple[str, dict[str, str]]] = []
-    for row, line in enumerate(lines[place + 1 :], start=place + 2):
-        where = f"{path}, line {row}"
-        if not line.strip() or line == lines[place]:
+    rows: dict[str, dict[str, str]] = {}
+    for number, line in enumerate(lines[header + 1 :], start=header + 2):
+        if not line.strip() or line == lines[header]:
             continue
+        where = f"{path}, line {number}"
         try:
             fields = _fields(zip(columns, cutter.cells(line), strict=True))
         except ValueError as error:
             findings.mistake(where, str(error))
             continue
         if check_state(fields["JobState"], where, findings) is not None:
-            rows.append((where, fields))
-    _put_limits_on_arrays([fields for _, fields in rows])
-    now = _printed(lines[0], [fields for _, fields in rows], zone)
+            rows[where] = fields
+    _put_limits_on_arrays(rows.values())
+    for reason, column in (("Dependency", "DEPENDENCY"), ("BeginTime", "START_TIME")):
+        if count := sum(_is_unclear(fields, reason) for fields in rows.values()):
+            what = f"no column {column} tells more of the reason {reason}: no forecast ({count} x)"
+            findings.left_out(str(path), what)
+    now = _printed(lines[0], rows.values(), zone)
     now = moment if now is None else now
-    jobs: list[LiveJob] = []
-    for place, (where, fields) in enumerate(rows):
+    return Live(list(_jobs(rows, now, zone, findings)), now, frozenset(columns))
+
+
+def _jobs(
+    rows: Mapping[str, dict[str, str]], now: float | None, zone: str, findings: Findings
+) -> Iterator[LiveJob]:
+    """The jobs of rows; without priorities, those that come first have the highest."""
+    for place, (where, fields) in enumerate(rows.items()):
         fields.setdefault("Priority", str(len(rows) - place))
         try:
             job = job_of(where, fields, zone)
@@ -95,13 +105,7 @@ def read_table(path: Path, lines: Sequence[str], zone: str, moment: float | None
         ran = _seconds(fields, "RunTime")
         if job.state == "running" and job.started is None and now is not None and ran is not None:
             job = replace(job, started=now - ran)
-        jobs.append(job)
-    for reason, column in (("Dependency", "DEPENDENCY"), ("BeginTime", "START_TIME")):
-        if count := sum(_is_unclear(fields, reason) for _, fields in rows):
-            findings.left_out(
-                str(path), f"no column {column} tells more of the reason {reason}: no forecast ({count} x)"
-            )
-    return Live(jobs, now, frozenset(columns))
+        yield job
 
 
 def is_header(line: str) -> bool:
@@ -196,7 +200,7 @@ def _take_priority(fields: dict[str, str]) -> None:
     if reason == "BeginTime" and "StartTime" in fields:
         fields.setdefault("EligibleTime", fields["StartTime"])
     if "." in fields.get("Priority", ""):
-        fields["Priority"] = str(round(number(fields["Priority"]) * _WHOLE))
+        fields["Priority"] = str(round(number_of(fields["Priority"]) * _WHOLE))
     if (
         reason.startswith(_HELD)
         or fields["JobState"].endswith("_HOLD")
