@@ -91,8 +91,12 @@ Asked asked(nb::handle given, size_t words) {
     made.capacities = column(given.attr("capacities"));
     made.tasks_per_node = whole_number(given, "tasks_per_node");
     made.cpus_of_node = whole_number(given, "cpus_of_node");
-    nb::object gpus = given.attr("gpus");
-    if (!gpus.is_none()) made.gpus = {index(gpus[0]), whole_number(gpus[1])};
+    for (nb::handle gpus : given.attr("of_job")) {
+        std::vector<size_t> columns;
+        for (nb::handle column : gpus[0]) columns.push_back(index(column));
+        made.of_job.push_back({std::move(columns), whole_number(gpus[1])});
+    }
+    for (nb::handle gpus : given.attr("gpus")) made.gpus.push_back({index(gpus[0]), whole_number(gpus[1])});
     made.least_cpus_of_node = whole_number(given, "least_cpus_of_node");
     made.most_cpus_of_node = whole_number(given, "most_cpus_of_node");
     return made;

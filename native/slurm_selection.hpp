@@ -24,11 +24,19 @@ struct Asked {
     std::vector<Other> others;
     std::vector<int64_t> capacities;
     int64_t tasks_per_node = 0, least_cpus_of_node = 1, cpus_of_node = 1, most_cpus_of_node = 0;
+    struct OfJob {
+        std::vector<size_t> columns;
+        int64_t amount;
+    };
+    std::vector<OfJob> of_job;
     struct Gpus {
         size_t column;
         int64_t most;
     };
-    std::optional<Gpus> gpus;
+    std::vector<Gpus> gpus;
+
+    // How many nodes the job may have: no more than tasks, unless it asks for them.
+    int64_t most_useful_nodes() const { return std::min(most_nodes, std::max(tasks, least_nodes)); }
 };
 
 class Selector {
@@ -48,8 +56,8 @@ public:
         }
         usable_ -= usage.exclusive;
         find_room(asked, usable_, usage);
-        if (!choose_any(asked, asked.gpus ? by_gpus(*asked.gpus, usage) : machine_.by_weight)) return std::nullopt;
-        return share(asked);
+        if (!choose_any(asked, usage.others)) return std::nullopt;
+        return share(asked, usage.others);
     }
 
     // Some of these idle nodes, which are given whole.
@@ -57,12 +65,12 @@ public:
         if (nodes.count() < asked.least_nodes) return std::nullopt;
         clear_room();
         if (machine_.is_uniform && asked.cpus <= asked.least_nodes && asked.least_nodes == asked.wanted_nodes &&
-            !asked.required.count()) {
+            !asked.required.count() && asked.gpus.empty()) {
             nodes.for_each([&](size_t node) { add_room(node, 1); });
             choose_fewest_sets(asked.least_nodes);
         } else {
             nodes.for_each([&](size_t node) { add_room(node, room_of_idle(asked, node)); });
-            if (!choose_any(asked, machine_.by_weight)) return std::nullopt;
+            if (!choose_any(asked, machine_.others)) return std::nullopt;
         }
         Share made(machine_.words(), true);
         for (auto& [node, cpus] : chosen_) {
@@ -74,6 +82,7 @@ public:
 
 private:
     using Chosen = std::pair<size_t, int64_t>;
+    using Columns = std::vector<std::vector<int64_t>>;
 
     // Nodes that follow one another, and how many processors they have together.
     struct Neighbours {
@@ -86,8 +95,12 @@ private:
     // What is still missing while nodes are taken for a job one after another.
     struct Missing {
         int64_t cpus, nodes, least_nodes, most_nodes;
+        std::vector<int64_t> gpus;  // of each kind that is asked for by the whole job
 
-        bool nothing() const { return nodes <= 0 && cpus <= 0; }
+        bool has_gpus() const {
+            return std::all_of(gpus.begin(), gpus.end(), [](int64_t count) { return count <= 0; });
+        }
+        bool nothing() const { return nodes <= 0 && cpus <= 0 && has_gpus(); }
     };
 
     Machine machine_;
@@ -96,6 +109,7 @@ private:
     NodeSet usable_;
     std::vector<int64_t> room_;     // how many processors a job could use on each node
     std::vector<size_t> has_room_;  // the nodes that have room, in order
+    const Columns* free_ = nullptr;  // how much of each other resource is free
     std::vector<Neighbours> sets_;
     std::vector<NodeSet> by_gpus_;
     std::vector<Chosen> chosen_;    // the nodes of a job and its processors on each, in the order of the choice
@@ -138,6 +152,9 @@ private:
                     cpus = 0;
                 }
             }
+            for (const Asked::OfJob& gpus : asked.of_job) {
+                if (usage.others[gpus.columns[0]][node] <= 0) cpus = 0;
+            }
             if (asked.unit > 1) cpus = floor_division(cpus, asked.unit) * asked.unit;
             if (asked.most_cpus_of_node) cpus = std::min(cpus, asked.most_cpus_of_node);
             if (cpus >= asked.least_cpus_of_node) add_room(node, cpus);
@@ -145,10 +162,13 @@ private:
     }
 
     // The nodes of each weight, and of each number of free GPUs that count; more of them come first.
-    const std::vector<NodeSet>& by_gpus(const Asked::Gpus& gpus, const Usage& usage) {
-        std::vector<int64_t> free = usage.others[gpus.column];
-        for (int64_t& count : free) count = std::min(count, gpus.most);
-        std::vector<int64_t> counts = free;
+    const std::vector<NodeSet>& by_gpus(const Asked& asked) {
+        if (asked.gpus.empty()) return machine_.by_weight;
+        std::vector<int64_t> near(machine_.count());
+        for (auto [column, most] : asked.gpus) {
+            for (size_t node = 0; node < near.size(); ++node) near[node] += std::min((*free_)[column][node], most);
+        }
+        std::vector<int64_t> counts = near;
         std::sort(counts.begin(), counts.end(), std::greater{});
         counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
         by_gpus_.clear();
@@ -156,22 +176,29 @@ private:
             for (int64_t count : counts) {
                 NodeSet& made = by_gpus_.emplace_back(machine_.words());
                 of_weight.for_each([&](size_t node) {
-                    if (free[node] == count) made.add(node);
+                    if (near[node] == count) made.add(node);
                 });
             }
         }
         return by_gpus_;
     }
 
-    // Choose of all nodes with room, or else of those with more room; whether that is possible.
-    bool choose_any(const Asked& asked, const std::vector<NodeSet>& by_weight) {
+    // Choose of all nodes with room, or else leave out the smallest, more and more, until the rest do; whether they do.
+    bool choose_any(const Asked& asked, const Columns& free) {
+        free_ = &free;
+        const std::vector<NodeSet>& by_weight = by_gpus(asked);
         if (choose(asked, by_weight)) return true;
-        if (asked.most_nodes >= static_cast<int64_t>(has_room_.size())) return false;
+        if (asked.most_useful_nodes() >= static_cast<int64_t>(has_room_.size())) return false;
+        auto size = [&](size_t node) {
+            int64_t sum = room_[node];
+            for (auto [column, most] : asked.gpus) sum += free[column][node];
+            return sum;
+        };
         int64_t largest = 0;
-        for (size_t node : has_room_) largest = std::max(largest, room_[node]);
+        for (size_t node : has_room_) largest = std::max(largest, size(node));
         for (int64_t smallest = 1; smallest < largest; ++smallest) {
             size_t before = has_room_.size();
-            std::erase_if(has_room_, [&](size_t node) { return room_[node] <= smallest; });
+            std::erase_if(has_room_, [&](size_t node) { return size(node) <= smallest; });
             if (static_cast<int64_t>(has_room_.size()) < std::max<int64_t>(asked.least_nodes, 1)) return false;
             if (has_room_.size() < before && choose(asked, by_weight)) return true;
         }
@@ -197,20 +224,22 @@ private:
         int64_t sum = 0;
         for (size_t node : has_room_) sum += room_[node];
         if (static_cast<int64_t>(has_room_.size()) < asked.least_nodes || sum < asked.cpus) return false;
-        Missing missing{asked.cpus, asked.wanted_nodes, asked.least_nodes,
-                        std::min(asked.most_nodes, std::max(asked.tasks, asked.least_nodes))};
+        Missing missing{asked.cpus, asked.wanted_nodes, asked.least_nodes, asked.most_useful_nodes(), {}};
+        for (const Asked::OfJob& gpus : asked.of_job) missing.gpus.push_back(gpus.amount);
         chosen_.clear();
         if (!take_required(asked, missing, by_weight)) return false;
         for (const NodeSet& of_weight : by_weight) {
             cut(of_weight, asked.required.is_empty() ? asked.required : taken());
             while (!sets_.empty() && missing.most_nodes && !missing.nothing()) {
-                auto best = best_set(missing.cpus, missing.least_nodes);
+                auto best = best_set(missing.cpus, missing.least_nodes, [&](size_t first, size_t last) {
+                    return have_gpus(asked, missing, first, last);
+                });
                 auto [first, last, cpus_of_set] = *best;
                 sets_.erase(best);
                 if (missing.nodes <= 1) {
                     size_t fitting = last + 1;
                     for (size_t node = first; node <= last; ++node) {
-                        bool is_enough = room_[node] >= missing.cpus;
+                        bool is_enough = room_[node] >= missing.cpus && have_gpus(asked, missing, node, node);
                         if (is_enough && (fitting > last || room_[node] < room_[fitting])) fitting = node;
                     }
                     if (fitting <= last) first = last = fitting;
@@ -221,7 +250,18 @@ private:
             }
             if (missing.nothing()) break;
         }
-        return missing.cpus <= 0 && missing.least_nodes <= 0;
+        return missing.cpus <= 0 && missing.least_nodes <= 0 && missing.has_gpus();
+    }
+
+    // Whether the nodes from one to another have the GPUs of the whole job that are missing.
+    bool have_gpus(const Asked& asked, const Missing& missing, size_t first, size_t last) const {
+        for (size_t kind = 0; kind < missing.gpus.size(); ++kind) {
+            const std::vector<int64_t>& free = (*free_)[asked.of_job[kind].columns[0]];
+            int64_t left = missing.gpus[kind];
+            for (size_t node = first; node <= last; ++node) left -= free[node];
+            if (left > 0) return false;
+        }
+        return true;
     }
 
     // Take the nodes that a job must have, and their neighbours if more are needed; whether they all have room.
@@ -269,17 +309,24 @@ private:
         }
         chosen_.emplace_back(node, cpus);
         missing.cpus -= cpus;
+        for (size_t kind = 0; kind < missing.gpus.size(); ++kind) {
+            missing.gpus[kind] -= (*free_)[asked.of_job[kind].columns[0]][node];
+        }
         --missing.nodes;
         --missing.least_nodes;
         --missing.most_nodes;
     }
 
     // The smallest set of neighbours that is enough, or else the largest; of equal ones the first.
-    std::vector<Neighbours>::iterator best_set(int64_t cpus, int64_t nodes) {
+    template <typename HaveGpus>
+    std::vector<Neighbours>::iterator best_set(int64_t cpus, int64_t nodes, HaveGpus have_gpus) {
+        auto is_enough = [&](const Neighbours& set) {
+            return set.cpus >= cpus && set.count() >= nodes && have_gpus(set.first, set.last);
+        };
         auto best = sets_.begin();
-        bool best_is_enough = best->cpus >= cpus && best->count() >= nodes;
+        bool best_is_enough = is_enough(*best);
         for (auto set = best + 1; set != sets_.end(); ++set) {
-            bool enough = set->cpus >= cpus && set->count() >= nodes;
+            bool enough = is_enough(*set);
             if ((enough && !best_is_enough) || (enough && set->cpus < best->cpus) || (!enough && set->cpus > best->cpus)) {
                 best = set;
                 best_is_enough = enough;
@@ -294,7 +341,7 @@ private:
         for (const NodeSet& of_weight : machine_.by_weight) {
             cut(of_weight, NodeSet(machine_.words()));
             while (!sets_.empty() && count) {
-                auto best = best_set(count, 0);
+                auto best = best_set(count, 0, [](size_t, size_t) { return true; });
                 for (size_t node = best->first; node <= best->last && count; ++node, --count) chosen_.emplace_back(node, 1);
                 sets_.erase(best);
             }
@@ -303,7 +350,7 @@ private:
     }
 
     // What a job takes of the nodes that it shares.
-    Share share(const Asked& asked) {
+    Share share(const Asked& asked, const Columns& free) {
         Share made(machine_.words(), false);
         int64_t sum = 0;
         for (auto& [node, cpus] : chosen_) sum += cpus;
@@ -319,7 +366,18 @@ private:
             made.nodes.add(node);
             made.cpus += cpus;
         }
+        for (const Asked::OfJob& gpus : asked.of_job) share_out(gpus, free[gpus.columns[0]], made);
         return made;
+    }
+
+    // GPUs of the whole job: each node gives what it has, but for one for each node that follows.
+    static void share_out(const Asked::OfJob& gpus, const std::vector<int64_t>& free, Share& made) {
+        int64_t left = gpus.amount, following = made.nodes.count();
+        made.nodes.for_each([&](size_t node) {
+            int64_t given = std::max<int64_t>(std::min(free[node], left - --following), 0);
+            left -= given;
+            for (size_t column : gpus.columns) made.others.push_back({column, node, given});
+        });
     }
 
     // How many processors a job gets of its nodes, of which so many are set aside for it.

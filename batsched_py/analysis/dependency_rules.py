@@ -9,7 +9,7 @@ import pandas as pd
 
 from batsched_py.analysis.restarts import before_restarts, ended_by_failures
 from batsched_py.analysis.violation import SLACK, Violation
-from batsched_py.protocol.dependencies import array_of, dependency_of, depends, full_name
+from batsched_py.protocol.dependencies import START, End, array_of, dependency_of, depends, full_name
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload
@@ -38,11 +38,8 @@ def _executions(schedule: pd.DataFrame) -> dict[str, list[Any]]:
 
 
 def _ends(jobs: dict[str, Job], executions: dict[str, list[Any]]) -> Iterator[Violation]:
-    """The jobs that start before the ends that they wait for."""
-    tasks: dict[str, list[str]] = {}
-    for job in jobs.values():
-        if (array := array_of(job)) is not None:
-            tasks.setdefault(array.name, []).append(job.id)
+    """The jobs that start before the ends and starts that they wait for."""
+    tasks = _tasks(jobs.values())
     for job in jobs.values():
         dependency = dependency_of(job)
         if dependency is None or (start := _start(executions.get(job.id))) is None:
@@ -50,13 +47,25 @@ def _ends(jobs: dict[str, Job], executions: dict[str, list[Any]]) -> Iterator[Vi
         unmet = []
         for end in dependency.ends:
             name = full_name(job, end.target)
-            others = [executions[other][-1] for other in tasks.get(name, [name]) if other in executions]
-            late = [other for other in others if not _is_over(other, start - end.delay)]
-            success = all(other.success for other in others)
-            if late or (end.kind != "afterany" and success != (end.kind == "afterok")):
+            others = [executions[other] for other in tasks.get(name, [name]) if other in executions]
+            if end.kind == START:
+                late = [rows for rows in others if not _has_started(rows[0], start - end.delay)]
+            else:
+                late = [rows for rows in others if not _is_over(rows[-1], start - end.delay)]
+            success = all(rows[-1].success for rows in others)
+            if late or (end.kind in ("afterok", "afternotok") and success != (end.kind == "afterok")):
                 unmet.append(str(end))
         if unmet and not (dependency.any and (len(unmet) < len(dependency.ends) or dependency.singleton)):
             yield Violation("dependency", (job.id,), start, f"job {job.id} starts, yet {unmet[0]} is not met")
+
+
+def _tasks(jobs: Iterable[Job]) -> dict[str, list[str]]:
+    """The tasks of each array."""
+    tasks: dict[str, list[str]] = {}
+    for job in jobs:
+        if (array := array_of(job)) is not None:
+            tasks.setdefault(array.name, []).append(job.id)
+    return tasks
 
 
 def _singletons(jobs: Iterable[Job], executions: dict[str, list[Any]]) -> Iterator[Violation]:
@@ -84,6 +93,13 @@ def _start(rows: list[Any] | None) -> float | None:
     if rows is None or rows[0].final_state == JobState.REJECTED:
         return None
     return float(rows[0].starting_time)
+
+
+def _has_started(row: Any, time: float) -> bool:
+    """Whether a job had started, or was over without that."""
+    if row.final_state == JobState.REJECTED:
+        return _is_over(row, time)
+    return bool(row.starting_time <= time + SLACK)
 
 
 def _is_over(row: Any, time: float) -> bool:
@@ -122,10 +138,10 @@ def as_queued(
     """The schedule with the times at which jobs joined the queue in place of their submissions.
 
     At one instant, jobs that wait for others join the queue after those that do not, in the order of their
-    submissions; their column ``turn`` says so.
+    submissions; and after them those that wait for the starts of these. Their column ``turn`` says so.
     """
     held = {
-        job.id
+        job.id: job
         for workload in workloads
         if have_dependencies(workload.jobs)
         for job in workload.jobs
@@ -135,7 +151,44 @@ def as_queued(
     if not held:
         return schedule
     submissions = schedule["submission_time"]
-    return schedule.assign(
-        submission_time=schedule["id"].map(arrivals).fillna(submissions),
-        turn=submissions.where(schedule["id"].isin(held), -1.0),
-    )
+    queued = schedule.assign(submission_time=schedule["id"].map(arrivals).fillna(submissions))
+    rounds = _Rounds(held, queued)
+    turns = [
+        (rounds.of(name) if name in held else -1, submission if name in held else -1.0)
+        for name, submission in zip(schedule["id"], submissions, strict=True)
+    ]
+    places = {turn: place for place, turn in enumerate(sorted(set(turns)))}
+    return queued.assign(turn=[float(places[turn]) for turn in turns])
+
+
+class _Rounds:
+    """How many times a policy was asked at an instant before a job joined the queue.
+
+    That is never, unless the job waits for the start of another, which the policy has started then.
+    """
+
+    def __init__(self, held: Mapping[str, Job], queued: pd.DataFrame) -> None:
+        self._held = held
+        self._tasks = _tasks(held.values())
+        self._rows = {row.id: row for row in queued.itertuples()}
+        self._known: dict[str, int] = {}
+
+    def of(self, name: str) -> int:
+        """That of a job."""
+        if name not in self._known:
+            dependency = dependency_of(self._held[name]) if name in self._held else None
+            ends = () if dependency is None else dependency.ends
+            found = [self._of_end(name, end) for end in ends]
+            met = [each for each in found if each is not None]
+            self._known[name] = (min if dependency and dependency.any else max)(met, default=0)
+        return self._known[name]
+
+    def _of_end(self, name: str, end: End) -> int | None:
+        """That of what has happened when a job has joined the queue; none if it had happened before."""
+        target, arrival = full_name(self._held[name], end.target), self._rows[name].submission_time
+        others = [self._rows[each] for each in self._tasks.get(target, [target]) if each in self._rows]
+        if end.kind == START and not end.delay:
+            started = [self.of(row.id) for row in others if abs(row.starting_time - arrival) <= SLACK]
+            return 1 + max(started) if started else None
+        last = max((row.finish_time for row in others), default=-1.0)
+        return 0 if abs(last + end.delay - arrival) <= SLACK else None

@@ -151,9 +151,11 @@ def forecast_command(
     """Tell when each waiting job will start.
 
     And when would one start that asked for less time, or for fewer nodes? JOBS is what `squeue --json` or
-    `scontrol show job` printed. A start by limits assumes that all jobs run as long as they may. With --log,
-    run times are drawn from the shares of their limits that jobs of the same user used (of all users, if the
-    user has few), and a start is a median with an 80 % interval. Nobody submits further jobs in a forecast.
+    `scontrol show job` printed, or a table of `squeue` with its header, such as that of `squeue -l`. What a
+    table does not tell is assumed, and said. A start by limits assumes that all jobs run as long as they may.
+    With --log, run times are drawn from the shares of their limits that jobs of the same user used (of all
+    users, if the user has few), and a start is a median with an 80 % interval. Nobody submits further jobs in
+    a forecast.
 
     \b
     Examples:
@@ -172,15 +174,15 @@ def forecast_command(
         raise InputError("--job needs --time or --nodes: what it might ask for instead")
     question = Question(source, listing, log, job, time, nodes, moment, seeds, accounts, reservations, zone)
     try:
-        found, unmodelled = answer(question)
+        found = answer(question)
     except Mistakes as mistakes:
         raise told_one_by_one(mistakes) from None
 
     def print_table(found: Forecast) -> None:
-        for line in unmodelled[:SHOWN]:
+        for line in found.not_modelled[:SHOWN]:
             click.echo(f"not modelled: {line}")
-        if len(unmodelled) > SHOWN:
-            click.echo(f"not modelled: {len(unmodelled) - SHOWN} more lines, which slurm import lists")
+        if len(found.not_modelled) > SHOWN:
+            click.echo(f"not modelled: {len(found.not_modelled) - SHOWN} more lines, which --json lists")
         forecast_table(found)
 
     tell(found, as_json, output, write_forecast_page, print_table)

@@ -23,6 +23,10 @@ class TaskArray(Struct, eq=False):
     """When the last one was over, if all are."""
     success: bool = True
     """Whether all that are over have succeeded."""
+    unstarted: set[str] = field(default_factory=set)
+    """Those that have neither started nor are over."""
+    start: float | None = None
+    """When there were none of these any more."""
     slots: float = inf
     """How many more may wait in the queue or run."""
     with_slot: set[str] = field(default_factory=set)
@@ -56,7 +60,22 @@ class Arrays:
             if tasks is None:
                 tasks = self._arrays[array.name] = TaskArray(array.name, slots=array.limit or inf)
             tasks.nb_left += 1
-            tasks.end = None
+            tasks.unstarted.add(job.id)
+            tasks.end = tasks.start = None
+
+    def started(self, job: Job, now: float) -> TaskArray | None:
+        """A job has started, or is over without that: its array, if this was the last task to do so."""
+        array = _array_of(job)
+        if array is None:
+            return None
+        tasks = self._arrays[array.name]
+        if job.id not in tasks.unstarted:
+            return None
+        tasks.unstarted.remove(job.id)
+        if tasks.unstarted:
+            return None
+        tasks.start = now
+        return tasks
 
     def over(self, job: Job, now: float, success: bool) -> TaskArray | None:
         """A job is over: its array, if this was the last of its tasks."""

@@ -10,7 +10,7 @@ _PLACE = {f"{number:02}": number for number in range(100)}
 
 
 class Ends:
-    """The times at which jobs ended, by their names, and which of them did not succeed.
+    """The times at which jobs ended or started, by their names, and which of them did not succeed.
 
     Names that agree in all but their last two digits share a page of numbers. So the ends of the jobs
     ``w0!100`` to ``w0!199`` take some 10 bytes each, where a dictionary takes 200.

@@ -16,7 +16,7 @@ from batsched_py.ledger.ends import Ends
 from batsched_py.ledger.held import Held, read_field
 from batsched_py.ledger.namesakes import Namesakes
 from batsched_py.protocol.clock import to_tick
-from batsched_py.protocol.dependencies import AFTER, ARRAY, Dependency, End, dependency_of, full_name
+from batsched_py.protocol.dependencies import AFTER, ARRAY, START, Dependency, End, dependency_of, full_name
 from batsched_py.protocol.jobs import Job
 
 
@@ -26,13 +26,13 @@ class Holds:
     All that happens at an instant is told first. Then :meth:`take_hopeless` and :meth:`take_ready` give those
     that are not held any longer. So the order in which things happen at an instant does not matter.
 
-    ``active`` gives all jobs that were submitted and are not over. Ends are remembered only where a job may
-    be submitted later that waits for them.
+    ``active`` gives all jobs that were submitted and are not over. Starts and ends are remembered only where
+    a job may be submitted later that waits for them.
     """
 
-    def __init__(self, active: Callable[[], Iterable[Job]], remembers_ends: bool) -> None:
+    def __init__(self, active: Callable[[], Iterable[Job]], remembers: bool) -> None:
         self._active = active
-        self._remembers_ends = remembers_ends
+        self._remembers = remembers
         self.held: dict[str, Held] = {}
         """The jobs that are held, in the order of their submission."""
         self._hopeless: deque[Held] = deque()
@@ -41,12 +41,14 @@ class Holds:
         """Those that wait for no other job any more."""
         self._count = 0
         self._ends = Ends()
+        self._starts = Ends()
         self._waiting_for: dict[str, list[tuple[Held, End]]] = {}
         """Who waits for the end of which job or array."""
+        self._waiting_for_start: dict[str, list[tuple[Held, End]]] = {}
         self._arrays = Arrays()
         self._namesakes = Namesakes(active)
         self._timers: list[tuple[float, int, Held, End]] = []
-        """When enough time will have passed since an end."""
+        """When enough time will have passed since an end or a start."""
         self._nb_timers = 0
 
     @property
@@ -77,9 +79,19 @@ class Holds:
         self._look(held, dependency)
         return True
 
+    def started(self, job: Job, now: float) -> None:
+        """A job has started, or is over without that."""
+        if self._remembers and self._starts.get(job.id) is None:
+            self._starts.put(job.id, now, True)
+        if ARRAY in job.extra and (array := self._arrays.started(job, now)) is not None:
+            self._tell_start(array.name, now)
+        if self._waiting_for_start:
+            self._tell_start(job.id, now)
+
     def over(self, job: Job, now: float, success: bool) -> None:
         """A job has ended, or was rejected."""
-        if self._remembers_ends:
+        self.started(job, now)
+        if self._remembers:
             self._ends.put(job.id, now, success)
         self.held.pop(job.id, None)
         if ARRAY in job.extra and (array := self._arrays.over(job, now, success)) is not None:
@@ -135,10 +147,11 @@ class Holds:
         Returns whether a job can never join the queue because of that.
         """
         known = {job.id for job in self._active()} | self._arrays.names
-        for name in [name for name in self._waiting_for if name not in known]:
-            for held, end in self._waiting_for.pop(name):
-                why = f"{end} can never be met, because {end.target} was never submitted"
-                self._resolve(held, False, why)
+        for waiting in (self._waiting_for, self._waiting_for_start):
+            for name in [name for name in waiting if name not in known]:
+                for held, end in waiting.pop(name):
+                    why = f"{end} can never be met, because {end.target} was never submitted"
+                    self._resolve(held, False, why)
         return bool(self._hopeless)
 
     def why(self, held: Held) -> str:
@@ -151,9 +164,10 @@ class Holds:
             name = full_name(held.job, end.target)
             if name in self.held:
                 return f"{end}: {name} is held itself"
-            if self._end_of(name)[0] is None:
+            if self._time_of(end, name)[0] is None:
                 known = self._arrays.get(name) is not None or any(job.id == name for job in self._active())
-                return f"{end}: {name} " + ("is not over" if known else "was never submitted")
+                not_yet = "has not started" if end.kind == START else "is not over"
+                return f"{end}: {name} " + (not_yet if known else "was never submitted")
         return str(held.job.extra[AFTER])
 
     # --- in detail -------------------------------------------------------------------------------
@@ -166,20 +180,28 @@ class Holds:
         """Find out which conditions are met already, and wait for the others."""
         for end in dependency.ends:
             name = full_name(held.job, end.target)
-            time, success = self._end_of(name)
+            time, success = self._time_of(end, name)
             if time is None:
-                self._waiting_for.setdefault(name, []).append((held, end))
+                waiting = self._waiting_for_start if end.kind == START else self._waiting_for
+                waiting.setdefault(name, []).append((held, end))
             else:
                 self._ended(held, end, time, held.job.submission_time, success)
         if dependency.singleton and self._namesakes.is_first(held.job):
             self._resolve(held, True, "singleton")
 
-    def _end_of(self, name: str) -> tuple[float | None, bool]:
-        """When a job or an array was over, if it was, and whether it succeeded."""
-        tasks = self._arrays.get(name)
+    def _time_of(self, end: End, name: str) -> tuple[float | None, bool]:
+        """When a job or an array was over, if it was, and whether it succeeded; or when it started."""
+        tasks, is_start = self._arrays.get(name), end.kind == START
         if tasks is not None:
-            return tasks.end, tasks.success
+            return (tasks.start, True) if is_start else (tasks.end, tasks.success)
+        if is_start:
+            return self._starts.get(name), True
         return self._ends.get(name), self._ends.succeeded(name)
+
+    def _tell_start(self, name: str, now: float) -> None:
+        """Tell those who wait for the start of a job or an array."""
+        for held, end in self._waiting_for_start.pop(name, ()):
+            self._ended(held, end, now, now, True)
 
     def _tell(self, name: str, now: float, success: bool) -> None:
         """Tell those who wait for the end of a job or an array."""
@@ -193,8 +215,8 @@ class Holds:
             self._resolve(held, True, "singleton")
 
     def _ended(self, held: Held, end: End, time: float, now: float, success: bool) -> None:
-        """What a job waits for has ended at a time."""
-        met = end.kind == "afterany" or success == (end.kind == "afterok")
+        """What a job waits for has ended or started at a time."""
+        met = end.kind in ("afterany", START) or success == (end.kind == "afterok")
         if not met:
             became = "succeeded" if success else "did not succeed"
             self._resolve(held, False, f"{end} can never be met, because {end.target} {became}")

@@ -360,6 +360,8 @@ class Ledger:
             return self._run(
                 ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
             )
+        if self.holds is not None:
+            self.holds.started(job, now)
         return self.running._add(job, free.take_lowest(size), now, self.queue._discard(job.id), size)
 
     def execute(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
@@ -378,6 +380,8 @@ class Ledger:
         self.free.take(hosts if hosts in self.free else self.free.overlap(hosts))
         if self.nodes is not None and placement is not None:
             self.nodes.started(shape, placement)
+        if self.holds is not None:
+            self.holds.started(job, now)
         return self.running._add(job, hosts, now, self._stop_waiting(job), len(hosts))
 
     def _check_allocation(self, decision: ev.ExecuteJob, job: Job) -> None:

@@ -1,4 +1,4 @@
-"""What a job waits for beside hosts: the ends of other jobs, and a turn among the tasks of its array.
+"""What a job waits for beside hosts: ends and starts of other jobs, and a turn among the tasks of its array.
 
 Batsim knows nothing of this. It passes all further fields of a job on, so a dependency stands in the field
 ``after`` of a job in a workload file, written as Slurm writes it, and an array in the field ``array``.
@@ -16,8 +16,11 @@ from msgspec.structs import replace
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.shown import shown
 
-#: What must have become of the other job: success, any end, any end but success.
-EndKind = Literal["afterok", "afterany", "afternotok"]
+#: What must have become of the other job: success, any end, any end but success; or its start.
+EndKind = Literal["afterok", "afterany", "afternotok", "after"]
+
+#: The kind that waits for a start; a job that is over without one will do, too.
+START: EndKind = "after"
 
 #: The fields of a job that say these things.
 AFTER, ARRAY = "after", "array"
@@ -28,7 +31,7 @@ _ARRAY = re.compile(r"([^:,?+%\s]+)(?:%([1-9][0-9]{0,8}))?")
 
 
 class End(Struct, frozen=True, gc=False):
-    """The end of a job, or of all tasks of an array."""
+    """The end of a job, or of all tasks of an array; or their start."""
 
     kind: EndKind
     target: str
@@ -85,7 +88,7 @@ def read_dependency(text: str) -> Dependency:
         else:
             raise ValueError(
                 f"after: {shown(part)} in {shown(text)} is none of afterok:JOB, afterany:JOB, "
-                "afternotok:JOB and singleton"
+                "afternotok:JOB, after:JOB and singleton"
             )
     return Dependency(tuple(dict.fromkeys(ends)), singleton, "?" in text)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_COUNTED_BY_TASK = ("tasks_per_node", "per_task", "per_job")
+_COUNTED_BY_TASK = ("tasks_per_node", "per_task")
 
 
 def divided(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:

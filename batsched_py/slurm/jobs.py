@@ -20,21 +20,18 @@ from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.job_fields import FIELD, JobFields
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.slurm.divided_tasks import divided
+from batsched_py.slurm.exhausted import longest, may_reach
 from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.job_gpus import settle_gpus, without_shared_gpus
 from batsched_py.slurm.known_names import KnownNames
 from batsched_py.slurm.moments import Clock
 from batsched_py.slurm.sbatch import Submission
 from batsched_py.workload.requests import NodeWords
+from batsched_py.workload.sources.slurm_dependencies import in_seconds
 from batsched_py.workload.swf.conventions import profile_name
 
 WORKLOAD = "w0"
 """The name of every workload that is made here."""
-
-LONGER = 60.0
-"""So much longer than its time limit a job may run at most, until Slurm takes note of that."""
-
-NEARLY = 5.0
-"""A job that ends so shortly before its time limit may reach it if it is launched late."""
 
 _ARRAY = re.compile(r"([0-9,:-]+)(?:%([1-9][0-9]{0,8}))?")
 _TASKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([1-9][0-9]{0,8}))?")
@@ -75,9 +72,11 @@ class JobMaker:
 
     def _made(self, submitted: Submitted) -> list[Job]:
         asked = submitted.submission
+        settle_gpus(asked)
         partition = self._partition(asked)
         tasks, request = self._request(asked, partition, submitted.where)
         size = tasks * asked.cpus_per_task
+        request, of_gpus = without_shared_gpus(request, tasks)
         request, of_tasks = divided(request)
         read_request(size, request)
         extra: dict[str, Any] = {"request": request}
@@ -85,11 +84,9 @@ class JobMaker:
             extra["user"] = asked.user
         if name := asked.fields.get("name"):
             extra["name"] = name
-        fields = dict(asked.fields) | of_tasks
+        fields = dict(asked.fields) | of_tasks | of_gpus
         if _has_open_range(asked):
             fields["least_cpus"] = asked.cpus_per_task
-        if "per_job" in request:
-            fields["shared_gpus"] = True
         if asked.begin:
             fields["begin"] = max(self._clock.moment(asked.begin, submitted.at) - submitted.at, 0.0)
         if asked.time is None:
@@ -104,13 +101,9 @@ class JobMaker:
         if after := self._after(asked.dependency, submitted.where):
             extra[AFTER] = after
         walltime = _time_limit(asked, partition)
-        if submitted.run_time > walltime - NEARLY:
+        if may_reach(walltime, submitted.run_time):
             extra.setdefault(FIELD, {})["time_limit"] = walltime
-            walltime += LONGER + (
-                self._configuration.scheduling.over_time_limit
-                if partition.over_time_limit is None
-                else partition.over_time_limit
-            )
+            walltime = longest(walltime, partition, self._configuration)
         names, limit = task_names(submitted.name, asked.array)
         if asked.array:
             extra[ARRAY] = submitted.name + (f"%{limit}" if limit else "")
@@ -156,12 +149,6 @@ class JobMaker:
         if asked.tasks_per_node:
             request["tasks_per_node"] = asked.tasks_per_node
         per_node = self._resources(asked.resources_per_node, where)
-        per_job = self._resources(asked.resources_per_job, where)
-        if per_job and least > 1:
-            per_node |= {name: -(-amount // least) for name, amount in per_job.items()}
-            if any(amount % least for amount in per_job.values()):
-                self._findings.left_out(where, "GPUs of the whole job are given out evenly, and rounded up")
-            per_job = {}
         per_core, of_node = self._memory(asked, partition, where)
         if per_core:
             request["per_core"] = {"memory": per_core}
@@ -169,7 +156,7 @@ class JobMaker:
             per_node["memory"] = of_node
         if per_node:
             request["per_node"] = per_node
-        if per_job:
+        if per_job := self._resources(asked.resources_per_job, where):
             request["per_job"] = per_job
         if per_task := self._resources(asked.resources_per_task, where):
             request["per_task"] = per_task
@@ -217,13 +204,15 @@ class JobMaker:
 
     def _after(self, text: str, where: str) -> str:
         """What a job waits for, without what is not simulated."""
+        if "," in text and "?" in text:
+            raise ValueError(f"--dependency: {shown(text)} has both , (all of them) and ? (any of them)")
         kept = []
-        for part in filter(None, re.split("[,?]", text)):
+        for part in map(in_seconds, filter(None, re.split("[,?]", text))):
             try:
                 read_dependency(part)
                 kept.append(part)
             except ValueError as error:
-                if part.partition(":")[0] in ("after", "aftercorr", "afterburstbuffer", "expand"):
+                if part.partition(":")[0] in ("aftercorr", "afterburstbuffer", "expand"):
                     self._findings.left_out(where, f"--dependency={shown_name(part)} is not modelled")
                 else:
                     raise ValueError(f"--dependency: {error}") from None

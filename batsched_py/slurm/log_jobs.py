@@ -12,12 +12,14 @@ from msgspec.structs import replace
 
 from batsched_py.protocol.dependencies import AFTER, ARRAY, array_of, read_dependency
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.profiles import Profile
+from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.job_fields import FIELD
 from batsched_py.slurm.divided_tasks import divided
+from batsched_py.slurm.exhausted import longest, may_reach
 from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.job_gpus import without_shared_gpus
 from batsched_py.slurm.known_names import KnownNames
 from batsched_py.slurm.moments import Clock
 from batsched_py.workload.batsim_json import RECORDED_FINISH
@@ -27,6 +29,7 @@ from batsched_py.workload.requests import NodeWords
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.sources.accounting import names_of
 from batsched_py.workload.sources.sacct import STEP
+from batsched_py.workload.swf.conventions import profile_name
 from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.swf.workload import swf_to_workload
 from batsched_py.workload.wall_clock import start_of
@@ -49,7 +52,8 @@ def jobs_of(
     """The jobs of a log on a cluster, and what they do.
 
     A job that was cancelled while it waited is left out. One without a time limit has that of its partition.
-    One that was not eligible at once, without a known reason, has a time before which it may not begin.
+    One that was not eligible at once, without a known reason, has a time before which it may not begin. One
+    that ran out of time runs until the policy kills it.
     """
     workload = swf_to_workload(log, walltime="requested", words=words)
     left_out = len(log) - len(workload.jobs)
@@ -65,9 +69,11 @@ def jobs_of(
             continue
         findings.left_out(log.path, f"guessed: {what} ({count} x)")
     jobs = list(_with_fields(workload, log, configuration, words))
+    known = workload.profiles
+    longer = {job.profile: Delay(seconds=job.walltime) for job in jobs if job.profile not in known}
     for what, count in _missing(log, jobs, configuration, words).items():
         findings.left_out(log.path, f"{what} ({count} x)")
-    return _waiting_for_earlier(jobs, log.path, findings), workload.profiles
+    return _waiting_for_earlier(jobs, log.path, findings), {**known, **longer}
 
 
 def _missing(
@@ -147,7 +153,7 @@ def _with_fields(
     columns = {field: log.more[name] for name, field in _FIELDS.items() if name in log.more}
     partitions = {partition.name: partition for partition in configuration.partitions}
     default = [partition.name for partition in configuration.partitions if partition.default]
-    eligible, types = log.more.get("eligible"), log.more.get("gpu_type")
+    eligible, types, states = log.more.get("eligible"), log.more.get("gpu_type"), log.more["state"]
     linear = configuration.selection.type == "linear"
     finishes = workload.finishes
     assert finishes is not None
@@ -173,12 +179,18 @@ def _with_fields(
         shared = [partitions[name] for name in names if name in partitions]
         if linear or any(partition.over_subscribe == "exclusive" for partition in shared):
             request["exclusive"] = True
+        request, of_gpus = without_shared_gpus(request, request.get("tasks", job.size))
         request, of_tasks = divided(request)
-        fields |= of_tasks
-        walltime = job.walltime
+        fields |= of_tasks | of_gpus
+        walltime, profile = job.walltime, job.profile
         if not job.has_walltime:
             fields["no_time_limit"] = True
             if shared:
                 walltime = shared[0].default_time or shared[0].max_time
+        if may_reach(walltime, float(log.run_time[row])):
+            fields["time_limit"] = walltime
+            walltime = longest(walltime, shared[0] if shared else None, configuration)
+            if states[row] == "TIMEOUT":
+                profile = profile_name(walltime)
         extra |= {"request": request, FIELD: fields, RECORDED_FINISH: float(finish)}
-        yield replace(job, walltime=walltime, extra=extra)
+        yield replace(job, walltime=walltime, profile=profile, extra=extra)

@@ -75,7 +75,7 @@ def dependent_workloads(draw: st.DrawFn, hosts: int, max_jobs: int = 15) -> list
     for job in draw(workloads(hosts, max_jobs)):
         ways = [{}, {"array": "sweep%2"}, {"after": "singleton"}]
         if jobs:
-            kind = draw(st.sampled_from(("afterok", "afterany", "afternotok")))
+            kind = draw(st.sampled_from(("afterok", "afterany", "afternotok", "after")))
             ways += 2 * [{"after": f"{kind}:{draw(st.sampled_from(jobs)).id}"}]
         jobs.append(replace(job, fields=draw(st.sampled_from(ways))))
     return jobs

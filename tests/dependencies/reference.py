@@ -61,24 +61,36 @@ class Reference:
             for job in self.jobs:
                 if job.start is not None and job.over is None and job.start + job.spec.duration == now:
                     job.over, job.success = now, job.spec.run_time < job.spec.walltime
-            while hopeless := [job for job in self.held(now) if self.state(job, now) is False]:
-                hopeless[0].over = now
-            for job in self.held(now):
-                if self.state(job, now) and self.has_turn(job):
-                    job.joined = True
-                    eligible[job.spec.id] = now
-                    self.queue.append(job)
-            running = [
-                Running(job.spec, job.start)
-                for job in self.jobs
-                if job.start is not None and job.over is None
-            ]
-            chosen = self.policy.choose(now, [job.spec for job in self.queue], running, True)
-            for job in [job for job in self.queue if job.spec in chosen]:
-                job.start = now
-                self.queue.remove(job)
+            joined = self.join(now)
+            self.choose(now)
+            while more := self.join(now):
+                joined += more
+                self.choose(now)
+            eligible |= dict.fromkeys(joined, now)
             now += 1
         return {job.spec.id: (eligible.get(job.spec.id), job.start) for job in self.jobs}
+
+    def join(self, now: float) -> list[str]:
+        """Reject those who wait for what never happens, and let those join the queue who wait for nothing."""
+        while hopeless := [job for job in self.held(now) if self.state(job, now) is False]:
+            hopeless[0].over = now
+        joined = []
+        for job in self.held(now):
+            if self.state(job, now) and self.has_turn(job):
+                job.joined = True
+                joined.append(job.spec.id)
+                self.queue.append(job)
+        return joined
+
+    def choose(self, now: int) -> None:
+        """Let the policy start jobs."""
+        running = [
+            Running(job.spec, job.start) for job in self.jobs if job.start is not None and job.over is None
+        ]
+        chosen = self.policy.choose(now, [job.spec for job in self.queue], running, True)
+        for job in [job for job in self.queue if job.spec in chosen]:
+            job.start = now
+            self.queue.remove(job)
 
     def held(self, now: float) -> list[RefJob]:
         """Plain jobs, which wait for nothing, come first."""
@@ -105,6 +117,10 @@ class Reference:
         states: list[bool | None] = []
         for name in names:
             others = [other for other in self.jobs if name in (other.spec.id, other.array)]
+            if kind == "after":
+                starts = [other.over if other.start is None else other.start for other in others]
+                states.append(None if None in starts else max(starts) + seconds <= now or None)
+                continue
             if any(other.over is None for other in others):
                 states.append(None)
                 continue
@@ -150,7 +166,7 @@ def random_jobs(random: Random, count: int, hosts: int) -> list[RefJob]:
         elif not job.conditions and not job.array and known and random.random() < 0.4:
             array = random.choice(sorted(known))
             if not any(task.conditions for task in jobs if task.array == array):
-                job.conditions = [(random.choice(("afterok", "afterany")), (array,), 0)]
+                job.conditions = [(random.choice(("afterok", "afterany", "after")), (array,), 0)]
     return jobs
 
 
@@ -161,7 +177,7 @@ def _waits_by_name(jobs: list[RefJob], job: RefJob) -> bool:
 
 def _condition(random: Random, before: list[int]) -> Condition:
     names = tuple(f"{number:02}" for number in random.sample(before, min(len(before), random.randint(1, 2))))
-    return random.choice(("afterok", "afterany", "afternotok")), names, random.choice((0, 0, 0, 4))
+    return random.choice(("afterok", "afterany", "afternotok", "after")), names, random.choice((0, 0, 0, 4))
 
 
 def workload_of(jobs: list[RefJob], hosts: int) -> Workload:

@@ -93,7 +93,7 @@ def test_over_zeromq_a_batsim_that_knows_nothing_of_it_does_the_same(protocol: s
         ({"after": "afterok:3"}, "the job waits for itself: w0!2 -> w0!3 -> w0!2"),
         ({"after": "afterok:2"}, "the job waits for itself: w0!2 -> w0!2"),
         ({"after": "afterok:1?afterok:3,singleton"}, "has both , (all of them) and ? (any of them)"),
-        ({"after": "after:1"}, "'after:1' in 'after:1' is none of afterok:JOB, afterany:JOB"),
+        ({"after": "expand:1"}, "'expand:1' in 'expand:1' is none of afterok:JOB, afterany:JOB"),
         ({"after": 1}, "after: 1 is not a text"),
         ({"array": "a%0"}, "array: 'a%0' is not of the form NAME or NAME%LIMIT"),
         ({"array": "1"}, "its array has the name of the job w0!1"),
@@ -123,6 +123,8 @@ def test_a_simulation_that_would_get_stuck_says_why() -> None:
         Deadlock, match="2 jobs wait for others for ever, w0!1 first: afterok:2: w0!2 is held"
     ):
         schedule_of(SCHEDULERS.create("fcfs", {}), workload(*jobs), 4)
+    with pytest.raises(Deadlock, match=r"after:w1!7: w1!7 was never submitted"):
+        schedule_of(SCHEDULERS.create("fcfs", {}), workload({"id": "1", "after": "after:w1!7"}), 4)
     with pytest.raises(Deadlock, match=r"afterok:w1!7: w1!7 was never submitted"):
         schedule_of(SCHEDULERS.create("fcfs", {}), workload({"id": "1", "after": "afterok:w1!7"}), 4)
 
@@ -150,6 +152,18 @@ def test_the_validator_finds_jobs_that_did_not_wait(tmp_path: Path) -> None:
     assert code == 1
     assert "array at 0.000000: 2 tasks of array w0!a run at once, 1 may" in out
     assert "array: 1, dependency: 1" in out
+
+
+def test_the_validator_finds_jobs_that_did_not_wait_for_a_start(tmp_path: Path) -> None:
+    jobs = [{"id": "1", "subtime": 5}, {"id": "2", "subtime": 0}, {"id": "3", "subtime": 6}]
+    free = written(tmp_path / "free.json", jobs)
+    assert call_here(["run", "-w", free, "-s", "fcfs", "-e", tmp_path / "free"])[0] == 0
+    bound = written(
+        tmp_path / "bound.json", [jobs[0], jobs[1] | {"after": "after:1"}, jobs[2] | {"after": "after:1"}]
+    )
+    code, out, _ = call_here(["validate", tmp_path / "free_jobs.csv", "-w", bound])
+    assert code == 1
+    assert "job w0!2 starts, yet after:1 is not met" in out and "dependency: 1" in out
 
 
 def test_the_validator_finds_namesakes_that_did_not_wait_and_other_workloads(tmp_path: Path) -> None:
@@ -183,7 +197,7 @@ SACCT = """JobID|User|JobName|Submit|Start|End|State|ElapsedRaw|Timelimit|AllocC
 100_3{same}1-3%2 a.sh
 105|u|sum|2024-01-01T00:00:10|2024-01-01T00:03:20|2024-01-01T00:05:00|COMPLETED|100|01:00:00|1|sbatch -d afterok:100 s.sh
 106|u|sum|2024-01-01T00:00:20|2024-01-01T00:05:00|2024-01-01T00:05:10|COMPLETED|10|01:00:00|1|sbatch --dependency=singleton,afterany:99 s.sh
-107|u|x|2024-01-01T00:00:20|2024-01-01T00:05:00|2024-01-01T00:05:10|COMPLETED|10|01:00:00|1|sbatch --dependency=after:105+5,afternotok:100_2 x
+107|u|x|2024-01-01T00:00:20|2024-01-01T00:05:00|2024-01-01T00:05:10|COMPLETED|10|01:00:00|1|sbatch --dependency=after:105+5,expand:9,afternotok:100_2 x
 """  # noqa: E501
 
 
@@ -196,7 +210,11 @@ def test_dependencies_and_arrays_of_slurm_are_simulated(tmp_path: Path) -> None:
     file.write_text(SACCT.format(line="", same=same))
     log = read_log(file)
     assert log.more["array"].tolist() == ["100%2"] * 3 + [""] * 3
-    assert log.more["after"].tolist() == [""] * 3 + ["afterok:100", "singleton,afterany:99", "afterany:100_2"]
+    assert log.more["after"].tolist() == [""] * 3 + [
+        "afterok:100",
+        "singleton,afterany:99",
+        "after:105+300s,afterany:100_2",
+    ]
     assert log.guessed["dependency of a kind that is not simulated: left out"] == 1
     assert call_here(["convert", file, tmp_path / "jobs.json"])[0] == 0
     assert '"array":"array100%2"' in (tmp_path / "jobs.json").read_text()
@@ -204,7 +222,7 @@ def test_dependencies_and_arrays_of_slurm_are_simulated(tmp_path: Path) -> None:
         run = ["run", "-w", tmp_path / name, "--hosts", "8", "-s", "fcfs", "-e", tmp_path / "out"]
         assert call_here(run)[0] == 0
         assert starts_in(tmp_path / "out_jobs.csv") == {
-            "1": 0, "2": 0, "3": 100, "4": 200, "5": 300, "6": 100,
+            "1": 0, "2": 0, "3": 100, "4": 200, "5": 300, "6": 500,
         }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,6 +10,9 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 from msgspec.structs import replace
 
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers.slurm import Slurm
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.simulator.machine_files.nodes import platform_of
@@ -19,6 +23,7 @@ from batsched_py.slurm.comparison.schedules import read_jobs
 from batsched_py.slurm.scenario import Sources, write_scenario
 from batsched_py.slurm.scenario import read_scenario as imported
 from batsched_py.slurm.what_if.prepared import Prepared
+from batsched_py.testing.runs import rows_of
 from batsched_py.workload.model import Workload
 
 #: The recordings that come with the project's material; each scenario is a folder of its own.
@@ -81,6 +86,27 @@ def simulated_often(folder: Path, count: int) -> list[pd.DataFrame]:
     with TemporaryDirectory() as room:
         write_scenario(imported(Sources.of_folder(folder)), Path(room, "twin"))
         return list(simulations(Path(room, "twin"), Path(room), count))
+
+
+def assert_same_places(folder: Path, started: float | None = None) -> None:
+    """The twin starts all jobs of a short scenario when the real Slurm does, and on the same nodes.
+
+    The phase in which it does may be given: when the controller was started.
+    """
+    with (folder / "recorded-a.csv").open(encoding="utf-8", newline="") as lines:
+        recorded = {
+            row["number"]: (float(row["start"]), set(expand(row["nodes"]))) for row in csv.DictReader(lines)
+        }
+    configuration, platform, workload = read_scenario(folder)
+    twin = Twin(configuration)
+    twin.started = twin.started if started is None else started
+    rows = rows_of(DecisionProcess(twin), workload, platform)
+    assert {row["job_id"] for row in rows} == recorded.keys()
+    for row in rows:
+        start, nodes = recorded[row["job_id"]]
+        assert abs(float(row["starting_time"]) - start) <= 2, row
+        hosts = HostSet.parse(row["allocated_resources"])
+        assert {platform.hosts[host].properties["node"] for host in hosts} == nodes, row
 
 
 @cache

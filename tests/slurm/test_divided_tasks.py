@@ -6,44 +6,21 @@ jobs with ``--mem-per-cpu``, and tasks stay whole. They have the same jobs, but 
 
 from __future__ import annotations
 
-import csv
 from typing import Any
 
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import PolicyError
-from batsched_py.protocol.hostlist import expand
-from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.testing.runs import rows_of
 from batsched_py.workload.model import Workload
-from tests.slurm.scenario import RECORDED, Twin, read_scenario
-
-
-def _simulated(name: str) -> dict[str, tuple[float, set[str]]]:
-    """When each job starts, and on which nodes."""
-    configuration, platform, workload = read_scenario(RECORDED / name)
-    return {
-        row["job_id"]: (
-            float(row["starting_time"]),
-            {platform.hosts[host].properties["node"] for host in HostSet.parse(row["allocated_resources"])},
-        )
-        for row in rows_of(DecisionProcess(Twin(configuration)), workload, platform)
-    }
+from tests.slurm.scenario import RECORDED, Twin, assert_same_places, read_scenario
 
 
 @pytest.mark.parametrize("name", ["tasks-1", "tasks-2"])
 def test_jobs_start_when_and_where_the_real_one_starts_them(name: str) -> None:
-    with (RECORDED / name / "recorded-a.csv").open(encoding="utf-8", newline="") as lines:
-        recorded = {
-            row["number"]: (float(row["start"]), set(expand(row["nodes"]))) for row in csv.DictReader(lines)
-        }
-    simulated = _simulated(name)
-    assert simulated.keys() == recorded.keys()
-    for number, (start, nodes) in simulated.items():
-        assert abs(start - recorded[number][0]) <= 2, number
-        assert nodes == recorded[number][1], number
+    assert_same_places(RECORDED / name)
 
 
 def _job(name: str, number: str) -> dict[str, Any]:

@@ -240,6 +240,21 @@ def test_who_waits_for_a_held_job_has_no_start(cluster: Path) -> None:
     assert starts["8"] is None and starts["9"] is None and starts["5"] is not None
 
 
+def test_jobs_that_wait_for_a_start(cluster: Path) -> None:
+    """Job 2 has run for half an hour, on a node of its own; job 6 is held."""
+    (cluster / "jobs.txt").write_text(
+        running(2, "n1", 1, "00:30:00", "01:00:00", "07:30:00")
+        + waiting(6, 1, "00:10:00", 0)
+        + waiting(8, 1, "00:10:00", 60, "after:2+6(unfulfilled)")
+        + waiting(9, 1, "00:10:00", 50, "after:2+40(unfulfilled)")
+        + waiting(10, 1, "00:10:00", 40, "after:9+20(unfulfilled)")
+    )
+    starts = {job["id"]: job["start"]["by_limits"] for job in forecast_of(cluster)["jobs"]}
+    assert near(starts["8"], 0), "six minutes are over, and 6 is no job"
+    assert near(starts["9"], 10 / 60), "40 minutes after the start of job 2"
+    assert near(starts["10"], 30 / 60), "20 minutes after that"
+
+
 def test_one_line_listings_and_waiting_arrays(cluster: Path) -> None:
     lines = [part.replace("\n   ", " ") for part in QUEUE.strip().split("\n\n")]
     array = waiting(20, 1, "00:05:00", 95).replace("JobId=20 ", "JobId=20 ArrayJobId=20 ArrayTaskId=4-6%2 ")
@@ -280,12 +295,6 @@ def test_the_table_and_the_page(cluster: Path) -> None:
         ('{"jobs": [', "is not what squeue --json prints"),
         ('{"jobs": [{"job_id": 5}]}', "job 0: tells no job_state"),
         ('{"jobs": [{"job_id": 5, "job_state": "PENDING", "priority": "high"}]}', "priority: 'high'"),
-        (
-            "JOBID PARTITION NAME USER ST TIME\n 1 batch a root PD 0:00\n",
-            "squeue --json or scontrol show job",
-        ),
-        ("Sun Mar  1 08:00:00 2026\nJOBID PARTITION NAME\n", "squeue --json or scontrol show job"),
-        ("ACCOUNT|JOBID|STATE\na|1|PENDING\n", "squeue --json or scontrol show job"),
         (
             QUEUE.replace("NodeList=n1\n", "NodeList=n[1-99999999]\n"),
             "line 22: job 2: the range '1-99999999'",

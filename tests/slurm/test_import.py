@@ -139,7 +139,8 @@ def test_that_a_log_gives_jobs_with_accounts_and_begin_times(scenario: Scenario)
     assert first.user == "ada"
     assert first.extra["slurm"] == {"account": "physics", "qos": "normal", "id": "11", "name": "a"}
     assert second.extra["slurm"]["begin"] == 600 and second.extra["request"]["per_node"] == {"gpu": 1}
-    assert third.extra["request"]["exclusive"] is True and third.walltime == 600
+    assert third.extra["request"]["exclusive"] is True
+    assert (third.extra["slurm"]["time_limit"], third.walltime) == (600, 660), "it ran out of time"
 
 
 def test_that_what_is_left_out_is_listed_with_its_line(scenario: Scenario) -> None:
@@ -181,7 +182,7 @@ def test_that_nodes_keep_their_names_and_come_in_slurms_order(tmp_path: Path, sc
         ("-n 1 -p whole", 1, {"exclusive": True, "partitions": ["whole"]}),
         ("--exclusive --partition=batch,whole", 1, {"exclusive": True, "partitions": ["batch", "whole"]}),
         ("--gres=gpu:a100:2", 1, {"per_node": {"gpu": 2}, "partitions": ["batch"]}),
-        ("-n 2 -G 2", 2, {"per_job": {"gpu": 2}, "partitions": ["batch"]}),
+        ("-n 2 -N 1 -G 2", 2, {"nodes": 1, "per_node": {"gpu": 2}, "partitions": ["batch"]}),
         ("-n 2 --gpus-per-task 1", 2, {"per_task": {"gpu": 1}, "partitions": ["batch"]}),
         ("-C fast", 1, {"features": "fast", "partitions": ["batch"]}),
     ],
@@ -200,7 +201,7 @@ def test_options_that_say_when_a_job_may_start(tmp_path: Path) -> None:
         "-t 0:30 --begin=now+2hours --nice",
         "-t 1-0 --dependency=afterok:%1 --array=1-3%2 -q high -A physics",
         "-H --dependency=afterany:%2?singleton --no-requeue -J x --uid=ada",
-        "--dependency=after:%1 --signal=B:USR1@10 --export=NONE --frobnicate",
+        "--dependency=after:%1+5,expand:%1,afterburstbuffer:%1 --signal=B:USR1@10 --export=NONE --frobnicate",
     )
     one, *tasks, last, other = jobs
     assert (one["walltime"], one["slurm"]) == (120, {"nice": 100, "begin": 7200, "time_limit": 60})
@@ -210,10 +211,10 @@ def test_options_that_say_when_a_job_may_start(tmp_path: Path) -> None:
     assert last["after"] == "afterany:2?singleton" and last["user"] == "ada"
     assert last["slurm"] == {"hold": True, "requeue": False, "no_time_limit": True, "name": "x"}
     assert last["walltime"] == 30 * 60
-    assert "after" not in other
+    assert other["after"] == "after:1+300s"
     told = [each.what for each in scenario.findings.unmodelled]
     assert {text.partition(" ")[0] for text in told} >= {
-        "--signal", "--frobnicate", "--dependency=after:1",
+        "--signal", "--frobnicate", "--dependency=expand:1", "--dependency=afterburstbuffer:1",
     }  # fmt: skip
     assert [each.what for each in scenario.findings.without_effect] == ["--export"]
 

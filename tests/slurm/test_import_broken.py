@@ -268,6 +268,7 @@ def test_that_each_mistake_of_a_reservation_is_one_line(tmp_path: Path, text: st
         ("at,run,args\n1,2,-p nowhere\n", 2, "no partition nowhere"),
         ("at,run,args\n1,2,--dependency=afterok:%1\n", 2, "no job above this line"),
         ("at,run,args\n1,2,--dependency=whenever:7\n", 2, "none of afterok"),
+        ('at,run,args\n1,2,"--dependency=after:7?after:8,after:9"\n', 2, "both , (all of them) and ?"),
         ("at,run,args\n1,NaN,-n 1\n", 2, "not a number"),
         ("at,run,args\n1,2,--gpus=a:b:c\n", 2, "[TYPE:]COUNT"),
         ("at,run,args\n1,2,-L a:0\n", 2, "not a positive number"),

@@ -202,9 +202,9 @@ def test_a_job_may_name_a_partition_called_all_and_a_type_of_gpus(tmp_path: Path
     scenario = read_scenario(Sources(conf=sources.conf, jobs=jobs))
     one, two, three = (job.extra["request"] for job in scenario.jobs)
     assert (one["partitions"], one["per_node"]) == (["all"], {"gpu": 2, "gpu:a100": 2})
-    assert two["per_job"] == {"gpu": 1, "gpu:1g.5gb": 1}
-    assert three["per_node"] == {"gpu": 2}
-    assert "rounded up" in str(scenario.findings.unmodelled[-1])
+    assert two["per_node"] == {"gpu": 1, "gpu:1g.5gb": 1}
+    assert three["nodes"] == 2
+    assert scenario.jobs[-1].extra["slurm"]["gpus"] == {"gpu": 3}
 
 
 def test_names_that_the_cluster_does_not_have_are_counted(tmp_path: Path) -> None:

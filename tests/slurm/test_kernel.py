@@ -43,7 +43,7 @@ def some_machine(random: Random) -> Machine:
                 0,
                 random.choice(cpus),
                 random.choice((64, 128)),
-                (random.choice((0, 4)),),
+                (random.choice((0, 4)), random.choice((0, 2))),
                 weight,
             )
             for place in range(random.choice((3, 20, 70)))
@@ -68,6 +68,7 @@ def some_request(random: Random, number: int, machine: Machine) -> Asked:
     of_task, tasks, least = random.choice((1, 1, 2, 3)), random.randint(1, 12), random.choice((1, 1, 2, 3))
     wanted = least + random.choice((0, 0, 2))
     others: tuple[tuple[int, int, int], ...] = random.choice(((), ((0, 1, 0),), ((0, 0, 1),)))
+    of_job = random.choice(((), (((0,), 6),), (((1, 0), 3),))) if not others else ()
     of_each = random.choice((0, 0, 1, 2))
     nodes = some_set(random, machine)
     return Asked(
@@ -90,7 +91,8 @@ def some_request(random: Random, number: int, machine: Machine) -> Asked:
         least_cpus_of_node=of_task * (of_each or 1),
         cpus_of_node=of_task * (of_each or 1),
         most_cpus_of_node=random.choice((0, 0, 6)),
-        gpus=(0, random.choice((1, 3))) if others else None,
+        of_job=of_job,
+        gpus=random.choice((((0, 1),), ((0, 3), (1, MOST)))) if others or of_job else (),
     )
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.selection import dealt
-from tests.slurm.scenario import simulated_anew
+from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
+from batsched_py.slurm.what_if.prepared import Prepared
+from tests.slurm.scenario import RECORDED, assert_same_places, simulated_anew
 
 CONF = """\
 SchedulerType=sched/backfill
@@ -63,6 +65,20 @@ def test_a_job_that_runs_out_of_time_goes_on_until_the_next_look(tmp_path: Path)
     found = starts(tmp_path, "10,300,-N 4 --exclusive -t 2", "20,30,-N 1 -t 2")
     assert found["end 1"] == 145, "130 s and a look at 145 s, 210 s after the start of the controller"
     assert 145 <= found["2"] < 147
+
+
+@pytest.mark.parametrize(("state", "end"), [("TIMEOUT", 145), ("COMPLETED", 122)])
+def test_a_job_of_a_log_that_ran_out_of_time_does_so_too(tmp_path: Path, state: str, end: int) -> None:
+    (tmp_path / "slurm.conf").write_text(CONF)
+    (tmp_path / "jobs.sacct").write_text(
+        "JobID|Submit|Start|End|State|ElapsedRaw|Timelimit|AllocCPUS\n"
+        f"1|2026-03-01T08:00:00|2026-03-01T08:00:01|2026-03-01T08:02:03|{state}|122|00:02:00|4\n"
+    )
+    scenario = read_scenario(Sources(conf=tmp_path / "slurm.conf", jobs=tmp_path / "jobs.sacct"))
+    write_scenario(scenario, tmp_path / "twin")
+    prepared = Prepared.of(tmp_path / "twin", (), tmp_path / "files")
+    table = prepared.table(prepared.simulated("rigid", {}, {}))
+    assert table["end"].tolist() == [end]
 
 
 def test_a_time_limit_may_be_exceeded_by_over_time_limit(tmp_path: Path) -> None:
@@ -123,3 +139,8 @@ def test_a_job_alone_of_its_name_waits_for_no_other(tmp_path: Path) -> None:
     found = starts(tmp_path, *jobs)
     assert found["2"] < 10
     assert 55 < found["3"] < 100
+
+
+def test_nobody_tells_the_loops_that_what_a_job_waits_for_has_started() -> None:
+    """In after-1, job 2 starts at 31 s; job 3 waits for that, and starts at the next submission, at 40 s."""
+    assert_same_places(RECORDED / "after-1", started=64.35)

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from batsched_py.errors import PolicyError
 from batsched_py.ledger.running import RunningJob
+from batsched_py.protocol.dependencies import AFTER
 from batsched_py.protocol.events import ExecuteJob
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
@@ -103,7 +104,8 @@ class Slurm(Scheduler):
         self._called = -inf
         self._cycle: Backfill | None = None
         self._reordered = False
-        """Whether priorities have changed since the last look at the whole queue."""
+        """Whether priorities have changed since the last look at the whole queue, or a job has joined the
+        queue that had waited for others; nobody tells the loops of that."""
         self._depth = self._configuration.scheduling.default_queue_depth
         self._nb_ended = 0
         cluster.on_end(lambda ended: self._ended(ended, cluster.now))
@@ -169,7 +171,10 @@ class Slurm(Scheduler):
                 for record in records:
                     record.go_back(self._requeued[job.id], int(cluster.now) + REQUEUED)
             self._state.add(records)
-            self._clock.happened(cluster.now)
+            if AFTER in job.extra and cluster.now > job.submission_time:
+                self._reordered = True
+            else:
+                self._clock.happened(cluster.now)
 
     def _look_at_hosts(self, cluster: Cluster) -> None:
         """Leave out the nodes of which hosts have been taken away."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil, inf
 
 from msgspec import Struct
@@ -68,8 +68,10 @@ class Asked(Struct, frozen=True, gc=False):
     """So many processors of each of its nodes are meant for it, however many nodes it gets."""
     most_cpus_of_node: int = 0
     """It may not have more of a node; 0 is no limit."""
-    gpus: tuple[int, int] | None = None
-    """Of a job with GPUs: their column, and how many free ones of a node count at most."""
+    of_job: tuple[tuple[tuple[int, ...], int], ...] = ()
+    """GPUs of the whole job: as which resources they count, the most special one first, and how many."""
+    gpus: tuple[tuple[int, int], ...] = ()
+    """Of a job with GPUs: their columns, and how many free ones of a node count at most."""
 
 
 def asked_of(
@@ -99,11 +101,19 @@ def asked_of(
         for column, name in enumerate(names)
         if name in per_node or name in per_task
     )
-    gpus = next((each for each in others if names[each[0]] == GPU), None)
+    of_job = tuple(
+        (tuple(names.index(each) for each in dict.fromkeys((name, GPU))), fields.gpus[name])
+        for name in _told_apart(fields.gpus)
+        if name in names
+    )
+    useful = fields.gpus | {name: count * tasks for name, count in per_task.items()} | per_node
+    if any(name not in names for name in fields.gpus):
+        nodes = 0
+    is_counted_by_tasks = bool(others or of_job)
     of_each = request.tasks_per_node if request.tasks_per_node <= request.tasks else 0
     least_of_node = cores * (of_each or (tasks if request.most_nodes == 1 else 1))
     most_of_node = MOST
-    if others and not fields.shared_gpus:
+    if is_counted_by_tasks:
         is_spread = request.least_nodes == request.most_nodes == tasks
         most_of_node = (
             least_of_node if of_each or request.most_nodes == 1 or is_spread or tasks == 1 else MOST
@@ -116,6 +126,7 @@ def asked_of(
             node.cpus >= least_of_node
             and node.memory >= needed
             and all(node.others[column] >= most + each for column, most, each in others)
+            and all(node.others[columns[0]] for columns, _ in of_job)
         ):
             usable |= 1 << place
             most = min(node.cpus // cores, request.tasks_per_node)
@@ -126,14 +137,17 @@ def asked_of(
                     most = min(most, (node.others[column] - of_all) // of_each_task)
             capacities[place] = max(most, 1)
     least = max(request.least_nodes, -(-tasks // request.tasks_per_node))
+    wanted = max(request.most_nodes, least)
+    if request.most_nodes == MOST or of_job or any(of_each_task for _, _, of_each_task in others):
+        wanted = least
     return Asked(
         number=number,
         tasks=tasks,
         cpus_per_task=cores,
-        unit=cores if of_task == 1 or of_cpu or (others and not fields.shared_gpus) else 1,
+        unit=cores if of_task == 1 or of_cpu or is_counted_by_tasks else 1,
         cpus=tasks * cores if least_cpus is None else least_cpus,
         least_nodes=least,
-        wanted_nodes=least if request.most_nodes == MOST else max(request.most_nodes, least),
+        wanted_nodes=wanted,
         most_nodes=request.most_nodes,
         nodes=usable,
         required=required,
@@ -147,8 +161,23 @@ def asked_of(
         least_cpus_of_node=least_of_node,
         cpus_of_node=cores * (of_each if of_each and tasks > 1 else 1),
         most_cpus_of_node=min(rules.most_cpus_of_node or MOST, most_of_node) % MOST,
-        gpus=gpus and (gpus[0], gpus[1] or gpus[2] * tasks),
+        of_job=of_job,
+        gpus=tuple(
+            (names.index(name), MOST if exclusive else useful[name])
+            for name in _told_apart(useful)
+            if name in names
+        ),
     )
+
+
+def _told_apart(names: Iterable[str]) -> list[str]:
+    """By which of some names GPUs are told apart: by those of types, if there are any.
+
+    >>> _told_apart(["nvme", "gpu", "gpu:a100"]), _told_apart(["gpu"])
+    (['gpu:a100'], ['gpu'])
+    """
+    gpus = [name for name in names if name.partition(":")[0] == GPU]
+    return [name for name in gpus if name != GPU] or gpus
 
 
 def minutes(time_limit: float, most: float) -> int:

@@ -39,8 +39,8 @@ class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """So many tasks of its request are a task for Slurm, which may be cut in two and put on two nodes."""
     least_cpus: Annotated[int, Meta(ge=1)] | None = None
     """So many processors will do, if a range of nodes was asked for without a number of tasks."""
-    shared_gpus: bool = False
-    """Whether its GPUs were asked for by ``--gpus``, for all tasks together."""
+    gpus: dict[str, Count] = {}
+    """GPUs of the whole job, by name; Slurm decides how many of them each node gives."""
     reservation: str = ""
     requeue: bool | None = None
     """Whether it may be put back into the queue; ``job_requeue`` of the configuration if left out."""

@@ -149,6 +149,9 @@ class Multifactor(Priorities):
         }
         for column, of_node, of_task in asked.others:
             found[self._others[column]] = float(of_node * asked.least_nodes + of_task * asked.tasks)
+        for columns, amount in asked.of_job:
+            for column in columns:
+                found[self._others[column]] = found.get(self._others[column], 0.0) + amount
         return found
 
     # --- time ------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 The nodes that have room for the job are cut into sets of neighbours. Of those with the least weight, Slurm
 takes the smallest set that is large enough, or else the largest, and goes on until the job has all it asks
 for. In a set it begins with the first node; for the last node of a job it takes the one with the fewest
-processors that are enough.
+processors that are enough. Of nodes with the same weight, those with more free GPUs come first, if the job
+needs GPUs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage, neighbours, places
+
+#: How much of each other resource of the machine is free, node by node.
+Columns = Sequence[Sequence[int]]
 
 
 class Selector:
@@ -26,35 +30,37 @@ class Selector:
         if asked.exclusive:
             return self.whole(asked, nodes & asked.nodes & usage.idle)
         room = self._room(asked, nodes & asked.nodes & ~usage.exclusive, usage)
-        by_weight = self._by_gpus(asked, usage) if asked.gpus else self.machine.by_weight
-        chosen = self._choose(asked, room, by_weight)
-        if chosen is None and asked.most_nodes < len(room):
-            chosen = self._choose_from_larger(asked, room, by_weight)
-        return None if chosen is None else self._share(asked, chosen)
+        chosen = self._choose_any(asked, room, usage.others)
+        return None if chosen is None else self._share(asked, chosen, usage.others)
 
-    def _by_gpus(self, asked: Asked, usage: Usage) -> list[int]:
+    def _by_gpus(self, asked: Asked, free: Columns) -> list[int]:
         """The nodes of each weight, and of each number of free GPUs that count; more of them come first."""
-        assert asked.gpus is not None
-        column, most = asked.gpus
-        free = [min(count, most) for count in usage.others[column]]
-        counts = sorted(set(free), reverse=True)
+        if not asked.gpus:
+            return self.machine.by_weight
+        near = [
+            sum(min(count, most) for count, (_, most) in zip(counts, asked.gpus, strict=True))
+            for counts in zip(*(free[column] for column, _ in asked.gpus), strict=True)
+        ]
         return [
-            of_weight & self.machine.where(each == count for each in free)
+            of_weight & self.machine.where(each == count for each in near)
             for of_weight in self.machine.by_weight
-            for count in counts
+            for count in sorted(set(near), reverse=True)
         ]
 
-    def _choose_from_larger(
-        self, asked: Asked, room: dict[int, int], by_weight: Sequence[int]
-    ) -> dict[int, int] | None:
-        """Leave out the nodes with the least room, more and more of them, until the rest will do."""
-        for smallest in range(1, max(room.values())):
-            fewer = {node: cpus for node, cpus in room.items() if cpus > smallest}
+    def _choose_any(self, asked: Asked, room: dict[int, int], free: Columns) -> dict[int, int] | None:
+        """Choose of all nodes with room, or else leave out the smallest, more and more, until the rest do."""
+        by_weight = self._by_gpus(asked, free)
+        chosen = self._choose(asked, room, by_weight, free)
+        if chosen is not None or most_nodes(asked) >= len(room):
+            return chosen
+        sizes = {node: cpus + sum(free[each][node] for each, _ in asked.gpus) for node, cpus in room.items()}
+        for smallest in range(1, max(sizes.values())):
+            fewer = {node: cpus for node, cpus in room.items() if sizes[node] > smallest}
             if len(fewer) < max(asked.least_nodes, 1):
                 return None
             if len(fewer) < len(room):
                 room = fewer
-                chosen = self._choose(asked, room, by_weight)
+                chosen = self._choose(asked, room, by_weight, free)
                 if chosen is not None:
                     return chosen
         return None
@@ -67,14 +73,12 @@ class Selector:
             self.machine.is_uniform
             and asked.cpus <= asked.least_nodes == asked.wanted_nodes
             and not asked.required
+            and not asked.gpus
         ):
             chosen = fewest_neighbours(asked.least_nodes, nodes, self.machine.by_weight)
             return Share(chosen, True)
         room = {node: self._room_of_idle(asked, node) for node in places(nodes)}
-        by_weight = self.machine.by_weight
-        found = self._choose(asked, room, by_weight)
-        if found is None and asked.most_nodes < len(room):
-            found = self._choose_from_larger(asked, room, by_weight)
+        found = self._choose_any(asked, room, self.machine.others)
         return None if found is None else Share(sum(1 << node for node in found), True)
 
     def _room_of_idle(self, asked: Asked, node: int) -> int:
@@ -105,6 +109,8 @@ class Selector:
             for column, of_node, of_task in asked.others:
                 left = usage.others[column][node] - of_node
                 cpus = min(cpus, left // of_task * per_task) if of_task else cpus * (left >= 0)
+            for columns, _ in asked.of_job:
+                cpus *= usage.others[columns[0]][node] > 0
             if asked.unit > 1:
                 cpus -= cpus % asked.unit
             if most:
@@ -113,11 +119,13 @@ class Selector:
                 room[node] = cpus
         return room
 
-    def _choose(self, asked: Asked, room: dict[int, int], by_weight: Sequence[int]) -> dict[int, int] | None:
+    def _choose(
+        self, asked: Asked, room: dict[int, int], by_weight: Sequence[int], free: Columns
+    ) -> dict[int, int] | None:
         """How many processors a job gets on which nodes; those of the first weight are taken first."""
         if len(room) < asked.least_nodes or sum(room.values()) < asked.cpus:
             return None
-        taking = _Taking(asked, room)
+        taking = _Taking(asked, room, free)
         nodes = 0
         for node in room:
             nodes |= 1 << node
@@ -134,19 +142,22 @@ class Selector:
                 (sum([room[node] for node in places(part)]), part) for part in neighbours(nodes & of_weight)
             ]
             while sets and taking.most_nodes and not taking.is_enough:
-                best = _best(sets, taking.cpus_left, taking.least_nodes_left)
+                best = _best(sets, taking)
                 members = list(places(sets.pop(best)[1]))
                 if taking.nodes_left <= 1:
-                    enough = [node for node in members if room[node] >= taking.cpus_left]
+                    enough = [
+                        node for node in members if room[node] >= taking.cpus_left and taking.have_gpus(node)
+                    ]
                     if enough:
                         members = [min(enough, key=room.__getitem__)]
                 for node in members:
                     taking.take_if_needed(node)
             if taking.is_enough:
                 break
-        return taking.chosen if taking.cpus_left <= 0 and taking.least_nodes_left <= 0 else None
+        is_enough = taking.cpus_left <= 0 and taking.least_nodes_left <= 0 and taking.have_gpus()
+        return taking.chosen if is_enough else None
 
-    def _share(self, asked: Asked, chosen: dict[int, int]) -> Share:
+    def _share(self, asked: Asked, chosen: dict[int, int], free: Columns) -> Share:
         """What a job takes of the nodes that it shares."""
         nodes, parts, others = 0, [], []
         if asked.cpus_per_task > 1 or sum(chosen.values()) > asked.cpus:
@@ -159,27 +170,39 @@ class Selector:
             for column, of_node, of_task in asked.others:
                 others.append((column, node, of_node + of_task * (cpus // asked.cpus_per_task)))
             nodes |= 1 << node
+        for columns, amount in asked.of_job:
+            for node, given in shared_out(amount, sorted(chosen), free[columns[0]]):
+                others += [(column, node, given) for column in columns]
         return Share(nodes, False, tuple(parts), tuple(others))
 
 
 class _Taking:
     """The nodes that are taken for a job one after another, and what is still missing."""
 
-    def __init__(self, asked: Asked, room: dict[int, int]) -> None:
+    def __init__(self, asked: Asked, room: dict[int, int], free: Columns) -> None:
         self._asked = asked
         self._room = room
         self._usable_cpus = self.cpus_left = asked.cpus
         self.nodes_left = asked.wanted_nodes
         self.least_nodes_left = asked.least_nodes
         """So many are missing at least, if a range of nodes was asked for."""
-        self.most_nodes = min(asked.most_nodes, max(asked.tasks, asked.least_nodes))
+        self.most_nodes = most_nodes(asked)
+        self._gpus = [free[columns[0]] for columns, _ in asked.of_job]
+        self._gpus_left = [amount for _, amount in asked.of_job]
         self.chosen: dict[int, int] = {}
         """How many processors of which node."""
 
     @property
     def is_enough(self) -> bool:
         """Whether nothing is missing."""
-        return self.nodes_left <= 0 and self.cpus_left <= 0
+        return self.nodes_left <= 0 and self.cpus_left <= 0 and self.have_gpus()
+
+    def have_gpus(self, *nodes: int) -> bool:
+        """Whether these nodes have the GPUs of the whole job that are missing."""
+        return not self._gpus_left or all(
+            left <= sum(free[node] for node in nodes)
+            for left, free in zip(self._gpus_left, self._gpus, strict=True)
+        )
 
     def take_if_needed(self, node: int) -> None:
         """Take a node if something is missing, and if it is enough where no other may follow."""
@@ -196,6 +219,8 @@ class _Taking:
             if cpus > kept:
                 cpus = max(kept, self._asked.cpus_of_node)
         self.chosen[node] = cpus
+        for kind, free in enumerate(self._gpus):
+            self._gpus_left[kind] -= free[node]
         self.cpus_left -= cpus
         self._usable_cpus -= cpus
         self.nodes_left -= 1
@@ -231,6 +256,25 @@ def dealt(asked: Asked, room: dict[int, int]) -> dict[int, int]:
     return given
 
 
+def shared_out(amount: int, nodes: Sequence[int], free: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """How many GPUs of a whole job each of its nodes gives, of which so many are free.
+
+    Each gives what it has, but for one for each node that follows. So the first may give none.
+
+    >>> list(shared_out(5, [0, 2], [4, 0, 3])), list(shared_out(1, [0, 2], [4, 0, 3]))
+    ([(0, 4), (2, 1)], [(0, 0), (2, 1)])
+    """
+    for following, node in zip(reversed(range(len(nodes))), nodes, strict=True):
+        given = max(min(free[node], amount - following), 0)
+        amount -= given
+        yield node, given
+
+
+def most_nodes(asked: Asked) -> int:
+    """How many nodes a job may have: no more than tasks, unless it asks for them."""
+    return min(asked.most_nodes, max(asked.tasks, asked.least_nodes))
+
+
 def _around(required: int, nodes: int, by_weight: Sequence[int]) -> Iterator[int]:
     """The neighbours of nodes that a job must have: first those after the first of them, then those before.
 
@@ -247,11 +291,15 @@ def _around(required: int, nodes: int, by_weight: Sequence[int]) -> Iterator[int
                 yield from (node for node in reversed(places(part)) if node < first)
 
 
-def _best(sets: list[tuple[int, int]], cpus: int, nodes: int) -> int:
+def _best(sets: list[tuple[int, int]], taking: _Taking) -> int:
     """The smallest set of neighbours that is enough, or else the largest; of equal ones the first."""
     best, best_cpus, best_is_enough = 0, 0, False
     for place, (of_set, part) in enumerate(sets):
-        enough = of_set >= cpus and part.bit_count() >= nodes
+        enough = (
+            of_set >= taking.cpus_left
+            and part.bit_count() >= taking.least_nodes_left
+            and taking.have_gpus(*places(part))
+        )
         if (
             place == 0
             or (enough and not best_is_enough)

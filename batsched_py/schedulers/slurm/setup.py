@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import inf
 
 from msgspec.structs import replace
@@ -45,7 +45,7 @@ class Setup:
         self._kernel = kernel_of(self.machine)
         self._selector = self._kernel.selector(self.machine, configuration.selection.memory)
         self._empty = self._kernel.usage(self.machine)
-        self._asked: dict[tuple[Request, int, int | None, bool, int, str, str], Asked] = {}
+        self._asked: dict[tuple[Hashable, ...], Asked] = {}
         self._count = 0
 
     def state(self, can_requeue: bool = False) -> State:
@@ -178,7 +178,7 @@ class Setup:
             request,
             fields.cpus_per_task,
             fields.least_cpus,
-            fields.shared_gpus,
+            tuple(fields.gpus.items()),
             partition.number,
             fields.node_list,
             fields.exclude,

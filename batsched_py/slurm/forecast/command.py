@@ -7,13 +7,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.slurm.accounting.read import read_accounting, together
 from batsched_py.slurm.conf.read import read_cluster
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.forecast.accuracy import Accuracy
+from batsched_py.slurm.forecast.assumptions import completed
 from batsched_py.slurm.forecast.forecast import Forecast, Wish, forecast
-from batsched_py.slurm.forecast.live import LiveJob, read_live
+from batsched_py.slurm.forecast.live import read_live
 from batsched_py.slurm.moments import Clock
 from batsched_py.slurm.scenario import read_reserved
 from batsched_py.slurm.values import time_limit
@@ -36,17 +36,18 @@ class Question(Struct, frozen=True):
     zone: str
 
 
-def answer(question: Question) -> tuple[Forecast, list[str]]:
-    """The forecast, and what was not modelled."""
+def answer(question: Question) -> Forecast:
+    """The forecast."""
     zone_named(question.zone)
     findings = Findings()
-    live = read_live(question.listing, question.zone, findings)
-    now, time = live.now, None
+    moment = time = None
     try:
         if question.moment is not None:
-            now = Clock(0.0, question.zone).moment(question.moment)
+            moment = Clock(0.0, question.zone).moment(question.moment)
     except ValueError as error:
         findings.mistake("--at", str(error))
+    live = read_live(question.listing, question.zone, findings, moment)
+    now = live.now if moment is None else moment
     try:
         time = None if question.time is None else time_limit(question.time)
     except ValueError as error:
@@ -71,14 +72,7 @@ def answer(question: Question) -> tuple[Forecast, list[str]]:
     findings.check()
     accuracy = None if question.log is None else Accuracy.of_log(question.log, question.zone)
     wish = None if question.job is None else Wish(question.job, time, question.nodes)
-    jobs = [with_limit(job, cluster.configuration) for job in live.jobs]
+    jobs = completed(live, question.listing, cluster, findings)
+    findings.check()
     found = forecast(cluster, jobs, now, accuracy, question.repetitions, wish, findings)
-    return found, list(dict.fromkeys(map(str, findings.unmodelled)))
-
-
-def with_limit(job: LiveJob, configuration: Configuration) -> LiveJob:
-    """The job, with the time limit of its partition if it has none."""
-    partition = next((each for each in configuration.partitions if each.name in job.partitions), None)
-    if job.time_limit is not None or partition is None:
-        return job
-    return replace(job, time_limit=partition.default_time or partition.max_time)
+    return replace(found, not_modelled=list(dict.fromkeys(map(str, findings.unmodelled))))

@@ -75,6 +75,8 @@ class Forecast(Struct, frozen=True, kw_only=True):
     """The job that was asked about, if it asked for less."""
     misplaced: int = 0
     """Running jobs that do not fit on their nodes, as it seems; they wait there until they do."""
+    not_modelled: list[str] = []
+    """What was left out or assumed, each with its place."""
 
 
 class Wish(Struct, frozen=True):

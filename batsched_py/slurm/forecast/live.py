@@ -1,4 +1,4 @@
-"""The jobs of a live cluster, as ``squeue --json`` or ``scontrol show job`` shows them."""
+"""The jobs of a live cluster, as ``squeue`` or ``scontrol show job`` shows them."""
 
 from __future__ import annotations
 
@@ -104,6 +104,8 @@ class Live(Struct):
     jobs: list[LiveJob]
     now: float | None
     """In Unix time; unknown if the listing does not tell."""
+    columns: frozenset[str] | None = None
+    """Those of a table; other listings tell all that counts."""
 
 
 def task_id(array: str, tasks: str) -> str:
@@ -111,17 +113,18 @@ def task_id(array: str, tasks: str) -> str:
     return f"{array}_{tasks}" if tasks.isdigit() else f"{array}_[{tasks}]"
 
 
-def read_live(path: Path, zone: str, findings: Findings) -> Live:
-    """The jobs that a file lists."""
+def read_live(path: Path, zone: str, findings: Findings, moment: float | None = None) -> Live:
+    """The jobs that a file lists, which was printed at a moment unless it tells one itself."""
+    from batsched_py.slurm.forecast.squeue_table import is_header, read_table
+
     text = read_text(path, findings)
+    lines = text.splitlines()
     if text.lstrip().startswith("{"):
         from batsched_py.slurm.forecast.squeue_json import read_squeue
 
         live = read_squeue(path, text, findings)
-    elif any("JOBID" in re.split(r"[\s|]+", line) for line in text.split("\n", 2)[:2]):
-        reason = "is the table of squeue, which does not tell what jobs ask for"
-        findings.mistake(str(path), f"{reason}; give what squeue --json or scontrol show job prints")
-        return Live([], None)
+    elif any(map(is_header, lines[:2])):
+        live = read_table(path, lines, zone, moment, findings)
     else:
         from batsched_py.slurm.forecast.scontrol import read_scontrol
 

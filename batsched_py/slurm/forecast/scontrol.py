@@ -27,7 +27,8 @@ from batsched_py.workload.sources.slurm_fields import resources
 
 _PAIR = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z_/:]*)=(\S*)")
 _BEGIN = re.compile(r"(JobId=\S+.*?) JobName=(.*?)(?:(\s+UserId=.*)|$)")
-_NOTHING = ("(null)", "N/A", "Unknown", "None", "n/a", "")
+#: What stands for no value.
+NOTHING = ("(null)", "N/A", "Unknown", "None", "n/a", "")
 
 
 def read_scontrol(path: Path, text: str, zone: str, findings: Findings) -> Live:
@@ -41,7 +42,7 @@ def read_scontrol(path: Path, text: str, zone: str, findings: Findings) -> Live:
         if check_state(fields["JobState"], where, findings) is None:
             continue
         try:
-            job = _job(where, fields, zone)
+            job = job_of(where, fields, zone)
         except ValueError as error:
             findings.mistake(where, f"job {shown_name(fields['JobId'])}: {error}")
             continue
@@ -71,13 +72,14 @@ def _records(path: Path, text: str, findings: Findings) -> Iterator[tuple[str, d
             if not where:
                 findings.mistake(place, f"{name} stands before any JobId")
                 return
-            if value not in _NOTHING:
+            if value not in NOTHING:
                 fields.setdefault(name, value)
     if fields:
         yield where, fields
 
 
-def _job(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
+def job_of(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
+    """A job that has these fields."""
     state = STATES[fields["JobState"]]
     runs = state == "running"
     total = next((fields[name] for name in ("AllocTRES", "ReqTRES", "TRES") if name in fields), "")
@@ -101,8 +103,8 @@ def _job(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
         partitions=listed(fields.get("Partition", "")),
         priority=0 if fields.get("Reason") == NEVER else count(fields.get("Priority", "0")),
         time_limit=None if limit == "Partition_Limit" else time_limit(limit),
-        started=_moment(fields, "StartTime", zone),
-        eligible=_moment(fields, "EligibleTime", zone),
+        started=moment_of(fields, "StartTime", zone),
+        eligible=moment_of(fields, "EligibleTime", zone),
         nodes=nodes,
         most_nodes=max(most, nodes) if most and not runs else None,
         tasks=tasks,
@@ -146,7 +148,8 @@ def _array(fields: Mapping[str, str]) -> str:
     return tasks if "%" in tasks or not (tasks and limit) else f"{tasks}%{limit}"
 
 
-def _moment(fields: Mapping[str, str], name: str, zone: str) -> float | None:
+def moment_of(fields: Mapping[str, str], name: str, zone: str) -> float | None:
+    """A moment in Unix time, if it is told."""
     if name not in fields:
         return None
     try:

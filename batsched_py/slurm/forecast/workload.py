@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 
 from msgspec.structs import replace
@@ -35,7 +35,8 @@ FOR_EVER = 365 * 86400.0
 FIRST = 1 << 33
 
 _ENDS = ("afterok", "afternotok", "aftercorr")
-_TARGET = re.compile(r"[0-9]+(?:_[0-9]+)?")
+_TARGET = re.compile(r"([0-9]+(?:_[0-9]+)?)(?:\+([0-9]{1,9}))?")
+"""A job, and how many minutes must have passed since its start."""
 
 #: The whole run time of a job that has run for so long.
 RunTime = Callable[[LiveJob, float], float]
@@ -69,6 +70,8 @@ def workload_of(
     """The jobs so far, for a job can wait for earlier ones only."""
     stuck: set[str] = set()
     """Those of them that are held, or wait for one that is."""
+    started: dict[str, float] = {}
+    """How long those of them run that run."""
     namesakes: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     """The jobs of one user and name so far."""
     nodes = {name for kind in machine for name in kind.names}
@@ -82,10 +85,13 @@ def workload_of(
         if job.state == "running":
             _check_nodes(job, nodes, findings)
         ran = max(now - job.started, 0.0) if job.state == "running" and job.started is not None else 0.0
+        if job.state == "running":
+            started[job.id] = ran
         left = max(round(run_time(job, ran) - ran), 1)
         alike = namesakes[job.user, job.name]
         submission = _submission(job, now, ran, FIRST - place)
-        submission.dependency = _still_open(job.dependency, known, [each for each in alike if each != name])
+        others = [each for each in alike if each != name]
+        submission.dependency = _still_open(job.dependency, known, started, others)
         alike[name] = None
         profiles[profile_name(left)] = Delay(seconds=left)
         found = list(maker.jobs(Submitted(name, 0.0, left, submission, job.where)))
@@ -146,21 +152,27 @@ def _submission(job: LiveJob, now: float, ran: float, first: int) -> Submission:
 
 def _waits_for(dependency: str, jobs: set[str]) -> bool:
     """Whether all of a dependency must be met, and it names one of some jobs."""
-    targets = _TARGET.findall(dependency)
+    targets = [target for target, _ in _TARGET.findall(dependency)]
     named = {*targets, *(target.partition("_")[0] for target in targets)}
     return "?" not in dependency and not jobs.isdisjoint(named)
 
 
-def _still_open(dependency: str, known: set[str], alike: Iterable[str]) -> str:
+def _still_open(dependency: str, known: set[str], ran: Mapping[str, float], alike: Iterable[str]) -> str:
     """A dependency without the jobs that are over; whether the others will succeed is not known.
 
-    A singleton waits for all jobs ``alike`` that came before.
+    Some jobs ``ran`` for a while already: their starts are less far away. A singleton waits for all jobs
+    ``alike`` that came before.
     """
     dependency = dependency.replace("singleton", ":".join(["afterany", *alike]))
     parts = []
     for part in re.split("[,?]", dependency):
         kind, *targets = part.replace("_*", "").split(":")
-        still = [target for target in targets if _TARGET.fullmatch(target) and target in known]
+        still = []
+        for target in targets:
+            match = _TARGET.fullmatch(target)
+            if match is not None and match[1] in known:
+                delay = max(int(match[2] or 0) * 60 - ran.get(match[1], 0.0), 0.0)
+                still.append(match[1] + (f"+{delay:.0f}s" if delay else ""))
         if still:
             parts.append(":".join(["afterany" if kind in _ENDS else kind, *still]))
     return ("?" if "?" in dependency else ",").join(parts)

@@ -18,6 +18,7 @@ from batsched_py.workload.sources.slurm_fields import Records, Texts
 _DEPENDENCY = re.compile(r"(?:^|\s)(?:--dependency[=\s]\s*|-d\s*)[\"']?([^\s\"']+)")
 _LIMIT = re.compile(r"(?:^|\s)(?:--array[=\s]\s*|-a\s*)[\"']?[0-9,:-]+%([1-9][0-9]{0,8})")
 _TASK = re.compile(r"([0-9]+)_([0-9]+)")
+_MINUTES = re.compile(r"\+([0-9]{1,9})(?=:|$)")
 _NOT_KNOWN = "dependency of a kind that is not simulated: left out"
 
 
@@ -33,7 +34,7 @@ def dependencies(records: Records, account: Account) -> dict[str, Texts]:
 
 
 def _after(text: str, name: str, account: Account) -> str:
-    """A dependency of Slurm, without what is not simulated: ``after`` a start, and others that are rare.
+    """A dependency of Slurm, without what is not simulated, such as ``expand``.
 
     Jobs of a log succeed when they are simulated, even those that failed. So what was to come after a failure
     comes after any end.
@@ -45,12 +46,22 @@ def _after(text: str, name: str, account: Account) -> str:
         kind, *targets = part.split(":")
         if kind == "aftercorr" and task is not None:
             part = ":".join(["afterok", *(f"{target}_{task[2]}" for target in targets)])
+        part = in_seconds(part)
         try:
             read_dependency(part)
             kept.append(part)
         except ValueError:
             account.guessed[_NOT_KNOWN] += 1
     return separator.join(kept)
+
+
+def in_seconds(part: str) -> str:
+    """A part of a dependency with delays in seconds; Slurm has them in minutes.
+
+    >>> in_seconds("after:12+5:13")
+    'after:12+300s:13'
+    """
+    return _MINUTES.sub(lambda match: f"+{int(match[1]) * 60}s", part)
 
 
 def _arrays(ids: Iterable[str], lines: Iterable[str]) -> list[str]:

@@ -1,0 +1,244 @@
+"""The tables that ``squeue`` prints, as far as their headers tell what is in them.
+
+A row becomes the fields that ``scontrol show job`` prints of a job.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from math import isnan
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from msgspec.structs import replace
+
+from batsched_py.protocol.shown import shown, shown_name
+from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.forecast.live import NEVER, OVER, STATES, Live, LiveJob, check_state
+from batsched_py.slurm.forecast.scontrol import NOTHING, job_of, moment_of
+from batsched_py.slurm.forecast.table_cells import Cutter
+from batsched_py.slurm.values import number as number_of
+from batsched_py.workload.sources.quantities import duration, written_duration
+from batsched_py.workload.sources.slurm_fields import resources
+
+JOB_ID = "JOBID"
+
+#: The columns of ``squeue``, and the fields of ``scontrol show job`` that tell the same.
+_FIELDS = {
+    JOB_ID: "JobId", "ARRAY_JOB_ID": "ArrayJobId", "ARRAY_TASK_ID": "ArrayTaskId", "PARTITION": "Partition",
+    "NAME": "JobName", "USER": "UserId", "ACCOUNT": "Account", "QOS": "QOS", "ST": "JobState",
+    "STATE": "JobState", "TIME": "RunTime", "TIME_LIMIT": "TimeLimit", "TIME_LEFT": "TimeLeft",
+    "NODES": "NumNodes", "NODELIST": "NodeList", "NODELIST(REASON)": "NodeList", "REASON": "Reason",
+    "CPUS": "NumCPUs", "TASKS": "NumTasks", "CPUS_PER_TASK": "CPUs/Task", "PRIORITY": "Priority",
+    "START_TIME": "StartTime", "ELIGIBLE_TIME": "EligibleTime", "DEPENDENCY": "Dependency",
+    "FEATURES": "Features", "RESERVATION": "Reservation", "LICENSES": "Licenses",
+    "REQ_NODES": "ReqNodeList", "EXC_NODES": "ExcNodeList", "OVER_SUBSCRIBE": "OverSubscribe",
+    "TRES_PER_NODE": "TresPerNode", "TRES_PER_JOB": "TresPerJob", "TRES_PER_TASK": "TresPerTask",
+    "TRES_ALLOC": "TRES", "NTASKS_PER_NODE": "NtasksPerN:B:S:C",
+}  # fmt: skip
+
+#: Short words for states.
+_STATES = {
+    "PD": "PENDING", "R": "RUNNING", "CF": "CONFIGURING", "CG": "COMPLETING", "S": "SUSPENDED",
+    "RQ": "REQUEUED", "RH": "REQUEUE_HOLD", "RD": "RESV_DEL_HOLD", "RS": "RESIZING", "SI": "SIGNALING",
+    "ST": "STOPPED", "BF": "BOOT_FAIL", "CA": "CANCELLED", "CD": "COMPLETED", "DL": "DEADLINE", "F": "FAILED",
+    "NF": "NODE_FAIL", "OO": "OUT_OF_MEMORY", "OOM": "OUT_OF_MEMORY", "PR": "PREEMPTED", "RV": "REVOKED",
+    "SE": "SPECIAL_EXIT", "SO": "STAGE_OUT", "TO": "TIMEOUT",
+}  # fmt: skip
+
+#: Why jobs wait that nobody has released; reasons may be cut.
+_HELD = ("JobHeld", "JobHold", "launch failed requeued held", "BadConstraints")
+
+#: What is printed in place of a time.
+_NO_TIME = ("NOT_SET", "INVALID")
+
+_ARRAY = re.compile(r"([0-9]+)_(?:\[([0-9,:%-]+)\]|([0-9]+))")
+_THOUSANDS = re.compile(r"([0-9]{1,9})([KM])")
+_WHOLE = 0xFFFFFFFF
+"""What a priority is a part of that is told as a number below 1."""
+
+
+def read_table(path: Path, lines: Sequence[str], zone: str, moment: float | None, findings: Findings) -> Live:
+    """The jobs of a table, which was printed at a moment unless it tells one itself."""
+    header = next(place for place, line in enumerate(lines) if is_header(line))
+    cutter = Cutter(lines[header], [line for line in lines[header + 1 :] if line.strip()])
+    columns = [_column(name) for name in cutter.names]
+    if {"ST", "STATE"}.isdisjoint(columns):
+        findings.mistake(f"{path}, line {header + 1}", "has no column ST or STATE, which tells what jobs do")
+        return Live([], None)
+    rows: dict[str, dict[str, str]] = {}
+    for number, line in enumerate(lines[header + 1 :], start=header + 2):
+        if not line.strip() or line == lines[header]:
+            continue
+        where = f"{path}, line {number}"
+        try:
+            fields = _fields(zip(columns, cutter.cells(line), strict=True))
+        except ValueError as error:
+            findings.mistake(where, str(error))
+            continue
+        if check_state(fields["JobState"], where, findings) is not None:
+            rows[where] = fields
+    _put_limits_on_arrays(rows.values())
+    for reason, column in (("Dependency", "DEPENDENCY"), ("BeginTime", "START_TIME")):
+        if count := sum(_is_unclear(fields, reason) for fields in rows.values()):
+            what = f"no column {column} tells more of the reason {reason}: no forecast ({count} x)"
+            findings.left_out(str(path), what)
+    now = _printed(lines[0], rows.values(), zone)
+    now = moment if now is None else now
+    return Live(list(_jobs(rows, now, zone, findings)), now, frozenset(columns))
+
+
+def _jobs(
+    rows: Mapping[str, dict[str, str]], now: float | None, zone: str, findings: Findings
+) -> Iterator[LiveJob]:
+    """The jobs of rows; without priorities, those that come first have the highest."""
+    for place, (where, fields) in enumerate(rows.items()):
+        fields.setdefault("Priority", str(len(rows) - place))
+        try:
+            job = job_of(where, fields, zone)
+        except ValueError as error:
+            findings.mistake(where, f"job {shown_name(fields['JobId'])}: {error}")
+            continue
+        ran = _seconds(fields, "RunTime")
+        if job.state == "running" and job.started is None and now is not None and ran is not None:
+            job = replace(job, started=now - ran)
+        yield job
+
+
+def is_header(line: str) -> bool:
+    """Whether a line is the header of a table."""
+    return not {JOB_ID, "ARRAY_JOB_ID"}.isdisjoint(re.split(r"[\s|]+", line))
+
+
+def _column(word: str) -> str:
+    """The column that a word of the header means, which may be cut; nothing if it is none that counts."""
+    if word in _FIELDS:
+        return word
+    known = [name for name in _FIELDS if word and name.startswith(word)]
+    return known[0] if len(known) == 1 else ""
+
+
+def _fields(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The fields of a job; raises ``ValueError`` if something essential is missing or cut."""
+    fields: dict[str, str] = {}
+    for column, text in cells:
+        if not column or text in NOTHING:
+            continue
+        if column == "NODELIST(REASON)" and text.startswith("("):
+            fields.setdefault("Reason", text.strip("()"))
+        elif column == JOB_ID and len(text) > len(fields.get("JobId", "")):
+            fields["JobId"] = text
+        else:
+            fields.setdefault(_FIELDS[column], text)
+    _name_tasks(fields)
+    fields["JobState"] = _state(fields.get("JobState", ""))
+    for name in ("NumNodes", "NumCPUs", "NumTasks"):
+        if match := _THOUSANDS.fullmatch(fields.get(name, "")):
+            fields[name] = str(int(match[1]) * {"K": 1024, "M": 1024**2}[match[2]])
+    _take_total(fields)
+    _take_limit(fields)
+    _take_priority(fields)
+    return fields
+
+
+def _name_tasks(fields: dict[str, str]) -> None:
+    """Tell the tasks of an array by the number of the job, such as ``12_3`` or ``12_[3-8%2]``."""
+    name = fields.setdefault("JobId", fields.get("ArrayJobId", ""))
+    if "_" in name:
+        match = _ARRAY.fullmatch(name)
+        if match is None:
+            raise ValueError(f"{JOB_ID} {shown(name)} is cut, or no job; print a wider column")
+        fields["ArrayJobId"], fields["ArrayTaskId"] = match[1], match[2] or match[3]
+    elif not name[:1].isdigit():
+        raise ValueError(f"{JOB_ID} {shown(name)} is not the number of a job")
+
+
+def _state(word: str) -> str:
+    """The whole word for a state that is told in short, or cut."""
+    if not word:
+        raise ValueError("tells no state")
+    return _STATES.get(word) or next((name for name in [*STATES, *OVER] if name.startswith(word)), word)
+
+
+def _take_total(fields: dict[str, str]) -> None:
+    """Take processors and memory from what a job has in all."""
+    total = resources(fields.get("TRES", ""))
+    cpus = int(total.get("cpu", 0))
+    if cpus > 0:
+        fields.setdefault("NumCPUs", str(cpus))
+        if total.get("mem", 0.0) > 0:
+            fields["MinMemoryCPU"] = f"{-(-int(total['mem']) // cpus)}K"
+
+
+def _take_limit(fields: dict[str, str]) -> None:
+    """Take the time limit from what is left of it, or else from the partition."""
+    ran, left = _seconds(fields, "RunTime"), _seconds(fields, "TimeLeft")
+    if left is not None:
+        fields.setdefault("TimeLimit", written_duration((ran or 0.0) + left))
+    if fields.get("TimeLimit") in (None, *_NO_TIME):
+        fields["TimeLimit"] = "Partition_Limit"
+
+
+def _seconds(fields: Mapping[str, str], name: str) -> float | None:
+    """A duration, if one is told."""
+    text = fields.get(name)
+    if text is None or text in _NO_TIME or (found := duration(text)) < 0:
+        return None
+    if isnan(found):
+        raise ValueError(f"{shown(text)} is not a time like 1-02:03:04")
+    return found
+
+
+def _take_priority(fields: dict[str, str]) -> None:
+    """A job that is held, or waits for something that is not told, has the priority 0."""
+    reason = fields.get("Reason", "")
+    if reason and NEVER.startswith(reason[:20]) and len(reason) > len("Dependency"):
+        fields["Reason"] = NEVER
+    if reason == "BeginTime" and "StartTime" in fields:
+        fields.setdefault("EligibleTime", fields["StartTime"])
+    if "." in fields.get("Priority", ""):
+        fields["Priority"] = str(round(number_of(fields["Priority"]) * _WHOLE))
+    if (
+        reason.startswith(_HELD)
+        or fields["JobState"].endswith("_HOLD")
+        or _is_unclear(fields, "Dependency")
+        or _is_unclear(fields, "BeginTime")
+    ):
+        fields["Priority"] = "0"
+
+
+def _is_unclear(fields: Mapping[str, str], reason: str) -> bool:
+    """Whether a job waits for this reason, and more is not told."""
+    more = {"Dependency": "Dependency", "BeginTime": "EligibleTime"}[reason]
+    return fields.get("Reason") == reason and more not in fields
+
+
+def _put_limits_on_arrays(rows: Iterable[dict[str, str]]) -> None:
+    """Tell the limit of an array, like ``%2``, of all its tasks; a table tells it of those that wait."""
+    of_arrays = [fields for fields in rows if "ArrayTaskId" in fields]
+    limits = {
+        fields["ArrayJobId"]: limit
+        for fields in of_arrays
+        if (limit := fields["ArrayTaskId"].partition("%")[2])
+    }
+    for fields in of_arrays:
+        if fields["ArrayJobId"] in limits:
+            fields["ArrayTaskThrottle"] = limits[fields["ArrayJobId"]]
+
+
+def _printed(first: str, rows: Iterable[Mapping[str, str]], zone: str) -> float | None:
+    """When a table was printed: by its first line, or else by a job that runs."""
+    with suppress(ValueError):
+        date = datetime.strptime(first.strip(), "%a %b %d %H:%M:%S %Y")
+        return date.replace(tzinfo=ZoneInfo(zone)).timestamp()
+    moments = []
+    for fields in rows:
+        ran = _seconds(fields, "RunTime")
+        with suppress(ValueError):
+            start = moment_of(fields, "StartTime", zone)
+            if fields["JobState"] == "RUNNING" and ran is not None and start is not None:
+                moments.append(start + ran)
+    return max(moments, default=None)

@@ -1,0 +1,57 @@
+"""GPUs of a whole job (``--gpus``): Slurm takes nodes until they have enough of them.
+
+gpus-2 is a short recording in which later jobs show how many GPUs of which node earlier ones have.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from batsched_py.schedulers.slurm.selection import shared_out
+from tests.slurm.scenario import RECORDED, assert_same_places, read_scenario
+
+
+def test_jobs_start_when_and_where_the_real_one_starts_them() -> None:
+    assert_same_places(RECORDED / "gpus-2")
+
+
+@pytest.mark.parametrize(
+    ("amount", "free", "given"),
+    [
+        (5, [4, 4], [4, 1]),
+        (4, [4, 4], [3, 1]),
+        (1, [4, 4], [0, 1]),
+        (2, [4, 4, 4], [0, 1, 1]),
+        (5, [3, 3, 3], [3, 1, 1]),
+        (3, [1, 2], [1, 2]),
+    ],
+)
+def test_each_node_leaves_a_gpu_for_each_that_follows(amount: int, free: list[int], given: list[int]) -> None:
+    """So the real one gave them out."""
+    assert [count for _, count in shared_out(amount, range(len(free)), free)] == given
+
+
+def _jobs() -> dict[str, dict[str, Any]]:
+    _, _, workload = read_scenario(RECORDED / "gpus-2")
+    return {job.name: dict(job.extra) for job in workload.jobs}
+
+
+def test_gpus_of_a_job_on_several_nodes_are_told_the_policy() -> None:
+    first = _jobs()["1"]
+    assert "per_job" not in first["request"] and "per_node" not in first["request"]
+    assert first["slurm"]["gpus"] == {"gpu": 5}
+
+
+def test_gpus_of_a_job_on_one_node_are_those_of_the_node() -> None:
+    single = _jobs()["14"]
+    assert single["request"]["per_node"] == {"gpu": 1, "gpu:b": 1}
+    assert "gpus" not in single.get("slurm", {})
+
+
+def test_beside_gpus_of_each_node_or_task_they_tell_how_many_there_are() -> None:
+    jobs = _jobs()
+    assert jobs["17"]["request"]["nodes"] == 2
+    assert jobs["17"]["request"]["per_node"] == {"gpu": 2}
+    assert jobs["18"]["request"]["per_task"] == {"gpu": 3}
