@@ -26,11 +26,15 @@ def workspace(parent: Path, name: str) -> Iterator[Path]:
     """An empty folder to work in, which is removed in the end."""
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=parent))
-    folder.chmod(0o755)
     try:
+        folder.chmod(0o755)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        except BaseException:  # a request to stop that came in the meantime
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 def publish(folder: Path, target: Path) -> None:

@@ -150,6 +150,7 @@ class _Stopped(BaseException):
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise _Stopped
 
 

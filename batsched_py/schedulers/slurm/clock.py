@@ -43,7 +43,7 @@ class Controller:
         """When it wakes next, not before a time.
 
         >>> Controller(started=64.0, interval=60.0).wakes(10.0)
-        10.46
+        10.74
         """
         return round(ceil((time + self._started) / WAKES - 1e-6) * WAKES - self._started, 3)
 
