@@ -85,7 +85,7 @@ def simulated_often(folder: Path, count: int) -> list[pd.DataFrame]:
     """What the twin does with a scenario, with other phases of Slurm's clocks each time."""
     with TemporaryDirectory() as room:
         write_scenario(imported(Sources.of_folder(folder)), Path(room, "twin"))
-        return list(simulations(Path(room, "twin"), Path(room), count))
+        return list(simulations(Path(room, "twin"), Path(room), count, recordings(folder)))
 
 
 def assert_same_places(folder: Path, started: float | None = None) -> None:

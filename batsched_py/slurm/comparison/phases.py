@@ -9,10 +9,11 @@ simulation: here are several of these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pandas as pd
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,14 +29,14 @@ from batsched_py.workload.model import Workload
 STARTING = 32.0
 """So long a recorder takes from the start of the controller to the script of a scenario."""
 
-LAUNCHING = (-0.6, 0.2)
-"""How much longer than usual it takes to launch a job, at least and at most: machines differ in that."""
-
 SUBMITTING = (-0.15, 0.05)
-"""How much later than usual a job is submitted, at least and at most, for the same reason."""
+"""How much later than usual a job is submitted, at least and at most: machines differ in that."""
 
-UNEVEN = 0.15
-"""The standard deviation of the time that it takes to launch a job."""
+UNEVEN = 0.1
+"""The standard deviation of the time that it takes to launch a job, in seconds."""
+
+KILLED = 5.0
+"""A job that ran longer than it was to by so much was killed, or has failed if that is shorter."""
 
 TESTING = (0.001, 0.005)
 """How long a backfill cycle takes for each job, at least and at most: machines differ in that, too."""
@@ -49,13 +50,15 @@ class Phase(Struct, frozen=True):
     minute: int
     """The minute of the day in which time begins."""
     test_time: float
+    """How long a backfill cycle takes for each job, in seconds."""
 
     @classmethod
     def of(cls, seed: int) -> Phase:
         """The phases of a seed."""
         chance = Random(seed)
         before, minute = chance.uniform(0.0, 2 * BEFORE), chance.randrange(24 * 60)
-        return cls(before, minute, round(chance.uniform(*TESTING), 6))
+        least, most = TESTING
+        return cls(before, minute, round(least * (most / least) ** chance.random(), 6))
 
     @property
     def options(self) -> dict[str, str]:
@@ -77,10 +80,28 @@ class Phase(Struct, frozen=True):
         return replace(configuration, start=date, reservations=tuple(reservations))
 
 
-def launched(workload: Workload, seed: int) -> Workload:
-    """The same jobs on a machine that is faster or slower at submitting and launching them."""
+def overruns(recorded: Sequence[pd.DataFrame], workload: Workload) -> list[float]:
+    """How much longer jobs ran in each recording than the workload says, in the mean.
+
+    That is how long it takes to launch a job, which the workload only guesses.
+    """
+    planned = {
+        job.name: profile.seconds
+        for job in workload.jobs
+        if isinstance(profile := workload.profiles[job.profile], Delay)
+    }
+    found = []
+    for table in recorded:
+        ran = table["end"] - table["start"]
+        longer = [ran[name] - planned[name] for name in table.index if name in planned]
+        found.append(float(np.mean([each for each in longer if abs(each) < KILLED] or [0.0])))
+    return found
+
+
+def launched(workload: Workload, seed: int, longer: float) -> Workload:
+    """The same jobs on another machine, which submits them later or earlier and lets them run longer."""
     chance = Random(f"launches {seed}")
-    longer, later = chance.uniform(*LAUNCHING), chance.uniform(*SUBMITTING)
+    later = chance.uniform(*SUBMITTING)
     profiles: dict[str, Profile] = {}
     jobs = []
     for job in workload.jobs:
@@ -93,14 +114,20 @@ def launched(workload: Workload, seed: int) -> Workload:
     return replace(workload, jobs=jobs, profiles=profiles)
 
 
-def simulations(folder: Path, room: Path, count: int) -> Iterator[pd.DataFrame]:
-    """The jobs of a scenario, simulated with one seed after another; the room is for files."""
+def simulations(
+    folder: Path, room: Path, count: int, recorded: Sequence[pd.DataFrame]
+) -> Iterator[pd.DataFrame]:
+    """The jobs of a scenario, simulated with one seed after another; the room is for files.
+
+    Jobs run as much longer than planned as they did in one of the recordings.
+    """
     scenario = Prepared.of(folder, (), room / "scenario")
     configuration = read_configuration(scenario.configuration)
     workload = read_batsim_json(scenario.workload, WORKLOAD)
+    longer = overruns(recorded, workload)
     for seed in range(count):
         phase = Phase.of(seed)
         scenario.configure(phase.moved(configuration))
         if not configuration.start:
-            scenario.submit(launched(workload, seed))
+            scenario.submit(launched(workload, seed, longer[seed % len(longer)]))
         yield scenario.table(scenario.simulated("rigid", {}, phase.options))

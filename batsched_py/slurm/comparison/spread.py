@@ -67,7 +67,7 @@ def spread_of_phases(recorded: Sequence[pd.DataFrame], folder: Path, count: int)
     """Compare recordings with so many simulations of an imported scenario."""
     tables: list[pd.DataFrame] = []
     with TemporaryDirectory(prefix="phases-") as room, shown("simulations", lambda: (len(tables), count)):
-        for table in simulations(folder, Path(room), count):
+        for table in simulations(folder, Path(room), count, recorded):
             tables.append(table)
     return spread(recorded, tables)
 
