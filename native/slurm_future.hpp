@@ -61,8 +61,8 @@ private:
     void grow() { window_ += step_ ? step_ : window_; }
 };
 
-// The running jobs at one moment, in the order of their ends, and what is free after each. It holds as long as no job
-// starts or ends. Answers are kept: many jobs ask for the same.
+// The running jobs in the order of their ends, and what is free after each. Answers are kept as long as no job starts or
+// ends that they depend on: many jobs ask for the same, and the same is asked for in each cycle.
 class Future {
 public:
     Future(Usage usage, std::vector<Ending> running, std::shared_ptr<Selector> selector, int64_t window_step,
@@ -76,6 +76,22 @@ public:
     const Machine& machine() const { return selector_->machine(); }
 
     const std::vector<Ending>& running() const { return running_; }
+
+    // A job runs from now on, with this place among the running jobs.
+    void started(size_t place, Ending ending) {
+        usage_.take(*ending.share);
+        running_.insert(running_.begin() + static_cast<ptrdiff_t>(place), std::move(ending));
+        changed(place);
+        find_idle();
+    }
+
+    // The job at this place among the running jobs runs no longer.
+    void ended(size_t place) {
+        changed(place);
+        usage_.give(*running_[place].share);
+        running_.erase(running_.begin() + static_cast<ptrdiff_t>(place));
+        find_idle();
+    }
 
     // When a job could start on some of these nodes if nobody else waited, and its share of them; none if it cannot.
     Start earliest(const Asked& asked, const NodeSet& nodes, int64_t now, bool only_now) {
@@ -109,10 +125,13 @@ private:
         }
     };
     struct Answer {
+        size_t nb_changes = 0;  // how many changes it has outlived
         bool has_now = false, has_later = false;
         SharePointer now;
         Ending later{nullptr, 0};
     };
+
+    static constexpr size_t kMostChanges = 64;
 
     Usage usage_, after_;
     std::vector<Ending> running_;
@@ -123,12 +142,33 @@ private:
     int64_t origin_;
     std::vector<NodeSet> idle_;  // the nodes without jobs when so many jobs have ended
     std::unordered_map<Question, Answer, Hash, Equal> answers_;
+    std::vector<NodeSet> changes_;  // for each start and end since the first answer, the nodes that an answer may depend on
     NodeSet usable_;
 
+    // Note that a job starts or ends. Answers for nodes that it does not touch stay as they are, but for one thing: where
+    // a try follows depends on the next job that ends, be it on the nodes or not. So the job before it matters, too.
+    void changed(size_t place) {
+        if (changes_.size() == kMostChanges) forget();
+        NodeSet& touched = changes_.emplace_back(running_[place].share->nodes);
+        if (place) touched |= running_[place - 1].share->nodes;
+    }
+
+    // Forget the answers that nobody has asked for since the last change, and all changes.
+    void forget() {
+        std::erase_if(answers_, [this](const auto& each) { return each.second.nb_changes < changes_.size(); });
+        for (auto& [question, answer] : answers_) answer.nb_changes = 0;
+        changes_.clear();
+    }
+
+    // The answer to a question, as far as it is known.
     Answer& answer_to(const QuestionView& question) {
         auto known = answers_.find(question);
         if (known == answers_.end()) known = answers_.try_emplace({question.asked, question.nodes}).first;
-        return known->second;
+        Answer& answer = known->second;
+        for (; answer.nb_changes < changes_.size(); ++answer.nb_changes) {
+            if (changes_[answer.nb_changes].meets(question.nodes)) answer.has_now = answer.has_later = false;
+        }
+        return answer;
     }
 
     // What a job would get of these nodes now.
@@ -144,6 +184,7 @@ private:
     const Ending& later(Answer& answer, const Asked& asked, const NodeSet& nodes) {
         if (!answer.has_later) {
             answer.has_later = true;
+            answer.later = {nullptr, 0};
             usable_ = nodes;
             usable_ &= asked.nodes;
             if (usable_.count() >= asked.least_nodes) {
@@ -160,6 +201,7 @@ private:
     void find_idle() {
         std::vector<int64_t> left = usage_.jobs;
         NodeSet idle = usage_.idle;
+        idle_.clear();
         idle_.reserve(running_.size() + 1);
         for (const Ending& ending : running_) {
             idle_.push_back(idle);

@@ -1,6 +1,8 @@
 // The plan of a backfill cycle (specification: batsched_py/schedulers/slurm/plan.py).
 #pragma once
+#include <cmath>
 #include <functional>
+#include <set>
 
 #include "slurm_future.hpp"
 
@@ -33,20 +35,97 @@ struct Look {
     const NodeSet& completing;  // nodes on which nobody starts now
 };
 
-// Spans of time from now to the end of the window, each with the nodes that are not kept for a job.
+// Spans of time from now to the end of the window, each with the nodes that are not kept for a job. A plan remembers the
+// jobs that it has looked at, so that it can go back to any of them.
 class Plan {
 public:
-    Plan(int64_t now, int64_t window, int64_t resolution, const NodeSet& nodes, int64_t most_spans, int64_t origin)
-        : resolution_(resolution), origin_(origin), window_(window), words_(nodes.size()), most_spans_(most_spans),
-          begins_{rounded(now)}, ends_{rounded(now + window)}, free_(nodes.data(), nodes.data() + nodes.size()) {}
+    Plan(int64_t now, int64_t window, int64_t resolution, const NodeSet& nodes, int64_t most_jobs, int64_t origin)
+        : now_(now), window_(window), resolution_(resolution), origin_(origin), all_(nodes), words_(nodes.size()),
+          most_jobs_(most_jobs) {
+        clear();
+    }
 
     size_t words() const { return words_; }
     const std::vector<int64_t>& begins() const { return begins_; }
 
-    bool is_full() const { return nb_spans_ >= most_spans_; }
+    bool is_full() const { return nb_spans_ >= most_jobs_; }
+    bool has_tried_enough() const { return nb_tried_ >= most_jobs_; }
+    bool puts_off() const { return puts_off_; }
+
+    // Make the plan again that so many jobs have led to.
+    void go_back(size_t nb_jobs) {
+        tried_.resize(std::min(nb_jobs, tried_.size()));
+        nb_tried_ = std::count(tried_.begin(), tried_.end(), true);
+        std::erase_if(kept_, [&](const Kept& step) { return step.nb_jobs > nb_jobs; });
+        clear();
+        for (const Kept& step : kept_) change(*step.share, step.start, step.end);
+    }
+
+    // When the jobs that it has looked at may be planned in another way, if nothing else changes.
+    double next_change(int64_t now) const {
+        double next = too_late_;
+        auto look = [&](int64_t length) {
+            auto begin = std::upper_bound(begins_.begin(), begins_.end(), now + length);
+            if (begin != begins_.end()) next = std::min(next, static_cast<double>(*begin - length));
+        };
+        look(0);
+        std::for_each(lengths_.begin(), lengths_.end(), look);
+        return next;
+    }
 
     // Keep the nodes of a share from one time to another, both on the grid; at least for one step of it.
-    void keep(const Share& share, int64_t start, int64_t end) {
+    void keep(const SharePointer& share, int64_t start, int64_t end) {
+        kept_.push_back({tried_.size(), share, start, end});
+        change(*share, start, end);
+    }
+
+    // When and where a job could start; this is remembered.
+    Found find_start(Future& future, Future* without, const Asked& asked, const Look& look,
+                     const Reservations& reservations) {
+        Found found = search(future, without, asked, look, reservations);
+        lengths_.insert(look.length);
+        tried_.push_back(found.was_tried);
+        nb_tried_ += found.was_tried;
+        puts_off_ = puts_off_ || found.is_put_off;
+        if (found.start && !found.share) too_late_ = std::min(too_late_, static_cast<double>(*found.start - window_));
+        return found;
+    }
+
+private:
+    // What is kept, and after how many jobs that was decided.
+    struct Kept {
+        size_t nb_jobs;
+        SharePointer share;
+        int64_t start, end;
+    };
+
+    int64_t now_;
+    int64_t window_;  // how far it reaches
+    int64_t resolution_;
+    int64_t origin_;  // how far time 0 is from the beginning of a step of the grid
+    NodeSet all_;     // the nodes of which none is kept at first
+    size_t words_;
+    int64_t most_jobs_;        // so many are tried at most, and there is room for so many spans
+    std::vector<bool> tried_;  // which of the jobs were tried: for any other, too few nodes were left
+    int64_t nb_tried_ = 0;
+    std::vector<Kept> kept_;
+    std::set<int64_t> lengths_;   // how long the jobs may run
+    double too_late_ = HUGE_VAL;  // when a start will be within the window that is not yet
+    bool puts_off_ = false;       // whether a job was tried later than it could start if nobody else waited
+    int64_t nb_spans_ = 1;        // how many were ever made: there is room for so many only
+    std::vector<int64_t> begins_, ends_;
+    std::vector<uint64_t> free_;  // the nodes of each span in turn
+    NodeSet nodes_, left_;        // what a search began with, and what is left of it
+
+    // Keep nothing.
+    void clear() {
+        begins_ = {rounded(now_)};
+        ends_ = {rounded(now_ + window_)};
+        free_.assign(all_.data(), all_.data() + words_);
+        nb_spans_ = 1;
+    }
+
+    void change(const Share& share, int64_t start, int64_t end) {
         start = std::max(rounded(start), begins_[0]);
         end = std::max(rounded(end), start + resolution_);
         if (ends_.back() < start) return;
@@ -64,8 +143,8 @@ public:
 
     // When and where a job could start beside those that nodes are kept for. There may be another future, in which the
     // jobs are gone that may have to make way for it.
-    Found find_start(Future& future, Future* without, const Asked& asked, const Look& look,
-                     const Reservations& reservations) {
+    Found search(Future& future, Future* without, const Asked& asked, const Look& look,
+                 const Reservations& reservations) {
         int64_t later = look.now;
         Found found;
         auto not_found = [&found] {
@@ -120,17 +199,6 @@ public:
             later = start;
         }
     }
-
-private:
-    int64_t resolution_;
-    int64_t origin_;  // how far time 0 is from the beginning of a step of the grid
-    int64_t window_;  // how far it reaches
-    size_t words_;
-    int64_t nb_spans_ = 1;  // how many were ever made: there is room for so many only
-    int64_t most_spans_;
-    std::vector<int64_t> begins_, ends_;
-    std::vector<uint64_t> free_;  // the nodes of each span in turn
-    NodeSet nodes_, left_;        // what a search began with, and what is left of it
 
     int64_t rounded(int64_t time) const { return time - (time + origin_) % resolution_; }
 

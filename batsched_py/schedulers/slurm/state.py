@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
 
 from batsched_py.schedulers.slurm.configuration import Configuration
@@ -47,9 +47,10 @@ class State:
         """The machine without jobs, which nobody changes."""
         self.completing = 0
         """Nodes of jobs that have ended and are being cleaned up."""
-        self._future: Future | None = None
         self.running: list[RunningRecord] = []
         """In the order of their ends."""
+        self.future = self._future_of(self.usage, self.running)
+        """What will be free and when."""
         self.waiting: list[WaitingRecord] = []
         """In the order in which the loops look at them; a job in two partitions is there twice."""
         self.news: list[WaitingRecord] = []
@@ -88,13 +89,6 @@ class State:
 
     # --- the machine -----------------------------------------------------------------------------
 
-    @property
-    def future(self) -> Future:
-        """What will be free and when, as long as no job starts or ends."""
-        if self._future is None:
-            self._future = self._future_of(self.usage, self.running)
-        return self._future
-
     def preemptable(self, record: WaitingRecord, now: int) -> list[RunningRecord]:
         """The running jobs that may have to make way for a job."""
         return [] if self.preemption is None else self.preemption.candidates(record, self.running, now)
@@ -125,11 +119,12 @@ class State:
             del self.waiting[place]
         else:
             self.remove(record.job.id)
-        self._future = None
         self.epoch += 1
         self.usage.take(share)
         running = RunningRecord(record, share, now)
-        insort(self.running, running, key=_end)
+        place = bisect_right(self.running, running.end, key=_end)
+        self.running.insert(place, running)
+        self.future.started(place, running)
         self.limits.started(running)
         for name, count in record.asked.licences:
             self.licences[name] -= count
@@ -151,7 +146,7 @@ class State:
         self.limits.ended(running)
         for name, count in running.waiting.asked.licences:
             self.licences[name] += count
-        self._future = None
+        self.future.ended(place)
         self.epoch += 1
         self.usage.give(running.share)
         self.completing |= running.share.nodes
