@@ -144,20 +144,20 @@ private:
         });
     }
 
-    // The nodes of each weight, and of each number of free GPUs that count; more of them come first.
+    // The nodes with room of each weight, and of each number of free GPUs that count; more of them come first.
     const std::vector<NodeSet>& by_gpus(const Asked::Gpus& gpus, const Usage& usage) {
-        std::vector<int64_t> free = usage.others[gpus.column];
-        for (int64_t& count : free) count = std::min(count, gpus.most);
-        std::vector<int64_t> counts = free;
+        auto free = [&](size_t node) { return std::min(usage.others[gpus.column][node], gpus.most); };
+        std::vector<int64_t> counts;
+        for (size_t node : has_room_) counts.push_back(free(node));
         std::sort(counts.begin(), counts.end(), std::greater{});
         counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
         by_gpus_.clear();
         for (const NodeSet& of_weight : machine_.by_weight) {
             for (int64_t count : counts) {
                 NodeSet& made = by_gpus_.emplace_back(machine_.words());
-                of_weight.for_each([&](size_t node) {
-                    if (free[node] == count) made.add(node);
-                });
+                for (size_t node : has_room_) {
+                    if (free(node) == count && of_weight.has(node)) made.add(node);
+                }
             }
         }
         return by_gpus_;
