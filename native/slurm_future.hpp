@@ -95,9 +95,9 @@ public:
 
     // When a job could start on some of these nodes if nobody else waited, and its share of them; none if it cannot.
     Start earliest(const Asked& asked, const NodeSet& nodes, int64_t now, bool only_now) {
-        if (nodes.count() < asked.least_nodes) return {};
+        if (!nodes.has_at_least(asked.least_nodes)) return {};
         Answer& answer = answer_to({asked.number, nodes});
-        if (SharePointer share = at_once(answer, asked, nodes)) return {now, share};
+        if (const SharePointer& share = at_once(answer, asked, nodes)) return {now, share};
         if (only_now) return {};
         const Ending& last = later(answer, asked, nodes);
         if (!last.share) return {};
@@ -187,7 +187,7 @@ private:
             answer.later = {nullptr, 0};
             usable_ = nodes;
             usable_ &= asked.nodes;
-            if (usable_.count() >= asked.least_nodes) {
+            if (usable_.has_at_least(asked.least_nodes)) {
                 answer.later = asked.exclusive ? whole(asked, nodes) : shared(asked, nodes);
             }
         }

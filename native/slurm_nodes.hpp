@@ -59,6 +59,8 @@ public:
         return count;
     }
 
+    bool has_at_least(int64_t least) const { return least == 1 ? !is_empty() : count() >= least; }
+
     template <class Function>
     void for_each(Function function) const {
         for (size_t word = 0; word < size_; ++word) {

@@ -166,7 +166,7 @@ private:
             if (end_of_reservation && end_of_reservation < ends_.back() && (!later || end_of_reservation < later)) {
                 later = end_of_reservation;
             }
-            if (left_.count() >= asked.least_nodes && left_.has_all(asked.required)) found.was_tried = true;
+            if (left_.has_at_least(asked.least_nodes) && left_.has_all(asked.required)) found.was_tried = true;
             Start earliest = future.earliest(asked, left_, look.now, look.only_now || without);
             bool makes_way = !earliest.share && without;
             if (makes_way) earliest = without->earliest(asked, left_, look.now, look.only_now);
@@ -175,11 +175,11 @@ private:
                 return not_found();
             }
             int64_t start = std::max(earliest.time, begin);
-            found.share = earliest.share;
-            found.cpus = earliest.share->cpus;
+            found.share = std::move(earliest.share);
+            found.cpus = found.share->cpus;
             found.is_put_off = found.is_put_off || begin > earliest.time;
             if (start <= look.now) {
-                if (earliest.share->nodes.meets(look.completing)) {
+                if (found.share->nodes.meets(look.completing)) {
                     start = look.now + 1;
                     later = 0;
                 } else {
@@ -195,7 +195,7 @@ private:
                 found.share.reset();
                 return found;
             }
-            if (!is_kept(earliest.share->nodes, rounded(start), rounded(start + look.length))) return found;
+            if (!is_kept(found.share->nodes, rounded(start), rounded(start + look.length))) return found;
             later = start;
         }
     }
@@ -246,21 +246,31 @@ private:
     int64_t leave(int64_t start, int64_t end) {
         nodes_ = left_;
         int64_t later = 0;
-        for (size_t place = first_after(start); place < ends_.size(); ++place) {
-            if (!later && place + 1 < ends_.size() && come_back(place)) later = ends_[place];
-            if (begins_[place] > end) break;
-            for (size_t word = 0; word < words_; ++word) left_.data()[word] &= free(place)[word];
+        size_t place = first_after(start);
+        size_t beyond = static_cast<size_t>(std::upper_bound(begins_.begin(), begins_.end(), end) - begins_.begin());
+        for (size_t last = std::min(beyond, ends_.size() - 1); !later && place <= last; ++place) {
+            if (place + 1 < ends_.size() && come_back(place)) later = ends_[place];
+            if (place < beyond) leave_free(place, place + 1);
         }
+        leave_free(place, beyond);
         return later;
+    }
+
+    // Leave of the nodes of a search those that are free in some spans in turn.
+    void leave_free(size_t first, size_t end) {
+        for (size_t word = 0; word < words_; ++word) {
+            uint64_t left = left_.data()[word];
+            for (size_t place = first; place < end; ++place) left &= free(place)[word];
+            left_.data()[word] = left;
+        }
     }
 
     // Whether after a span there are nodes again that a search has not left.
     bool come_back(size_t place) const {
-        for (size_t word = 0; word < words_; ++word) {
-            uint64_t left = left_.data()[word] & free(place)[word];
-            if (nodes_.data()[word] & free(place + 1)[word] & ~left) return true;
-        }
-        return false;
+        const uint64_t *nodes = nodes_.data(), *left = left_.data(), *now = free(place), *next = free(place + 1);
+        uint64_t back = 0;
+        for (size_t word = 0; word < words_; ++word) back |= nodes[word] & next[word] & ~(left[word] & now[word]);
+        return back;
     }
 };
 

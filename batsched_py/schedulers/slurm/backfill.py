@@ -101,25 +101,26 @@ class Backfill:
 
     def _due(self, records: Iterator[WaitingRecord]) -> Iterator[WaitingRecord]:
         """Those of the next jobs that are looked at, up to a task of an array: what becomes of it matters."""
-        settings, now, state, started, plan = (
-            self._settings, self._now, self._state, self._started, self._plan,
+        settings, now, state, seen, started = (
+            self._settings, self._now, self._state, self._seen, self._started,
         )  # fmt: skip
-        limits, planned_tasks, most_tasks = state.limits, self._planned_tasks, settings.bf_max_job_array_resv
+        limits, most, most_tasks = state.limits, settings.bf_max_job_test, settings.bf_max_job_array_resv
+        skips = limits.are_set and not settings.assoc_limit_stop
         for record in records:
-            if record.eligible > now or record.job.id in started:
+            if record.eligible > now or (started and record.job.id in started):
                 continue
-            if plan.has_tried_enough:
+            if len(seen) >= most and self._plan.has_tried_enough:
                 self._is_over = True
                 return
-            if limits.before_selection(record, now) is Verdict.WAITS and not settings.assoc_limit_stop:
+            if skips and limits.before_selection(record, now) is Verdict.WAITS:
                 continue
             if record.asked.licences and not state.has_licences(record):
                 continue
             if self._counts_kinds and self._are_enough(record):
                 continue
-            if record.array and planned_tasks.get(record.array, 0) >= most_tasks:
+            if record.array and self._planned_tasks.get(record.array, 0) >= most_tasks:
                 continue
-            self._seen.append(record)
+            seen.append(record)
             yield record
             if record.array:
                 return
@@ -195,9 +196,7 @@ class Backfill:
             or self._settings.bf_min_age_reserve
         ):
             return now
-        times = [state.future.first_end, self._plan.next_change(now)]
-        times += [record.eligible for record in state.waiting if record.eligible > now]
-        return min(times)
+        return min(state.future.first_end, self._plan.next_change(now), state.next_eligible(now))
 
     def _are_enough(self, record: WaitingRecord) -> bool:
         """Whether enough jobs of the same kind were looked at; otherwise this one is counted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.future import Future
@@ -53,6 +54,8 @@ class State:
         """What will be free and when."""
         self.waiting: list[WaitingRecord] = []
         """In the order in which the loops look at them; a job in two partitions is there twice."""
+        self._held: list[WaitingRecord] = []
+        """Those that could not start when they were submitted, as far as that depends on their submitters."""
         self.news: list[WaitingRecord] = []
         """Those that the backfill loop has not seen."""
         self.epoch = 0
@@ -65,11 +68,18 @@ class State:
         for record in records:
             insort(self.waiting, record, key=_rank)
             self.news.append(record)
+            if record.eligible > record.submitted:
+                self._held.append(record)
 
     def remove(self, job_id: str) -> None:
         """A job waits no longer."""
         self.epoch += 1
         self.waiting = [record for record in self.waiting if record.job.id != job_id]
+        self._held = [record for record in self._held if record.job.id != job_id]
+
+    def next_eligible(self, now: float) -> float:
+        """When the next job may start that may not start now."""
+        return min([record.eligible for record in self._held if record.eligible > now], default=inf)
 
     def sort(self) -> None:
         """Put the queue in order again, after priorities have changed."""
@@ -117,6 +127,7 @@ class State:
         place = bisect_left(self.waiting, _rank(record), key=_rank)
         if self.waiting[place] is record and record.nb_partitions == 1:
             del self.waiting[place]
+            self._held = [each for each in self._held if each is not record]
         else:
             self.remove(record.job.id)
         self.epoch += 1
