@@ -3,8 +3,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 
-#include <cmath>
-
 #include "slurm_plan.hpp"
 
 namespace nb = nanobind;
@@ -163,18 +161,19 @@ nb::tuple plan_starts(Plan& plan, Future& future, nb::handle records, int64_t no
     nb::object last = nb::none(), given;
     Found found;
     bool is_full = false;
+    plan.remind(future);
     for (nb::handle record : nb::iter(records)) {
         last = nb::borrow(record);
         int64_t length = whole_number(nb::getattr(record, limit)) * 60;
         given = nb::getattr(record, request);
-        found = plan.find_start(future, nullptr, selector.known(given), {now, length, false, unclean}, nullptr);
+        found = plan.remembered_start(future, selector.known(given), {now, length, false, unclean});
         if (found.cpus) nb::setattr(record, size, nb::int_(found.cpus));
         if (!found.start || !found.share) continue;
         if (*found.start <= now) break;
         kept |= found.share->nodes;
         is_full = plan.is_full();
         if (is_full) break;
-        plan.keep(found.share, *found.start, *found.start + length);
+        plan.keep(future, found.share, *found.start, *found.start + length);
     }
     nb::object of_last = last.is_none() ? nb::none() : nb::object(as_tuple(found));
     return nb::make_tuple(last, of_last, from_node_set(kept), is_full);
@@ -217,9 +216,7 @@ void bind_slurm(nb::module_ module) {
         })
         .def("started", [](Future& future, size_t place, nb::handle running) { future.started(place, ending(running)); })
         .def("ended", &Future::ended)
-        .def_prop_ro("first_end", [](const Future& future) {
-            return future.running().empty() ? HUGE_VAL : static_cast<double>(future.running()[0].end);
-        });
+        .def_prop_ro("first_end", &Future::first_end);
 
     nb::class_<Plan>(module, "Plan")
         .def("__init__", [](Plan* plan, nb::handle machine, int64_t now, int64_t window, int64_t resolution,

@@ -1,14 +1,14 @@
 // When a job could run if running jobs last until their time limits (specification:
 // batsched_py/schedulers/slurm/future.py).
 #pragma once
+#include <cmath>
 #include <memory>
 #include <unordered_map>
 
+#include "slurm_memory.hpp"
 #include "slurm_selection.hpp"
 
 namespace batsched::slurm {
-
-using SharePointer = std::shared_ptr<Share>;
 
 // A running job: what it has, and when its time limit is over.
 struct Ending {
@@ -75,7 +75,23 @@ public:
     Selector& selector() const { return *selector_; }
     const Machine& machine() const { return selector_->machine(); }
 
-    const std::vector<Ending>& running() const { return running_; }
+    // When the first time limit is over.
+    double first_end() const { return running_.empty() ? HUGE_VAL : static_cast<double>(running_[0].end); }
+
+    // What plans remember of it.
+    Memory memory;
+
+    // How many jobs have started or ended until now.
+    size_t nb_changes() const { return nb_forgotten_ + changes_.size(); }
+
+    // Whether what is found on these nodes has outlived all of them, if it has outlived so many.
+    bool outlives(const NodeSet& nodes, size_t& nb_outlived) const {
+        if (nb_outlived < nb_forgotten_) return false;
+        for (; nb_outlived < nb_changes(); ++nb_outlived) {
+            if (changes_[nb_outlived - nb_forgotten_].meets(nodes)) return false;
+        }
+        return true;
+    }
 
     // A job runs from now on, with this place among the running jobs.
     void started(size_t place, Ending ending) {
@@ -125,7 +141,7 @@ private:
         }
     };
     struct Answer {
-        size_t nb_changes = 0;  // how many changes it has outlived
+        size_t nb_outlived = 0;  // how many starts and ends of jobs it has outlived
         bool has_now = false, has_later = false;
         SharePointer now;
         Ending later{nullptr, 0};
@@ -142,7 +158,8 @@ private:
     int64_t origin_;
     std::vector<NodeSet> idle_;  // the nodes without jobs when so many jobs have ended
     std::unordered_map<Question, Answer, Hash, Equal> answers_;
-    std::vector<NodeSet> changes_;  // for each start and end since the first answer, the nodes that an answer may depend on
+    std::vector<NodeSet> changes_;  // for each of the last starts and ends, the nodes for which it may make a difference
+    size_t nb_forgotten_ = 0;       // how many there were before these
     NodeSet usable_;
 
     // Note that a job starts or ends. Answers for nodes that it does not touch stay as they are, but for one thing: where
@@ -153,10 +170,10 @@ private:
         if (place) touched |= running_[place - 1].share->nodes;
     }
 
-    // Forget the answers that nobody has asked for since the last change, and all changes.
+    // Forget the changes, and the answers that nobody has asked for since the last of them.
     void forget() {
-        std::erase_if(answers_, [this](const auto& each) { return each.second.nb_changes < changes_.size(); });
-        for (auto& [question, answer] : answers_) answer.nb_changes = 0;
+        std::erase_if(answers_, [this](const auto& each) { return each.second.nb_outlived < nb_changes(); });
+        nb_forgotten_ += changes_.size();
         changes_.clear();
     }
 
@@ -165,9 +182,7 @@ private:
         auto known = answers_.find(question);
         if (known == answers_.end()) known = answers_.try_emplace({question.asked, question.nodes}).first;
         Answer& answer = known->second;
-        for (; answer.nb_changes < changes_.size(); ++answer.nb_changes) {
-            if (changes_[answer.nb_changes].meets(question.nodes)) answer.has_now = answer.has_later = false;
-        }
+        if (!outlives(question.nodes, answer.nb_outlived)) answer = {nb_changes()};
         return answer;
     }
 
@@ -184,7 +199,6 @@ private:
     const Ending& later(Answer& answer, const Asked& asked, const NodeSet& nodes) {
         if (!answer.has_later) {
             answer.has_later = true;
-            answer.later = {nullptr, 0};
             usable_ = nodes;
             usable_ &= asked.nodes;
             if (usable_.has_at_least(asked.least_nodes)) {

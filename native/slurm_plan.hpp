@@ -2,7 +2,8 @@
 #pragma once
 #include <cmath>
 #include <functional>
-#include <set>
+#include <limits>
+#include <unordered_set>
 
 #include "slurm_future.hpp"
 
@@ -16,16 +17,6 @@ struct Allowed {
 
 // Says what reservations leave to a job from a time on, if anything.
 using Reservations = std::function<std::optional<Allowed>(int64_t)>;
-
-// When and where a job could start.
-struct Found {
-    std::optional<int64_t> start;  // nothing if it cannot start
-    SharePointer share;            // what it would get if it starts within the window
-    int64_t cpus = 0;              // how many processors were found for it last
-    bool is_put_off = false;       // whether it was tried later than it could start if nobody else waited
-    NodeSet make_way_on;           // the nodes on which jobs have to make way so that it can start now
-    bool was_tried = false;        // whether enough nodes were left at some time
-};
 
 // A look at the machine for one job.
 struct Look {
@@ -83,12 +74,39 @@ public:
     Found find_start(Future& future, Future* without, const Asked& asked, const Look& look,
                      const Reservations& reservations) {
         Found found = search(future, without, asked, look, reservations);
-        lengths_.insert(look.length);
-        tried_.push_back(found.was_tried);
-        nb_tried_ += found.was_tried;
-        puts_off_ = puts_off_ || found.is_put_off;
-        if (found.start && !found.share) too_late_ = std::min(too_late_, static_cast<double>(*found.start - window_));
+        note(found, look.length);
         return found;
+    }
+
+    // Let the future remember what is kept until now.
+    void remind(Future& future) const {
+        future.memory.begin(all_);
+        for (const Kept& step : kept_) future.memory.keep(step_of(step));
+    }
+
+    // The same as find_start without anything special about the job, and with what the future remembers.
+    Found remembered_start(Future& future, const Asked& asked, const Look& look) {
+        Memory::Known* known = future.memory.find(asked.number, look.length);
+        bool holds = known && known->since <= look.now && look.now < known->until && look.now < future.first_end() &&
+                     future.outlives(known->nodes, known->nb_outlived);
+        if (holds) {
+            note(known->found, look.length);
+            return known->found;
+        }
+        Found found = find_start(future, nullptr, asked, look, nullptr);
+        bool is_now = found.start && *found.start <= look.now;
+        bool is_last = found.start && found.share && *found.start >= ends_.back();
+        if (!is_now && !is_last && !waits_for_cleaning_ && look.now < future.first_end()) {
+            future.memory.remember(asked.number, look.length,
+                                   {found, seen_, look.now, holds_until(found, look), future.nb_changes()});
+        }
+        return found;
+    }
+
+    // Keep nodes for a job that starts later, and remember that.
+    void keep(Future& future, const SharePointer& share, int64_t start, int64_t end) {
+        keep(share, start, end);
+        future.memory.keep(step_of(kept_.back()));
     }
 
 private:
@@ -109,13 +127,43 @@ private:
     std::vector<bool> tried_;  // which of the jobs were tried: for any other, too few nodes were left
     int64_t nb_tried_ = 0;
     std::vector<Kept> kept_;
-    std::set<int64_t> lengths_;   // how long the jobs may run
+    std::unordered_set<int64_t> lengths_;  // how long the jobs may run
     double too_late_ = HUGE_VAL;  // when a start will be within the window that is not yet
     bool puts_off_ = false;       // whether a job was tried later than it could start if nobody else waited
     int64_t nb_spans_ = 1;        // how many were ever made: there is room for so many only
     std::vector<int64_t> begins_, ends_;
     std::vector<uint64_t> free_;  // the nodes of each span in turn
     NodeSet nodes_, left_;        // what a search began with, and what is left of it
+    NodeSet seen_;                // all nodes that a search has asked for
+    bool waits_for_cleaning_ = false;  // whether a search has found a start now on nodes that are not clean
+
+    void note(const Found& found, int64_t length) {
+        lengths_.insert(length);
+        tried_.push_back(found.was_tried);
+        nb_tried_ += found.was_tried;
+        puts_off_ = puts_off_ || found.is_put_off;
+        if (found.start && !found.share) too_late_ = std::min(too_late_, static_cast<double>(*found.start - window_));
+    }
+
+    // Until when a look finds the same: until a span begins or ends for it, or its start comes within the window.
+    int64_t holds_until(const Found& found, const Look& look) const {
+        int64_t until = ends_.back();
+        size_t place = first_after(look.now);
+        if (place < ends_.size()) until = ends_[place];
+        auto begin = std::upper_bound(begins_.begin(), begins_.end(), look.now + look.length);
+        if (begin != begins_.end()) until = std::min(until, *begin - look.length);
+        if (found.start && !found.share) until = std::min(until, *found.start - window_);
+        return until;
+    }
+
+    // What a step makes of a plan, whenever the plan begins and ends.
+    Memory::Step step_of(const Kept& kept) const {
+        constexpr int64_t most = std::numeric_limits<int64_t>::max();
+        int64_t start = std::max(rounded(kept.start), begins_.front());
+        int64_t end = std::max(rounded(kept.end), start + resolution_);
+        if (start >= ends_.back()) return {NodeSet(words_), 0, 0};
+        return {kept.share->nodes, start == begins_.front() ? -most : start, end >= ends_.back() ? most : end};
+    }
 
     // Keep nothing.
     void clear() {
@@ -146,6 +194,8 @@ private:
     Found search(Future& future, Future* without, const Asked& asked, const Look& look,
                  const Reservations& reservations) {
         int64_t later = look.now;
+        seen_ = NodeSet(words_);
+        waits_for_cleaning_ = false;
         Found found;
         auto not_found = [&found] {
             found.start.reset();
@@ -167,6 +217,7 @@ private:
                 later = end_of_reservation;
             }
             if (left_.has_at_least(asked.least_nodes) && left_.has_all(asked.required)) found.was_tried = true;
+            seen_ |= left_;
             Start earliest = future.earliest(asked, left_, look.now, look.only_now || without);
             bool makes_way = !earliest.share && without;
             if (makes_way) earliest = without->earliest(asked, left_, look.now, look.only_now);
@@ -180,6 +231,7 @@ private:
             found.is_put_off = found.is_put_off || begin > earliest.time;
             if (start <= look.now) {
                 if (found.share->nodes.meets(look.completing)) {
+                    waits_for_cleaning_ = true;
                     start = look.now + 1;
                     later = 0;
                 } else {
