@@ -152,22 +152,28 @@ nb::tuple as_tuple(const Found& found) {
     return nb::make_tuple(start, found.share, found.cpus, found.is_put_off, make_way_on, found.was_tried);
 }
 
-// Keep nodes for jobs in turn, until one of them can start now or the plan is full.
-nb::tuple plan_starts(Plan& plan, Future& future, nb::handle records, int64_t now, nb::handle completing) {
+// Keep nodes for jobs in turn, until one can start now, enough were tried, or the plan is full.
+nb::tuple plan_starts(Plan& plan, Future& future, nb::handle records, nb::list seen, int64_t now, nb::handle completing) {
     static nb::handle limit = PyUnicode_InternFromString("least_limit"), request = PyUnicode_InternFromString("asked"),
                       size = PyUnicode_InternFromString("cpus");
     auto& selector = static_cast<KnowingSelector&>(future.selector());
     NodeSet unclean = node_set(completing, plan.words()), kept(plan.words());
-    nb::object last = nb::none(), given;
+    nb::object last = nb::none();
     Found found;
     bool is_full = false;
     plan.remind(future);
-    for (nb::handle record : nb::iter(records)) {
-        last = nb::borrow(record);
+    while (!plan.has_tried_enough()) {
+        nb::object record = nb::steal(PyIter_Next(records.ptr()));
+        if (!record.is_valid()) {
+            if (PyErr_Occurred()) throw nb::python_error();
+            break;
+        }
+        seen.append(record);
         int64_t length = whole_number(nb::getattr(record, limit)) * 60;
-        given = nb::getattr(record, request);
-        found = plan.remembered_start(future, selector.known(given), {now, length, false, unclean});
+        const Asked& asked = selector.known(nb::getattr(record, request));
+        found = plan.remembered_start(future, asked, {now, length, false, unclean});
         if (found.cpus) nb::setattr(record, size, nb::int_(found.cpus));
+        last = std::move(record);
         if (!found.start || !found.share) continue;
         if (*found.start <= now) break;
         kept |= found.share->nodes;

@@ -94,24 +94,25 @@ class Backfill:
         state = self._state
         self._epoch, state.news = state.epoch, []
         records = iter(list(queue))
-        goes_on = True
-        while goes_on and not self._is_over:
-            goes_on = self._look_at_next(records) if self._looks_at_each else self._look_at_some(records)
+        look = self._look_at_next if self._looks_at_each else self._look_at_some
+        while not self._is_over and not self._plan.has_tried_enough and look(records):
+            pass
+        if self._plan.has_tried_enough:
+            self._is_over = self._is_over or any(self._may_start(record) for record in records)
         self._holds_until = self._until_when()
+
+    def _may_start(self, record: WaitingRecord) -> bool:
+        """Whether a job has not started, and its submitter lets it start."""
+        return record.eligible <= self._now and record.job.id not in self._started
 
     def _due(self, records: Iterator[WaitingRecord]) -> Iterator[WaitingRecord]:
         """Those of the next jobs that are looked at, up to a task of an array: what becomes of it matters."""
-        settings, now, state, seen, started = (
-            self._settings, self._now, self._state, self._seen, self._started,
-        )  # fmt: skip
-        limits, most, most_tasks = state.limits, settings.bf_max_job_test, settings.bf_max_job_array_resv
+        settings, now, state = self._settings, self._now, self._state
+        limits, most_tasks = state.limits, settings.bf_max_job_array_resv
         skips = limits.are_set and not settings.assoc_limit_stop
         for record in records:
-            if record.eligible > now or (started and record.job.id in started):
+            if not self._may_start(record):
                 continue
-            if len(seen) >= most and self._plan.has_tried_enough:
-                self._is_over = True
-                return
             if skips and limits.before_selection(record, now) is Verdict.WAITS:
                 continue
             if record.asked.licences and not state.has_licences(record):
@@ -120,15 +121,17 @@ class Backfill:
                 continue
             if record.array and self._planned_tasks.get(record.array, 0) >= most_tasks:
                 continue
-            seen.append(record)
             yield record
             if record.array:
                 return
 
     def _look_at_some(self, records: Iterator[WaitingRecord]) -> bool:
         """Plan the starts of jobs up to one that can start now; whether there were any."""
+        state = self._state
+        takes_all = state.waits_for_nodes_only and not self._counts_kinds
+        due = records if takes_all else self._due(records)
         record, found, kept, is_full = self._plan.plan_starts(
-            self._state.future, self._due(records), self._now, self._state.completing
+            state.future, due, self._seen, self._now, state.completing
         )
         self._kept_nodes |= kept
         if record is None:
@@ -189,12 +192,7 @@ class Backfill:
     def _until_when(self) -> float:
         """Until when this cycle holds: until its plan changes, a time limit is over, or a job may start."""
         state, now = self._state, self._now
-        if (
-            self._started
-            or self._makes_way
-            or self._has_reservations
-            or self._settings.bf_min_age_reserve
-        ):
+        if self._started or self._makes_way or self._has_reservations or self._settings.bf_min_age_reserve:
             return now
         return min(state.future.first_end, self._plan.next_change(now), state.next_eligible(now))
 
@@ -220,6 +218,7 @@ class Backfill:
         record = next(self._due(records), None)
         if record is None:
             return False
+        self._seen.append(record)
         now, state, length = self._now, self._state, record.least_limit * 60
         gone = [] if self._cancel is None else state.preemptable(record, now)
         start, share, cpus, _, make_way_on, _ = self._plan.find_start(
@@ -274,7 +273,7 @@ class Backfill:
         if share.exclusive and self._state.configuration.selection.type == "cons_tres":
             self._plan.keep(share, 0, self._now + record.limit * 60)
         most = self._settings.bf_max_job_start
-        self._is_over = self._is_over or bool(most) and len(self._started) >= most
+        self._is_over = self._is_over or (bool(most) and len(self._started) >= most)
 
     def _plan_start(self, record: WaitingRecord, share: Share, start: int, end: int) -> None:
         """Keep nodes for a job that will start later, if there is room in the plan."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import NamedTuple
 
@@ -202,16 +202,26 @@ class Plan:
         return left, later
 
     def plan_starts(
-        self, future: Future, records: Iterable[WaitingRecord], now: int, completing: int
+        self,
+        future: Future,
+        records: Iterator[WaitingRecord],
+        seen: list[WaitingRecord],
+        now: int,
+        completing: int,
     ) -> Looks:
-        """Keep nodes for jobs in turn, until one of them can start now or the plan is full."""
+        """Keep nodes for jobs in turn, until one can start now, enough were tried, or the plan is full.
+
+        Those that were looked at are added to the ones that were ``seen``.
+        """
         kept = 0
         last = found = None
-        for last in records:
-            length = last.least_limit * 60
-            found = self.find_start(future, None, last.asked, length, now, False, completing, None)
+        while not self.has_tried_enough and (record := next(records, None)) is not None:
+            last = record
+            seen.append(record)
+            length = record.least_limit * 60
+            found = self.find_start(future, None, record.asked, length, now, False, completing, None)
             if found.cpus:
-                last.cpus = found.cpus
+                record.cpus = found.cpus
             if found.start is None or found.share is None:
                 continue
             if found.start <= now:

@@ -111,7 +111,7 @@ class Multifactor(Priorities):
             record.give_priority(self._priority(record, now))
 
     def _priority(self, record: WaitingRecord, now: float) -> int:
-        """What it was given, or what is computed; if usage does not count, only its age and its size change."""
+        """What it was given, or what is computed: if no usage counts, only age and size make a difference."""
         if record.fields.priority:
             return record.fields.priority
         size, parts = record.weighted

@@ -81,6 +81,13 @@ class WaitingRecord:
         """The parts of its priority when it was of some size."""
         self.give_priority(0)
 
+    @property
+    def is_special(self) -> bool:
+        """Whether more than nodes decides on its start: its submitter, licences, or other records."""
+        return bool(
+            self.eligible > self.submitted or self.asked.licences or self.array or self.nb_partitions > 1
+        )
+
     def give_priority(self, priority: int) -> None:
         """Let it have this priority in its partition."""
         self.priority = priority

@@ -54,8 +54,8 @@ class State:
         """What will be free and when."""
         self.waiting: list[WaitingRecord] = []
         """In the order in which the loops look at them; a job in two partitions is there twice."""
-        self._held: list[WaitingRecord] = []
-        """Those that could not start when they were submitted, as far as that depends on their submitters."""
+        self._special: list[WaitingRecord] = []
+        """Those that may have to wait even if there are nodes for them."""
         self.news: list[WaitingRecord] = []
         """Those that the backfill loop has not seen."""
         self.epoch = 0
@@ -68,18 +68,23 @@ class State:
         for record in records:
             insort(self.waiting, record, key=_rank)
             self.news.append(record)
-            if record.eligible > record.submitted:
-                self._held.append(record)
+            if record.is_special:
+                self._special.append(record)
 
     def remove(self, job_id: str) -> None:
         """A job waits no longer."""
         self.epoch += 1
         self.waiting = [record for record in self.waiting if record.job.id != job_id]
-        self._held = [record for record in self._held if record.job.id != job_id]
+        self._special = [record for record in self._special if record.job.id != job_id]
+
+    @property
+    def waits_for_nodes_only(self) -> bool:
+        """Whether the queue has only jobs that wait for nothing but nodes."""
+        return not (self._special or self.limits.are_set)
 
     def next_eligible(self, now: float) -> float:
         """When the next job may start that may not start now."""
-        return min([record.eligible for record in self._held if record.eligible > now], default=inf)
+        return min([record.eligible for record in self._special if record.eligible > now], default=inf)
 
     def sort(self) -> None:
         """Put the queue in order again, after priorities have changed."""
@@ -127,7 +132,7 @@ class State:
         place = bisect_left(self.waiting, _rank(record), key=_rank)
         if self.waiting[place] is record and record.nb_partitions == 1:
             del self.waiting[place]
-            self._held = [each for each in self._held if each is not record]
+            self._special = [each for each in self._special if each is not record]
         else:
             self.remove(record.job.id)
         self.epoch += 1
