@@ -157,7 +157,7 @@ def year(random: Random, machine: Machine, requests: Sequence[Asked], chosen: Ke
     told: list[object] = []
     selector, usage = chosen.selector(machine, random.random() < 0.5), chosen.usage(machine)
     how = random.choice((0, 0, 45)), random.random() < 0.3, 30, random.choice((0, 17))
-    window, most = random.choice((3_000, 20_000)), random.choice((6, 500))
+    window, most = random.choice((600, 3_000, 20_000)), random.choice((6, 500))
     future, running, now, up = chosen.future(usage, [], selector, *how), list[Running](), 1000, machine.all
     queue = [Waiting(random.choice(requests), random.choice((1, 10, 100))) for _ in range(15)]
 

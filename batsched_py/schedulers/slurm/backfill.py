@@ -67,6 +67,8 @@ class Backfill:
         )
         """Whether more must be known of each job than what it asks for."""
         self._tested: dict[tuple[str, ...], int] = {}
+        self._takes_all = False
+        """Whether all jobs in the queue are looked at."""
         self._seen: list[WaitingRecord] = []
         """The jobs that were looked at."""
         self._is_over = False
@@ -93,6 +95,7 @@ class Backfill:
     def _go_through(self, queue: Sequence[WaitingRecord]) -> None:
         state = self._state
         self._epoch, state.news = state.epoch, []
+        self._takes_all = state.waits_for_nodes_only and not self._counts_kinds
         records = iter(list(queue))
         look = self._look_at_next if self._looks_at_each else self._look_at_some
         while not self._is_over and not self._plan.has_tried_enough and look(records):
@@ -128,8 +131,7 @@ class Backfill:
     def _look_at_some(self, records: Iterator[WaitingRecord]) -> bool:
         """Plan the starts of jobs up to one that can start now; whether there were any."""
         state = self._state
-        takes_all = state.waits_for_nodes_only and not self._counts_kinds
-        due = records if takes_all else self._due(records)
+        due = records if self._takes_all else self._due(records)
         record, found, kept, is_full = self._plan.plan_starts(
             state.future, due, self._seen, self._now, state.completing
         )
