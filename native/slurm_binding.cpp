@@ -3,8 +3,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 
-#include <cmath>
-
 #include "slurm_plan.hpp"
 
 namespace nb = nanobind;
@@ -147,14 +145,48 @@ nb::object others_of(const Share& share) {
     return nb::tuple(made);
 }
 
-Future future(const Usage& usage, nb::handle running, std::shared_ptr<KnowingSelector> selector,
-              int64_t window_step, bool is_linear, int64_t kill_wait, int64_t origin) {
+Ending ending(nb::handle running) {
     static nb::handle share = PyUnicode_InternFromString("share"), end = PyUnicode_InternFromString("end");
-    std::vector<Ending> endings;
-    for (nb::handle each : running) {
-        endings.push_back({nb::cast<SharePointer>(nb::getattr(each, share)), whole_number(nb::getattr(each, end))});
+    return {nb::cast<SharePointer>(nb::getattr(running, share)), whole_number(nb::getattr(running, end))};
+}
+
+nb::tuple as_tuple(const Found& found) {
+    nb::object start = found.start ? nb::object(nb::int_(*found.start)) : nb::none();
+    nb::object make_way_on = found.make_way_on.size() ? from_node_set(found.make_way_on) : nb::int_(0);
+    return nb::make_tuple(start, found.share, found.cpus, found.is_put_off, make_way_on, found.was_tried);
+}
+
+// Keep nodes for jobs in turn, until one can start now, enough were tried, or the plan is full.
+nb::tuple plan_starts(Plan& plan, Future& future, nb::handle records, nb::list seen, int64_t now, nb::handle completing) {
+    static nb::handle limit = PyUnicode_InternFromString("least_limit"), request = PyUnicode_InternFromString("asked"),
+                      size = PyUnicode_InternFromString("cpus");
+    auto& selector = static_cast<KnowingSelector&>(future.selector());
+    NodeSet unclean = node_set(completing, plan.words()), kept(plan.words());
+    nb::object last = nb::none();
+    Found found;
+    bool is_full = false;
+    plan.remind(future);
+    while (!plan.has_tried_enough()) {
+        nb::object record = nb::steal(PyIter_Next(records.ptr()));
+        if (!record.is_valid()) {
+            if (PyErr_Occurred()) throw nb::python_error();
+            break;
+        }
+        seen.append(record);
+        int64_t length = whole_number(nb::getattr(record, limit)) * 60;
+        const Asked& asked = selector.known(nb::getattr(record, request));
+        found = plan.remembered_start(future, asked, {now, length, false, unclean});
+        if (found.cpus) nb::setattr(record, size, nb::int_(found.cpus));
+        last = std::move(record);
+        if (!found.start || !found.share) continue;
+        if (*found.start <= now) break;
+        kept |= found.share->nodes;
+        is_full = plan.is_full();
+        if (is_full) break;
+        plan.keep(future, found.share, *found.start, *found.start + length);
     }
-    return Future(usage, std::move(endings), std::move(selector), window_step, is_linear, kill_wait, origin);
+    nb::object of_last = last.is_none() ? nb::none() : nb::object(as_tuple(found));
+    return nb::make_tuple(last, of_last, from_node_set(kept), is_full);
 }
 
 }  // namespace
@@ -188,17 +220,19 @@ void bind_slurm(nb::module_ module) {
         .def("__init__", [](Future* made, const Usage& usage, nb::handle running,
                             std::shared_ptr<KnowingSelector> selector, int64_t window_step, bool is_linear,
                             int64_t kill_wait, int64_t origin) {
-            new (made) Future(future(usage, running, std::move(selector), window_step, is_linear, kill_wait, origin));
+            std::vector<Ending> endings;
+            for (nb::handle each : running) endings.push_back(ending(each));
+            new (made) Future(usage, std::move(endings), selector, window_step, is_linear, kill_wait, origin);
         })
-        .def_prop_ro("first_end", [](const Future& future) {
-            return future.running().empty() ? HUGE_VAL : static_cast<double>(future.running()[0].end);
-        });
+        .def("started", [](Future& future, size_t place, nb::handle running) { future.started(place, ending(running)); })
+        .def("ended", &Future::ended)
+        .def_prop_ro("first_end", &Future::first_end);
 
     nb::class_<Plan>(module, "Plan")
         .def("__init__", [](Plan* plan, nb::handle machine, int64_t now, int64_t window, int64_t resolution,
-                            nb::handle nodes, int64_t most_spans, int64_t origin) {
+                            nb::handle nodes, int64_t most_jobs, int64_t origin) {
             NodeSet free = node_set(nodes, (nb::len(nb::object(machine.attr("nodes"))) + 63) / 64);
-            new (plan) Plan(now, window, resolution, free, most_spans, origin);
+            new (plan) Plan(now, window, resolution, free, most_jobs, origin);
         })
         .def_prop_ro("begins", [](const Plan& plan) {
             nb::list begins;
@@ -206,17 +240,19 @@ void bind_slurm(nb::module_ module) {
             return begins;
         })
         .def_prop_ro("is_full", &Plan::is_full)
-        .def("keep", [](Plan& plan, const Share& share, nb::handle start, nb::handle end) {
+        .def_prop_ro("has_tried_enough", &Plan::has_tried_enough)
+        .def_prop_ro("puts_off", &Plan::puts_off)
+        .def("go_back", &Plan::go_back)
+        .def("next_change", &Plan::next_change)
+        .def("keep", [](Plan& plan, SharePointer share, nb::handle start, nb::handle end) {
             plan.keep(share, whole_number(start), whole_number(end));
         })
+        .def("plan_starts", &plan_starts)
         .def("find_start", [](Plan& plan, Future& future, Future* without, nb::handle given, nb::handle length,
                               int64_t now, bool only_now, nb::handle completing, nb::handle allowed) {
             const Asked& asked = static_cast<KnowingSelector&>(future.selector()).known(given);
             NodeSet unclean = node_set(completing, plan.words());
             Look look{now, whole_number(length), only_now, unclean};
-            Found found = plan.find_start(future, without, asked, look, reservations(allowed, plan.words()));
-            nb::object start = found.start ? nb::object(nb::int_(*found.start)) : nb::none();
-            nb::object make_way_on = found.make_way_on.size() ? from_node_set(found.make_way_on) : nb::int_(0);
-            return nb::make_tuple(start, found.share, found.cpus, found.is_put_off, make_way_on, found.was_tried);
+            return as_tuple(plan.find_start(future, without, asked, look, reservations(allowed, plan.words())));
         }, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 }

@@ -1,14 +1,14 @@
 // When a job could run if running jobs last until their time limits (specification:
 // batsched_py/schedulers/slurm/future.py).
 #pragma once
+#include <cmath>
 #include <memory>
 #include <unordered_map>
 
+#include "slurm_memory.hpp"
 #include "slurm_selection.hpp"
 
 namespace batsched::slurm {
-
-using SharePointer = std::shared_ptr<Share>;
 
 // A running job: what it has, and when its time limit is over.
 struct Ending {
@@ -61,8 +61,8 @@ private:
     void grow() { window_ += step_ ? step_ : window_; }
 };
 
-// The running jobs at one moment, in the order of their ends, and what is free after each. It holds as long as no job
-// starts or ends. Answers are kept: many jobs ask for the same.
+// The running jobs in the order of their ends, and what is free after each. Answers are kept as long as no job starts or
+// ends that they depend on: many jobs ask for the same, and the same is asked for in each cycle.
 class Future {
 public:
     Future(Usage usage, std::vector<Ending> running, std::shared_ptr<Selector> selector, int64_t window_step,
@@ -75,13 +75,45 @@ public:
     Selector& selector() const { return *selector_; }
     const Machine& machine() const { return selector_->machine(); }
 
-    const std::vector<Ending>& running() const { return running_; }
+    // When the first time limit is over.
+    double first_end() const { return running_.empty() ? HUGE_VAL : static_cast<double>(running_[0].end); }
+
+    // What plans remember of it.
+    Memory memory;
+
+    // How many jobs have started or ended until now.
+    size_t nb_changes() const { return nb_forgotten_ + changes_.size(); }
+
+    // Whether what is found on these nodes has outlived all of them, if it has outlived so many.
+    bool outlives(const NodeSet& nodes, size_t& nb_outlived) const {
+        if (nb_outlived < nb_forgotten_) return false;
+        for (; nb_outlived < nb_changes(); ++nb_outlived) {
+            if (changes_[nb_outlived - nb_forgotten_].meets(nodes)) return false;
+        }
+        return true;
+    }
+
+    // A job runs from now on, with this place among the running jobs.
+    void started(size_t place, Ending ending) {
+        usage_.take(*ending.share);
+        running_.insert(running_.begin() + static_cast<ptrdiff_t>(place), std::move(ending));
+        changed(place);
+        find_idle();
+    }
+
+    // The job at this place among the running jobs runs no longer.
+    void ended(size_t place) {
+        changed(place);
+        usage_.give(*running_[place].share);
+        running_.erase(running_.begin() + static_cast<ptrdiff_t>(place));
+        find_idle();
+    }
 
     // When a job could start on some of these nodes if nobody else waited, and its share of them; none if it cannot.
     Start earliest(const Asked& asked, const NodeSet& nodes, int64_t now, bool only_now) {
-        if (nodes.count() < asked.least_nodes) return {};
+        if (!nodes.has_at_least(asked.least_nodes)) return {};
         Answer& answer = answer_to({asked.number, nodes});
-        if (SharePointer share = at_once(answer, asked, nodes)) return {now, share};
+        if (const SharePointer& share = at_once(answer, asked, nodes)) return {now, share};
         if (only_now) return {};
         const Ending& last = later(answer, asked, nodes);
         if (!last.share) return {};
@@ -109,10 +141,13 @@ private:
         }
     };
     struct Answer {
+        size_t nb_outlived = 0;  // how many starts and ends of jobs it has outlived
         bool has_now = false, has_later = false;
         SharePointer now;
         Ending later{nullptr, 0};
     };
+
+    static constexpr size_t kMostChanges = 64;
 
     Usage usage_, after_;
     std::vector<Ending> running_;
@@ -123,12 +158,32 @@ private:
     int64_t origin_;
     std::vector<NodeSet> idle_;  // the nodes without jobs when so many jobs have ended
     std::unordered_map<Question, Answer, Hash, Equal> answers_;
+    std::vector<NodeSet> changes_;  // for each of the last starts and ends, the nodes for which it may make a difference
+    size_t nb_forgotten_ = 0;       // how many there were before these
     NodeSet usable_;
 
+    // Note that a job starts or ends. Answers for nodes that it does not touch stay as they are, but for one thing: where
+    // a try follows depends on the next job that ends, be it on the nodes or not. So the job before it matters, too.
+    void changed(size_t place) {
+        if (changes_.size() == kMostChanges) forget();
+        NodeSet& touched = changes_.emplace_back(running_[place].share->nodes);
+        if (place) touched |= running_[place - 1].share->nodes;
+    }
+
+    // Forget the changes, and the answers that nobody has asked for since the last of them.
+    void forget() {
+        std::erase_if(answers_, [this](const auto& each) { return each.second.nb_outlived < nb_changes(); });
+        nb_forgotten_ += changes_.size();
+        changes_.clear();
+    }
+
+    // The answer to a question, as far as it is known.
     Answer& answer_to(const QuestionView& question) {
         auto known = answers_.find(question);
         if (known == answers_.end()) known = answers_.try_emplace({question.asked, question.nodes}).first;
-        return known->second;
+        Answer& answer = known->second;
+        if (!outlives(question.nodes, answer.nb_outlived)) answer = {nb_changes()};
+        return answer;
     }
 
     // What a job would get of these nodes now.
@@ -146,7 +201,7 @@ private:
             answer.has_later = true;
             usable_ = nodes;
             usable_ &= asked.nodes;
-            if (usable_.count() >= asked.least_nodes) {
+            if (usable_.has_at_least(asked.least_nodes)) {
                 answer.later = asked.exclusive ? whole(asked, nodes) : shared(asked, nodes);
             }
         }
@@ -160,6 +215,7 @@ private:
     void find_idle() {
         std::vector<int64_t> left = usage_.jobs;
         NodeSet idle = usage_.idle;
+        idle_.clear();
         idle_.reserve(running_.size() + 1);
         for (const Ending& ending : running_) {
             idle_.push_back(idle);

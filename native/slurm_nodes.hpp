@@ -1,6 +1,7 @@
 // The nodes of a Slurm cluster, and what of them is free (specification: batsched_py/schedulers/slurm/nodes.py).
 #pragma once
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -10,59 +11,60 @@
 namespace batsched::slurm {
 
 // A set of nodes, one bit for each of them, the first node being the lowest bit of the first word. All sets of a
-// machine have the same number of words.
+// machine have the same number of words; a few of them are kept without asking for memory.
 class NodeSet {
 public:
     NodeSet() = default;
-    explicit NodeSet(size_t words) : words_(words) {}
+    explicit NodeSet(size_t words) : size_(words), many_(words > kFew ? words : 0) {}
 
-    uint64_t* data() { return words_.data(); }
-    const uint64_t* data() const { return words_.data(); }
-    size_t size() const { return words_.size(); }
+    uint64_t* data() { return size_ > kFew ? many_.data() : few_.data(); }
+    const uint64_t* data() const { return size_ > kFew ? many_.data() : few_.data(); }
+    size_t size() const { return size_; }
 
-    bool has(size_t node) const { return words_[node / 64] >> node % 64 & 1; }
-    void add(size_t node) { words_[node / 64] |= uint64_t{1} << node % 64; }
+    bool has(size_t node) const { return data()[node / 64] >> node % 64 & 1; }
+    void add(size_t node) { data()[node / 64] |= uint64_t{1} << node % 64; }
 
     NodeSet& operator&=(const NodeSet& other) {
-        for (size_t word = 0; word < words_.size(); ++word) words_[word] &= other.words_[word];
-        return *this;
+        return change(other, [](uint64_t mine, uint64_t its) { return mine & its; });
     }
     NodeSet& operator|=(const NodeSet& other) {
-        for (size_t word = 0; word < words_.size(); ++word) words_[word] |= other.words_[word];
-        return *this;
+        return change(other, [](uint64_t mine, uint64_t its) { return mine | its; });
     }
     NodeSet& operator-=(const NodeSet& other) {
-        for (size_t word = 0; word < words_.size(); ++word) words_[word] &= ~other.words_[word];
-        return *this;
+        return change(other, [](uint64_t mine, uint64_t its) { return mine & ~its; });
     }
     bool operator==(const NodeSet&) const = default;
 
     bool meets(const NodeSet& other) const {
+        const uint64_t *mine = data(), *its = other.data();
         uint64_t both = 0;
-        for (size_t word = 0; word < words_.size(); ++word) both |= words_[word] & other.words_[word];
+        for (size_t word = 0; word < size_; ++word) both |= mine[word] & its[word];
         return both;
     }
 
     bool has_all(const NodeSet& other) const {
+        const uint64_t *mine = data(), *its = other.data();
         uint64_t missing = 0;
-        for (size_t word = 0; word < words_.size(); ++word) missing |= other.words_[word] & ~words_[word];
+        for (size_t word = 0; word < size_; ++word) missing |= its[word] & ~mine[word];
         return !missing;
     }
 
     bool is_empty() const {
-        return std::all_of(words_.begin(), words_.end(), [](uint64_t word) { return !word; });
+        return std::all_of(data(), data() + size_, [](uint64_t word) { return !word; });
     }
 
     int64_t count() const {
         int64_t count = 0;
-        for (uint64_t word : words_) count += std::popcount(word);
+        for (size_t word = 0; word < size_; ++word) count += std::popcount(data()[word]);
         return count;
     }
 
+    bool has_at_least(int64_t least) const { return least == 1 ? !is_empty() : count() >= least; }
+
     template <class Function>
     void for_each(Function function) const {
-        for (size_t word = 0; word < words_.size(); ++word) {
-            for (uint64_t bits = words_[word]; bits; bits &= bits - 1) {
+        for (size_t word = 0; word < size_; ++word) {
+            for (uint64_t bits = data()[word]; bits; bits &= bits - 1) {
                 function(word * 64 + static_cast<size_t>(std::countr_zero(bits)));
             }
         }
@@ -70,12 +72,26 @@ public:
 
     size_t hash() const {
         uint64_t mixed = 0;
-        for (uint64_t word : words_) mixed = (std::rotl(mixed, 29) ^ word) * 0x9E3779B97F4A7C15u;
+        for (size_t word = 0; word < size_; ++word) {
+            mixed = (std::rotl(mixed, 29) ^ data()[word]) * 0x9E3779B97F4A7C15u;
+        }
         return static_cast<size_t>(mixed ^ mixed >> 32);
     }
 
 private:
-    std::vector<uint64_t> words_;
+    static constexpr size_t kFew = 4;
+
+    size_t size_ = 0;
+    std::array<uint64_t, kFew> few_{};
+    std::vector<uint64_t> many_;
+
+    template <class Function>
+    NodeSet& change(const NodeSet& other, Function function) {
+        uint64_t* mine = data();
+        const uint64_t* its = other.data();
+        for (size_t word = 0; word < size_; ++word) mine[word] = function(mine[word], its[word]);
+        return *this;
+    }
 };
 
 // All nodes of a machine, in columns.

@@ -1,6 +1,9 @@
 // The plan of a backfill cycle (specification: batsched_py/schedulers/slurm/plan.py).
 #pragma once
+#include <cmath>
 #include <functional>
+#include <limits>
+#include <unordered_set>
 
 #include "slurm_future.hpp"
 
@@ -15,16 +18,6 @@ struct Allowed {
 // Says what reservations leave to a job from a time on, if anything.
 using Reservations = std::function<std::optional<Allowed>(int64_t)>;
 
-// When and where a job could start.
-struct Found {
-    std::optional<int64_t> start;  // nothing if it cannot start
-    SharePointer share;            // what it would get if it starts within the window
-    int64_t cpus = 0;              // how many processors were found for it last
-    bool is_put_off = false;       // whether it was tried later than it could start if nobody else waited
-    NodeSet make_way_on;           // the nodes on which jobs have to make way so that it can start now
-    bool was_tried = false;        // whether enough nodes were left at some time
-};
-
 // A look at the machine for one job.
 struct Look {
     int64_t now;
@@ -33,20 +26,154 @@ struct Look {
     const NodeSet& completing;  // nodes on which nobody starts now
 };
 
-// Spans of time from now to the end of the window, each with the nodes that are not kept for a job.
+// Spans of time from now to the end of the window, each with the nodes that are not kept for a job. A plan remembers the
+// jobs that it has looked at, so that it can go back to any of them.
 class Plan {
 public:
-    Plan(int64_t now, int64_t window, int64_t resolution, const NodeSet& nodes, int64_t most_spans, int64_t origin)
-        : resolution_(resolution), origin_(origin), window_(window), words_(nodes.size()), most_spans_(most_spans),
-          begins_{rounded(now)}, ends_{rounded(now + window)}, free_(nodes.data(), nodes.data() + nodes.size()) {}
+    Plan(int64_t now, int64_t window, int64_t resolution, const NodeSet& nodes, int64_t most_jobs, int64_t origin)
+        : now_(now), window_(window), resolution_(resolution), origin_(origin), all_(nodes), words_(nodes.size()),
+          most_jobs_(most_jobs) {
+        clear();
+    }
 
     size_t words() const { return words_; }
     const std::vector<int64_t>& begins() const { return begins_; }
 
-    bool is_full() const { return nb_spans_ >= most_spans_; }
+    bool is_full() const { return nb_spans_ >= most_jobs_; }
+    bool has_tried_enough() const { return nb_tried_ >= most_jobs_; }
+    bool puts_off() const { return puts_off_; }
+
+    // Make the plan again that so many jobs have led to.
+    void go_back(size_t nb_jobs) {
+        tried_.resize(std::min(nb_jobs, tried_.size()));
+        nb_tried_ = std::count(tried_.begin(), tried_.end(), true);
+        std::erase_if(kept_, [&](const Kept& step) { return step.nb_jobs > nb_jobs; });
+        clear();
+        for (const Kept& step : kept_) change(*step.share, step.start, step.end);
+    }
+
+    // When the jobs that it has looked at may be planned in another way, if nothing else changes.
+    double next_change(int64_t now) const {
+        double next = too_late_;
+        auto look = [&](int64_t length) {
+            auto begin = std::upper_bound(begins_.begin(), begins_.end(), now + length);
+            if (begin != begins_.end()) next = std::min(next, static_cast<double>(*begin - length));
+        };
+        look(0);
+        std::for_each(lengths_.begin(), lengths_.end(), look);
+        return next;
+    }
 
     // Keep the nodes of a share from one time to another, both on the grid; at least for one step of it.
-    void keep(const Share& share, int64_t start, int64_t end) {
+    void keep(const SharePointer& share, int64_t start, int64_t end) {
+        kept_.push_back({tried_.size(), share, start, end});
+        change(*share, start, end);
+    }
+
+    // When and where a job could start; this is remembered.
+    Found find_start(Future& future, Future* without, const Asked& asked, const Look& look,
+                     const Reservations& reservations) {
+        Found found = search(future, without, asked, look, reservations);
+        note(found, look.length);
+        return found;
+    }
+
+    // Let the future remember what is kept until now.
+    void remind(Future& future) const {
+        future.memory.begin(all_);
+        for (const Kept& step : kept_) future.memory.keep(step_of(step));
+    }
+
+    // The same as find_start without anything special about the job, and with what the future remembers.
+    Found remembered_start(Future& future, const Asked& asked, const Look& look) {
+        Memory::Known* known = future.memory.find(asked.number, look.length);
+        bool holds = known && known->since <= look.now && look.now < known->until && look.now < future.first_end() &&
+                     future.outlives(known->nodes, known->nb_outlived);
+        if (holds) {
+            note(known->found, look.length);
+            return known->found;
+        }
+        Found found = find_start(future, nullptr, asked, look, nullptr);
+        bool is_now = found.start && *found.start <= look.now;
+        bool is_last = found.start && found.share && *found.start >= ends_.back();
+        if (!is_now && !is_last && !waits_for_cleaning_ && look.now < future.first_end()) {
+            future.memory.remember(asked.number, look.length,
+                                   {found, seen_, look.now, holds_until(found, look), future.nb_changes()});
+        }
+        return found;
+    }
+
+    // Keep nodes for a job that starts later, and remember that.
+    void keep(Future& future, const SharePointer& share, int64_t start, int64_t end) {
+        keep(share, start, end);
+        future.memory.keep(step_of(kept_.back()));
+    }
+
+private:
+    // What is kept, and after how many jobs that was decided.
+    struct Kept {
+        size_t nb_jobs;
+        SharePointer share;
+        int64_t start, end;
+    };
+
+    int64_t now_;
+    int64_t window_;  // how far it reaches
+    int64_t resolution_;
+    int64_t origin_;  // how far time 0 is from the beginning of a step of the grid
+    NodeSet all_;     // the nodes of which none is kept at first
+    size_t words_;
+    int64_t most_jobs_;        // so many are tried at most, and there is room for so many spans
+    std::vector<bool> tried_;  // which of the jobs were tried: for any other, too few nodes were left
+    int64_t nb_tried_ = 0;
+    std::vector<Kept> kept_;
+    std::unordered_set<int64_t> lengths_;  // how long the jobs may run
+    double too_late_ = HUGE_VAL;  // when a start will be within the window that is not yet
+    bool puts_off_ = false;       // whether a job was tried later than it could start if nobody else waited
+    int64_t nb_spans_ = 1;        // how many were ever made: there is room for so many only
+    std::vector<int64_t> begins_, ends_;
+    std::vector<uint64_t> free_;  // the nodes of each span in turn
+    NodeSet nodes_, left_;        // what a search began with, and what is left of it
+    NodeSet seen_;                // all nodes that a search has asked for
+    bool waits_for_cleaning_ = false;  // whether a search has found a start now on nodes that are not clean
+
+    void note(const Found& found, int64_t length) {
+        lengths_.insert(length);
+        tried_.push_back(found.was_tried);
+        nb_tried_ += found.was_tried;
+        puts_off_ = puts_off_ || found.is_put_off;
+        if (found.start && !found.share) too_late_ = std::min(too_late_, static_cast<double>(*found.start - window_));
+    }
+
+    // Until when a look finds the same: until a span begins or ends for it, or its start comes within the window.
+    int64_t holds_until(const Found& found, const Look& look) const {
+        int64_t until = ends_.back();
+        size_t place = first_after(look.now);
+        if (place < ends_.size()) until = ends_[place];
+        auto begin = std::upper_bound(begins_.begin(), begins_.end(), look.now + look.length);
+        if (begin != begins_.end()) until = std::min(until, *begin - look.length);
+        if (found.start && !found.share) until = std::min(until, *found.start - window_);
+        return until;
+    }
+
+    // What a step makes of a plan, whenever the plan begins and ends.
+    Memory::Step step_of(const Kept& kept) const {
+        constexpr int64_t most = std::numeric_limits<int64_t>::max();
+        int64_t start = std::max(rounded(kept.start), begins_.front());
+        int64_t end = std::max(rounded(kept.end), start + resolution_);
+        if (start >= ends_.back()) return {NodeSet(words_), 0, 0};
+        return {kept.share->nodes, start == begins_.front() ? -most : start, end >= ends_.back() ? most : end};
+    }
+
+    // Keep nothing.
+    void clear() {
+        begins_ = {rounded(now_)};
+        ends_ = {rounded(now_ + window_)};
+        free_.assign(all_.data(), all_.data() + words_);
+        nb_spans_ = 1;
+    }
+
+    void change(const Share& share, int64_t start, int64_t end) {
         start = std::max(rounded(start), begins_[0]);
         end = std::max(rounded(end), start + resolution_);
         if (ends_.back() < start) return;
@@ -64,9 +191,11 @@ public:
 
     // When and where a job could start beside those that nodes are kept for. There may be another future, in which the
     // jobs are gone that may have to make way for it.
-    Found find_start(Future& future, Future* without, const Asked& asked, const Look& look,
-                     const Reservations& reservations) {
+    Found search(Future& future, Future* without, const Asked& asked, const Look& look,
+                 const Reservations& reservations) {
         int64_t later = look.now;
+        seen_ = NodeSet(words_);
+        waits_for_cleaning_ = false;
         Found found;
         auto not_found = [&found] {
             found.start.reset();
@@ -87,7 +216,8 @@ public:
             if (end_of_reservation && end_of_reservation < ends_.back() && (!later || end_of_reservation < later)) {
                 later = end_of_reservation;
             }
-            if (left_.count() >= asked.least_nodes && left_.has_all(asked.required)) found.was_tried = true;
+            if (left_.has_at_least(asked.least_nodes) && left_.has_all(asked.required)) found.was_tried = true;
+            seen_ |= left_;
             Start earliest = future.earliest(asked, left_, look.now, look.only_now || without);
             bool makes_way = !earliest.share && without;
             if (makes_way) earliest = without->earliest(asked, left_, look.now, look.only_now);
@@ -96,11 +226,12 @@ public:
                 return not_found();
             }
             int64_t start = std::max(earliest.time, begin);
-            found.share = earliest.share;
-            found.cpus = earliest.share->cpus;
+            found.share = std::move(earliest.share);
+            found.cpus = found.share->cpus;
             found.is_put_off = found.is_put_off || begin > earliest.time;
             if (start <= look.now) {
-                if (earliest.share->nodes.meets(look.completing)) {
+                if (found.share->nodes.meets(look.completing)) {
+                    waits_for_cleaning_ = true;
                     start = look.now + 1;
                     later = 0;
                 } else {
@@ -116,21 +247,10 @@ public:
                 found.share.reset();
                 return found;
             }
-            if (!is_kept(earliest.share->nodes, rounded(start), rounded(start + look.length))) return found;
+            if (!is_kept(found.share->nodes, rounded(start), rounded(start + look.length))) return found;
             later = start;
         }
     }
-
-private:
-    int64_t resolution_;
-    int64_t origin_;  // how far time 0 is from the beginning of a step of the grid
-    int64_t window_;  // how far it reaches
-    size_t words_;
-    int64_t nb_spans_ = 1;  // how many were ever made: there is room for so many only
-    int64_t most_spans_;
-    std::vector<int64_t> begins_, ends_;
-    std::vector<uint64_t> free_;  // the nodes of each span in turn
-    NodeSet nodes_, left_;        // what a search began with, and what is left of it
 
     int64_t rounded(int64_t time) const { return time - (time + origin_) % resolution_; }
 
@@ -178,21 +298,31 @@ private:
     int64_t leave(int64_t start, int64_t end) {
         nodes_ = left_;
         int64_t later = 0;
-        for (size_t place = first_after(start); place < ends_.size(); ++place) {
-            if (!later && place + 1 < ends_.size() && come_back(place)) later = ends_[place];
-            if (begins_[place] > end) break;
-            for (size_t word = 0; word < words_; ++word) left_.data()[word] &= free(place)[word];
+        size_t place = first_after(start);
+        size_t beyond = static_cast<size_t>(std::upper_bound(begins_.begin(), begins_.end(), end) - begins_.begin());
+        for (size_t last = std::min(beyond, ends_.size() - 1); !later && place <= last; ++place) {
+            if (place + 1 < ends_.size() && come_back(place)) later = ends_[place];
+            if (place < beyond) leave_free(place, place + 1);
         }
+        leave_free(place, beyond);
         return later;
+    }
+
+    // Leave of the nodes of a search those that are free in some spans in turn.
+    void leave_free(size_t first, size_t end) {
+        for (size_t word = 0; word < words_; ++word) {
+            uint64_t left = left_.data()[word];
+            for (size_t place = first; place < end; ++place) left &= free(place)[word];
+            left_.data()[word] = left;
+        }
     }
 
     // Whether after a span there are nodes again that a search has not left.
     bool come_back(size_t place) const {
-        for (size_t word = 0; word < words_; ++word) {
-            uint64_t left = left_.data()[word] & free(place)[word];
-            if (nodes_.data()[word] & free(place + 1)[word] & ~left) return true;
-        }
-        return false;
+        const uint64_t *nodes = nodes_.data(), *left = left_.data(), *now = free(place), *next = free(place + 1);
+        uint64_t back = 0;
+        for (size_t word = 0; word < words_; ++word) back |= nodes[word] & next[word] & ~(left[word] & now[word]);
+        return back;
     }
 };
 

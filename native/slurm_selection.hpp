@@ -161,23 +161,25 @@ private:
         });
     }
 
-    // The nodes of each weight, and of each number of free GPUs that count; more of them come first.
+    // The nodes with room of each weight, and of each number of free GPUs that count; more of them come first.
     const std::vector<NodeSet>& by_gpus(const Asked& asked) {
         if (asked.gpus.empty()) return machine_.by_weight;
-        std::vector<int64_t> near(machine_.count());
-        for (auto [column, most] : asked.gpus) {
-            for (size_t node = 0; node < near.size(); ++node) near[node] += std::min((*free_)[column][node], most);
-        }
-        std::vector<int64_t> counts = near;
+        auto near = [&](size_t node) {
+            int64_t count = 0;
+            for (auto [column, most] : asked.gpus) count += std::min((*free_)[column][node], most);
+            return count;
+        };
+        std::vector<int64_t> counts;
+        for (size_t node : has_room_) counts.push_back(near(node));
         std::sort(counts.begin(), counts.end(), std::greater{});
         counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
         by_gpus_.clear();
         for (const NodeSet& of_weight : machine_.by_weight) {
             for (int64_t count : counts) {
                 NodeSet& made = by_gpus_.emplace_back(machine_.words());
-                of_weight.for_each([&](size_t node) {
-                    if (near[node] == count) made.add(node);
-                });
+                for (size_t node : has_room_) {
+                    if (near(node) == count && of_weight.has(node)) made.add(node);
+                }
             }
         }
         return by_gpus_;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -26,6 +27,14 @@ class Running(Struct):
 
     share: Share
     end: int
+
+
+class Waiting(Struct):
+    """What a plan needs of a waiting job."""
+
+    asked: Asked
+    least_limit: int
+    cpus: int = 0
 
 
 def seen(share: Share | None) -> object:
@@ -143,6 +152,62 @@ def story(random: Random, machine: Machine, requests: Sequence[Asked], chosen: K
             plan.keep(share, start, start + length)
             told.append(list(plan.begins))
     return told
+
+
+def year(random: Random, machine: Machine, requests: Sequence[Asked], chosen: Kernel) -> list[object]:
+    """Many cycles over a queue, between which time passes and jobs start, end and join: all their plans."""
+    told: list[object] = []
+    selector, usage = chosen.selector(machine, random.random() < 0.5), chosen.usage(machine)
+    how = random.choice((0, 0, 45)), random.random() < 0.3, 30, random.choice((0, 17))
+    window, most = random.choice((600, 3_000, 20_000)), random.choice((6, 500))
+    future, running, now, up = chosen.future(usage, [], selector, *how), list[Running](), 1000, machine.all
+    queue = [Waiting(random.choice(requests), random.choice((1, 10, 100))) for _ in range(15)]
+
+    def start(record: Waiting, share: Share) -> None:
+        began: Any = Running(share, now + record.least_limit * 60)
+        place = bisect_right(running, began.end, key=lambda each: each.end)
+        running.insert(place, began)
+        future.started(place, began)
+        queue.remove(record)
+
+    for _ in range(60):
+        plan = chosen.plan(machine, now, window, 60, up, most, how[-1])
+        completing = some_set(random, machine) & some_set(random, machine) * (random.random() < 0.2)
+        records, looked_at = iter(list[Any](queue)), list[Any]()
+        while True:
+            last, found, kept, is_full = plan.plan_starts(future, records, looked_at, now, completing)
+            told += [last and last.cpus, found and (found[0], seen(found[1]), *found[2:]), kept, is_full]
+            if last is None or found is None or is_full:
+                break
+            if found[0] is not None and found[0] <= now and found[1] is not None:
+                start(last, found[1])  # type: ignore[arg-type]
+        told += [[record.cpus for record in looked_at], plan.has_tried_enough]
+        told += [list(plan.begins), plan.next_change(now), plan.puts_off]
+        plan.go_back(random.randrange(10))
+        told += [list(plan.begins), future.first_end]
+        now += random.choice((1, 30, 30, 200))
+        for _ in range(random.choice((0, 0, 1, 2)) if running else 0):
+            place = random.randrange(len(running)) if running else -1
+            if place >= 0:
+                running.pop(place)
+                future.ended(place)
+        queue += [Waiting(random.choice(requests), random.choice((1, 10, 100)))] * (random.random() < 0.5)
+        up = some_set(random, machine) if random.random() < 0.05 else up
+    return told
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_both_kernels_plan_a_year_in_the_same_way(seed: int) -> None:
+    random = Random(seed)
+    machine = some_machine(random)
+    requests = [some_request(random, number, machine) for number in range(12)]
+    assert NATIVE is not None
+    state = random.getstate()
+    told = []
+    for chosen in (PYTHON, NATIVE):
+        random.setstate(state)
+        told.append(year(random, machine, requests, chosen))
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -246,7 +246,7 @@ class Slurm(Scheduler):
         state = self._state
         if state.reservations or self._reordered or len(state.waiting) > self._depth:
             return now
-        return min((record.eligible for record in state.waiting if record.eligible > now), default=inf)
+        return state.next_eligible(now)
 
     def _cancel(self, cluster: Cluster, running: RunningRecord) -> None:
         """Let a running job make way; its nodes are free when it has ended."""

@@ -7,14 +7,13 @@ if it delays none of their planned starts.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from math import inf
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 
 from batsched_py.schedulers.slurm.limits import Verdict
 from batsched_py.schedulers.slurm.main_loop import Cancel, Start, make_way
 from batsched_py.schedulers.slurm.nodes import Share
-from batsched_py.schedulers.slurm.plan import Allowed, Plan
+from batsched_py.schedulers.slurm.plan import Allowed
 from batsched_py.schedulers.slurm.records import Rank, WaitingRecord
 from batsched_py.schedulers.slurm.state import State
 
@@ -42,9 +41,15 @@ class Backfill:
         self._cancel = cancel
         """Lets a running job make way, if jobs do that at all."""
         self._resolution = max(int(settings.bf_resolution), 1)
-        self._window = int(settings.bf_window)
-        self._began = now
-        self._plan = self._empty_plan()
+        self._plan = state.kernel.plan(
+            state.machine,
+            now,
+            int(settings.bf_window),
+            self._resolution,
+            state.up,
+            settings.bf_max_job_test,
+            state.configuration.origin,
+        )
         self._counts_kinds = bool(
             settings.bf_job_part_count_reserve
             or settings.bf_max_job_user_part
@@ -57,23 +62,19 @@ class Backfill:
             settings.bf_min_prio_reserve or settings.bf_min_age_reserve or settings.bf_job_part_count_reserve
         )
         """Whether each job may have a planned start."""
+        self._looks_at_each = bool(
+            self._has_reservations or not self._plans_all or planned is not None or cancel is not None
+        )
+        """Whether more must be known of each job than what it asks for."""
         self._tested: dict[tuple[str, ...], int] = {}
+        self._takes_all = False
+        """Whether all jobs in the queue are looked at."""
         self._seen: list[WaitingRecord] = []
         """The jobs that were looked at."""
-        self._tried: list[bool] = []
-        """Which of them were tried: for any other, too few nodes were left. Only these count."""
-        self._kept: list[tuple[int, Share, int, int]] = []
-        """What is kept: after how many jobs that was decided, for what share, from when, and until when."""
         self._is_over = False
         """Whether it has stopped before the end of the queue."""
         self._epoch = -1
         self._holds_until = 0.0
-        self._lengths: set[int] = set()
-        """How long the jobs may run that were tried for a start now."""
-        self._too_late: float = inf
-        """When a start will be within the window that is not yet."""
-        self._puts_off = False
-        """Whether a job was tried later than it could start if nobody else waited."""
         self._kept_nodes = 0
         """All nodes that are kept for jobs that will start later."""
         self._started: set[str] = set()
@@ -88,38 +89,64 @@ class Backfill:
         if self._settings.bf_running_job_reserve:
             for running in self._state.running:
                 if running.share.exclusive:
-                    self._keep(running.share, 0, running.end)
+                    self._plan.keep(running.share, 0, running.end)
         self._go_through(self._state.waiting)
 
     def _go_through(self, queue: Sequence[WaitingRecord]) -> None:
-        settings, now, state, seen = self._settings, self._now, self._state, self._seen
-        most, limits, started = settings.bf_max_job_test, state.limits, self._started
-        nb_tried = sum(self._tried)
+        state = self._state
         self._epoch, state.news = state.epoch, []
-        for record in list(queue):
-            if record.eligible > now or record.job.id in started:
+        self._takes_all = state.waits_for_nodes_only and not self._counts_kinds
+        records = iter(list(queue))
+        look = self._look_at_next if self._looks_at_each else self._look_at_some
+        while not self._is_over and not self._plan.has_tried_enough and look(records):
+            pass
+        if self._plan.has_tried_enough:
+            self._is_over = self._is_over or any(self._may_start(record) for record in records)
+        self._holds_until = self._until_when()
+
+    def _may_start(self, record: WaitingRecord) -> bool:
+        """Whether a job has not started, and its submitter lets it start."""
+        return record.eligible <= self._now and record.job.id not in self._started
+
+    def _due(self, records: Iterator[WaitingRecord]) -> Iterator[WaitingRecord]:
+        """Those of the next jobs that are looked at, up to a task of an array: what becomes of it matters."""
+        settings, now, state = self._settings, self._now, self._state
+        limits, most_tasks = state.limits, settings.bf_max_job_array_resv
+        skips = limits.are_set and not settings.assoc_limit_stop
+        for record in records:
+            if not self._may_start(record):
                 continue
-            if nb_tried >= most:
-                self._is_over = True
-                break
-            if limits.before_selection(record, now) is Verdict.WAITS and not settings.assoc_limit_stop:
+            if skips and limits.before_selection(record, now) is Verdict.WAITS:
                 continue
             if record.asked.licences and not state.has_licences(record):
                 continue
             if self._counts_kinds and self._are_enough(record):
                 continue
-            if record.array and self._planned_tasks.get(record.array, 0) >= settings.bf_max_job_array_resv:
+            if record.array and self._planned_tasks.get(record.array, 0) >= most_tasks:
                 continue
-            seen.append(record)
-            goes_on = self._look_at(record)
-            nb_tried += self._tried[-1]
-            if not goes_on:
-                self._is_over = True
-                break
-            if settings.bf_max_job_start and len(started) >= settings.bf_max_job_start:
-                self._is_over = True
-                break
-        self._holds_until = self._until_when()
+            yield record
+            if record.array:
+                return
+
+    def _look_at_some(self, records: Iterator[WaitingRecord]) -> bool:
+        """Plan the starts of jobs up to one that can start now; whether there were any."""
+        state = self._state
+        due = records if self._takes_all else self._due(records)
+        record, found, kept, is_full = self._plan.plan_starts(
+            state.future, due, self._seen, self._now, state.completing
+        )
+        self._kept_nodes |= kept
+        if record is None:
+            return False
+        assert found is not None
+        start, share, *_ = found
+        if start is not None and share is not None:
+            if start <= self._now:
+                self._start_now(record, share)
+            elif record.array:
+                self._count_task(record)
+        self._is_over = self._is_over or is_full
+        return True
 
     def goes_on(self, now: int) -> bool:
         """Go on from the last cycle, if nothing but submissions can make a difference; whether that is so.
@@ -136,35 +163,14 @@ class Backfill:
             first = min(map(_rank, state.news))
             place = bisect_left(self._seen, first, key=_rank)
             if place < len(self._seen):
-                self._go_back(place)
+                del self._seen[place:]
+                self._plan.go_back(place)
+                self._is_over = False
             if self._is_over:
                 state.news = []
                 return True
             self._go_through([record for record in state.waiting if record.rank >= first])
         return True
-
-    def _go_back(self, place: int) -> None:
-        """Make the plan again that so many jobs have led to."""
-        del self._seen[place:], self._tried[place:]
-        self._is_over = False
-        kept, self._kept, self._plan = self._kept, [], self._empty_plan()
-        for step in kept:
-            if step[0] <= place:
-                self._kept.append(step)
-                self._plan.keep(*step[1:])
-
-    def _empty_plan(self) -> Plan:
-        """A plan without jobs, made when the cycle began."""
-        state, settings = self._state, self._settings
-        return state.kernel.plan(
-            state.machine,
-            self._began,
-            self._window,
-            self._resolution,
-            state.up,
-            settings.bf_max_job_test,
-            state.configuration.origin,
-        )
 
     @property
     def nb_jobs(self) -> int:
@@ -178,7 +184,7 @@ class Backfill:
         That is so if a start was put off until nodes come back, which is noted of the job, and if idle nodes
         are kept for later, which is written into their states.
         """
-        return self._puts_off or self.keeps_nodes
+        return self._plan.puts_off or self.keeps_nodes
 
     @property
     def keeps_nodes(self) -> bool:
@@ -191,23 +197,11 @@ class Backfill:
         return self._holds_until
 
     def _until_when(self) -> float:
-        """Until when this cycle holds.
-
-        A cycle depends on the time in a few ways: spans of the plan begin and end, a job that starts now
-        reaches into the next span, a time limit is over, or a job may start from some time on.
-        """
-        state, now, plan = self._state, self._now, self._plan
-        settings = self._settings
-        if self._started or self._makes_way or state.reservations or settings.bf_min_age_reserve:
+        """Until when this cycle holds: until its plan changes, a time limit is over, or a job may start."""
+        state, now = self._state, self._now
+        if self._started or self._makes_way or self._has_reservations or self._settings.bf_min_age_reserve:
             return now
-        times = [state.future.first_end, self._too_late]
-        times += [record.eligible for record in state.waiting if record.eligible > now]
-        begins = plan.begins
-        for length in (0, *self._lengths):
-            place = bisect_right(begins, now + length)
-            if place < len(begins):
-                times.append(begins[place] - length)
-        return min(times)
+        return min(state.future.first_end, self._plan.next_change(now), state.next_eligible(now))
 
     def _are_enough(self, record: WaitingRecord) -> bool:
         """Whether enough jobs of the same kind were looked at; otherwise this one is counted."""
@@ -226,38 +220,35 @@ class Backfill:
             tested[key] = tested.get(key, 0) + 1
         return False
 
-    def _look_at(self, record: WaitingRecord) -> bool:
-        """Start a job or plan its start; whether the cycle goes on."""
+    def _look_at_next(self, records: Iterator[WaitingRecord]) -> bool:
+        """Start the next job or plan its start; whether there was one."""
+        record = next(self._due(records), None)
+        if record is None:
+            return False
+        self._seen.append(record)
         now, state, length = self._now, self._state, record.least_limit * 60
-        only_now = not self._plans_all and self._gets_no_plan(record)
-        allowed = self._allowed(record) if self._has_reservations else None
         gone = [] if self._cancel is None else state.preemptable(record, now)
-        self._lengths.add(length)
-        start, share, cpus, is_put_off, make_way_on, was_tried = self._plan.find_start(
+        start, share, cpus, _, make_way_on, _ = self._plan.find_start(
             state.future,
             state.future_without(gone) if gone else None,
             record.asked,
             length,
             now,
-            only_now,
+            not self._plans_all and self._gets_no_plan(record),
             state.completing,
-            allowed,
+            self._allowed(record) if self._has_reservations else None,
         )
-        self._tried.append(was_tried)
         if cpus:
             record.cpus = cpus
-        self._puts_off = self._puts_off or is_put_off
         if make_way_on:
             self._let_jobs_make_way(record, make_way_on)
-        if start is None:
-            return True
-        if share is None:
-            if start - self._window < self._too_late:
-                self._too_late = start - self._window
+        if start is None or share is None:
             return True
         if start <= now and not make_way_on:
-            return self._start_now(record, share)
-        return self._plan_start(record, share, start, start + length)
+            self._start_now(record, share)
+        else:
+            self._plan_start(record, share, start, start + length)
+        return True
 
     def _allowed(self, record: WaitingRecord) -> Allowed:
         """What reservations leave to a job."""
@@ -279,38 +270,39 @@ class Backfill:
         self._makes_way = True
         make_way(self._state, record, nodes & ~self._state.completing, self._now, self._cancel)
 
-    def _start_now(self, record: WaitingRecord, share: Share) -> bool:
+    def _start_now(self, record: WaitingRecord, share: Share) -> None:
         """Start a job on nodes that nobody else needs in the meantime."""
         if self._state.limits.after_selection(record, share, self._now) is Verdict.WAITS:
-            return True
+            return
         self._started.add(record.job.id)
         record.limit = record.least_limit
         self._start(record, share)
         if share.exclusive and self._state.configuration.selection.type == "cons_tres":
-            self._keep(share, 0, self._now + record.limit * 60)
-        return True
+            self._plan.keep(share, 0, self._now + record.limit * 60)
+        most = self._settings.bf_max_job_start
+        self._is_over = self._is_over or (bool(most) and len(self._started) >= most)
 
-    def _plan_start(self, record: WaitingRecord, share: Share, start: int, end: int) -> bool:
-        """Keep nodes for a job that will start later; whether the cycle goes on."""
+    def _plan_start(self, record: WaitingRecord, share: Share, start: int, end: int) -> None:
+        """Keep nodes for a job that will start later, if there is room in the plan."""
         most = self._settings.bf_job_part_count_reserve
         if most:
             count = self._nb_reserved.get(record.partition.name, 0)
             if count >= most:
-                return True
+                return
             self._nb_reserved[record.partition.name] = count + 1
         self._kept_nodes |= share.nodes
         if self._planned is not None:
             self._planned(record, start, share.nodes)
         if record.array:
-            self._planned_tasks[record.array] = self._planned_tasks.get(record.array, 0) + 1
+            self._count_task(record)
         if self._plan.is_full:
-            return False
-        self._keep(share, start, end)
-        return True
+            self._is_over = True
+        else:
+            self._plan.keep(share, start, end)
 
-    def _keep(self, share: Share, start: int, end: int) -> None:
-        self._kept.append((len(self._seen), share, start, end))
-        self._plan.keep(share, start, end)
+    def _count_task(self, record: WaitingRecord) -> None:
+        """One more task of an array has a planned start."""
+        self._planned_tasks[record.array] = self._planned_tasks.get(record.array, 0) + 1
 
     def _gets_no_plan(self, record: WaitingRecord) -> bool:
         """Whether a job is only tried for a start now."""

@@ -19,9 +19,9 @@ FIRST_WINDOW = 30
 
 
 class Future:
-    """The running jobs at one moment, in the order of their ends, and what is free after each.
+    """The running jobs in the order of their ends, and what is free after each.
 
-    It holds as long as no job starts or ends. Answers are kept: many jobs ask for the same.
+    Answers are kept until a job starts or ends: many jobs ask for the same.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Future:
         kill_wait: int = 0,
         origin: int = 0,
     ) -> None:
-        self._usage = usage
+        self._usage = usage.copy()
         self._running = list(running)
         self._selector = selector
         self._window_step = window_step
@@ -42,9 +42,24 @@ class Future:
         self._kill_wait = kill_wait
         """How long a job may last that is beyond its time limit."""
         self._origin = origin
+        self._changed()
+
+    def _changed(self) -> None:
+        """Forget all answers."""
         self._idle = self._idle_after()
         self._now: dict[tuple[int, int], Share | None] = {}
         self._later: dict[tuple[int, int], tuple[RunningRecord, Share] | None] = {}
+
+    def started(self, place: int, running: RunningRecord) -> None:
+        """A job runs from now on, with this place among the running jobs."""
+        self._usage.take(running.share)
+        self._running.insert(place, running)
+        self._changed()
+
+    def ended(self, place: int) -> None:
+        """The job at this place among the running jobs runs no longer."""
+        self._usage.give(self._running.pop(place).share)
+        self._changed()
 
     @property
     def first_end(self) -> float:

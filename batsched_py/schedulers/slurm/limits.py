@@ -38,6 +38,9 @@ class Verdict(Enum):
 class NoLimits:
     """A machine without limits."""
 
+    are_set = False
+    """Whether there are any."""
+
     def before_selection(self, record: WaitingRecord, now: int) -> Verdict:
         """Whether a job may start as far as it does not matter where."""
         return Verdict.FINE
@@ -69,6 +72,8 @@ class Count:
 
 class Limits(NoLimits):
     """The limits of a configuration, and what counts against them."""
+
+    are_set = True
 
     def __init__(self, accounts: Accounts) -> None:
         self._accounts = accounts

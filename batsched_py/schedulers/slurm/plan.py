@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from math import inf
 from typing import NamedTuple
 
 from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.future import Future
 from batsched_py.schedulers.slurm.nodes import Machine, Share
+from batsched_py.schedulers.slurm.records import WaitingRecord
 
 #: What reservations leave to a job from a time on: nodes, when it may begin, and when to try again, or 0.
 Allowed = Callable[[int], tuple[int, int, int] | None]
@@ -30,10 +33,24 @@ class Found(NamedTuple):
     """Whether enough nodes were left at some time."""
 
 
+class Looks(NamedTuple):
+    """What became of jobs that were looked at in turn."""
+
+    last: WaitingRecord | None
+    """The last of them, if any."""
+    found: Found | None
+    """When and where that one could start."""
+    kept: int
+    """The nodes that are kept for jobs that will start later."""
+    is_full: bool
+    """Whether the plan had no room for the last one."""
+
+
 class Plan:
     """Spans of time from now to the end of the window, each with the nodes that are not kept for a job.
 
-    All times are on a grid, to which they are rounded down.
+    All times are on a grid, to which they are rounded down. A plan remembers the jobs that it has looked at,
+    so that it can go back to any of them.
     """
 
     def __init__(
@@ -43,21 +60,39 @@ class Plan:
         window: int,
         resolution: int,
         nodes: int,
-        most_spans: int,
+        most_jobs: int,
         origin: int = 0,
     ) -> None:
         self._machine = machine
+        self._now = now
+        self._nodes = nodes
         self._window = window
         self._resolution = resolution
         self._origin = origin
         """How far time 0 is from the beginning of a step of the grid."""
-        self.begins = [self._rounded(now)]
-        self.ends = [self._rounded(now + window)]
-        self.free = [nodes]
+        self._most_jobs = most_jobs
+        """So many jobs are tried at most, and there is room for so many spans."""
+        self._tried: list[bool] = []
+        """Which of the jobs were tried: for any other, too few nodes were left. Only these count."""
+        self._nb_tried = 0
+        self._kept: list[tuple[int, Share, int, int]] = []
+        """What is kept: after how many jobs that was decided, for what share, from when, and until when."""
+        self._lengths: set[int] = set()
+        """How long the jobs may run."""
+        self._too_late: float = inf
+        """When a start will be within the window that is not yet."""
+        self.puts_off = False
+        """Whether a job was tried later than it could start if nobody else waited."""
+        self._clear()
+
+    def _clear(self) -> None:
+        """Keep nothing."""
+        self.begins = [self._rounded(self._now)]
+        self.ends = [self._rounded(self._now + self._window)]
+        self.free = [self._nodes]
         """The nodes of each span."""
         self._nb_spans = 1
         """How many were ever made: there is room for so many only."""
-        self._most_spans = most_spans
 
     def _rounded(self, time: int) -> int:
         """A time on the grid."""
@@ -66,10 +101,43 @@ class Plan:
     @property
     def is_full(self) -> bool:
         """Whether no more spans can be added."""
-        return self._nb_spans >= self._most_spans
+        return self._nb_spans >= self._most_jobs
+
+    @property
+    def has_tried_enough(self) -> bool:
+        """Whether no more jobs are to be tried."""
+        return self._nb_tried >= self._most_jobs
+
+    def go_back(self, nb_jobs: int) -> None:
+        """Make the plan again that so many jobs have led to."""
+        del self._tried[nb_jobs:]
+        self._nb_tried = sum(self._tried)
+        kept, self._kept = self._kept, []
+        self._clear()
+        for step in kept:
+            if step[0] <= nb_jobs:
+                self._kept.append(step)
+                self._change(*step[1:])
+
+    def next_change(self, now: int) -> float:
+        """When the jobs that it has looked at may be planned in another way, if nothing else changes.
+
+        A plan depends on the time in a few ways: its spans begin and end, a job that starts now reaches into
+        the next span, or a start comes within the window.
+        """
+        times = [self._too_late]
+        for length in (0, *self._lengths):
+            place = bisect_right(self.begins, now + length)
+            if place < len(self.begins):
+                times.append(self.begins[place] - length)
+        return min(times)
 
     def keep(self, share: Share, start: int, end: int) -> None:
         """Keep the nodes of a share from one time to another, on the grid; at least for one step of it."""
+        self._kept.append((len(self._tried), share, start, end))
+        self._change(share, start, end)
+
+    def _change(self, share: Share, start: int, end: int) -> None:
         begins, ends, free = self.begins, self.ends, self.free
         start = max(self._rounded(start), begins[0])
         end = max(self._rounded(end), start + self._resolution)
@@ -133,7 +201,59 @@ class Plan:
                 left &= free[place]
         return left, later
 
+    def plan_starts(
+        self,
+        future: Future,
+        records: Iterator[WaitingRecord],
+        seen: list[WaitingRecord],
+        now: int,
+        completing: int,
+    ) -> Looks:
+        """Keep nodes for jobs in turn, until one can start now, enough were tried, or the plan is full.
+
+        Those that were looked at are added to the ones that were ``seen``.
+        """
+        kept = 0
+        last = found = None
+        while not self.has_tried_enough and (record := next(records, None)) is not None:
+            last = record
+            seen.append(record)
+            length = record.least_limit * 60
+            found = self.find_start(future, None, record.asked, length, now, False, completing, None)
+            if found.cpus:
+                record.cpus = found.cpus
+            if found.start is None or found.share is None:
+                continue
+            if found.start <= now:
+                break
+            kept |= found.share.nodes
+            if self.is_full:
+                return Looks(last, found, kept, True)
+            self.keep(found.share, found.start, found.start + length)
+        return Looks(last, found, kept, False)
+
     def find_start(
+        self,
+        future: Future,
+        without: Future | None,
+        asked: Asked,
+        length: int,
+        now: int,
+        only_now: bool,
+        completing: int,
+        allowed: Allowed | None,
+    ) -> Found:
+        """When and where a job of some length could start; this is remembered."""
+        found = self._search(future, without, asked, length, now, only_now, completing, allowed)
+        self._lengths.add(length)
+        self._tried.append(found.was_tried)
+        self._nb_tried += found.was_tried
+        self.puts_off = self.puts_off or found.is_put_off
+        if found.start is not None and found.share is None:
+            self._too_late = min(self._too_late, found.start - self._window)
+        return found
+
+    def _search(
         self,
         future: Future,
         without: Future | None,

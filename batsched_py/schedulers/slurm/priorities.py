@@ -12,7 +12,7 @@ from batsched_py.schedulers.slurm.asked import KIBIBYTES
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.fair_share import FairShare
 from batsched_py.schedulers.slurm.nodes import Machine, places
-from batsched_py.schedulers.slurm.priority import JobFacts, Scale, weighted
+from batsched_py.schedulers.slurm.priority import JobFacts, Scale, age_part, weighted
 from batsched_py.schedulers.slurm.records import PartitionRecord, RunningRecord, WaitingRecord
 
 FIRST = 0xFFFF0000
@@ -89,6 +89,7 @@ class Multifactor(Priorities):
         self._last = 0.0
         self._period = self._settings.calc_period
         self._counts_usage = bool(self._settings.weight_fairshare)
+        self._accrues_always = "accrue_always" in self._settings.flags
         self.next_time = self._period
 
     def _tres_of(self, nodes: int) -> dict[str, float]:
@@ -110,14 +111,21 @@ class Multifactor(Priorities):
             record.give_priority(self._priority(record, now))
 
     def _priority(self, record: WaitingRecord, now: float) -> int:
+        """What it was given, or what is computed: if no usage counts, only age and size make a difference."""
         if record.fields.priority:
             return record.fields.priority
-        return weighted(self._settings, self.facts(record, now), self._scale).priority
+        size, parts = record.weighted
+        if parts is None or size != record.cpus or self._counts_usage:
+            parts = weighted(self._settings, self.facts(record, now), self._scale)
+            record.weighted = record.cpus, parts
+        return parts.priority_at(age_part(self._settings, self._age(record, now)))
+
+    def _age(self, record: WaitingRecord, now: float) -> float:
+        return int(now) - (record.submitted if self._accrues_always else record.eligible)
 
     def facts(self, record: WaitingRecord, now: float) -> JobFacts:
         """What counts of a job now."""
         fields, asked, accounts = record.fields, record.asked, self._accounts
-        accrued = record.submitted if "accrue_always" in self._settings.flags else record.eligible
         branch = None
         if self._counts_usage:
             branch = self._fair_share.find(
@@ -125,7 +133,7 @@ class Multifactor(Priorities):
             )
         qos = accounts.qos_of(record)
         return JobFacts(
-            age=int(now) - accrued,
+            age=self._age(record, now),
             nodes=asked.least_nodes,
             cpus=record.cpus,
             limit=record.limit,
@@ -177,7 +185,7 @@ class Multifactor(Priorities):
         incr_only = "incr_only" in self._settings.flags
         for record in waiting:
             priority = self._priority(record, self._last)
-            if not (incr_only and priority < record.priority):
+            if priority != record.priority and not (incr_only and priority < record.priority):
                 record.give_priority(priority)
         return True
 

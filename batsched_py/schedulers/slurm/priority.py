@@ -65,7 +65,11 @@ class Weighted(Struct, frozen=True, kw_only=True):
     @property
     def priority(self) -> int:
         """The whole; 0 is for jobs that are held."""
-        total = self.age + self.assoc + self.fair_share + self.job_size + self.partition + self.qos
+        return self.priority_at(self.age)
+
+    def priority_at(self, age: float) -> int:
+        """The whole with another part for its age."""
+        total = age + self.assoc + self.fair_share + self.job_size + self.partition + self.qos
         total = total + sum(self.tres.values()) - float(self.nice)
         return min(max(int(total), 1), HIGHEST)
 
@@ -74,7 +78,7 @@ def weighted(settings: Priority, job: JobFacts, scale: Scale) -> Weighted:
     """The parts of a job's priority."""
     flags = settings.flags
     return Weighted(
-        age=settings.weight_age * min(job.age / settings.max_age, 1.0) if job.age > 0 else 0.0,
+        age=age_part(settings, job.age),
         assoc=settings.weight_assoc
         * _normal(job.assoc_priority, scale.assoc_priority, "no_normal_assoc" in flags),
         fair_share=settings.weight_fairshare * job.fair_share,
@@ -87,6 +91,11 @@ def weighted(settings: Priority, job: JobFacts, scale: Scale) -> Weighted:
         tres=_tres(settings, job),
         nice=job.nice,
     )
+
+
+def age_part(settings: Priority, age: float) -> float:
+    """The part of a priority that is for the age of a job, in seconds."""
+    return settings.weight_age * min(age / settings.max_age, 1.0) if age > 0 else 0.0
 
 
 def size_factor(settings: Priority, job: JobFacts, scale: Scale) -> float:

@@ -7,6 +7,7 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.job_fields import JobFields
 from batsched_py.schedulers.slurm.nodes import Share
+from batsched_py.schedulers.slurm.priority import Weighted
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 
 #: Where a job stands in the queue; the lowest comes first.
@@ -43,6 +44,7 @@ class WaitingRecord:
         "priority",
         "rank",
         "submitted",
+        "weighted",
     )
 
     def __init__(
@@ -75,7 +77,16 @@ class WaitingRecord:
         self.submitted = int(job.submission_time)
         self.eligible: float = self.submitted
         """Since when it may start, as far as that depends on its submitter."""
+        self.weighted: tuple[int, Weighted | None] = (0, None)
+        """The parts of its priority when it was of some size."""
         self.give_priority(0)
+
+    @property
+    def is_special(self) -> bool:
+        """Whether more than nodes decides on its start: its submitter, licences, or other records."""
+        return bool(
+            self.eligible > self.submitted or self.asked.licences or self.array or self.nb_partitions > 1
+        )
 
     def give_priority(self, priority: int) -> None:
         """Let it have this priority in its partition."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.future import Future
@@ -47,11 +48,14 @@ class State:
         """The machine without jobs, which nobody changes."""
         self.completing = 0
         """Nodes of jobs that have ended and are being cleaned up."""
-        self._future: Future | None = None
         self.running: list[RunningRecord] = []
         """In the order of their ends."""
+        self.future = self._future_of(self.usage, self.running)
+        """What will be free and when."""
         self.waiting: list[WaitingRecord] = []
         """In the order in which the loops look at them; a job in two partitions is there twice."""
+        self._special: list[WaitingRecord] = []
+        """Those that may have to wait even if there are nodes for them."""
         self.news: list[WaitingRecord] = []
         """Those that the backfill loop has not seen."""
         self.epoch = 0
@@ -64,11 +68,23 @@ class State:
         for record in records:
             insort(self.waiting, record, key=_rank)
             self.news.append(record)
+            if record.is_special:
+                self._special.append(record)
 
     def remove(self, job_id: str) -> None:
         """A job waits no longer."""
         self.epoch += 1
         self.waiting = [record for record in self.waiting if record.job.id != job_id]
+        self._special = [record for record in self._special if record.job.id != job_id]
+
+    @property
+    def waits_for_nodes_only(self) -> bool:
+        """Whether the queue has only jobs that wait for nothing but nodes."""
+        return not (self._special or self.limits.are_set)
+
+    def next_eligible(self, now: float) -> float:
+        """When the next job may start that may not start now."""
+        return min([record.eligible for record in self._special if record.eligible > now], default=inf)
 
     def sort(self) -> None:
         """Put the queue in order again, after priorities have changed."""
@@ -87,13 +103,6 @@ class State:
         self.up = nodes & self.machine.up
 
     # --- the machine -----------------------------------------------------------------------------
-
-    @property
-    def future(self) -> Future:
-        """What will be free and when, as long as no job starts or ends."""
-        if self._future is None:
-            self._future = self._future_of(self.usage, self.running)
-        return self._future
 
     def preemptable(self, record: WaitingRecord, now: int) -> list[RunningRecord]:
         """The running jobs that may have to make way for a job."""
@@ -123,13 +132,15 @@ class State:
         place = bisect_left(self.waiting, _rank(record), key=_rank)
         if self.waiting[place] is record and record.nb_partitions == 1:
             del self.waiting[place]
+            self._special = [each for each in self._special if each is not record]
         else:
             self.remove(record.job.id)
-        self._future = None
         self.epoch += 1
         self.usage.take(share)
         running = RunningRecord(record, share, now)
-        insort(self.running, running, key=_end)
+        place = bisect_left(self.running, _end(running), key=_end)
+        self.running.insert(place, running)
+        self.future.started(place, running)
         self.limits.started(running)
         for name, count in record.asked.licences:
             self.licences[name] -= count
@@ -144,11 +155,12 @@ class State:
 
     def ended(self, running: RunningRecord) -> None:
         """A job has left its share; no other one starts on its nodes until they are clean."""
-        del self.running[bisect_left(self.running, _end(running), key=_end)]
+        place = bisect_left(self.running, _end(running), key=_end)
+        del self.running[place]
         self.limits.ended(running)
         for name, count in running.waiting.asked.licences:
             self.licences[name] += count
-        self._future = None
+        self.future.ended(place)
         self.epoch += 1
         self.usage.give(running.share)
         self.completing |= running.share.nodes
