@@ -76,6 +76,8 @@ class Clock:
         """When the controller woke last and let the main loop look."""
         self._nb_full = 0
         """How often it has let it look at the whole queue."""
+        self._next_full = self._controller.look(1)
+        """When it lets it do so next."""
         self._quick = inf
         """When the controller lets the main loop look at the first jobs next."""
         self._at_once = False
@@ -131,7 +133,7 @@ class Clock:
     def is_full_due(self, now: float) -> bool:
         """Whether the main loop is to look at the whole queue now."""
         self._pass_unseen(now)
-        return self._has_full and self._controller.look(self._nb_full + 1) <= now
+        return self._has_full and self._next_full <= now
 
     def is_backfill_due(self, now: float) -> bool:
         """Whether it is time for a backfill cycle."""
@@ -150,7 +152,7 @@ class Clock:
         if marks:
             self.changed(now)
         if full:
-            self._nb_full = self._controller.look_from(now)
+            self._count_looks(self._controller.look_from(now))
 
     def backfill_done(
         self,
@@ -180,8 +182,9 @@ class Clock:
         """
         full = inf
         if self._has_full and full_matters < inf:
-            controller = self._controller
-            full = controller.look(max(controller.look_from(full_matters), self._nb_full + 1))
+            full = self._next_full
+            if full < full_matters:
+                full = self._controller.look(self._controller.look_from(full_matters))
         return min(self._quick, full, self._next_cycle())
 
     def _next_cycle(self) -> float:
@@ -219,13 +222,17 @@ class Clock:
             self._pass_unseen_cycles(now)
         if not self._has_jobs and self._quick <= now:
             self._last_main, self._quick = self._quick, inf
-        nb_passed = self._controller.look_from(now) - 1
-        if self._has_full and nb_passed > self._nb_full:
-            self._nb_full = nb_passed
-            last = self._controller.look(nb_passed)
+        if self._has_full and self._next_full < now - MOMENT:
+            self._count_looks(self._controller.look_from(now) - 1)
+            last = self._controller.look(self._nb_full)
             self._last_main = max(self._last_main, last)
             if self._marks:
                 self._last_change = max(self._last_change, last)
+
+    def _count_looks(self, number: int) -> None:
+        """There were so many looks at the whole queue."""
+        self._nb_full = number
+        self._next_full = self._controller.look(number + 1)
 
     def _pass_unseen_cycles(self, now: float) -> None:
         """Pass cycles after changes while no job waited, and after looks that have found nothing."""
