@@ -79,6 +79,7 @@ Asked asked(nb::handle given, size_t words) {
     made.wanted_nodes = whole_number(given, "wanted_nodes");
     made.most_nodes = whole_number(given, "most_nodes");
     made.nodes = node_set(given.attr("nodes"), words);
+    made.partition = node_set(given.attr("partition"), words);
     made.required = node_set(given.attr("required"), words);
     made.exclusive = nb::cast<bool>(given.attr("exclusive"));
     made.memory_per_cpu = whole_number(given, "memory_per_cpu");

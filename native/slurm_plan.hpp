@@ -55,6 +55,10 @@ public:
     // When the jobs that it has looked at may be planned in another way, if nothing else changes.
     double next_change(int64_t now) const {
         double next = too_late_;
+        for (const Kept& step : kept_) {
+            if (rounded(step.end) < ends_.back()) continue;
+            next = std::min(next, static_cast<double>(rounded(step.end) + resolution_ - window_));
+        }
         auto look = [&](int64_t length) {
             auto begin = std::upper_bound(begins_.begin(), begins_.end(), now + length);
             if (begin != begins_.end()) next = std::min(next, static_cast<double>(*begin - length));
@@ -204,7 +208,7 @@ private:
         };
         while (true) {
             int64_t begin = later, end_of_reservation = 0;
-            left_ = asked.nodes;
+            left_ = asked.partition;
             if (reservations) {
                 std::optional<Allowed> allowed = reservations(later);
                 if (!allowed) return not_found();
@@ -213,6 +217,7 @@ private:
                 end_of_reservation = allowed->end_of_reservation;
             }
             later = leave(begin, std::max(begin, look.now) + look.length);
+            left_ &= asked.nodes;
             if (end_of_reservation && end_of_reservation < ends_.back() && (!later || end_of_reservation < later)) {
                 later = end_of_reservation;
             }

@@ -18,7 +18,7 @@ struct Asked {
     size_t number = 0;  // what is asked for in the same way has the same number
     int64_t tasks = 1, cpus_per_task = 1, unit = 1, cpus = 1;
     int64_t least_nodes = 1, wanted_nodes = 1, most_nodes = 1;
-    NodeSet nodes, required;
+    NodeSet nodes, partition, required;
     bool exclusive = false;
     int64_t memory_per_cpu = 0, memory_per_node = 0;
     std::vector<Other> others;

@@ -56,6 +56,7 @@ def test_tasks_are_dealt_out_in_turn_and_the_last_ones_are_cut(
         wanted_nodes=1,
         most_nodes=4,
         nodes=7,
+        partition=7,
         cpus_of_node=3,
     )
     assert dealt(asked, room) == given

@@ -65,7 +65,7 @@ class Slurm(Scheduler):
             description="How long a backfill cycle takes for each job, in seconds: what `sdiag` tells as its "
             "mean cycle, divided by its mean depth.",
         ),
-    ] = 0.002
+    ] = 0.0015
 
     def configuration(self) -> Configuration:
         """That of the file; without one, Slurm's defaults."""

@@ -49,6 +49,8 @@ class Asked(Struct, frozen=True, gc=False):
     most_nodes: int
     nodes: int
     """The nodes that would do if nobody else used them."""
+    partition: int
+    """All nodes of its partition: when some of them come back, the backfill loop tries again."""
     required: int = 0
     """Nodes that it must have."""
     exclusive: bool = False
@@ -79,12 +81,13 @@ def asked_of(
     request: Request,
     fields: JobFields,
     nodes: int,
+    partition: int,
     machine: Machine,
     names: Sequence[str],
     rules: PartitionRules,
     required: int = 0,
 ) -> Asked:
-    """What a request means in a partition, of whose nodes these have what it names.
+    """What a request means in a partition with its nodes, of which some have what it names.
 
     The ``names`` are those of the other resources of the machine.
     """
@@ -150,6 +153,7 @@ def asked_of(
         wanted_nodes=wanted,
         most_nodes=request.most_nodes,
         nodes=usable,
+        partition=partition,
         required=required,
         exclusive=exclusive,
         memory_per_cpu=of_cpu,

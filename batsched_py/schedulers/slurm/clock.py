@@ -167,7 +167,7 @@ class Clock:
         If it ``repeats``, it has changed jobs or nodes. Until a time, cycles find the same if nothing else
         changes. If it ``keeps_nodes``, idle nodes are marked as kept for later.
         """
-        duration = CYCLE + nb_jobs * self._test_time
+        duration = round(CYCLE + nb_jobs * self._test_time, 3)
         taken_back = self._repeats or self._keeps_nodes
         seen = not (taken_back or int(self._last_change) >= int(now + duration))
         self._period = self._settings.bf_interval + duration

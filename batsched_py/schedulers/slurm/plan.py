@@ -123,9 +123,12 @@ class Plan:
         """When the jobs that it has looked at may be planned in another way, if nothing else changes.
 
         A plan depends on the time in a few ways: its spans begin and end, a job that starts now reaches into
-        the next span, or a start comes within the window.
+        the next span, a start comes within the window, or nodes come back within it.
         """
         times = [self._too_late]
+        for _, _, _, end in self._kept:
+            if self._rounded(end) >= self.ends[-1]:
+                times.append(self._rounded(end) + self._resolution - self._window)
         for length in (0, *self._lengths):
             place = bisect_right(self.begins, now + length)
             if place < len(self.begins):
@@ -274,13 +277,14 @@ class Plan:
         cpus = 0
         is_put_off = was_tried = False
         while True:
-            nodes, begin, end_of_reservation = asked.nodes, later, 0
+            nodes, begin, end_of_reservation = asked.partition, later, 0
             if allowed is not None:
                 left = allowed(later)
                 if left is None:
                     return Found(None, None, cpus, is_put_off, 0, was_tried)
                 nodes, begin, end_of_reservation = nodes & left[0], left[1], left[2]
             nodes, later = self._left(nodes, begin, max(begin, now) + length)
+            nodes &= asked.nodes
             if 0 < end_of_reservation < self.ends[-1] and (not later or end_of_reservation < later):
                 later = end_of_reservation
             if nodes.bit_count() >= asked.least_nodes and not asked.required & ~nodes:

@@ -196,6 +196,7 @@ class Setup:
                 request,
                 fields,
                 nodes,
+                partition.nodes,
                 self.machine,
                 self._others,
                 rules,

@@ -38,7 +38,7 @@ UNEVEN = 0.1
 KILLED = 5.0
 """A job that ran longer than it was to by so much was killed, or has failed if that is shorter."""
 
-TESTING = (0.001, 0.005)
+TESTING = (0.0003, 0.006)
 """How long a backfill cycle takes for each job, at least and at most: machines differ in that, too."""
 
 
