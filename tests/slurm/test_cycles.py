@@ -19,6 +19,7 @@ SCENARIOS = [
     ("tuned-1", RECORDED),
     ("walltime-1", RECORDED),
     ("blind-3", RECORDED),
+    ("late-4", RECORDED),
     pytest.param("basic-1", SHARED, marks=pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared")),
     pytest.param("shared-1", SHARED, marks=pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared")),
 ]
