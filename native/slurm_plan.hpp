@@ -200,6 +200,9 @@ private:
         int64_t later = look.now;
         seen_ = NodeSet(words_);
         waits_for_cleaning_ = false;
+        NodeSet tried_nodes;  // those of the last try: what was found on them holds for the next one, too
+        Start earliest;
+        bool makes_way = false;
         Found found;
         auto not_found = [&found] {
             found.start.reset();
@@ -222,16 +225,19 @@ private:
                 later = end_of_reservation;
             }
             if (left_.has_at_least(asked.least_nodes) && left_.has_all(asked.required)) found.was_tried = true;
-            seen_ |= left_;
-            Start earliest = future.earliest(asked, left_, look.now, look.only_now || without);
-            bool makes_way = !earliest.share && without;
-            if (makes_way) earliest = without->earliest(asked, left_, look.now, look.only_now);
+            if (!(left_ == tried_nodes)) {
+                tried_nodes = left_;
+                seen_ |= left_;
+                earliest = future.earliest(asked, left_, look.now, look.only_now || without);
+                makes_way = !earliest.share && without;
+                if (makes_way) earliest = without->earliest(asked, left_, look.now, look.only_now);
+            }
             if (!earliest.share) {
                 if (later && !look.only_now) continue;
                 return not_found();
             }
             int64_t start = std::max(earliest.time, begin);
-            found.share = std::move(earliest.share);
+            found.share = earliest.share;
             found.cpus = found.share->cpus;
             found.is_put_off = found.is_put_off || begin > earliest.time;
             if (start <= look.now) {

@@ -31,22 +31,24 @@ def run_main_loop(state: State, now: int, start: Start, full: bool, cancel: Canc
     stopped = 0
     """Partitions that are stopped, as bits."""
     nb_partitions = len(state.partitions)
+    most_started, depth = settings.sched_max_job_start, settings.partition_job_depth
+    most = len(state.waiting) if full else settings.default_queue_depth + 1
     nb_looked_at = nb_started = 0
     marks = False
     looked_at_of: dict[str, int] = {}
     started: set[str] = set()
     for record in list(state.waiting):
         partition = record.partition
-        if record.eligible > now or record.job.id in started:
+        if record.eligible > now or (started and record.job.id in started):
             continue
-        if settings.sched_max_job_start and nb_started >= settings.sched_max_job_start:
+        if most_started and nb_started >= most_started:
             return marks
-        if settings.partition_job_depth:
+        if depth:
             looked_at_of[partition.name] = looked_at_of.get(partition.name, 0) + 1
-            if looked_at_of[partition.name] > settings.partition_job_depth:
+            if looked_at_of[partition.name] > depth:
                 continue
         nb_looked_at += 1
-        if not full and nb_looked_at > settings.default_queue_depth + 1:
+        if nb_looked_at > most:
             return marks
         bit = 1 << partition.number
         if stopped & bit and not record.fields.reservation:

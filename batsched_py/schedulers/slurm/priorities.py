@@ -12,7 +12,7 @@ from batsched_py.schedulers.slurm.asked import KIBIBYTES
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.fair_share import FairShare
 from batsched_py.schedulers.slurm.nodes import Machine, places
-from batsched_py.schedulers.slurm.priority import JobFacts, Scale, age_part, weighted
+from batsched_py.schedulers.slurm.priority import JobFacts, Scale, age_part, priority_of, weighted
 from batsched_py.schedulers.slurm.records import PartitionRecord, RunningRecord, WaitingRecord
 
 FIRST = 0xFFFF0000
@@ -114,11 +114,11 @@ class Multifactor(Priorities):
         """What it was given, or what is computed: if no usage counts, only age and size make a difference."""
         if record.fields.priority:
             return record.fields.priority
-        size, parts = record.weighted
-        if parts is None or size != record.cpus or self._counts_usage:
-            parts = weighted(self._settings, self.facts(record, now), self._scale)
-            record.weighted = record.cpus, parts
-        return parts.priority_at(age_part(self._settings, self._age(record, now)))
+        size, rest = record.parts
+        if size != record.cpus or self._counts_usage:
+            rest = weighted(self._settings, self.facts(record, now), self._scale).rest
+            record.parts = record.cpus, rest
+        return priority_of(age_part(self._settings, self._age(record, now)), rest)
 
     def _age(self, record: WaitingRecord, now: float) -> float:
         return int(now) - (record.submitted if self._accrues_always else record.eligible)

@@ -6,7 +6,7 @@ to a whole number. These are functions of numbers alone: they can be held agains
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -63,15 +63,23 @@ class Weighted(Struct, frozen=True, kw_only=True):
     nice: int = 0
 
     @property
-    def priority(self) -> int:
-        """The whole; 0 is for jobs that are held."""
-        return self.priority_at(self.age)
+    def rest(self) -> tuple[float, ...]:
+        """All but the age, in the order in which they are added; those that are 0 are left out."""
+        parts = (self.assoc, self.fair_share, self.job_size, self.partition, self.qos)
+        return tuple(filter(None, (*parts, sum(self.tres.values()), -float(self.nice))))
 
-    def priority_at(self, age: float) -> int:
-        """The whole with another part for its age."""
-        total = age + self.assoc + self.fair_share + self.job_size + self.partition + self.qos
-        total = total + sum(self.tres.values()) - float(self.nice)
-        return min(max(int(total), 1), HIGHEST)
+    @property
+    def priority(self) -> int:
+        """The whole."""
+        return priority_of(self.age, self.rest)
+
+
+def priority_of(age: float, rest: Iterable[float]) -> int:
+    """The whole of the parts of a priority; 0 is for jobs that are held."""
+    total = age
+    for part in rest:
+        total += part
+    return min(max(int(total), 1), HIGHEST)
 
 
 def weighted(settings: Priority, job: JobFacts, scale: Scale) -> Weighted:

@@ -7,7 +7,6 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.job_fields import JobFields
 from batsched_py.schedulers.slurm.nodes import Share
-from batsched_py.schedulers.slurm.priority import Weighted
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 
 #: Where a job stands in the queue; the lowest comes first.
@@ -41,10 +40,10 @@ class WaitingRecord:
         "nb_partitions",
         "number",
         "partition",
+        "parts",
         "priority",
         "rank",
         "submitted",
-        "weighted",
     )
 
     def __init__(
@@ -77,8 +76,8 @@ class WaitingRecord:
         self.submitted = int(job.submission_time)
         self.eligible: float = self.submitted
         """Since when it may start, as far as that depends on its submitter."""
-        self.weighted: tuple[int, Weighted | None] = (0, None)
-        """The parts of its priority when it was of some size."""
+        self.parts: tuple[int, tuple[float, ...]] = (-1, ())
+        """The parts of its priority but for its age, and for how many processors they were computed."""
         self.give_priority(0)
 
     @property
