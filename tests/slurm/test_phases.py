@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
 from batsched_py.schedulers.slurm.settings.reservations import Reservation
-from batsched_py.slurm.comparison.phases import Phase
+from batsched_py.slurm.comparison.phases import Phase, overruns
 from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
 from batsched_py.slurm.setup_script import BEFORE
 from tests.processes import call_here
 from tests.slurm.scenario import RECORDED, compared, recordings
+from tests.slurm.scenario import read_scenario as imported_scenario
 
 SCRIPTED = Reservation(name="upkeep", start=1770, end=2970, created=-BEFORE, nodes="ALL")
 
@@ -46,6 +48,17 @@ def test_the_importer_tells_which_reservations_a_script_has_made(tmp_path: Path)
 def test_what_a_log_tells_stays() -> None:
     configuration = Configuration(start="2026-01-01T00:00:00Z", reservations=(SCRIPTED,))
     assert Phase.of(1).moved(configuration) == configuration
+
+
+def test_how_much_longer_jobs_run_is_seen_in_each_recording(tmp_path: Path) -> None:
+    """The job that was killed does not count, and neither does one that the scenario does not have."""
+    (tmp_path / "slurm.conf").write_text("NodeName=n1 CPUs=1\nPartitionName=all Nodes=n1 Default=YES\n")
+    (tmp_path / "jobs.csv").write_text("at,run,args\n0,100,-t 9\n0,200,-t 9\n0,300,-t 9\n")
+    _, _, workload = imported_scenario(tmp_path)
+    times = {"1": (0, 101.9), "2": (110, 310.9), "3": (320, 500), "4": (0, 9)}
+    table = pd.DataFrame.from_dict(times, orient="index", columns=["start", "end"])
+    later = table.assign(end=table["end"] + 1)
+    assert overruns([table, later], workload) == pytest.approx([0.5, 1.5]), "0.9 s longer are expected"
 
 
 def test_compare_tells_the_range_over_phases(tmp_path: Path) -> None:
