@@ -102,10 +102,10 @@ class Clock:
     def happened(self, now: float, at_once: bool = False) -> None:
         """A job was submitted, or nodes are free again: the main loop is to look soon, or even at once."""
         self._pass_unseen(now)
-        earliest = max(now, floor(self._last_main) + self._settings.batch_sched_delay)
         if at_once:
             self._at_once = True
         else:
+            earliest = max(now, floor(self._last_main) + self._settings.batch_sched_delay)
             self._quick = min(self._quick, self._controller.wakes(earliest))
         self.changed(now)
 
