@@ -88,7 +88,8 @@ class JobMaker:
         if _has_open_range(asked):
             fields["least_cpus"] = asked.cpus_per_task
         if asked.begin:
-            fields["begin"] = max(self._clock.moment(asked.begin, submitted.at) - submitted.at, 0.0)
+            begin = self._clock.moment(asked.begin, submitted.at) - submitted.at
+            fields["begin"] = max(round(begin, 3), 0.0)
         if asked.time is None:
             fields["no_time_limit"] = True
         for key in ("node_list", "exclude"):

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from batsched_py.schedulers.slurm.clock import WAKES, Clock, Controller
+from batsched_py.schedulers.slurm.clock import LOOKS, WAKES, Clock, Controller
 from batsched_py.schedulers.slurm.settings.scheduling import Scheduling
 
 NEVER = float("inf")
@@ -46,14 +46,14 @@ def test_the_whole_queue_is_looked_at_once_a_minute() -> None:
 
 def test_a_cycle_comes_soon_after_a_change(clock: Clock) -> None:
     """The last one was half a minute after the start; half a minute later, a look each second begins."""
-    assert next_cycle(clock) == pytest.approx(1.002)
+    assert next_cycle(clock) == pytest.approx(0.002 + LOOKS)
 
 
 def test_without_a_change_there_is_no_other_cycle(clock: Clock) -> None:
     clock.backfill_done(2.5, 1, False, 1000.0)
     assert next_cycle(clock) == NEVER
     clock.changed(50.0)
-    assert next_cycle(clock) == pytest.approx(50.504)
+    assert next_cycle(clock) == pytest.approx(32.504 + 18 * LOOKS)
 
 
 def test_a_change_in_the_second_of_a_cycle_counts(clock: Clock) -> None:

@@ -14,6 +14,7 @@ import csv
 import re
 import sys
 from datetime import UTC, datetime
+from math import floor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -102,7 +103,7 @@ def simulated_as_told(folder: Path, told: Told) -> pd.DataFrame:
     with TemporaryDirectory() as room:
         scenario = prepared(folder, Path(room), told.date)
         configuration = read_configuration(scenario.configuration)
-        later = 0 if told.reserved is None else int(told.reserved) + BEFORE
+        later = 0 if told.reserved is None else floor(told.reserved) + BEFORE
         reservations = tuple(
             replace(each, start=each.start + later, end=each.end + later, created=each.created + later)
             for each in configuration.reservations

@@ -18,7 +18,7 @@ MOMENT = 0.002
 WAKES = 1.01
 """How long it takes from one time that the controller wakes to the next, in seconds."""
 
-LOOKS = 1.0
+LOOKS = 1.001
 """How long the backfill loop waits before it looks again whether something has changed, in seconds."""
 
 CYCLE = 0.002

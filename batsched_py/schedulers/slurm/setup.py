@@ -140,7 +140,7 @@ class Setup:
             raise InputError(
                 f"job {job.id}: slurm: tasks of {fields.cpus_per_task} processors do not make {request.tasks}"
             )
-        eligible: float = max(int(now), int(job.submission_time) + int(fields.begin))
+        eligible: float = max(int(now), int(round(job.submission_time + fields.begin, 3)))
         if fields.hold or fields.priority == 0:
             eligible = max(
                 eligible, inf if fields.released is None else job.submission_time + fields.released
