@@ -63,8 +63,11 @@ Machine machine(nb::handle given) {
     Machine made;
     made.cpus = column(given.attr("cpus"));
     made.memory = column(given.attr("memory"));
+    made.threads = column(given.attr("threads"));
+    made.granules = column(given.attr("granules"));
     for (nb::handle other : given.attr("others")) made.others.push_back(column(other));
     for (nb::handle nodes : given.attr("by_weight")) made.by_weight.push_back(node_set(nodes, made.words()));
+    made.mixes_weights = nb::cast<bool>(given.attr("mixes_weights"));
     made.is_uniform = nb::cast<bool>(given.attr("is_uniform"));
     return made;
 }
@@ -98,6 +101,11 @@ Asked asked(nb::handle given, size_t words) {
     for (nb::handle gpus : given.attr("gpus")) made.gpus.push_back({index(gpus[0]), whole_number(gpus[1])});
     made.least_cpus_of_node = whole_number(given, "least_cpus_of_node");
     made.most_cpus_of_node = whole_number(given, "most_cpus_of_node");
+    made.own_cores = nb::cast<bool>(given.attr("own_cores"));
+    made.cpus_of_core = whole_number(given, "cpus_of_core");
+    made.least_loaded = nb::cast<bool>(given.attr("least_loaded"));
+    made.contiguous = nb::cast<bool>(given.attr("contiguous"));
+    made.packed = nb::cast<bool>(given.attr("packed"));
     return made;
 }
 

@@ -97,8 +97,11 @@ private:
 // All nodes of a machine, in columns.
 struct Machine {
     std::vector<int64_t> cpus, memory;
+    std::vector<int64_t> threads;              // how many processors are one core
+    std::vector<int64_t> granules;             // in multiples of how many processors a node is given out
     std::vector<std::vector<int64_t>> others;  // a column for each other resource
     std::vector<NodeSet> by_weight;            // the nodes of each weight, those that are taken first being first
+    bool mixes_weights = false;                // whether a job may get heavier nodes than others that are free
     bool is_uniform = false;                   // whether all nodes have the same number of processors
 
     size_t count() const { return cpus.size(); }

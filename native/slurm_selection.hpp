@@ -24,6 +24,9 @@ struct Asked {
     std::vector<Other> others;
     std::vector<int64_t> capacities;
     int64_t tasks_per_node = 0, least_cpus_of_node = 1, cpus_of_node = 1, most_cpus_of_node = 0;
+    bool own_cores = false;     // whether each of its tasks has cores of its own
+    int64_t cpus_of_core = 1;   // it may use so many processors of a core
+    bool least_loaded = false, contiguous = false, packed = false;
     struct OfJob {
         std::vector<size_t> columns;
         int64_t amount;
@@ -37,12 +40,33 @@ struct Asked {
 
     // How many nodes the job may have: no more than tasks, unless it asks for them.
     int64_t most_useful_nodes() const { return std::min(most_nodes, std::max(tasks, least_nodes)); }
+
+    // How many of some free processors of a node it could use, if so many threads are a core.
+    int64_t usable_cpus(int64_t free, int64_t threads) const {
+        if (threads == 1 && !own_cores) return free;
+        int64_t cores = free / threads;
+        if (!own_cores) return cores * std::min(threads, cpus_of_core);
+        int64_t of_task = ceil_division(cpus_per_task, threads);
+        return cores / of_task * cpus_per_task + cores % of_task * threads;
+    }
+
+    // How many processors are in the cores of so many processors that it uses.
+    int64_t held_cpus(int64_t used, int64_t threads) const {
+        if (!own_cores) return ceil_division(used, std::min(threads, cpus_of_core)) * threads;
+        int64_t tasks = used / cpus_per_task, left = used % cpus_per_task;
+        return (tasks * ceil_division(cpus_per_task, threads) + ceil_division(left, threads)) * threads;
+    }
+
+    static int64_t ceil_division(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
 };
 
 class Selector {
 public:
     Selector(Machine machine, bool consumes_memory)
-        : machine_(std::move(machine)), consumes_memory_(consumes_memory), room_(machine_.count()) {}
+        : machine_(std::move(machine)), consumes_memory_(consumes_memory), room_(machine_.count()) {
+        NodeSet& all = of_any_weight_.emplace_back(machine_.words());
+        for (size_t node = 0; node < machine_.count(); ++node) all.add(node);
+    }
 
     const Machine& machine() const { return machine_; }
 
@@ -56,21 +80,39 @@ public:
         }
         usable_ -= usage.exclusive;
         find_room(asked, usable_, usage);
-        if (!choose_any(asked, usage.others)) return std::nullopt;
-        return share(asked, usage.others);
+        if (!choose_any(asked, usage.others, machine_.by_weight)) return std::nullopt;
+        return share(asked, usage);
     }
 
-    // Some of these idle nodes, which are given whole.
+    // Some of these idle nodes, which are given whole. select/linear takes no notice of weights among the nodes of which
+    // it chooses. These are the lightest ones, more and more of them until they are enough.
     std::optional<Share> whole(const Asked& asked, const NodeSet& nodes) {
+        if (!machine_.mixes_weights) return whole(asked, nodes, machine_.by_weight);
+        NodeSet lightest(machine_.words());
+        for (const NodeSet& of_weight : machine_.by_weight) {
+            NodeSet more = of_weight;
+            more &= nodes;
+            lightest |= more;
+            bool are_all = lightest == nodes;
+            if (are_all || lightest.count() >= asked.wanted_nodes) {
+                std::optional<Share> found = whole(asked, lightest, of_any_weight_);
+                if (found || are_all) return found;
+            }
+        }
+        return std::nullopt;
+    }
+
+private:
+    std::optional<Share> whole(const Asked& asked, const NodeSet& nodes, const std::vector<NodeSet>& by_weight) {
         if (nodes.count() < asked.least_nodes) return std::nullopt;
         clear_room();
         if (machine_.is_uniform && asked.cpus <= asked.least_nodes && asked.least_nodes == asked.wanted_nodes &&
-            !asked.required.count() && asked.gpus.empty()) {
+            !asked.required.count() && asked.gpus.empty() && !asked.contiguous && !asked.least_loaded) {
             nodes.for_each([&](size_t node) { add_room(node, 1); });
-            choose_fewest_sets(asked.least_nodes);
+            choose_fewest_sets(asked.least_nodes, by_weight);
         } else {
             nodes.for_each([&](size_t node) { add_room(node, room_of_idle(asked, node)); });
-            if (!choose_any(asked, machine_.others)) return std::nullopt;
+            if (!choose_any(asked, machine_.others, by_weight)) return std::nullopt;
         }
         Share made(machine_.words(), true);
         for (auto& [node, cpus] : chosen_) {
@@ -80,7 +122,6 @@ public:
         return made;
     }
 
-private:
     using Chosen = std::pair<size_t, int64_t>;
     using Columns = std::vector<std::vector<int64_t>>;
 
@@ -112,6 +153,7 @@ private:
     const Columns* free_ = nullptr;  // how much of each other resource is free
     std::vector<Neighbours> sets_;
     std::vector<NodeSet> by_gpus_;
+    std::vector<NodeSet> of_any_weight_;  // all nodes as one set
     std::vector<Chosen> chosen_;    // the nodes of a job and its processors on each, in the order of the choice
 
     static int64_t floor_division(int64_t value, int64_t divisor) {
@@ -127,18 +169,23 @@ private:
     // How many processors a job could use on a node that nobody uses.
     int64_t room_of_idle(const Asked& asked, size_t node) const {
         if (asked.unit == asked.cpus_per_task) return asked.capacities[node] * asked.cpus_per_task;
-        return machine_.cpus[node];
+        return asked.usable_cpus(machine_.cpus[node], machine_.threads[node]);
     }
 
     // How many processors a job could use on each node.
     void find_room(const Asked& asked, const NodeSet& nodes, const Usage& usage) {
         clear_room();
         nodes.for_each([&](size_t node) {
-            int64_t cpus = usage.cpus[node];
+            int64_t threads = machine_.threads[node], granule = machine_.granules[node];
+            int64_t cpus = asked.usable_cpus(usage.cpus[node], threads), of_cpu = asked.memory_per_cpu;
             if (cpus < asked.least_cpus_of_node) return;
-            if (asked.memory_per_cpu) {
+            if (of_cpu) {
                 int64_t left = usage.memory[node] - asked.memory_per_node;
-                if (cpus * asked.memory_per_cpu > left) cpus = floor_division(left, asked.memory_per_cpu);
+                if (asked.own_cores && asked.cpus_per_task == 1 && granule > 1) {
+                    cpus = std::min(cpus, floor_division(left, of_cpu * threads));
+                } else if (cpus * of_cpu > left) {
+                    cpus -= Asked::ceil_division(cpus * of_cpu - left, of_cpu * granule) * granule;
+                }
             } else if (asked.memory_per_node) {
                 if (asked.memory_per_node > usage.memory[node]) return;
             } else if (consumes_memory_ && usage.memory[node] < machine_.memory[node]) {
@@ -162,8 +209,8 @@ private:
     }
 
     // The nodes with room of each weight, and of each number of free GPUs that count; more of them come first.
-    const std::vector<NodeSet>& by_gpus(const Asked& asked) {
-        if (asked.gpus.empty()) return machine_.by_weight;
+    const std::vector<NodeSet>& by_gpus(const Asked& asked, const std::vector<NodeSet>& by_weight) {
+        if (asked.gpus.empty()) return by_weight;
         auto near = [&](size_t node) {
             int64_t count = 0;
             for (auto [column, most] : asked.gpus) count += std::min((*free_)[column][node], most);
@@ -174,7 +221,7 @@ private:
         std::sort(counts.begin(), counts.end(), std::greater{});
         counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
         by_gpus_.clear();
-        for (const NodeSet& of_weight : machine_.by_weight) {
+        for (const NodeSet& of_weight : by_weight) {
             for (int64_t count : counts) {
                 NodeSet& made = by_gpus_.emplace_back(machine_.words());
                 for (size_t node : has_room_) {
@@ -186,9 +233,9 @@ private:
     }
 
     // Choose of all nodes with room, or else leave out the smallest, more and more, until the rest do; whether they do.
-    bool choose_any(const Asked& asked, const Columns& free) {
+    bool choose_any(const Asked& asked, const Columns& free, const std::vector<NodeSet>& of_weights) {
         free_ = &free;
-        const std::vector<NodeSet>& by_weight = by_gpus(asked);
+        const std::vector<NodeSet>& by_weight = by_gpus(asked, of_weights);
         if (choose(asked, by_weight)) return true;
         if (asked.most_useful_nodes() >= static_cast<int64_t>(has_room_.size())) return false;
         auto size = [&](size_t node) {
@@ -230,29 +277,68 @@ private:
         for (const Asked::OfJob& gpus : asked.of_job) missing.gpus.push_back(gpus.amount);
         chosen_.clear();
         if (!take_required(asked, missing, by_weight)) return false;
+        NodeSet lighter(machine_.words());
         for (const NodeSet& of_weight : by_weight) {
-            cut(of_weight, asked.required.is_empty() ? asked.required : taken());
-            while (!sets_.empty() && missing.most_nodes && !missing.nothing()) {
-                auto best = best_set(missing.cpus, missing.least_nodes, [&](size_t first, size_t last) {
-                    return have_gpus(asked, missing, first, last);
-                });
-                auto [first, last, cpus_of_set] = *best;
-                sets_.erase(best);
-                if (missing.nodes <= 1) {
-                    size_t fitting = last + 1;
-                    for (size_t node = first; node <= last; ++node) {
-                        bool is_enough = room_[node] >= missing.cpus && have_gpus(asked, missing, node, node);
-                        if (is_enough && (fitting > last || room_[node] < room_[fitting])) fitting = node;
-                    }
-                    if (fitting <= last) first = last = fitting;
-                }
-                for (size_t node = first; node <= last && missing.most_nodes && !missing.nothing(); ++node) {
-                    if (missing.most_nodes > 1 || room_[node] >= missing.cpus) take(asked, node, missing);
-                }
+            if (asked.least_loaded) {
+                take_least_loaded(asked, of_weight, missing);
+            } else if (asked.contiguous) {
+                lighter |= of_weight;
+                take_neighbours(asked, lighter, missing);
+            } else {
+                take_neighbours(asked, of_weight, missing);
             }
             if (missing.nothing()) break;
         }
         return missing.cpus <= 0 && missing.least_nodes <= 0 && missing.has_gpus();
+    }
+
+    // Take nodes that follow one another, as long as something is missing; none if they must be all nodes of a job, and
+    // are not enough.
+    void take_neighbours(const Asked& asked, const NodeSet& nodes, Missing& missing) {
+        cut(nodes, asked.required.is_empty() ? asked.required : taken());
+        while (!sets_.empty() && missing.most_nodes && !missing.nothing()) {
+            auto have = [&](size_t first, size_t last) { return have_gpus(asked, missing, first, last); };
+            auto best = best_set(missing.cpus, missing.least_nodes, have);
+            auto [first, last, cpus_of_set] = *best;
+            if (asked.contiguous &&
+                !(cpus_of_set >= missing.cpus && best->count() >= missing.least_nodes && have(first, last))) {
+                return;
+            }
+            sets_.erase(best);
+            if (missing.nodes <= 1) {
+                size_t fitting = last + 1;
+                for (size_t node = first; node <= last; ++node) {
+                    bool is_enough = room_[node] >= missing.cpus && have(node, node);
+                    if (is_enough && (fitting > last || room_[node] < room_[fitting])) fitting = node;
+                }
+                if (fitting <= last) first = last = fitting;
+            }
+            for (size_t node = first; node <= last && missing.most_nodes && !missing.nothing(); ++node) {
+                if (missing.most_nodes > 1 || room_[node] >= missing.cpus) take(asked, node, missing);
+            }
+        }
+    }
+
+    // Take the nodes of which the largest part is free, as long as something is missing. Slurm looks no further when it
+    // comes to a node with as many free processors as the last one had.
+    void take_least_loaded(const Asked& asked, const NodeSet& of_weight, Missing& missing) {
+        NodeSet before = taken();
+        std::vector<size_t> left;
+        for (size_t node : has_room_) {
+            if (of_weight.has(node) && !before.has(node)) left.push_back(node);
+        }
+        int64_t room_of_last = -1;
+        while (!left.empty() && missing.most_nodes && !missing.nothing()) {
+            auto best = left.begin();
+            for (auto node = left.begin(); node != left.end(); ++node) {
+                if (node != best && room_[*best] * machine_.cpus[*node] >= room_[*node] * machine_.cpus[*best]) continue;
+                best = node;
+                if (room_[*node] == room_of_last) break;
+            }
+            room_of_last = room_[*best];
+            take(asked, *best, missing);
+            left.erase(best);
+        }
     }
 
     // Whether the nodes from one to another have the GPUs of the whole job that are missing.
@@ -302,11 +388,14 @@ private:
         return nodes;
     }
 
-    // Take a node: all processors that are of use there, but for one for each node that must follow.
+    // Take a node: all processors of use there, but for a core or socket of each node that must follow.
     void take(const Asked& asked, size_t node, Missing& missing) {
         int64_t cpus = room_[node];
         if (!asked.exclusive) {
-            int64_t kept = missing.cpus - std::max<int64_t>(missing.least_nodes - 1, 0);
+            int64_t threads = machine_.threads[node];
+            int64_t of_following =
+                std::min(threads, asked.cpus_of_core) * std::max<int64_t>(machine_.granules[node] / threads, 1);
+            int64_t kept = missing.cpus - std::max<int64_t>(missing.least_nodes - 1, 0) * of_following;
             if (cpus > kept) cpus = std::max(kept, asked.cpus_of_node);
         }
         chosen_.emplace_back(node, cpus);
@@ -338,9 +427,9 @@ private:
     }
 
     // So many of the nodes with room, which all have the same number of processors; there are enough.
-    void choose_fewest_sets(int64_t count) {
+    void choose_fewest_sets(int64_t count, const std::vector<NodeSet>& by_weight) {
         chosen_.clear();
-        for (const NodeSet& of_weight : machine_.by_weight) {
+        for (const NodeSet& of_weight : by_weight) {
             cut(of_weight, NodeSet(machine_.words()));
             while (!sets_.empty() && count) {
                 auto best = best_set(count, 0, [](size_t, size_t) { return true; });
@@ -352,24 +441,36 @@ private:
     }
 
     // What a job takes of the nodes that it shares.
-    Share share(const Asked& asked, const Columns& free) {
+    Share share(const Asked& asked, const Usage& usage) {
         Share made(machine_.words(), false);
         int64_t sum = 0;
         for (auto& [node, cpus] : chosen_) sum += cpus;
         if (asked.cpus_per_task > 1 || sum > asked.cpus) deal(asked);
         for (auto& [node, cpus] : chosen_) {
-            int64_t memory = asked.memory_per_cpu * cpus + asked.memory_per_node;
+            int64_t held = held_of(asked, node, cpus, usage.cpus[node]);
+            int64_t charged = machine_.granules[node] > 1 ? held : cpus;
+            int64_t memory = asked.memory_per_cpu * charged + asked.memory_per_node;
             if (consumes_memory_ && !memory) memory = machine_.memory[node];
-            made.parts.push_back({node, cpus, memory});
+            made.parts.push_back({node, held, memory});
             for (const Asked::Other& other : asked.others) {
                 made.others.push_back(
                     {other.column, node, other.of_node + other.of_task * (cpus / asked.cpus_per_task)});
             }
             made.nodes.add(node);
-            made.cpus += cpus;
+            made.cpus += held;
         }
-        for (const Asked::OfJob& gpus : asked.of_job) share_out(gpus, free[gpus.columns[0]], made);
+        for (const Asked::OfJob& gpus : asked.of_job) share_out(gpus, usage.others[gpus.columns[0]], made);
         return made;
+    }
+
+    // How many processors of a node are taken for so many that a job uses: whole cores, or whole sockets.
+    int64_t held_of(const Asked& asked, size_t node, int64_t cpus, int64_t free) const {
+        int64_t threads = machine_.threads[node], granule = machine_.granules[node];
+        int64_t count = Asked::ceil_division(asked.held_cpus(cpus, threads), granule);
+        if (granule > threads) {
+            count = std::max(count, std::min(Asked::ceil_division(cpus, asked.cpus_per_task), free / granule));
+        }
+        return count * granule;
     }
 
     // GPUs of the whole job: each node gives what it has, but for one for each node that follows.
@@ -394,15 +495,26 @@ private:
             is_full = is_full && cpus >= room.back();
         }
         int64_t left = std::max(count * asked.cpus_of_node, asked.cpus) / of_task - count;
+        auto fits = [&](size_t place) {
+            return room[place] - chosen_[place].second >= of_task && tasks[place] != asked.tasks_per_node;
+        };
+        auto give = [&](size_t place) {
+            ++tasks[place];
+            chosen_[place].second = std::min(chosen_[place].second + of_task, room[place]);
+            --left;
+        };
+        for (size_t place = 0; place < chosen_.size(); ++place) {
+            int64_t more = chosen_[place].second % machine_.threads[chosen_[place].first] / of_task;
+            for (; more > 0 && left > 0 && fits(place); --more) give(place);
+        }
         while (left > 0) {
             bool has_space = false;
-            for (size_t place = 0; place < chosen_.size() && left; ++place) {
-                int64_t& given = chosen_[place].second;
-                if (!is_full && (room[place] - given < of_task || tasks[place] == asked.tasks_per_node)) continue;
-                ++tasks[place];
-                given = std::min(given + of_task, room[place]);
-                has_space = has_space || room[place] - given >= of_task;
-                --left;
+            for (size_t place = 0; place < chosen_.size(); ++place) {
+                int64_t of_core = std::max<int64_t>(machine_.threads[chosen_[place].first] / of_task, 1);
+                for (int64_t more = asked.packed ? left : of_core; more > 0 && left && (is_full || fits(place)); --more) {
+                    give(place);
+                    has_space = has_space || room[place] - chosen_[place].second >= of_task;
+                }
             }
             is_full = !has_space;
         }

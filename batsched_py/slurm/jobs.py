@@ -90,6 +90,8 @@ class JobMaker:
         if asked.begin:
             begin = self._clock.moment(asked.begin, submitted.at) - submitted.at
             fields["begin"] = max(round(begin, 3), 0.0)
+        if asked.memory_per_node == 0 and self._gives_memory():
+            fields["all_memory"] = True
         if asked.time is None:
             fields["no_time_limit"] = True
         for key in ("node_list", "exclude"):

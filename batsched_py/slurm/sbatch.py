@@ -33,13 +33,13 @@ _OPTIONAL = frozenset("exclusive nice no-kill get-user-env propagate".split())
 _WITHOUT_EFFECT = frozenset(
     "acctg-freq chdir comment error export export-file get-user-env gid gpu-bind gpu-freq ignore-pbs input "
     "kill-on-invalid-dep mail-type mail-user mem-bind no-kill open-mode output parsable profile propagate "
-    "quiet verbose wait wait-all-nodes wckey wrap cpu-freq hint distribution".split()
+    "quiet verbose wait wait-all-nodes wckey wrap cpu-freq distribution".split()
 )
 _UNMODELLED = frozenset(
     "batch bb bbf cluster-constraint clusters container core-spec cores-per-socket cpus-per-gpu deadline "
-    "delay-boot extra-node-info gres-flags mcs-label mincpus network nodefile ntasks-per-core ntasks-per-gpu "
+    "delay-boot extra-node-info gres-flags mcs-label mincpus network nodefile ntasks-per-gpu "
     "ntasks-per-socket overcommit power prefer reboot signal sockets-per-node test-only thread-spec "
-    "threads-per-core tmp gpus-per-socket".split()
+    "tmp gpus-per-socket".split()
 )
 _NODES = re.compile(r"([0-9]{1,9})(k?)(?:-([0-9]{1,9})(k?))?")
 _TYPE = r"[a-z0-9_.-]*[a-z_.-][a-z0-9_.-]*"
@@ -135,6 +135,13 @@ def _positive(text: str) -> int:
     if (value := count(text)) < 1:
         raise ValueError(f"{shown(text)} is not a positive number")
     return value
+
+
+def _hint(submission: Submission, text: str) -> None:
+    if text in ("nomultithread", "compute_bound"):
+        submission.fields["cpus_of_core"] = 1
+    elif text != "multithread":
+        raise NotModelled(f"{shown(text)} is not modelled")
 
 
 def gres(text: str) -> dict[str, int]:
@@ -234,6 +241,9 @@ _READERS: dict[str, Callable[[Submission, str], None]] = {
     "ntasks": _attribute("tasks", _positive),
     "cpus-per-task": _attribute("cpus_per_task", _positive),
     "ntasks-per-node": _attribute("tasks_per_node", _positive),
+    "ntasks-per-core": _job_field("tasks_of_core", _positive),
+    "threads-per-core": _job_field("cpus_of_core", _positive),
+    "hint": _hint,
     "time": _attribute("time", time_limit),
     "mem": _attribute("memory_per_node", megabytes),
     "mem-per-cpu": _attribute("memory_per_cpu", megabytes),

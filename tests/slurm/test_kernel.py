@@ -43,8 +43,12 @@ def seen(share: Share | None) -> object:
 
 
 def some_machine(random: Random, sizes: Sequence[int] = (3, 20, 70)) -> Machine:
-    """Nodes of one kind or of several, with and without GPUs, over one word of bits or more."""
+    """Nodes of one kind or of several, with and without GPUs, over one word of bits or more.
+
+    Processors are given out one by one, in cores of two, or in sockets of four.
+    """
     cpus, weights = random.choice([(8,), (4, 8, 16)]), random.choice([(1,), (1, 3)])
+    threads, granule = random.choice([(1, 1), (1, 1), (2, 1), (2, 2), (1, 4), (2, 4)])
     return Machine(
         [
             Node(
@@ -54,10 +58,13 @@ def some_machine(random: Random, sizes: Sequence[int] = (3, 20, 70)) -> Machine:
                 random.choice((64, 128)),
                 (random.choice((0, 4)), random.choice((0, 2))),
                 weight,
+                threads,
+                granule,
             )
             for place in range(random.choice(sizes))
             for weight in [random.choice(weights)]
-        ]
+        ],
+        mixes_weights=random.random() < 0.3,
     )
 
 
@@ -101,6 +108,11 @@ def some_request(random: Random, number: int, machine: Machine) -> Asked:
         least_cpus_of_node=of_task * (of_each or 1),
         cpus_of_node=of_task * (of_each or 1),
         most_cpus_of_node=random.choice((0, 0, 6)),
+        own_cores=random.random() < 0.2,
+        cpus_of_core=random.choice((MOST, MOST, 1)),
+        least_loaded=random.random() < 0.2,
+        contiguous=random.random() < 0.2,
+        packed=random.random() < 0.2,
         of_job=of_job,
         gpus=random.choice((((0, 1),), ((0, 3), (1, MOST)))) if others or of_job else (),
     )

@@ -59,7 +59,7 @@ def test_tasks_are_dealt_out_in_turn_and_the_last_ones_are_cut(
         partition=7,
         cpus_of_node=3,
     )
-    assert dealt(asked, room) == given
+    assert dealt(asked, room, [1] * 8) == given
 
 
 def test_a_job_that_runs_out_of_time_goes_on_until_the_next_look(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from batsched_py.workload.batsim_json import read_batsim_json
 from tests.slurm.scenario import prepared
 
 _LINE = re.compile(r"\[([^\]]+)\] (.*)")
-_STARTED = "slurmctld version"
+_STARTED = "Running as primary controller"
 _RESERVED = "sched: Created reservation"
 _SUBMITTED = re.compile(r"_slurm_rpc_submit_batch_job: JobId=(\d+) ")
 _BEGUN = re.compile(r"(?:sched: Allocate|sched/backfill: _start_job: Started) JobId=(\d+) ")

@@ -99,6 +99,8 @@ class Slurm(Scheduler):
         self._preempts = self._configuration.preemption.type != "none"
         self._cancelled: set[str] = set()
         """Running jobs that make way for others."""
+        self._in_grace: set[str] = set()
+        """Those that have to make way, and go on running for a while."""
         self._requeued: dict[str, WaitingRecord] = {}
         """What jobs are called next that go back into the queue, and what they were."""
         self._called = -inf
@@ -125,7 +127,7 @@ class Slurm(Scheduler):
                 self._begin_job(cluster, record, share)
 
             def cancel(running: RunningRecord) -> None:
-                self._cancel(cluster, running)
+                self._let_make_way(cluster, running)
 
             makes_way = cancel if self._preempts else None
             full = clock.is_full_due(now)
@@ -197,6 +199,7 @@ class Slurm(Scheduler):
         if running is not None:
             is_killed = ended.job.id in self._cancelled
             self._cancelled.discard(ended.job.id)
+            self._in_grace.discard(ended.job.id)
             self._advance(now)
             self._priorities.ended(running, now)
             self._state.ended(running)
@@ -226,9 +229,7 @@ class Slurm(Scheduler):
     def _begin_job(self, cluster: Cluster, record: WaitingRecord, share: Share) -> None:
         job: Job = record.job
         taken = self._hosts.take(record.asked, share)
-        hosts = self._hosts.hosts(taken)
-        if len(hosts) > job.size:
-            hosts = hosts.lowest(job.size)
+        hosts = self._hosts.hosts(record.asked, taken, job.size)
         if len(hosts) == job.size:
             cluster.start(job, hosts)
         else:
@@ -248,11 +249,22 @@ class Slurm(Scheduler):
             return now
         return state.next_eligible(now)
 
-    def _cancel(self, cluster: Cluster, running: RunningRecord) -> None:
-        """Let a running job make way; its nodes are free when it has ended."""
-        job, preemption = running.waiting.job, self._state.preemption
-        if job.id in self._cancelled:
+    def _let_make_way(self, cluster: Cluster, running: RunningRecord) -> None:
+        """Let a running job make way for another one, at once or when its time of grace is over."""
+        job_id, preemption = running.waiting.job.id, self._state.preemption
+        if job_id in self._cancelled or job_id in self._in_grace:
             return
+        grace = 0 if preemption is None else preemption.grace_time(running.waiting)
+        if grace:
+            self._in_grace.add(job_id)
+            self._state.shorten(running, int(cluster.now) + grace)
+            self._time_limits.shortened(running)
+        else:
+            self._cancel(cluster, running)
+
+    def _cancel(self, cluster: Cluster, running: RunningRecord) -> None:
+        """Cancel a job that makes way, or put it back; its nodes are free when it has ended."""
+        job, preemption = running.waiting.job, self._state.preemption
         self._cancelled.add(job.id)
         if preemption is not None and preemption.requeues(running.waiting):
             cluster.remark(job, "goes back into the queue, because a job needs its nodes that may preempt it")
@@ -265,7 +277,11 @@ class Slurm(Scheduler):
         """Kill the jobs whose time limits are over, if it is time to look at that."""
         for running in self._time_limits.exhausted(now):
             job = running.waiting.job
-            if self._running.get(job.id) is running and job.id not in self._cancelled:
+            if self._running.get(job.id) is not running or job.id in self._cancelled:
+                continue
+            if job.id in self._in_grace:
+                self._cancel(cluster, running)
+            else:
                 self._cancelled.add(job.id)
                 cluster.remark(job, "is killed, because its time limit is over")
                 cluster.kill(job)

@@ -29,7 +29,12 @@ class PartitionRules(Struct, frozen=True):
     memory_per_cpu: int = 0
     """Of a job that does not say, in MB, as with the next one."""
     memory_per_node: int = 0
+    most_memory_per_cpu: int = 0
+    """A job that asks for more memory gets more processors; 0 is no limit."""
     most_cpus_of_node: int = 0
+    one_task_per_core: bool = False
+    least_loaded: bool = False
+    packed: bool = False
 
 
 class Asked(Struct, frozen=True, gc=False):
@@ -70,6 +75,16 @@ class Asked(Struct, frozen=True, gc=False):
     """So many processors of each of its nodes are meant for it, however many nodes it gets."""
     most_cpus_of_node: int = 0
     """It may not have more of a node; 0 is no limit."""
+    own_cores: bool = False
+    """Whether each of its tasks has cores of its own."""
+    cpus_of_core: int = MOST
+    """It may use so many processors of a core."""
+    least_loaded: bool = False
+    """Whether the least loaded nodes are taken first, and not those that follow one another."""
+    contiguous: bool = False
+    """Whether its nodes must follow one another."""
+    packed: bool = False
+    """Whether the first of its nodes get as many tasks as they can take."""
     of_job: tuple[tuple[tuple[int, ...], int], ...] = ()
     """GPUs of the whole job: as which resources they count, the most special one first, and how many."""
     gpus: tuple[tuple[int, int], ...] = ()
@@ -97,8 +112,13 @@ def asked_of(
     exclusive = rules.whole_nodes or request.exclusive
     of_cpu = -(-per_task.pop("memory", 0) // request.cores)
     of_node = per_node.pop("memory", 0)
-    if not (of_cpu or of_node):
+    if not (of_cpu or of_node or fields.all_memory):
         of_cpu, of_node = rules.memory_per_cpu * KIBIBYTES, rules.memory_per_node * KIBIBYTES
+    least_of_memory = 0
+    if most_of_cpu := rules.most_memory_per_cpu * KIBIBYTES:
+        more = max(-(-of_cpu // most_of_cpu), 1)
+        cores, of_cpu = cores * more, -(-of_cpu // more)
+        least_of_memory = -(-of_node // most_of_cpu)
     others = tuple(
         (column, per_node.get(name, 0), per_task.get(name, 0))
         for column, name in enumerate(names)
@@ -114,25 +134,29 @@ def asked_of(
         nodes = 0
     is_counted_by_tasks = bool(others or of_job)
     of_each = request.tasks_per_node if request.tasks_per_node <= request.tasks else 0
-    least_of_node = cores * (of_each or (tasks if request.most_nodes == 1 else 1))
+    least_of_node = max(cores * (of_each or (tasks if request.most_nodes == 1 else 1)), least_of_memory)
     most_of_node = MOST
     if is_counted_by_tasks:
         is_spread = request.least_nodes == request.most_nodes == tasks
         most_of_node = (
             least_of_node if of_each or request.most_nodes == 1 or is_spread or tasks == 1 else MOST
         )
+    own_cores = rules.one_task_per_core if fields.tasks_of_core is None else fields.tasks_of_core == 1
+    tasks_of_core = 1 if own_cores else fields.tasks_of_core or MOST
+    of_core = min(fields.cpus_of_core or MOST, tasks_of_core * cores)
     usable, capacities = 0, [0] * len(machine.nodes)
     for place in places(nodes & machine.up):
         node = machine.nodes[place]
         needed = of_node + of_cpu * (node.cpus if exclusive and rules.consumes_memory else least_of_node)
+        cpus = usable_cpus(node.cpus, node.threads, cores, own_cores, of_core)
         if (
-            node.cpus >= least_of_node
+            cpus >= least_of_node
             and node.memory >= needed
             and all(node.others[column] >= most + each for column, most, each in others)
             and all(node.others[columns[0]] for columns, _ in of_job)
         ):
             usable |= 1 << place
-            most = min(node.cpus // cores, request.tasks_per_node)
+            most = min(cpus // cores, request.tasks_per_node)
             if of_cpu:
                 most = min(most, (node.memory - of_node) // (of_cpu * cores))
             for column, of_all, of_each_task in others:
@@ -148,7 +172,7 @@ def asked_of(
         tasks=tasks,
         cpus_per_task=cores,
         unit=cores if of_task == 1 or of_cpu or is_counted_by_tasks else 1,
-        cpus=tasks * cores if least_cpus is None else least_cpus,
+        cpus=max(tasks * cores if least_cpus is None else least_cpus, least * least_of_memory),
         least_nodes=least,
         wanted_nodes=wanted,
         most_nodes=request.most_nodes,
@@ -163,8 +187,13 @@ def asked_of(
         licences=request.licences,
         tasks_per_node=of_each,
         least_cpus_of_node=least_of_node,
-        cpus_of_node=cores * (of_each if of_each and tasks > 1 else 1),
+        cpus_of_node=max(cores * (of_each if of_each and tasks > 1 else 1), least_of_memory),
         most_cpus_of_node=min(rules.most_cpus_of_node or MOST, most_of_node) % MOST,
+        own_cores=own_cores,
+        cpus_of_core=of_core,
+        least_loaded=rules.least_loaded,
+        contiguous=fields.contiguous,
+        packed=rules.packed,
         of_job=of_job,
         gpus=tuple(
             (names.index(name), MOST if exclusive else useful[name])
@@ -172,6 +201,31 @@ def asked_of(
             if name in names
         ),
     )
+
+
+def usable_cpus(cpus: int, threads: int, of_task: int, own_cores: bool, of_core: int) -> int:
+    """How many of some free processors of a node a job could use, if so many ``threads`` are a core.
+
+    >>> usable_cpus(8, 2, 3, False, MOST), usable_cpus(8, 2, 3, True, MOST), usable_cpus(8, 2, 1, False, 1)
+    (8, 6, 4)
+    """
+    cores = cpus // threads
+    if not own_cores:
+        return cores * min(threads, of_core)
+    tasks, left = divmod(cores, -(-of_task // threads))
+    return tasks * of_task + left * threads
+
+
+def held_cpus(cpus: int, threads: int, of_task: int, own_cores: bool, of_core: int) -> int:
+    """How many processors are in the cores of so many processors that a job uses.
+
+    >>> held_cpus(3, 2, 1, False, MOST), held_cpus(6, 2, 3, True, MOST), held_cpus(3, 2, 1, False, 1)
+    (4, 8, 6)
+    """
+    if not own_cores:
+        return -(-cpus // min(threads, of_core)) * threads
+    tasks, left = divmod(cpus, of_task)
+    return (tasks * -(-of_task // threads) + -(-left // threads)) * threads
 
 
 def _told_apart(names: Iterable[str]) -> list[str]:

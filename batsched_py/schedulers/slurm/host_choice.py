@@ -31,8 +31,18 @@ class Hosts:
         for node, bits in taken.items():
             self._free[node] |= bits
 
-    def hosts(self, taken: dict[int, int]) -> HostSet:
-        """The hosts that these processors are."""
+    def hosts(self, asked: Asked, taken: dict[int, int], size: int) -> HostSet:
+        """The hosts that a job of some size runs on, of the processors that it has taken.
+
+        It may have more of them than it uses: then whole tasks are spread over all nodes.
+        """
+        counts = {node: bits.bit_count() for node, bits in taken.items()}
+        if sum(counts.values()) > size:
+            whole = {node: count - count % asked.unit for node, count in counts.items()}
+            counts, unit = (whole, asked.unit) if sum(whole.values()) >= size else (counts, 1)
+            while (more := sum(counts.values()) - size) > 0:
+                counts[max(counts, key=counts.__getitem__)] -= min(unit, more)
+            taken = {node: _lowest(bits, counts[node]) for node, bits in taken.items()}
         runs: list[Run] = []
         for node in sorted(taken, key=lambda node: self._machine.nodes[node].first):
             first, bits = self._machine.nodes[node].first, taken[node]

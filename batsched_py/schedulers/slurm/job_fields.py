@@ -37,8 +37,14 @@ class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """When a hold ends, in seconds since its submission."""
     cpus_per_task: Annotated[int, Meta(ge=1)] = 1
     """So many tasks of its request are a task for Slurm, which may be cut in two and put on two nodes."""
+    cpus_of_core: Annotated[int, Meta(ge=1)] | None = None
+    """It may use so many processors of a core, where a core has several."""
+    tasks_of_core: Annotated[int, Meta(ge=1)] | None = None
+    """So many of its tasks may share a core; those of the configuration if left out."""
     least_cpus: Annotated[int, Meta(ge=1)] | None = None
     """So many processors will do, if a range of nodes was asked for without a number of tasks."""
+    all_memory: bool = False
+    """Whether it asks for all the memory of its nodes, whatever the partition gives a job that does not say."""
     gpus: dict[str, Count] = {}
     """GPUs of the whole job, by name; Slurm decides how many of them each node gives."""
     reservation: str = ""

@@ -24,18 +24,26 @@ class Node(Struct, frozen=True):
     others: tuple[int, ...] = ()
     """How much it has of each other resource of the machine, such as GPUs."""
     weight: int = 1
+    threads: int = 1
+    """How many of its processors are one core; no two jobs share a core."""
+    granule: int = 1
+    """In multiples of how many processors it is given out: those of a core, or of a socket."""
 
 
 class Machine:
     """All nodes, and the sets of them that are asked for often."""
 
-    def __init__(self, nodes: Sequence[Node], down: int = 0) -> None:
+    def __init__(self, nodes: Sequence[Node], down: int = 0, mixes_weights: bool = False) -> None:
         self.nodes = list(nodes)
+        self.mixes_weights = mixes_weights
+        """Whether a job may get heavier nodes than others that are free, as with ``select/linear``."""
         self.all = (1 << len(self.nodes)) - 1
         self.up = self.all & ~down
         """Those that jobs may get at all."""
         self.cpus = [node.cpus for node in self.nodes]
         self.memory = [node.memory for node in self.nodes]
+        self.threads = [node.threads for node in self.nodes]
+        self.granules = [node.granule for node in self.nodes]
         self.others = [list(column) for column in zip(*(node.others for node in self.nodes), strict=True)]
         """A column for each other resource."""
         weights = sorted({node.weight for node in self.nodes})

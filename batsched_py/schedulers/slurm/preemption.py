@@ -115,6 +115,13 @@ class Preemption:
         qos = self._accounts.qos_of(record)
         return self._settings.mode if qos is None else qos.preempt_mode or self._settings.mode
 
+    def grace_time(self, record: WaitingRecord) -> int:
+        """How long a job goes on running that has to make way, in seconds."""
+        if self._settings.type == "partition_prio":
+            return int(record.partition.settings.grace_time)
+        qos = self._accounts.qos_of(record)
+        return 0 if qos is None else int(qos.grace_time)
+
     def requeues(self, record: WaitingRecord) -> bool:
         """Whether a job that makes way is put back into the queue; it is cancelled if it may not be."""
         allowed = record.fields.requeue

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from batsched_py.schedulers.slurm.asked import Asked
+from batsched_py.schedulers.slurm.asked import Asked, held_cpus, usable_cpus
 from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage, neighbours, places
 
 #: How much of each other resource of the machine is free, node by node.
@@ -30,26 +30,28 @@ class Selector:
         if asked.exclusive:
             return self.whole(asked, nodes & asked.nodes & usage.idle)
         room = self._room(asked, nodes & asked.nodes & ~usage.exclusive, usage)
-        chosen = self._choose_any(asked, room, usage.others)
-        return None if chosen is None else self._share(asked, chosen, usage.others)
+        chosen = self._choose_any(asked, room, usage.others, self.machine.by_weight)
+        return None if chosen is None else self._share(asked, chosen, usage)
 
-    def _by_gpus(self, asked: Asked, free: Columns) -> list[int]:
+    def _by_gpus(self, asked: Asked, free: Columns, by_weight: list[int]) -> list[int]:
         """The nodes of each weight, and of each number of free GPUs that count; more of them come first."""
         if not asked.gpus:
-            return self.machine.by_weight
+            return by_weight
         near = [
             sum(min(count, most) for count, (_, most) in zip(counts, asked.gpus, strict=True))
             for counts in zip(*(free[column] for column, _ in asked.gpus), strict=True)
         ]
         return [
             of_weight & self.machine.where(each == count for each in near)
-            for of_weight in self.machine.by_weight
+            for of_weight in by_weight
             for count in sorted(set(near), reverse=True)
         ]
 
-    def _choose_any(self, asked: Asked, room: dict[int, int], free: Columns) -> dict[int, int] | None:
+    def _choose_any(
+        self, asked: Asked, room: dict[int, int], free: Columns, by_weight: list[int]
+    ) -> dict[int, int] | None:
         """Choose of all nodes with room, or else leave out the smallest, more and more, until the rest do."""
-        by_weight = self._by_gpus(asked, free)
+        by_weight = self._by_gpus(asked, free, by_weight)
         chosen = self._choose(asked, room, by_weight, free)
         if chosen is not None or most_nodes(asked) >= len(room):
             return chosen
@@ -66,26 +68,44 @@ class Selector:
         return None
 
     def whole(self, asked: Asked, nodes: int) -> Share | None:
-        """Some of these idle nodes, which are given whole."""
+        """Some of these idle nodes, which are given whole.
+
+        ``select/linear`` takes no notice of weights among the nodes of which it chooses. These are the
+        lightest ones, more and more of them until they are enough.
+        """
+        by_weight = self.machine.by_weight
+        if not self.machine.mixes_weights:
+            return self._whole(asked, nodes, by_weight)
+        lightest = 0
+        for of_weight in by_weight:
+            lightest |= nodes & of_weight
+            if lightest.bit_count() >= asked.wanted_nodes or lightest == nodes:
+                found = self._whole(asked, lightest, [self.machine.all])
+                if found is not None or lightest == nodes:
+                    return found
+        return None
+
+    def _whole(self, asked: Asked, nodes: int, by_weight: list[int]) -> Share | None:
         if nodes.bit_count() < asked.least_nodes:
             return None
         if (
             self.machine.is_uniform
             and asked.cpus <= asked.least_nodes == asked.wanted_nodes
-            and not asked.required
-            and not asked.gpus
+            and not (asked.required or asked.gpus or asked.contiguous or asked.least_loaded)
         ):
-            chosen = fewest_neighbours(asked.least_nodes, nodes, self.machine.by_weight)
+            chosen = fewest_neighbours(asked.least_nodes, nodes, by_weight)
             return Share(chosen, True)
         room = {node: self._room_of_idle(asked, node) for node in places(nodes)}
-        found = self._choose_any(asked, room, self.machine.others)
+        found = self._choose_any(asked, room, self.machine.others, by_weight)
         return None if found is None else Share(sum(1 << node for node in found), True)
 
     def _room_of_idle(self, asked: Asked, node: int) -> int:
         """How many processors a job could use on a node that nobody uses."""
         if asked.unit == asked.cpus_per_task:
             return asked.capacities[node] * asked.cpus_per_task
-        return self.machine.cpus[node]
+        threads = self.machine.threads[node]
+        of_core = asked.cpus_of_core
+        return usable_cpus(self.machine.cpus[node], threads, asked.cpus_per_task, asked.own_cores, of_core)
 
     def _room(self, asked: Asked, nodes: int, usage: Usage) -> dict[int, int]:
         """How many processors a job could use on each node."""
@@ -94,13 +114,16 @@ class Selector:
         per_task, least, most = asked.cpus_per_task, asked.least_cpus_of_node, asked.most_cpus_of_node
         of_cpu = asked.memory_per_cpu
         for node in places(nodes):
-            cpus = free[node]
+            threads, granule = self.machine.threads[node], self.machine.granules[node]
+            cpus = usable_cpus(free[node], threads, per_task, asked.own_cores, asked.cpus_of_core)
             if cpus < least:
                 continue
             if of_cpu:
                 left = memory[node] - asked.memory_per_node
-                if cpus * of_cpu > left:
-                    cpus = left // of_cpu
+                if asked.own_cores and per_task == 1 < granule:
+                    cpus = min(cpus, left // (of_cpu * threads))
+                elif cpus * of_cpu > left:
+                    cpus -= ceil_division(cpus * of_cpu - left, of_cpu * granule) * granule
             elif asked.memory_per_node:
                 if asked.memory_per_node > memory[node]:
                     continue
@@ -125,7 +148,7 @@ class Selector:
         """How many processors a job gets on which nodes; those of the first weight are taken first."""
         if len(room) < asked.least_nodes or sum(room.values()) < asked.cpus:
             return None
-        taking = _Taking(asked, room, free)
+        taking = _Taking(asked, room, free, self.machine)
         nodes = 0
         for node in room:
             nodes |= 1 << node
@@ -137,51 +160,59 @@ class Selector:
             taking.take_if_needed(node)
         for node in taking.chosen:
             nodes &= ~(1 << node)
+        lighter = 0
         for of_weight in by_weight:
-            sets = [
-                (sum([room[node] for node in places(part)]), part) for part in neighbours(nodes & of_weight)
-            ]
-            while sets and taking.most_nodes and not taking.is_enough:
-                best = _best(sets, taking)
-                members = list(places(sets.pop(best)[1]))
-                if taking.nodes_left <= 1:
-                    enough = [
-                        node for node in members if room[node] >= taking.cpus_left and taking.have_gpus(node)
-                    ]
-                    if enough:
-                        members = [min(enough, key=room.__getitem__)]
-                for node in members:
-                    taking.take_if_needed(node)
+            if asked.least_loaded:
+                taking.take_least_loaded(nodes & of_weight)
+            else:
+                taking.take_neighbours(nodes & (of_weight | lighter))
             if taking.is_enough:
                 break
+            if asked.contiguous:
+                lighter |= of_weight
         is_enough = taking.cpus_left <= 0 and taking.least_nodes_left <= 0 and taking.have_gpus()
         return taking.chosen if is_enough else None
 
-    def _share(self, asked: Asked, chosen: dict[int, int], free: Columns) -> Share:
+    def _share(self, asked: Asked, chosen: dict[int, int], usage: Usage) -> Share:
         """What a job takes of the nodes that it shares."""
         nodes, parts, others = 0, [], []
         if asked.cpus_per_task > 1 or sum(chosen.values()) > asked.cpus:
-            chosen = dealt(asked, chosen)
+            chosen = dealt(asked, chosen, self.machine.threads)
         for node, cpus in chosen.items():
-            memory = asked.memory_per_cpu * cpus + asked.memory_per_node
+            held = self._held(asked, node, cpus, usage.cpus[node])
+            is_charged = self.machine.granules[node] > 1
+            memory = asked.memory_per_cpu * (held if is_charged else cpus) + asked.memory_per_node
             if self.consumes_memory and not memory:
                 memory = self.machine.memory[node]
-            parts.append((node, cpus, memory))
+            parts.append((node, held, memory))
             for column, of_node, of_task in asked.others:
                 others.append((column, node, of_node + of_task * (cpus // asked.cpus_per_task)))
             nodes |= 1 << node
         for columns, amount in asked.of_job:
-            for node, given in shared_out(amount, sorted(chosen), free[columns[0]]):
+            for node, given in shared_out(amount, sorted(chosen), usage.others[columns[0]]):
                 others += [(column, node, given) for column in columns]
         return Share(nodes, False, tuple(parts), tuple(others))
+
+    def _held(self, asked: Asked, node: int, cpus: int, free: int) -> int:
+        """How many processors of a node are taken for so many that a job uses: whole cores, or whole sockets.
+
+        Tasks are dealt to the free sockets in turn, so a job has as many sockets as tasks, if they are free.
+        """
+        threads, granule = self.machine.threads[node], self.machine.granules[node]
+        held = held_cpus(cpus, threads, asked.cpus_per_task, asked.own_cores, asked.cpus_of_core)
+        count = ceil_division(held, granule)
+        if granule > threads:
+            count = max(count, min(ceil_division(cpus, asked.cpus_per_task), free // granule))
+        return count * granule
 
 
 class _Taking:
     """The nodes that are taken for a job one after another, and what is still missing."""
 
-    def __init__(self, asked: Asked, room: dict[int, int], free: Columns) -> None:
+    def __init__(self, asked: Asked, room: dict[int, int], free: Columns, machine: Machine) -> None:
         self._asked = asked
         self._room = room
+        self._machine = machine
         self._usable_cpus = self.cpus_left = asked.cpus
         self.nodes_left = asked.wanted_nodes
         self.least_nodes_left = asked.least_nodes
@@ -204,6 +235,51 @@ class _Taking:
             for left, free in zip(self._gpus_left, self._gpus, strict=True)
         )
 
+    def take_neighbours(self, nodes: int) -> None:
+        """Take nodes that follow one another, as long as something is missing.
+
+        None are taken if they must be all nodes of a job, and are not enough.
+        """
+        room = self._room
+        sets = [(sum([room[node] for node in places(part)]), part) for part in neighbours(nodes)]
+        while sets and self.most_nodes and not self.is_enough:
+            best = _best(sets, self)
+            if self._asked.contiguous and not self.are_enough(*sets[best]):
+                return
+            members = list(places(sets.pop(best)[1]))
+            if self.nodes_left <= 1:
+                enough = [node for node in members if room[node] >= self.cpus_left and self.have_gpus(node)]
+                if enough:
+                    members = [min(enough, key=room.__getitem__)]
+            for node in members:
+                self.take_if_needed(node)
+
+    def take_least_loaded(self, nodes: int) -> None:
+        """Take the nodes of which the largest part is free, as long as something is missing.
+
+        Slurm looks no further when it comes to a node with as many free processors as the last one had.
+        """
+        room, cpus, last = self._room, self._machine.cpus, -1
+        left = list(places(nodes))
+        while left and self.most_nodes and not self.is_enough:
+            best = left[0]
+            for node in left:
+                if node == best or room[best] * cpus[node] < room[node] * cpus[best]:
+                    best = node
+                    if room[node] == last:
+                        break
+            last = room[best]
+            self.take(best)
+            left.remove(best)
+
+    def are_enough(self, cpus: int, nodes: int) -> bool:
+        """Whether these nodes with so many processors are all that is missing."""
+        return (
+            cpus >= self.cpus_left
+            and nodes.bit_count() >= self.least_nodes_left
+            and self.have_gpus(*places(nodes))
+        )
+
     def take_if_needed(self, node: int) -> None:
         """Take a node if something is missing, and if it is enough where no other may follow."""
         if node in self.chosen or not self.most_nodes or self.is_enough:
@@ -212,10 +288,13 @@ class _Taking:
             self.take(node)
 
     def take(self, node: int) -> None:
-        """Take a node: all processors that are of use there, but for one for each node that must follow."""
+        """Take a node: all processors of use there, but for a core or socket of each node that must follow."""
         cpus = self._room[node]
         if not self._asked.exclusive:
-            kept = self._usable_cpus - max(self.least_nodes_left - 1, 0)
+            threads, granule = self._machine.threads[node], self._machine.granules[node]
+            of_core = min(threads, self._asked.cpus_of_core)
+            of_following = of_core * max(granule // threads, 1)
+            kept = self._usable_cpus - max(self.least_nodes_left - 1, 0) * of_following
             if cpus > kept:
                 cpus = max(kept, self._asked.cpus_of_node)
         self.chosen[node] = cpus
@@ -228,11 +307,13 @@ class _Taking:
         self.most_nodes -= 1
 
 
-def dealt(asked: Asked, room: dict[int, int]) -> dict[int, int]:
+def dealt(asked: Asked, room: dict[int, int], threads: Sequence[int]) -> dict[int, int]:
     """How many processors a job gets of its nodes, of which so many are set aside for it.
 
-    Each node gets a task, then one more in turn as long as a whole one fits. Tasks that are left then go to
-    the nodes in turn, each cut down to what its node still has: so a job may get less than it has asked for.
+    Each node gets a task, and more as long as they fit into the same core. Then each in turn gets as many as
+    fit into another core, or one, as long as a whole one fits; the first as many as it can take if they are
+    to be packed. Tasks that are left then go to the nodes in
+    turn, each cut down to what its node still has: so a job may get less than it has asked for.
     """
     of_task, most = asked.cpus_per_task, asked.tasks_per_node
     order = sorted(room)
@@ -241,19 +322,35 @@ def dealt(asked: Asked, room: dict[int, int]) -> dict[int, int]:
     tasks = dict.fromkeys(given, 1)
     left = nb_tasks - len(given)
     is_full = all(given[node] >= room[node] for node in given)
+
+    def fits(node: int) -> bool:
+        return room[node] - given[node] >= of_task and tasks[node] != most
+
+    def give(node: int) -> None:
+        tasks[node] += 1
+        given[node] = min(given[node] + of_task, room[node])
+
+    for node in order:
+        for _ in range(given[node] % threads[node] // of_task):
+            if left > 0 and fits(node):
+                give(node)
+                left -= 1
     while left > 0:
         has_space = False
         for node in order:
-            if not is_full and (room[node] - given[node] < of_task or tasks[node] == most):
-                continue
-            tasks[node] += 1
-            given[node] = min(given[node] + of_task, room[node])
-            has_space = has_space or room[node] - given[node] >= of_task
-            left -= 1
-            if not left:
-                break
+            for _ in range(left if asked.packed else max(threads[node] // of_task, 1)):
+                if not left or not (is_full or fits(node)):
+                    break
+                give(node)
+                has_space = has_space or room[node] - given[node] >= of_task
+                left -= 1
         is_full = not has_space
     return given
+
+
+def ceil_division(value: int, divisor: int) -> int:
+    """A quotient, rounded up."""
+    return -(-value // divisor)
 
 
 def shared_out(amount: int, nodes: Sequence[int], free: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -295,11 +392,7 @@ def _best(sets: list[tuple[int, int]], taking: _Taking) -> int:
     """The smallest set of neighbours that is enough, or else the largest; of equal ones the first."""
     best, best_cpus, best_is_enough = 0, 0, False
     for place, (of_set, part) in enumerate(sets):
-        enough = (
-            of_set >= taking.cpus_left
-            and part.bit_count() >= taking.least_nodes_left
-            and taking.have_gpus(*places(part))
-        )
+        enough = taking.are_enough(of_set, part)
         if (
             place == 0
             or (enough and not best_is_enough)

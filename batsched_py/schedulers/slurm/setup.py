@@ -27,6 +27,7 @@ from batsched_py.schedulers.slurm.priorities import Priorities, priorities_of
 from batsched_py.schedulers.slurm.records import PartitionRecord, WaitingRecord
 from batsched_py.schedulers.slurm.reservations import Reservations
 from batsched_py.schedulers.slurm.settings.partitions import Partition
+from batsched_py.schedulers.slurm.settings.selection import NodeSettings
 from batsched_py.schedulers.slurm.state import State
 
 
@@ -71,13 +72,10 @@ class Setup:
         return priorities_of(self._configuration, self.machine, self.partitions, self._accounts, self._others)
 
     def _machine(self) -> Machine:
-        weights: dict[str, int] = {}
-        down: set[str] = set()
+        told: dict[str, NodeSettings] = {}
         for settings in self._configuration.nodes:
-            names = expand(settings.nodes)
-            weights |= dict.fromkeys(names, settings.weight)
-            if settings.state != "up":
-                down |= set(names)
+            told |= dict.fromkeys(expand(settings.nodes), settings)
+        usual = NodeSettings("")
         nodes = [
             Node(
                 node.name,
@@ -85,11 +83,29 @@ class Setup:
                 node.cores,
                 node.resources.get("memory", 0),
                 tuple(node.resources.get(name, 0) for name in self._others),
-                weights.get(node.name, 1),
+                told.get(node.name, usual).weight,
+                *self._units(told.get(node.name, usual), node.cores),
             )
             for node in sorted(self._platform.nodes, key=lambda node: _natural(node.name))
         ]
-        return Machine(nodes, sum(1 << place for place, node in enumerate(nodes) if node.name in down))
+        down = [told.get(node.name, usual).state != "up" for node in nodes]
+        return Machine(
+            nodes,
+            sum(1 << place for place, is_down in enumerate(down) if is_down),
+            mixes_weights=self._configuration.selection.type == "linear",
+        )
+
+    def _units(self, settings: NodeSettings, cpus: int) -> tuple[int, int]:
+        """How many processors of a node are a core, and in multiples of how many they are given out."""
+        sockets = max(settings.sockets, 1)
+        cores = sockets * settings.cores_per_socket or cpus // max(settings.threads_per_core, 1)
+        threads = cpus // cores if cores and cpus % cores == 0 else 1
+        match self._configuration.selection.consumed:
+            case "core":
+                return threads, threads
+            case "socket" if cpus % sockets == 0:
+                return threads, cpus // sockets
+        return threads, 1
 
     def _partitions(self) -> list[PartitionRecord]:
         """Those of the configuration; without any, those of the platform, or a single one of all nodes."""
@@ -210,12 +226,19 @@ class Setup:
         of_cpu, of_node = partition.def_mem_per_cpu, partition.def_mem_per_node
         if of_cpu is None and of_node is None:
             of_cpu, of_node = selection.def_mem_per_cpu, selection.def_mem_per_node
+        of_max = partition.max_mem_per_cpu
+        if of_max is None:
+            of_max = selection.max_mem_per_cpu
         return PartitionRules(
             whole_nodes=selection.type == "linear" or partition.over_subscribe == "exclusive",
             consumes_memory=selection.memory,
             memory_per_cpu=(of_cpu or 0) if selection.memory else 0,
             memory_per_node=(of_node or 0) if selection.memory else 0,
+            most_memory_per_cpu=of_max if selection.memory else 0,
             most_cpus_of_node=partition.max_cpus_per_node or 0,
+            one_task_per_core=selection.one_task_per_core,
+            least_loaded=selection.lln or partition.lln,
+            packed=selection.pack_nodes,
         )
 
 

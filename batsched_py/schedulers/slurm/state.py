@@ -146,6 +146,19 @@ class State:
             self.licences[name] -= count
         return running
 
+    def shorten(self, running: RunningRecord, end: int) -> None:
+        """A running job has to end earlier than by its time limit."""
+        if end >= running.end:
+            return
+        place = bisect_left(self.running, _end(running), key=_end)
+        del self.running[place]
+        self.future.ended(place)
+        running.end = end
+        place = bisect_left(self.running, _end(running), key=_end)
+        self.running.insert(place, running)
+        self.future.started(place, running)
+        self.epoch += 1
+
     def set_completing(self, ended: Iterable[RunningRecord]) -> None:
         """The nodes of these jobs are being cleaned up, and no others."""
         self.epoch += 1

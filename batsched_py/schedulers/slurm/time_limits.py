@@ -30,12 +30,17 @@ class TimeLimits:
     def started(self, running: RunningRecord) -> None:
         """A job runs from now on."""
         record = running.waiting
-        if record.fields.time_limit is None and record.fields.time_min is None:
-            return
-        over = record.partition.settings.over_time_limit
-        end = running.end + (self._over if over is None else over)
+        if record.fields.time_limit is not None or record.fields.time_min is not None:
+            over = record.partition.settings.over_time_limit
+            self._end_at(running, running.end + (self._over if over is None else over))
+
+    def shortened(self, running: RunningRecord) -> None:
+        """A job has to end earlier, because it makes way for another."""
+        self._end_at(running, running.end)
+
+    def _end_at(self, running: RunningRecord, end: float) -> None:
         look = self._controller.look(self._controller.look_from(end))
-        heappush(self._due, (look, record.number, running))
+        heappush(self._due, (look, running.waiting.number, running))
 
     @property
     def next_time(self) -> float:

@@ -307,10 +307,6 @@ class _Reader:
             )
         if settings != NodeSettings(settings.nodes):
             self._nodes.append(settings)
-        if settings.threads_per_core > 1:
-            self._findings.left_out(
-                line.where, "threads of cores are given out one by one, not in whole cores"
-            )
 
     def _licences(self, where: str, text: str) -> None:
         for part in filter(None, text.split(",")):
@@ -341,14 +337,15 @@ def _node_settings(settings: Mapping[str, str]) -> NodeSettings:
     state = settings.get("state", "UNKNOWN").upper()
     if state not in _STATES:
         raise ValueError(f"State={shown(state)}: the twin knows {', '.join(_STATES)}")
+    threads = whole("threadspercore", 1)
     sockets = whole("sockets", whole("socketsperboard", 1) * whole("boards", 1))
     return msgspec.convert(
         {
             "nodes": settings["nodename"],
             "weight": whole("weight", 1),
             "sockets": sockets,
-            "cores_per_socket": whole("corespersocket", 0) if sockets > 1 else 0,
-            "threads_per_core": whole("threadspercore", 1),
+            "cores_per_socket": whole("corespersocket", 0) if sockets > 1 or threads > 1 else 0,
+            "threads_per_core": threads,
             "state": _STATES[state],
         },
         NodeSettings,

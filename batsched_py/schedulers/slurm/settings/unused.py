@@ -14,30 +14,30 @@ UNUSED: dict[str, frozenset[str]] = {
         complete_wait max_array_size max_job_count""".split()
     ),
     "selection": frozenset(
-        """lln pack_nodes one_task_per_core core_default_dist_block pack_serial_at_end def_mem_per_gpu
-        max_mem_per_cpu max_mem_per_node def_cpu_per_gpu topology""".split()
+        """core_default_dist_block pack_serial_at_end def_mem_per_gpu
+        max_mem_per_node def_cpu_per_gpu topology""".split()
     ),
-    "nodes": frozenset("sockets cores_per_socket threads_per_core".split()),
+    "nodes": frozenset(),
     "priority": frozenset(["usage_reset_period"]),
     "preemption": frozenset("send_user_signal within_qos".split()),
     "partitions": frozenset(
-        """over_subscribe_jobs lln exclusive_user req_resv root_only
-        grace_time allow_accounts deny_accounts allow_qos deny_qos def_mem_per_gpu
-        max_mem_per_cpu max_mem_per_node def_cpu_per_gpu""".split()
+        """over_subscribe_jobs exclusive_user req_resv root_only
+        allow_accounts deny_accounts allow_qos deny_qos def_mem_per_gpu
+        max_mem_per_node def_cpu_per_gpu""".split()
     ),
     "limits": frozenset(
         """grp_submit_jobs grp_tres_seconds grp_tres_run_seconds grp_wall grp_jobs_accrue
         min_prio_thres""".split()
     ),
     "qos": frozenset(
-        """grace_time usage_threshold limit_factor
+        """usage_threshold limit_factor
         max_submit_jobs_per_user max_submit_jobs_per_account max_jobs_accrue_per_user
         max_jobs_accrue_per_account min_tres_per_job""".split()
     ),
     "associations": frozenset("max_submit_jobs max_jobs_accrue".split()),
     "reservations": frozenset("node_count max_start_delay".split()),
     "job": frozenset(
-        """contiguous spread use_min_nodes oversubscribe
+        """spread use_min_nodes oversubscribe
         exclusive_user""".split()
     ),
 }
