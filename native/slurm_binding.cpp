@@ -105,7 +105,6 @@ Asked asked(nb::handle given, size_t words) {
     made.cpus_of_core = whole_number(given, "cpus_of_core");
     made.least_loaded = nb::cast<bool>(given.attr("least_loaded"));
     made.contiguous = nb::cast<bool>(given.attr("contiguous"));
-    made.packed = nb::cast<bool>(given.attr("packed"));
     return made;
 }
 

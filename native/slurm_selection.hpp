@@ -26,7 +26,7 @@ struct Asked {
     int64_t tasks_per_node = 0, least_cpus_of_node = 1, cpus_of_node = 1, most_cpus_of_node = 0;
     bool own_cores = false;     // whether each of its tasks has cores of its own
     int64_t cpus_of_core = 1;   // it may use so many processors of a core
-    bool least_loaded = false, contiguous = false, packed = false;
+    bool least_loaded = false, contiguous = false;
     struct OfJob {
         std::vector<size_t> columns;
         int64_t amount;
@@ -283,7 +283,7 @@ private:
                 take_least_loaded(asked, of_weight, missing);
             } else if (asked.contiguous) {
                 lighter |= of_weight;
-                take_neighbours(asked, lighter, missing);
+                if (take_one_set(asked, lighter, missing)) break;
             } else {
                 take_neighbours(asked, of_weight, missing);
             }
@@ -292,30 +292,46 @@ private:
         return missing.cpus <= 0 && missing.least_nodes <= 0 && missing.has_gpus();
     }
 
-    // Take nodes that follow one another, as long as something is missing; none if they must be all nodes of a job, and
-    // are not enough.
+    // Take nodes that follow one another, as long as something is missing.
     void take_neighbours(const Asked& asked, const NodeSet& nodes, Missing& missing) {
         cut(nodes, asked.required.is_empty() ? asked.required : taken());
         while (!sets_.empty() && missing.most_nodes && !missing.nothing()) {
-            auto have = [&](size_t first, size_t last) { return have_gpus(asked, missing, first, last); };
-            auto best = best_set(missing.cpus, missing.least_nodes, have);
-            auto [first, last, cpus_of_set] = *best;
-            if (asked.contiguous &&
-                !(cpus_of_set >= missing.cpus && best->count() >= missing.least_nodes && have(first, last))) {
-                return;
-            }
+            auto best = best_set_for(asked, missing);
+            Neighbours set = *best;
             sets_.erase(best);
-            if (missing.nodes <= 1) {
-                size_t fitting = last + 1;
-                for (size_t node = first; node <= last; ++node) {
-                    bool is_enough = room_[node] >= missing.cpus && have(node, node);
-                    if (is_enough && (fitting > last || room_[node] < room_[fitting])) fitting = node;
-                }
-                if (fitting <= last) first = last = fitting;
+            take_set(asked, set, missing);
+        }
+    }
+
+    // Take nodes that follow one another, if one set of them is enough; whether it is.
+    bool take_one_set(const Asked& asked, const NodeSet& nodes, Missing& missing) {
+        cut(nodes, asked.required.is_empty() ? asked.required : taken());
+        if (sets_.empty() || !missing.most_nodes || missing.nothing()) return false;
+        Neighbours set = *best_set_for(asked, missing);
+        if (set.cpus < missing.cpus || set.count() < missing.least_nodes || !have_gpus(asked, missing, set.first, set.last)) {
+            return false;
+        }
+        take_set(asked, set, missing);
+        return true;
+    }
+
+    std::vector<Neighbours>::iterator best_set_for(const Asked& asked, const Missing& missing) {
+        return best_set(missing.cpus, missing.least_nodes, [&](size_t first, size_t last) {
+            return have_gpus(asked, missing, first, last);
+        });
+    }
+
+    void take_set(const Asked& asked, Neighbours set, Missing& missing) {
+        if (missing.nodes <= 1) {
+            size_t fitting = set.last + 1;
+            for (size_t node = set.first; node <= set.last; ++node) {
+                bool is_enough = room_[node] >= missing.cpus && have_gpus(asked, missing, node, node);
+                if (is_enough && (fitting > set.last || room_[node] < room_[fitting])) fitting = node;
             }
-            for (size_t node = first; node <= last && missing.most_nodes && !missing.nothing(); ++node) {
-                if (missing.most_nodes > 1 || room_[node] >= missing.cpus) take(asked, node, missing);
-            }
+            if (fitting <= set.last) set.first = set.last = fitting;
+        }
+        for (size_t node = set.first; node <= set.last && missing.most_nodes && !missing.nothing(); ++node) {
+            if (missing.most_nodes > 1 || room_[node] >= missing.cpus) take(asked, node, missing);
         }
     }
 
@@ -511,7 +527,7 @@ private:
             bool has_space = false;
             for (size_t place = 0; place < chosen_.size(); ++place) {
                 int64_t of_core = std::max<int64_t>(machine_.threads[chosen_[place].first] / of_task, 1);
-                for (int64_t more = asked.packed ? left : of_core; more > 0 && left && (is_full || fits(place)); --more) {
+                for (int64_t more = of_core; more > 0 && left && (is_full || fits(place)); --more) {
                     give(place);
                     has_space = has_space || room[place] - chosen_[place].second >= of_task;
                 }

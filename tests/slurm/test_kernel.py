@@ -112,7 +112,6 @@ def some_request(random: Random, number: int, machine: Machine) -> Asked:
         cpus_of_core=random.choice((MOST, MOST, 1)),
         least_loaded=random.random() < 0.2,
         contiguous=random.random() < 0.2,
-        packed=random.random() < 0.2,
         of_job=of_job,
         gpus=random.choice((((0, 1),), ((0, 3), (1, MOST)))) if others or of_job else (),
     )

@@ -34,7 +34,6 @@ class PartitionRules(Struct, frozen=True):
     most_cpus_of_node: int = 0
     one_task_per_core: bool = False
     least_loaded: bool = False
-    packed: bool = False
 
 
 class Asked(Struct, frozen=True, gc=False):
@@ -83,8 +82,6 @@ class Asked(Struct, frozen=True, gc=False):
     """Whether the least loaded nodes are taken first, and not those that follow one another."""
     contiguous: bool = False
     """Whether its nodes must follow one another."""
-    packed: bool = False
-    """Whether the first of its nodes get as many tasks as they can take."""
     of_job: tuple[tuple[tuple[int, ...], int], ...] = ()
     """GPUs of the whole job: as which resources they count, the most special one first, and how many."""
     gpus: tuple[tuple[int, int], ...] = ()
@@ -193,7 +190,6 @@ def asked_of(
         cpus_of_core=of_core,
         least_loaded=rules.least_loaded,
         contiguous=fields.contiguous,
-        packed=rules.packed,
         of_job=of_job,
         gpus=tuple(
             (names.index(name), MOST if exclusive else useful[name])

@@ -164,12 +164,14 @@ class Selector:
         for of_weight in by_weight:
             if asked.least_loaded:
                 taking.take_least_loaded(nodes & of_weight)
+            elif asked.contiguous:
+                lighter |= of_weight
+                if taking.take_one_set(nodes & lighter):
+                    break
             else:
-                taking.take_neighbours(nodes & (of_weight | lighter))
+                taking.take_neighbours(nodes & of_weight)
             if taking.is_enough:
                 break
-            if asked.contiguous:
-                lighter |= of_weight
         is_enough = taking.cpus_left <= 0 and taking.least_nodes_left <= 0 and taking.have_gpus()
         return taking.chosen if is_enough else None
 
@@ -236,23 +238,32 @@ class _Taking:
         )
 
     def take_neighbours(self, nodes: int) -> None:
-        """Take nodes that follow one another, as long as something is missing.
-
-        None are taken if they must be all nodes of a job, and are not enough.
-        """
-        room = self._room
-        sets = [(sum([room[node] for node in places(part)]), part) for part in neighbours(nodes)]
+        """Take nodes that follow one another, as long as something is missing."""
+        sets = self._sets(nodes)
         while sets and self.most_nodes and not self.is_enough:
-            best = _best(sets, self)
-            if self._asked.contiguous and not self.are_enough(*sets[best]):
-                return
-            members = list(places(sets.pop(best)[1]))
-            if self.nodes_left <= 1:
-                enough = [node for node in members if room[node] >= self.cpus_left and self.have_gpus(node)]
-                if enough:
-                    members = [min(enough, key=room.__getitem__)]
-            for node in members:
-                self.take_if_needed(node)
+            self._take_set(sets.pop(_best(sets, self))[1])
+
+    def take_one_set(self, nodes: int) -> bool:
+        """Take nodes that follow one another, if one set of them is enough; whether it is."""
+        sets = self._sets(nodes)
+        best = _best(sets, self) if sets and self.most_nodes and not self.is_enough else None
+        if best is None or not self.are_enough(*sets[best]):
+            return False
+        self._take_set(sets[best][1])
+        return True
+
+    def _sets(self, nodes: int) -> list[tuple[int, int]]:
+        """Nodes that follow one another, and how many processors each such set has."""
+        return [(sum([self._room[node] for node in places(part)]), part) for part in neighbours(nodes)]
+
+    def _take_set(self, nodes: int) -> None:
+        members, room = list(places(nodes)), self._room
+        if self.nodes_left <= 1:
+            enough = [node for node in members if room[node] >= self.cpus_left and self.have_gpus(node)]
+            if enough:
+                members = [min(enough, key=room.__getitem__)]
+        for node in members:
+            self.take_if_needed(node)
 
     def take_least_loaded(self, nodes: int) -> None:
         """Take the nodes of which the largest part is free, as long as something is missing.
@@ -311,8 +322,7 @@ def dealt(asked: Asked, room: dict[int, int], threads: Sequence[int]) -> dict[in
     """How many processors a job gets of its nodes, of which so many are set aside for it.
 
     Each node gets a task, and more as long as they fit into the same core. Then each in turn gets as many as
-    fit into another core, or one, as long as a whole one fits; the first as many as it can take if they are
-    to be packed. Tasks that are left then go to the nodes in
+    fit into another core, or one, as long as a whole one fits. Tasks that are left then go to the nodes in
     turn, each cut down to what its node still has: so a job may get less than it has asked for.
     """
     of_task, most = asked.cpus_per_task, asked.tasks_per_node
@@ -338,7 +348,7 @@ def dealt(asked: Asked, room: dict[int, int], threads: Sequence[int]) -> dict[in
     while left > 0:
         has_space = False
         for node in order:
-            for _ in range(left if asked.packed else max(threads[node] // of_task, 1)):
+            for _ in range(max(threads[node] // of_task, 1)):
                 if not left or not (is_full or fits(node)):
                     break
                 give(node)

@@ -238,7 +238,6 @@ class Setup:
             most_cpus_of_node=partition.max_cpus_per_node or 0,
             one_task_per_core=selection.one_task_per_core,
             least_loaded=selection.lln or partition.lln,
-            packed=selection.pack_nodes,
         )
 
 

@@ -59,7 +59,7 @@ _SELECT: dict[str, Values] = {
     },
     "cr_memory": {"selection.consumed": "none", "selection.memory": True},
     "cr_lln": {"selection.lln": True},
-    "cr_pack_nodes": {"selection.pack_nodes": True},
+    "cr_pack_nodes": {},
     "cr_one_task_per_core": {"selection.one_task_per_core": True},
     "cr_core_default_dist_block": {"selection.core_default_dist_block": True},
     "none": {},

@@ -22,8 +22,6 @@ class Selection(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """Whether memory is given out, as with ``CR_Core_Memory``."""
     lln: bool = False
     """``CR_LLN``: the least loaded nodes first."""
-    pack_nodes: bool = False
-    """``CR_Pack_Nodes``: tasks are put on as few nodes as possible."""
     one_task_per_core: bool = False
     core_default_dist_block: bool = False
     pack_serial_at_end: bool = False
