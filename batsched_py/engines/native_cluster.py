@@ -20,7 +20,6 @@ from batsched_py.protocol.hosts import HostSet, checked
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.schedulers import cluster
 from batsched_py.schedulers.cluster import Order
-from batsched_py.schedulers.decisions import own_copy
 from batsched_py.schedulers.selection import Selection
 from batsched_py.simulator.runnable import check_io_job, refusal
 from batsched_py.simulator.setup import Setup
@@ -208,8 +207,7 @@ class Cluster(cluster.Cluster):
         except RuleBroken as broken:
             raise self._broke(f"ExecuteJob {job.id}", broken) from None
 
-    def decide(self, decision: ev.Event) -> None:
-        decision = own_copy(decision, self.now)
+    def _decide(self, decision: ev.Event) -> None:
         try:
             self._take(decision)
         except RuleBroken as broken:

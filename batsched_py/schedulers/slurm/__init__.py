@@ -92,6 +92,8 @@ class Slurm(Scheduler):
         self._clock = Clock(self._configuration.scheduling, self.started, self.test_time)
         self._time_limits = TimeLimits(self._configuration, self.started)
         self._known: dict[str, list[WaitingRecord]] = {}
+        self._nb_heard = 0
+        """How many jobs that have joined the queue were looked at."""
         self._running: dict[str, RunningRecord] = {}
         self._cleaned: list[tuple[float, int, RunningRecord, bool]] = []
         """Until when the nodes of which jobs are cleaned up, and whether Slurm has killed the job."""
@@ -145,19 +147,17 @@ class Slurm(Scheduler):
     # --- what happens ----------------------------------------------------------------------------
 
     def _hear(self, cluster: Cluster) -> None:
-        """Enter the jobs that are new, and forget those that were taken back.
-
-        Known jobs are in the order of the queue. If the last of them has its place, all others have theirs.
-        """
+        """Enter the jobs that are new, and forget those that were taken back; new ones are behind the others."""
         queue, known = cluster.queue, self._known
         if not cluster.quiet:
             self._look_at_hosts(cluster)
-            last = next(islice(queue, len(known) - 1, None), None) if known else None
-            if last is None or last.id != next(reversed(known)):
-                for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
-                    del known[job_id]
-                    self._state.remove(job_id)
-        if len(queue) == len(known):
+        nb_new = queue.nb_joined - self._nb_heard
+        self._nb_heard += nb_new
+        if len(queue) - nb_new < len(known):
+            for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
+                del known[job_id]
+                self._state.remove(job_id)
+        if not nb_new:
             return
         for job in list(islice(queue, len(known), None)):
             records = self._setup.records(job, cluster.now)
