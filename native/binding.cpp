@@ -1226,6 +1226,7 @@ void bind_engine(nb::module_& module) {
             self.simulation.start_on(job, runs_of(hosts));
             return running_view_of(job);
         }, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+        .def("are_free", [](Engine& self, nb::handle hosts) { return self.simulation.free.contains(runs_of(hosts)); })
         .def("job", [](Engine& self, nb::handle id) -> nb::object {
             JobPtr job = self.simulation.find(to_utf8(id));
             return job ? self.view(job) : nb::none();

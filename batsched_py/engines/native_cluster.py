@@ -267,8 +267,8 @@ class Cluster(cluster.Cluster):
     def _execute(self, decision: ev.ExecuteJob, told: ev.ExecuteJob | None = None) -> RunningJob:
         job, hosts, mapping = self._engine.job(decision.job_id), decision.hosts, decision.mapping
         rules.check_allocation(decision, job, self.nb_hosts, False)
-        if taken := hosts - self.free:
-            raise RuleBroken(f"hosts {taken} are busy and may not be shared")
+        if not self._engine.are_free(hosts):
+            raise RuleBroken(f"hosts {hosts - self.free} are busy and may not be shared")
         if decision.io_job is not None:
             check_io_job(self._setup.may_send)
         seconds = nan if mapping is None else self._seconds(job.id, hosts, mapping)

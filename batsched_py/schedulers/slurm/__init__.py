@@ -22,7 +22,7 @@ from batsched_py.schedulers.slurm.backfill import Backfill
 from batsched_py.schedulers.slurm.clock import Clock
 from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
 from batsched_py.schedulers.slurm.host_choice import Hosts
-from batsched_py.schedulers.slurm.main_loop import run_main_loop
+from batsched_py.schedulers.slurm.main_loop import MainLoop
 from batsched_py.schedulers.slurm.nodes import Share
 from batsched_py.schedulers.slurm.records import RunningRecord, WaitingRecord
 from batsched_py.schedulers.slurm.setup import Setup
@@ -87,6 +87,7 @@ class Slurm(Scheduler):
         self._configuration = self.configuration()
         self._setup = Setup(self._configuration, cluster.machines)
         self._state = self._setup.state(cluster.can_requeue)
+        self._main_loop = MainLoop(self._state)
         self._priorities = self._setup.priorities()
         self._hosts = Hosts(self._setup.machine)
         self._clock = Clock(self._configuration.scheduling, self.started, self.test_time)
@@ -132,7 +133,7 @@ class Slurm(Scheduler):
             makes_way = cancel if self._preempts else None
             full = clock.is_full_due(now)
             if full or clock.is_main_due(now):
-                marks = run_main_loop(state, int(now), start, full, makes_way)
+                marks = self._main_loop.run(int(now), start, full, makes_way)
                 clock.main_done(now, full, marks)
                 self._reordered = self._reordered and not full
             if clock.is_backfill_due(now):

@@ -16,13 +16,15 @@ Rank = tuple[int, int, float, int]
 class PartitionRecord:
     """A partition with its nodes."""
 
-    __slots__ = ("name", "nodes", "number", "settings")
+    __slots__ = ("bit", "name", "nodes", "number", "settings")
 
     def __init__(self, settings: Partition, nodes: int, number: int) -> None:
         self.name = settings.name
         self.settings = settings
         self.nodes = nodes
         self.number = number
+        self.bit = 1 << number
+        """Itself in a set of partitions."""
 
 
 class WaitingRecord:

@@ -60,12 +60,14 @@ class State:
         """Those that the backfill loop has not seen."""
         self.epoch = 0
         """How often something else has changed than that jobs joined the queue."""
+        self._nb_added = 0
 
     # --- the queue -------------------------------------------------------------------------------
 
     def add(self, records: Iterable[WaitingRecord]) -> None:
         """A job waits from now on, in each of its partitions."""
         for record in records:
+            self._nb_added += 1
             insort(self.waiting, record, key=_rank)
             self.news.append(record)
             if record.is_special:
@@ -76,6 +78,11 @@ class State:
         self.epoch += 1
         self.waiting = [record for record in self.waiting if record.job.id != job_id]
         self._special = [record for record in self._special if record.job.id != job_id]
+
+    @property
+    def changes(self) -> tuple[int, int]:
+        """Other numbers after each change."""
+        return self.epoch, self._nb_added
 
     @property
     def waits_for_nodes_only(self) -> bool:
