@@ -225,6 +225,9 @@ class Cluster(cluster.Cluster):
         if type(decision) not in DECISIONS:
             rules.refuse_without_energy(decision)
         match decision:
+            case ev.CallMeLater(at=at):
+                rules.check_call(at, self.now)
+                engine.call_at(at, decision)
             case ev.ExecuteJob(job_id=job_id):
                 self._check_waiting(job_id)
                 self._tell_start(self._execute(decision, decision))
@@ -234,9 +237,6 @@ class Cluster(cluster.Cluster):
             case ev.KillJobs(job_ids=job_ids):
                 rules.check_kill(job_ids, self._is_running, self._is_waiting)
                 engine.kill(job_ids, decision)
-            case ev.CallMeLater(at=at):
-                rules.check_call(at, self.now)
-                engine.call_at(at, decision)
             case ev.SetJobMetadata(job_id=job_id, metadata=metadata):
                 rules.check_note(metadata)
                 self._check_known(job_id)

@@ -118,7 +118,8 @@ class Slurm(Scheduler):
         now = round(cluster.now, DIGITS)
         self._advance(now)
         self._hear(cluster)
-        self._kill_exhausted(cluster, now)
+        if self._time_limits.next_time <= now:
+            self._kill_exhausted(cluster, now)
         self._clean(now)
         clock, state = self._clock, self._state
         clock.has_jobs(now, bool(state.waiting))
@@ -148,7 +149,7 @@ class Slurm(Scheduler):
     # --- what happens ----------------------------------------------------------------------------
 
     def _hear(self, cluster: Cluster) -> None:
-        """Enter the jobs that are new, and forget those that were taken back; new ones are behind the others."""
+        """Enter the jobs that are new, which are behind the others, and forget those that were taken back."""
         queue, known = cluster.queue, self._known
         if not cluster.quiet:
             self._look_at_hosts(cluster)
@@ -263,7 +264,7 @@ class Slurm(Scheduler):
             cluster.kill(job)
 
     def _kill_exhausted(self, cluster: Cluster, now: float) -> None:
-        """Kill the jobs whose time limits are over, if it is time to look at that."""
+        """Kill the jobs whose time limits are over."""
         for running in self._time_limits.exhausted(now):
             job = running.waiting.job
             if self._running.get(job.id) is running and job.id not in self._cancelled:
@@ -273,12 +274,14 @@ class Slurm(Scheduler):
 
     def _ask_for_call(self, cluster: Cluster) -> None:
         """Be called when something is due next."""
-        due = min(self._cleaned[0][0] if self._cleaned else inf, self._time_limits.next_time)
+        now, due = cluster.now, self._time_limits.next_time
+        if self._cleaned:
+            due = min(due, self._cleaned[0][0])
         if self._state.waiting:
-            due = min(due, self._clock.next_time(self._full_matters(cluster.now)))
-        if self._state.waiting and self._running:
-            due = min(due, self._priorities.next_time)
+            due = min(due, self._clock.next_time(self._full_matters(now)))
+            if self._running:
+                due = min(due, self._priorities.next_time)
         due = round(due, DIGITS)
-        if due < inf and not cluster.now < self._called <= due:
+        if due < inf and not now < self._called <= due:
             self._called = due
-            cluster.call_at(max(due, cluster.now + 10**-DIGITS))
+            cluster.call_at(max(due, now + 10**-DIGITS))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from batsched_py.protocol.dependencies import array_of
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.slurm.asked import Asked
@@ -11,6 +13,9 @@ from batsched_py.schedulers.slurm.settings.partitions import Partition
 
 #: Where a job stands in the queue; the lowest comes first.
 Rank = tuple[int, int, float, int]
+
+rank_of = attrgetter("rank")
+"""That of a record."""
 
 
 class PartitionRecord:

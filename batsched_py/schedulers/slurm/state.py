@@ -12,7 +12,7 @@ from batsched_py.schedulers.slurm.kernel import Kernel, kernel_of
 from batsched_py.schedulers.slurm.limits import NoLimits
 from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage
 from batsched_py.schedulers.slurm.preemption import Preemption
-from batsched_py.schedulers.slurm.records import PartitionRecord, Rank, RunningRecord, WaitingRecord
+from batsched_py.schedulers.slurm.records import PartitionRecord, RunningRecord, WaitingRecord, rank_of
 from batsched_py.schedulers.slurm.reservations import Reservations
 
 
@@ -68,7 +68,7 @@ class State:
         """A job waits from now on, in each of its partitions."""
         for record in records:
             self._nb_added += 1
-            insort(self.waiting, record, key=_rank)
+            insort(self.waiting, record, key=rank_of)
             self.news.append(record)
             if record.is_special:
                 self._special.append(record)
@@ -96,7 +96,7 @@ class State:
     def sort(self) -> None:
         """Put the queue in order again, after priorities have changed."""
         before = self.waiting
-        self.waiting = sorted(before, key=_rank)
+        self.waiting = sorted(before, key=rank_of)
         if self.waiting != before or self.configuration.scheduling.bf_min_prio_reserve:
             self.epoch += 1
 
@@ -136,7 +136,7 @@ class State:
 
     def start(self, record: WaitingRecord, share: Share, now: int) -> RunningRecord:
         """A job leaves the queue and has its share of the nodes."""
-        place = bisect_left(self.waiting, _rank(record), key=_rank)
+        place = bisect_left(self.waiting, rank_of(record), key=rank_of)
         if self.waiting[place] is record and record.nb_partitions == 1:
             del self.waiting[place]
             self._special = [each for each in self._special if each is not record]
@@ -171,10 +171,6 @@ class State:
         self.epoch += 1
         self.usage.give(running.share)
         self.completing |= running.share.nodes
-
-
-def _rank(record: WaitingRecord) -> Rank:
-    return record.rank
 
 
 def _end(running: RunningRecord) -> tuple[int, int]:
