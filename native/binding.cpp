@@ -1021,6 +1021,7 @@ void bind_queue(nb::module_& module) {
     constexpr const char* kind = "JobQueue";
     nb::class_<QueueView> queue(module, kind, nb::type_slots(queue_slots), "The waiting jobs.");
     queue.def_prop_ro("head", &head)
+        .def_prop_ro("nb_joined", [](const QueueView& self) { return self.engine->simulation.queue.nb_arrived(); })
         .def_prop_ro("users", [](const QueueView& self) { return nb::steal(PyDictProxy_New(self.engine->users.ptr())); });
     refuse_copies(queue, kind);
     method(queue, kind, "first", [](const QueueView& self, nb::handle count) {
@@ -1225,6 +1226,7 @@ void bind_engine(nb::module_& module) {
             self.simulation.start_on(job, runs_of(hosts));
             return running_view_of(job);
         }, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+        .def("are_free", [](Engine& self, nb::handle hosts) { return self.simulation.free.contains(runs_of(hosts)); })
         .def("job", [](Engine& self, nb::handle id) -> nb::object {
             JobPtr job = self.simulation.find(to_utf8(id));
             return job ? self.view(job) : nb::none();

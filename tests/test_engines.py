@@ -111,7 +111,8 @@ class Erratic(Scheduler):
         """Note all that a policy can see."""
         queue, random = cluster.queue, self._random
         self.heard.append(
-            f"{len(queue)} {cluster.quiet} {cluster.nb_free} {cluster.free} {cluster.available}"
+            f"{len(queue)} {queue.nb_joined} {cluster.quiet} "
+            f"{cluster.nb_free} {cluster.free} {cluster.available}"
         )
         self.heard += [f"{job.id} {job.size} {job.walltime} {queue.estimate(job)}" for job in queue]
         for r in cluster.running:

@@ -20,7 +20,6 @@ from batsched_py.protocol.hosts import HostSet, checked
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.schedulers import cluster
 from batsched_py.schedulers.cluster import Order
-from batsched_py.schedulers.decisions import own_copy
 from batsched_py.schedulers.selection import Selection
 from batsched_py.simulator.runnable import check_io_job, refusal
 from batsched_py.simulator.setup import Setup
@@ -208,8 +207,7 @@ class Cluster(cluster.Cluster):
         except RuleBroken as broken:
             raise self._broke(f"ExecuteJob {job.id}", broken) from None
 
-    def decide(self, decision: ev.Event) -> None:
-        decision = own_copy(decision, self.now)
+    def _decide(self, decision: ev.Event) -> None:
         try:
             self._take(decision)
         except RuleBroken as broken:
@@ -227,6 +225,9 @@ class Cluster(cluster.Cluster):
         if type(decision) not in DECISIONS:
             rules.refuse_without_energy(decision)
         match decision:
+            case ev.CallMeLater(at=at):
+                rules.check_call(at, self.now)
+                engine.call_at(at, decision)
             case ev.ExecuteJob(job_id=job_id):
                 self._check_waiting(job_id)
                 self._tell_start(self._execute(decision, decision))
@@ -236,9 +237,6 @@ class Cluster(cluster.Cluster):
             case ev.KillJobs(job_ids=job_ids):
                 rules.check_kill(job_ids, self._is_running, self._is_waiting)
                 engine.kill(job_ids, decision)
-            case ev.CallMeLater(at=at):
-                rules.check_call(at, self.now)
-                engine.call_at(at, decision)
             case ev.SetJobMetadata(job_id=job_id, metadata=metadata):
                 rules.check_note(metadata)
                 self._check_known(job_id)
@@ -269,8 +267,8 @@ class Cluster(cluster.Cluster):
     def _execute(self, decision: ev.ExecuteJob, told: ev.ExecuteJob | None = None) -> RunningJob:
         job, hosts, mapping = self._engine.job(decision.job_id), decision.hosts, decision.mapping
         rules.check_allocation(decision, job, self.nb_hosts, False)
-        if taken := hosts - self.free:
-            raise RuleBroken(f"hosts {taken} are busy and may not be shared")
+        if not self._engine.are_free(hosts):
+            raise RuleBroken(f"hosts {hosts - self.free} are busy and may not be shared")
         if decision.io_job is not None:
             check_io_job(self._setup.may_send)
         seconds = nan if mapping is None else self._seconds(job.id, hosts, mapping)

@@ -135,6 +135,11 @@ class JobQueue(kinds.Live):
         return MappingProxyType(self._users)
 
     @property
+    def nb_joined(self) -> int:
+        """How many jobs have joined so far, those included that have left."""
+        return self._nb_arrived
+
+    @property
     def head(self) -> Job:
         """The job that is first in line."""
         if not self._place:

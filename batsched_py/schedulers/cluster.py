@@ -436,7 +436,7 @@ class Cluster(Live):
         time = float(time)
         if self.now < time < self.now + TICK:
             time = self.now + TICK
-        self.decide(CallMeLater(time))
+        self._decide(CallMeLater(time, time=self.now))
 
     def switch(self, hosts: HostSet, pstate: int) -> None:
         """Put idle or sleeping hosts into a power state; until they are there, they are not free."""
@@ -444,7 +444,10 @@ class Cluster(Live):
 
     def decide(self, decision: Event) -> None:
         """Say anything else that the protocol allows, such as a query, a note on a job or a message to it."""
-        decision = own_copy(decision, self.now)
+        self._decide(own_copy(decision, self.now))
+
+    def _decide(self, decision: Event) -> None:
+        """Say what nobody else can change."""
         try:
             effect = self._ledger.decide(decision, self.now)
         except RuleBroken as broken:

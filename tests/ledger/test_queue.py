@@ -68,6 +68,7 @@ def test_it_is_a_list_that_is_searched_fast(ordered: bool, seed: int, nb_jobs: i
         assert first.estimate.tolist() == [one.walltime for one in plain[:limit]]
         assert list(queue) == expected
         assert len(queue) == len(plain)
+        assert queue.nb_joined == number + 1
         if plain:
             assert queue.head is expected[0]
 

@@ -22,7 +22,7 @@ from batsched_py.schedulers.slurm.backfill import Backfill
 from batsched_py.schedulers.slurm.clock import Clock
 from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
 from batsched_py.schedulers.slurm.host_choice import Hosts
-from batsched_py.schedulers.slurm.main_loop import run_main_loop
+from batsched_py.schedulers.slurm.main_loop import MainLoop
 from batsched_py.schedulers.slurm.nodes import Share
 from batsched_py.schedulers.slurm.records import RunningRecord, WaitingRecord
 from batsched_py.schedulers.slurm.setup import Setup
@@ -87,11 +87,14 @@ class Slurm(Scheduler):
         self._configuration = self.configuration()
         self._setup = Setup(self._configuration, cluster.machines)
         self._state = self._setup.state(cluster.can_requeue)
+        self._main_loop = MainLoop(self._state)
         self._priorities = self._setup.priorities()
         self._hosts = Hosts(self._setup.machine)
         self._clock = Clock(self._configuration.scheduling, self.started, self.test_time)
         self._time_limits = TimeLimits(self._configuration, self.started)
         self._known: dict[str, list[WaitingRecord]] = {}
+        self._nb_heard = 0
+        """How many jobs that have joined the queue were looked at."""
         self._running: dict[str, RunningRecord] = {}
         self._cleaned: list[tuple[float, int, RunningRecord, bool]] = []
         """Until when the nodes of which jobs are cleaned up, and whether Slurm has killed the job."""
@@ -117,7 +120,8 @@ class Slurm(Scheduler):
         now = round(cluster.now, DIGITS)
         self._advance(now)
         self._hear(cluster)
-        self._kill_exhausted(cluster, now)
+        if self._time_limits.next_time <= now:
+            self._kill_exhausted(cluster, now)
         self._clean(now)
         clock, state = self._clock, self._state
         clock.has_jobs(now, bool(state.waiting))
@@ -132,7 +136,7 @@ class Slurm(Scheduler):
             makes_way = cancel if self._preempts else None
             full = clock.is_full_due(now)
             if full or clock.is_main_due(now):
-                marks = run_main_loop(state, int(now), start, full, makes_way)
+                marks = self._main_loop.run(int(now), start, full, makes_way)
                 clock.main_done(now, full, marks)
                 self._reordered = self._reordered and not full
             if clock.is_backfill_due(now):
@@ -147,19 +151,17 @@ class Slurm(Scheduler):
     # --- what happens ----------------------------------------------------------------------------
 
     def _hear(self, cluster: Cluster) -> None:
-        """Enter the jobs that are new, and forget those that were taken back.
-
-        Known jobs are in the order of the queue. If the last of them has its place, all others have theirs.
-        """
+        """Enter the jobs that are new, which are behind the others, and forget those that were taken back."""
         queue, known = cluster.queue, self._known
         if not cluster.quiet:
             self._look_at_hosts(cluster)
-            last = next(islice(queue, len(known) - 1, None), None) if known else None
-            if last is None or last.id != next(reversed(known)):
-                for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
-                    del known[job_id]
-                    self._state.remove(job_id)
-        if len(queue) == len(known):
+        nb_new = queue.nb_joined - self._nb_heard
+        self._nb_heard += nb_new
+        if len(queue) - nb_new < len(known):
+            for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
+                del known[job_id]
+                self._state.remove(job_id)
+        if not nb_new:
             return
         for job in list(islice(queue, len(known), None)):
             records = self._setup.records(job, cluster.now)
@@ -274,7 +276,7 @@ class Slurm(Scheduler):
             cluster.kill(job)
 
     def _kill_exhausted(self, cluster: Cluster, now: float) -> None:
-        """Kill the jobs whose time limits are over, if it is time to look at that."""
+        """Kill the jobs whose time limits are over."""
         for running in self._time_limits.exhausted(now):
             job = running.waiting.job
             if self._running.get(job.id) is not running or job.id in self._cancelled:
@@ -288,12 +290,14 @@ class Slurm(Scheduler):
 
     def _ask_for_call(self, cluster: Cluster) -> None:
         """Be called when something is due next."""
-        due = min(self._cleaned[0][0] if self._cleaned else inf, self._time_limits.next_time)
+        now, due = cluster.now, self._time_limits.next_time
+        if self._cleaned:
+            due = min(due, self._cleaned[0][0])
         if self._state.waiting:
-            due = min(due, self._clock.next_time(self._full_matters(cluster.now)))
-        if self._state.waiting and self._running:
-            due = min(due, self._priorities.next_time)
+            due = min(due, self._clock.next_time(self._full_matters(now)))
+            if self._running:
+                due = min(due, self._priorities.next_time)
         due = round(due, DIGITS)
-        if due < inf and not cluster.now < self._called <= due:
+        if due < inf and not now < self._called <= due:
             self._called = due
-            cluster.call_at(max(due, cluster.now + 10**-DIGITS))
+            cluster.call_at(max(due, now + 10**-DIGITS))

@@ -14,7 +14,7 @@ from batsched_py.schedulers.slurm.limits import Verdict
 from batsched_py.schedulers.slurm.main_loop import Cancel, Start, make_way
 from batsched_py.schedulers.slurm.nodes import Share
 from batsched_py.schedulers.slurm.plan import Allowed
-from batsched_py.schedulers.slurm.records import Rank, WaitingRecord
+from batsched_py.schedulers.slurm.records import WaitingRecord, rank_of
 from batsched_py.schedulers.slurm.state import State
 
 #: Hears when a job is planned to start, and on which nodes.
@@ -160,8 +160,8 @@ class Backfill:
             return not state.news
         self._now = now
         if state.news:
-            first = min(map(_rank, state.news))
-            place = bisect_left(self._seen, first, key=_rank)
+            first = min(map(rank_of, state.news))
+            place = bisect_left(self._seen, first, key=rank_of)
             if place < len(self._seen):
                 del self._seen[place:]
                 self._plan.go_back(place)
@@ -313,7 +313,3 @@ class Backfill:
             return True
         most = settings.bf_job_part_count_reserve
         return bool(most) and self._nb_reserved.get(record.partition.name, 0) >= most
-
-
-def _rank(record: WaitingRecord) -> Rank:
-    return record.rank

@@ -78,10 +78,14 @@ class Hosts:
 
 
 def _lowest(bits: int, count: int) -> int:
-    """The lowest of some bits, so many of them."""
-    lowest = 0
-    for _ in range(count):
-        bit = bits & -bits
-        lowest |= bit
-        bits ^= bit
-    return lowest
+    """The lowest of some bits, so many of them.
+
+    >>> bin(_lowest(0b1101101, 3))
+    '0b1101'
+    """
+    if bits.bit_count() <= count:
+        return bits
+    width = count
+    while missing := count - (bits & (1 << width) - 1).bit_count():
+        width += missing
+    return bits & (1 << width) - 1

@@ -8,6 +8,7 @@ behind it is left to the backfill loop.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from batsched_py.schedulers.slurm.limits import Verdict
 from batsched_py.schedulers.slurm.nodes import Share
@@ -21,11 +22,39 @@ Start = Callable[[WaitingRecord, Share], None]
 Cancel = Callable[[RunningRecord], None]
 
 
-def run_main_loop(state: State, now: int, start: Start, full: bool, cancel: Cancel | None = None) -> bool:
-    """Look at the ``full`` queue or at its first jobs, and start those that may start.
+class Looked(NamedTuple):
+    """What became of a look at the queue."""
 
-    Returns whether it has noted of a job that others keep it waiting: that counts as a change of the job.
-    """
+    marks: bool
+    """Whether it has noted of a job that others keep it waiting: that counts as a change of the job."""
+    is_cut: bool
+    """Whether it has stopped because it was to look at the first jobs only."""
+
+
+class MainLoop:
+    """The main loop with its last look: if nothing has changed since then, another one finds the same."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._depends_on_time = bool(state.reservations or state.configuration.scheduling.bf_min_age_reserve)
+        self._last = -1, -1
+        """The changes of the state before the last look that started nothing and was not cut."""
+        self._marks = False
+
+    def run(self, now: int, start: Start, full: bool, cancel: Cancel | None = None) -> bool:
+        """Look at the ``full`` queue or at its first jobs; whether it has noted why jobs wait."""
+        state, changes = self._state, self._state.changes
+        if full and changes == self._last:
+            return self._marks
+        self._marks, is_cut = look(state, now, start, full, cancel)
+        finds_same = changes == state.changes and state.waits_for_nodes_only and cancel is None
+        if finds_same and not is_cut and not self._depends_on_time:
+            self._last = changes
+        return self._marks
+
+
+def look(state: State, now: int, start: Start, full: bool, cancel: Cancel | None) -> Looked:
+    """Look at the ``full`` queue or at its first jobs, and start those that may start."""
     settings = state.configuration.scheduling
     available = state.up
     stopped = 0
@@ -42,15 +71,15 @@ def run_main_loop(state: State, now: int, start: Start, full: bool, cancel: Canc
         if record.eligible > now or (started and record.job.id in started):
             continue
         if most_started and nb_started >= most_started:
-            return marks
+            break
         if depth:
             looked_at_of[partition.name] = looked_at_of.get(partition.name, 0) + 1
             if looked_at_of[partition.name] > depth:
                 continue
         nb_looked_at += 1
         if nb_looked_at > most:
-            return marks
-        bit = 1 << partition.number
+            return Looked(marks, True)
+        bit = partition.bit
         if stopped & bit and not record.fields.reservation:
             marks = True
             continue
@@ -66,8 +95,8 @@ def run_main_loop(state: State, now: int, start: Start, full: bool, cancel: Canc
             stopped |= bit
             available &= ~partition.nodes
             if stopped.bit_count() == nb_partitions:
-                return marks or _is_another_behind(state, record, now)
-    return marks
+                return Looked(marks or _is_another_behind(state, record, now), False)
+    return Looked(marks, False)
 
 
 def _is_another_behind(state: State, record: WaitingRecord, now: int) -> bool:

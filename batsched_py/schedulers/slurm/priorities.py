@@ -108,23 +108,21 @@ class Multifactor(Priorities):
     def enter(self, records: Sequence[WaitingRecord], now: float) -> None:
         """Compute the priority of a job in each of its partitions."""
         for record in records:
-            record.give_priority(self._priority(record, now))
+            record.give_priority(self._priority(record, int(now)))
 
-    def _priority(self, record: WaitingRecord, now: float) -> int:
+    def _priority(self, record: WaitingRecord, now: int) -> int:
         """What it was given, or what is computed: if no usage counts, only age and size make a difference."""
         if record.fields.priority:
             return record.fields.priority
         size, rest = record.parts
         if size != record.cpus or self._counts_usage:
-            rest = weighted(self._settings, self.facts(record, now), self._scale).rest
+            rest = weighted(self._settings, self._facts(record), self._scale).rest
             record.parts = record.cpus, rest
-        return priority_of(age_part(self._settings, self._age(record, now)), rest)
+        age = now - (record.submitted if self._accrues_always else record.eligible)
+        return priority_of(age_part(self._settings, age), rest)
 
-    def _age(self, record: WaitingRecord, now: float) -> float:
-        return int(now) - (record.submitted if self._accrues_always else record.eligible)
-
-    def facts(self, record: WaitingRecord, now: float) -> JobFacts:
-        """What counts of a job now."""
+    def _facts(self, record: WaitingRecord) -> JobFacts:
+        """What counts of a job beside its age."""
         fields, asked, accounts = record.fields, record.asked, self._accounts
         branch = None
         if self._counts_usage:
@@ -133,7 +131,6 @@ class Multifactor(Priorities):
             )
         qos = accounts.qos_of(record)
         return JobFacts(
-            age=self._age(record, now),
             nodes=asked.least_nodes,
             cpus=record.cpus,
             limit=record.limit,
@@ -182,9 +179,9 @@ class Multifactor(Priorities):
             self.next_time += self._period
         if self._counts_usage and self._settings.fair_tree:
             self._fair_share.compute()
-        incr_only = "incr_only" in self._settings.flags
+        incr_only, last = "incr_only" in self._settings.flags, int(self._last)
         for record in waiting:
-            priority = self._priority(record, self._last)
+            priority = self._priority(record, last)
             if priority != record.priority and not (incr_only and priority < record.priority):
                 record.give_priority(priority)
         return True

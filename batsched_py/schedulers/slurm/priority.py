@@ -79,7 +79,7 @@ def priority_of(age: float, rest: Iterable[float]) -> int:
     total = age
     for part in rest:
         total += part
-    return min(max(int(total), 1), HIGHEST)
+    return int(total) if 1 <= total <= HIGHEST else 1 if total < 1 else HIGHEST
 
 
 def weighted(settings: Priority, job: JobFacts, scale: Scale) -> Weighted:
@@ -103,7 +103,9 @@ def weighted(settings: Priority, job: JobFacts, scale: Scale) -> Weighted:
 
 def age_part(settings: Priority, age: float) -> float:
     """The part of a priority that is for the age of a job, in seconds."""
-    return settings.weight_age * min(age / settings.max_age, 1.0) if age > 0 else 0.0
+    if age <= 0:
+        return 0.0
+    return settings.weight_age * (age / settings.max_age if age < settings.max_age else 1.0)
 
 
 def size_factor(settings: Priority, job: JobFacts, scale: Scale) -> float:

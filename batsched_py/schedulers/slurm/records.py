@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from batsched_py.protocol.dependencies import array_of
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.slurm.asked import Asked
@@ -12,17 +14,22 @@ from batsched_py.schedulers.slurm.settings.partitions import Partition
 #: Where a job stands in the queue; the lowest comes first.
 Rank = tuple[int, int, float, int]
 
+rank_of = attrgetter("rank")
+"""That of a record."""
+
 
 class PartitionRecord:
     """A partition with its nodes."""
 
-    __slots__ = ("name", "nodes", "number", "settings")
+    __slots__ = ("bit", "name", "nodes", "number", "settings")
 
     def __init__(self, settings: Partition, nodes: int, number: int) -> None:
         self.name = settings.name
         self.settings = settings
         self.nodes = nodes
         self.number = number
+        self.bit = 1 << number
+        """Itself in a set of partitions."""
 
 
 class WaitingRecord:

@@ -12,7 +12,7 @@ from batsched_py.schedulers.slurm.kernel import Kernel, kernel_of
 from batsched_py.schedulers.slurm.limits import NoLimits
 from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage
 from batsched_py.schedulers.slurm.preemption import Preemption
-from batsched_py.schedulers.slurm.records import PartitionRecord, Rank, RunningRecord, WaitingRecord
+from batsched_py.schedulers.slurm.records import PartitionRecord, RunningRecord, WaitingRecord, rank_of
 from batsched_py.schedulers.slurm.reservations import Reservations
 
 
@@ -60,13 +60,15 @@ class State:
         """Those that the backfill loop has not seen."""
         self.epoch = 0
         """How often something else has changed than that jobs joined the queue."""
+        self._nb_added = 0
 
     # --- the queue -------------------------------------------------------------------------------
 
     def add(self, records: Iterable[WaitingRecord]) -> None:
         """A job waits from now on, in each of its partitions."""
         for record in records:
-            insort(self.waiting, record, key=_rank)
+            self._nb_added += 1
+            insort(self.waiting, record, key=rank_of)
             self.news.append(record)
             if record.is_special:
                 self._special.append(record)
@@ -76,6 +78,11 @@ class State:
         self.epoch += 1
         self.waiting = [record for record in self.waiting if record.job.id != job_id]
         self._special = [record for record in self._special if record.job.id != job_id]
+
+    @property
+    def changes(self) -> tuple[int, int]:
+        """Other numbers after each change."""
+        return self.epoch, self._nb_added
 
     @property
     def waits_for_nodes_only(self) -> bool:
@@ -89,7 +96,7 @@ class State:
     def sort(self) -> None:
         """Put the queue in order again, after priorities have changed."""
         before = self.waiting
-        self.waiting = sorted(before, key=_rank)
+        self.waiting = sorted(before, key=rank_of)
         if self.waiting != before or self.configuration.scheduling.bf_min_prio_reserve:
             self.epoch += 1
 
@@ -129,7 +136,7 @@ class State:
 
     def start(self, record: WaitingRecord, share: Share, now: int) -> RunningRecord:
         """A job leaves the queue and has its share of the nodes."""
-        place = bisect_left(self.waiting, _rank(record), key=_rank)
+        place = bisect_left(self.waiting, rank_of(record), key=rank_of)
         if self.waiting[place] is record and record.nb_partitions == 1:
             del self.waiting[place]
             self._special = [each for each in self._special if each is not record]
@@ -177,10 +184,6 @@ class State:
         self.epoch += 1
         self.usage.give(running.share)
         self.completing |= running.share.nodes
-
-
-def _rank(record: WaitingRecord) -> Rank:
-    return record.rank
 
 
 def _end(running: RunningRecord) -> tuple[int, int]:
