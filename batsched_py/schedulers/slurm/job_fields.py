@@ -44,7 +44,7 @@ class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     least_cpus: Annotated[int, Meta(ge=1)] | None = None
     """So many processors will do, if a range of nodes was asked for without a number of tasks."""
     all_memory: bool = False
-    """Whether it asks for all the memory of its nodes, whatever the partition gives a job that does not say."""
+    """Whether it asks for all the memory of its nodes, whatever a partition gives a job that does not say."""
     gpus: dict[str, Count] = {}
     """GPUs of the whole job, by name; Slurm decides how many of them each node gives."""
     reservation: str = ""

@@ -299,7 +299,7 @@ class _Taking:
             self.take(node)
 
     def take(self, node: int) -> None:
-        """Take a node: all processors of use there, but for a core or socket of each node that must follow."""
+        """Take a node: all processors of use, but for a core or socket of each node that must follow."""
         cpus = self._room[node]
         if not self._asked.exclusive:
             threads, granule = self._machine.threads[node], self._machine.granules[node]
