@@ -88,8 +88,9 @@ class JobMaker:
         if _has_open_range(asked):
             fields["least_cpus"] = asked.cpus_per_task
         if asked.begin:
-            begin = self._clock.moment(asked.begin, submitted.at) - submitted.at
-            fields["begin"] = max(round(begin, 3), 0.0)
+            fields["begin"] = self._seconds_until(asked.begin, submitted.at)
+        if asked.deadline:
+            fields["deadline"] = self._seconds_until(asked.deadline, submitted.at)
         if asked.memory_per_node == 0 and self._gives_memory():
             fields["all_memory"] = True
         if asked.time is None:
@@ -172,6 +173,10 @@ class JobMaker:
         if asked.licences:
             request["licences"] = asked.licences
         return tasks, request | {"partitions": list(asked.partitions)}
+
+    def _seconds_until(self, moment: str, submitted: float) -> float:
+        """How long after its submission a moment is that a job names."""
+        return max(round(self._clock.moment(moment, submitted) - submitted, 3), 0.0)
 
     def _gives_memory(self) -> bool:
         return self._configuration.selection.memory and "memory" in self._words.resources

@@ -36,7 +36,7 @@ _WITHOUT_EFFECT = frozenset(
     "quiet verbose wait wait-all-nodes wckey wrap cpu-freq distribution".split()
 )
 _UNMODELLED = frozenset(
-    "batch bb bbf cluster-constraint clusters container core-spec cores-per-socket cpus-per-gpu deadline "
+    "batch bb bbf cluster-constraint clusters container core-spec cores-per-socket cpus-per-gpu "
     "delay-boot extra-node-info gres-flags mcs-label mincpus network nodefile ntasks-per-gpu "
     "ntasks-per-socket overcommit power prefer reboot signal sockets-per-node test-only thread-spec "
     "tmp gpus-per-socket".split()
@@ -70,6 +70,7 @@ class Submission(Struct, kw_only=True):
     exclusive: bool = False
     one_switch: bool = False
     begin: str = ""
+    deadline: str = ""
     dependency: str = ""
     array: str = ""
     user: str = ""
@@ -258,6 +259,7 @@ _READERS: dict[str, Callable[[Submission, str], None]] = {
     "exclusive": _exclusive,
     "switches": _attribute("one_switch", _one_switch),
     "begin": _attribute("begin", str),
+    "deadline": _attribute("deadline", str),
     "dependency": _attribute("dependency", str),
     "array": _attribute("array", str),
     "uid": _attribute("user", str),

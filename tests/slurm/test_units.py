@@ -143,3 +143,14 @@ def test_a_begin_counts_from_the_second_of_the_submission(tmp_path: Path) -> Non
     (tmp_path / "jobs.csv").write_text("at,run,args\n1460,50,-N 1 -t 5 --begin=now+10minutes\n")
     table = simulated_anew(tmp_path)
     assert table["eligible"]["1"] == 2060
+
+
+def test_a_job_is_given_up_that_cannot_end_before_its_deadline(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        f"SchedulerType=sched/backfill\n{FOUR_NODES}\nPartitionName=all Nodes=ALL Default=YES\n"
+    )
+    jobs = ["0,900,-N 4 -t 20", "10,50,-N 1 -t 5 --deadline=now+15minutes", "20,50,-N 1 -t 5"]
+    (tmp_path / "jobs.csv").write_text("\n".join(["at,run,args", *jobs]) + "\n")
+    assert simulated_anew(tmp_path).index.tolist() == ["1", "3"]
+    (tmp_path / "jobs.csv").write_text("\n".join(["at,run,args", *jobs]).replace("15min", "50min") + "\n")
+    assert sorted(simulated_anew(tmp_path).index) == ["1", "2", "3"]

@@ -135,6 +135,8 @@ class Slurm(Scheduler):
 
             makes_way = cancel if self._preempts else None
             full = clock.is_full_due(now)
+            if full or clock.is_main_due(now) or clock.is_backfill_due(now):
+                self._give_up(cluster, int(now))
             if full or clock.is_main_due(now):
                 marks = self._main_loop.run(int(now), start, full, makes_way)
                 clock.main_done(now, full, marks)
@@ -226,6 +228,15 @@ class Slurm(Scheduler):
         self._state.set_completing([running for _, _, running, _ in self._cleaned])
         self._clock.happened(now, at_once)
 
+    def _give_up(self, cluster: Cluster, now: int) -> None:
+        """Take jobs out of the queue that cannot end before their deadlines any more."""
+        for job in self._state.given_up(now):
+            cluster.remark(job, "is given up, because it cannot end before its deadline")
+            cluster.reject(job)
+            del self._known[job.id]
+            self._state.remove(job.id)
+            self._clock.changed(cluster.now)
+
     # --- what is decided -------------------------------------------------------------------------
 
     def _begin_job(self, cluster: Cluster, record: WaitingRecord, share: Share) -> None:
@@ -249,7 +260,7 @@ class Slurm(Scheduler):
         state = self._state
         if state.reservations or self._reordered or len(state.waiting) > self._depth:
             return now
-        return state.next_eligible(now)
+        return state.next_moment(now)
 
     def _let_make_way(self, cluster: Cluster, running: RunningRecord) -> None:
         """Let a running job make way for another one, at once or when its time of grace is over."""

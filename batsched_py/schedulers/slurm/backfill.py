@@ -201,7 +201,7 @@ class Backfill:
         state, now = self._state, self._now
         if self._started or self._makes_way or self._has_reservations or self._settings.bf_min_age_reserve:
             return now
-        return min(state.future.first_end, self._plan.next_change(now), state.next_eligible(now))
+        return min(state.future.first_end, self._plan.next_change(now), state.next_moment(now))
 
     def _are_enough(self, record: WaitingRecord) -> bool:
         """Whether enough jobs of the same kind were looked at; otherwise this one is counted."""

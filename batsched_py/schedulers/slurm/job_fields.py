@@ -31,6 +31,8 @@ class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """A priority that was given; then none is computed. A job with 0 is held."""
     begin: Annotated[float, Meta(ge=0)] = 0.0
     """It may not start before, in seconds since its submission."""
+    deadline: Annotated[float, Meta(ge=0)] | None = None
+    """When its time limit must be over, in seconds since its submission; it is given up if that cannot be."""
     hold: bool = False
     """Held for ever, or until ``released``."""
     released: float | None = None

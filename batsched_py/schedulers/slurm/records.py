@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from operator import attrgetter
 
 from batsched_py.protocol.dependencies import array_of
@@ -42,6 +43,7 @@ class WaitingRecord:
         "eligible",
         "fields",
         "job",
+        "latest_start",
         "least_limit",
         "limit",
         "nb_partitions",
@@ -83,6 +85,10 @@ class WaitingRecord:
         self.submitted = int(job.submission_time)
         self.eligible: float = self.submitted
         """Since when it may start, as far as that depends on its submitter."""
+        self.latest_start = inf
+        """After this second it is given up, because it could not end before its deadline."""
+        if fields.deadline is not None:
+            self.latest_start = int(round(job.submission_time + fields.deadline, 3)) - least_limit * 60
         self.parts: tuple[int, tuple[float, ...]] = (-1, ())
         """The parts of its priority but for its age, and for how many processors they were computed."""
         self.give_priority(0)
@@ -91,7 +97,11 @@ class WaitingRecord:
     def is_special(self) -> bool:
         """Whether more than nodes decides on its start: its submitter, licences, or other records."""
         return bool(
-            self.eligible > self.submitted or self.asked.licences or self.array or self.nb_partitions > 1
+            self.eligible > self.submitted
+            or self.asked.licences
+            or self.array
+            or self.nb_partitions > 1
+            or self.latest_start < inf
         )
 
     def give_priority(self, priority: int) -> None:

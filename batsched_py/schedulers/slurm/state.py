@@ -6,6 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
+from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.future import Future
 from batsched_py.schedulers.slurm.kernel import Kernel, kernel_of
@@ -89,9 +90,15 @@ class State:
         """Whether the queue has only jobs that wait for nothing but nodes."""
         return not (self._special or self.limits.are_set)
 
-    def next_eligible(self, now: float) -> float:
-        """When the next job may start that may not start now."""
-        return min([record.eligible for record in self._special if record.eligible > now], default=inf)
+    def next_moment(self, now: float) -> float:
+        """When the next job may start that may not start now, or is given up."""
+        moments = [moment for each in self._special for moment in (each.eligible, each.latest_start + 1)]
+        return min([moment for moment in moments if moment > now], default=inf)
+
+    def given_up(self, now: int) -> list[Job]:
+        """The jobs that cannot end before their deadlines any more."""
+        late = [record.job for record in self._special if record.latest_start < now]
+        return list({job.id: job for job in late}.values())
 
     def sort(self) -> None:
         """Put the queue in order again, after priorities have changed."""

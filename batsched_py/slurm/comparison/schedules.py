@@ -63,7 +63,7 @@ def _read_recording(path: Path) -> pd.DataFrame:
         where = f"{path}, line {reader.line_num}"
         if None in row or None in row.values():
             raise InputError(f"{where}: has another number of fields than the first line")
-        if not row["start"] or not row["end"]:
+        if not row["start"] or not row["end"] or not row["nodes"]:
             continue
         try:
             times = [float(row[name] or row["submit"]) for name in _TIMES]
