@@ -33,6 +33,9 @@ from batsched_py.workload.swf.conventions import profile_name
 WORKLOAD = "w0"
 """The name of every workload that is made here."""
 
+#: The kind of dependency in which a task of an array waits for the same task of another.
+_TASK_BY_TASK = "aftercorr:"
+
 _ARRAY = re.compile(r"([0-9,:-]+)(?:%([1-9][0-9]{0,8}))?")
 _TASKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([1-9][0-9]{0,8}))?")
 _COUNT_OF_NODES = re.compile(r"\*[0-9]+")
@@ -102,8 +105,6 @@ class JobMaker:
             self._findings.left_out(submitted.where, missing)
         if slurm := msgspec.to_builtins(msgspec.convert(given, JobFields)):
             extra[FIELD] = slurm
-        if after := self._after(asked.dependency, submitted.where):
-            extra[AFTER] = after
         walltime = _time_limit(asked, partition)
         if may_reach(walltime, submitted.run_time):
             extra.setdefault(FIELD, {})["time_limit"] = walltime
@@ -111,6 +112,7 @@ class JobMaker:
         names, limit = task_names(submitted.name, asked.array)
         if asked.array:
             extra[ARRAY] = submitted.name + (f"%{limit}" if limit else "")
+        after = self._after(asked.dependency, submitted.where)
         return [
             Job(
                 f"{WORKLOAD}!{name}",
@@ -118,7 +120,7 @@ class JobMaker:
                 size,
                 walltime,
                 profile_name(submitted.run_time),
-                extra,
+                extra | {AFTER: _of_task(after, name)} if after else extra,
             )
             for name in names
         ]
@@ -217,14 +219,30 @@ class JobMaker:
         kept = []
         for part in map(in_seconds, filter(None, re.split("[,?]", text))):
             try:
-                read_dependency(part)
+                read_dependency(part.replace(_TASK_BY_TASK, "afterok:"))
                 kept.append(part)
             except ValueError as error:
-                if part.partition(":")[0] in ("aftercorr", "afterburstbuffer", "expand"):
+                if part.partition(":")[0] in ("afterburstbuffer", "expand"):
                     self._findings.left_out(where, f"--dependency={shown_name(part)} is not modelled")
                 else:
                     raise ValueError(f"--dependency: {error}") from None
         return ("?" if "?" in text else ",").join(kept)
+
+
+def _of_task(after: str, name: str) -> str:
+    """What a task waits for, if its array waits for another one task by task.
+
+    >>> _of_task("aftercorr:3:4,afterany:2", "7_5"), _of_task("aftercorr:3", "7")
+    ('afterok:3_5:4_5,afterany:2', 'afterok:3')
+    """
+    _, _, task = name.partition("_")
+
+    def of_task(match: re.Match[str]) -> str:
+        return "afterok" + "".join(
+            f":{target}_{task}" if task else f":{target}" for target in match[1].split(":")[1:]
+        )
+
+    return re.sub(_TASK_BY_TASK.removesuffix(":") + r"((?::[^:,?]+)+)", of_task, after)
 
 
 def _has_open_range(asked: Submission) -> bool:
