@@ -91,6 +91,9 @@ class Slurm(Scheduler):
         self._priorities = self._setup.priorities()
         self._hosts = Hosts(self._setup.machine)
         self._clock = Clock(self._configuration.scheduling, self.started, self.test_time)
+        for created in sorted({each.created for each in self._configuration.reservations}):
+            if -self.started < created < 0:
+                self._clock.changed(created)
         self._time_limits = TimeLimits(self._configuration, self.started)
         self._known: dict[str, list[WaitingRecord]] = {}
         self._nb_heard = 0

@@ -255,7 +255,7 @@ class Backfill:
         reservations, now, origin = self._state.reservations, self._now, self._state.configuration.origin
 
         def allowed(later: int) -> tuple[int, int, int] | None:
-            left = reservations.allowed(record, later, now, moves=True)
+            left = reservations.allowed(record, later, record.least_limit * 60, now, moves=True)
             if left is None:
                 return None
             nodes, begin, overlaps = left

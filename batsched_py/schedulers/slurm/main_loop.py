@@ -111,7 +111,7 @@ def _try(
     nodes = available & record.partition.nodes
     if record.asked.least_nodes > nodes.bit_count():
         return True
-    allowed = state.reservations.allowed(record, now, now, moves=False)
+    allowed = state.reservations.allowed(record, now, record.limit * 60, now, moves=False)
     if allowed is None:
         return False
     nodes &= allowed[0]

@@ -44,17 +44,16 @@ class Reservations:
         return bool(self.all)
 
     def allowed(
-        self, record: WaitingRecord, start: int, now: int, moves: bool
+        self, record: WaitingRecord, start: int, length: int, now: int, moves: bool
     ) -> tuple[int, int, bool] | None:
-        """Which nodes a job may use from a time on, when, and whether a reservation keeps it off some.
+        """Which nodes a job may use for so long from a time on, when, and whether it is kept off some.
 
         If it may not start then at all, the start ``moves`` to the end of the reservation, or there is none.
         """
         if not self.all:
             return self._machine.all, start, False
-        length = record.limit * 60
         if record.fields.reservation:
-            return self._within(record, start, now)
+            return self._within(record, start, length)
         for _ in range(MOST_MOVES + 1):
             nodes, overlaps, moved = self._machine.all, False, None
             for reserved in self.all:
@@ -77,15 +76,14 @@ class Reservations:
             start = int(moved)
         return None
 
-    def _within(self, record: WaitingRecord, start: int, now: int) -> tuple[int, int, bool] | None:
+    def _within(self, record: WaitingRecord, start: int, length: int) -> tuple[int, int, bool] | None:
         """The nodes of the reservation that a job names."""
         for reserved in self.all:
             if reserved.settings.name != record.fields.reservation:
                 continue
             if not reserved.is_for(record) or not reserved.start <= start <= reserved.end:
                 return None
-            nodes, length = reserved.nodes, record.limit * 60
-            overlaps = False
+            nodes, overlaps = reserved.nodes, False
             for other in self.all:
                 if other is reserved or "maint" in reserved.settings.flags:
                     continue
