@@ -60,6 +60,16 @@ def test_a_task_may_have_a_core_of_its_own(tmp_path: Path, select: str, options:
     assert found == {"1": False, "2": True}
 
 
+@pytest.mark.parametrize("option", ["--hint=nomultithread", "--ntasks-per-core=1"])
+def test_jobs_that_differ_only_in_how_they_use_cores_ask_for_different_things(
+    tmp_path: Path, option: str
+) -> None:
+    nodes = TWO_THREADS.replace("n[1-2]", "n1")
+    assert not any(waits(tmp_path, nodes, "-n 2", "-n 2", "-n 2").values())
+    found = waits(tmp_path, nodes, "-n 2", f"-n 2 {option}", f"-n 2 {option}")
+    assert found == {"1": False, "2": False, "3": True}
+
+
 def test_tasks_with_cores_of_their_own_do_not_share_the_last_one(tmp_path: Path) -> None:
     """Three processors are two cores, so two tasks are four cores and not three."""
     jobs = ["-n 2 -c 3 -w n1", "-n 1 -w n1"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 from math import inf
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -29,6 +30,19 @@ from batsched_py.schedulers.slurm.reservations import Reservations
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.schedulers.slurm.settings.selection import NodeSettings
 from batsched_py.schedulers.slurm.state import State
+
+
+#: What shapes a request beside its resources and its GPUs: jobs that are alike in this ask for the same.
+_shape = attrgetter(
+    "cpus_per_task",
+    "least_cpus",
+    "cpus_of_core",
+    "tasks_of_core",
+    "all_memory",
+    "contiguous",
+    "node_list",
+    "exclude",
+)
 
 
 class Setup:
@@ -190,15 +204,7 @@ class Setup:
         return named or [self._default]
 
     def _asked_in(self, request: Request, fields: JobFields, partition: PartitionRecord) -> Asked:
-        key = (
-            request,
-            fields.cpus_per_task,
-            fields.least_cpus,
-            tuple(fields.gpus.items()),
-            partition.number,
-            fields.node_list,
-            fields.exclude,
-        )
+        key = (request, _shape(fields), tuple(fields.gpus.items()), partition.number)
         asked = self._asked.get(key)
         if asked is None:
             anywhere = demand_of(replace(request, partitions=(), one_switch=False), self._platform)
