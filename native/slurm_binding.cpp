@@ -103,6 +103,7 @@ Asked asked(nb::handle given, size_t words) {
     made.most_cpus_of_node = whole_number(given, "most_cpus_of_node");
     made.own_cores = nb::cast<bool>(given.attr("own_cores"));
     made.cpus_of_core = whole_number(given, "cpus_of_core");
+    made.charged_of_core = whole_number(given, "charged_of_core");
     made.least_loaded = nb::cast<bool>(given.attr("least_loaded"));
     made.contiguous = nb::cast<bool>(given.attr("contiguous"));
     return made;

@@ -26,6 +26,7 @@ struct Asked {
     int64_t tasks_per_node = 0, least_cpus_of_node = 1, cpus_of_node = 1, most_cpus_of_node = 0;
     bool own_cores = false;     // whether each of its tasks has cores of its own
     int64_t cpus_of_core = 1;   // it may use so many processors of a core
+    int64_t charged_of_core = 1;  // and gets memory for so many
     bool least_loaded = false, contiguous = false;
     struct OfJob {
         std::vector<size_t> columns;
@@ -464,7 +465,9 @@ private:
         if (asked.cpus_per_task > 1 || sum > asked.cpus) deal(asked);
         for (auto& [node, cpus] : chosen_) {
             int64_t held = held_of(asked, node, cpus, usage.cpus[node]);
-            int64_t charged = machine_.granules[node] > 1 ? held : cpus;
+            int64_t threads = machine_.threads[node];
+            int64_t charged =
+                machine_.granules[node] > 1 ? held / threads * std::min(threads, asked.charged_of_core) : cpus;
             int64_t memory = asked.memory_per_cpu * charged + asked.memory_per_node;
             if (consumes_memory_ && !memory) memory = machine_.memory[node];
             made.parts.push_back({node, held, memory});

@@ -110,6 +110,7 @@ def some_request(random: Random, number: int, machine: Machine) -> Asked:
         most_cpus_of_node=random.choice((0, 0, 6)),
         own_cores=random.random() < 0.2,
         cpus_of_core=random.choice((MOST, MOST, 1)),
+        charged_of_core=random.choice((MOST, MOST, 1)),
         least_loaded=random.random() < 0.2,
         contiguous=random.random() < 0.2,
         of_job=of_job,

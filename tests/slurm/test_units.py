@@ -84,6 +84,12 @@ def test_memory_is_taken_for_all_processors_of_a_core(tmp_path: Path) -> None:
     assert found == {"1": False, "2": False, "3": True}
 
 
+def test_memory_is_taken_for_the_processors_that_a_job_may_use_of_a_core(tmp_path: Path) -> None:
+    """With ``--threads-per-core=1``, 2500 MB and not 5000."""
+    jobs = ["-n 1 -w n1 --mem-per-cpu=2500 --threads-per-core=1", "-n 1 -w n1 --mem=5000"]
+    assert not any(waits(tmp_path, TWO_THREADS, *jobs, select="CR_Core_Memory").values())
+
+
 def test_tasks_are_dealt_to_sockets_in_turn_and_sockets_are_given_whole(tmp_path: Path) -> None:
     found = waits(
         tmp_path, TWO_SOCKETS, "-n 2 -w n1", "-n 1 -w n1", "-n 1 -w n2", "-n 1 -w n2", select="CR_Socket"

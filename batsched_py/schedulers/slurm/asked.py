@@ -78,6 +78,8 @@ class Asked(Struct, frozen=True, gc=False):
     """Whether each of its tasks has cores of its own."""
     cpus_of_core: int = MOST
     """It may use so many processors of a core."""
+    charged_of_core: int = MOST
+    """It gets memory for so many processors of a core, if it asks for memory by processors."""
     least_loaded: bool = False
     """Whether the least loaded nodes are taken first, and not those that follow one another."""
     contiguous: bool = False
@@ -188,6 +190,7 @@ def asked_of(
         most_cpus_of_node=min(rules.most_cpus_of_node or MOST, most_of_node) % MOST,
         own_cores=own_cores,
         cpus_of_core=of_core,
+        charged_of_core=fields.cpus_of_core or MOST,
         least_loaded=rules.least_loaded,
         contiguous=fields.contiguous,
         of_job=of_job,

@@ -181,9 +181,11 @@ class Selector:
         if asked.cpus_per_task > 1 or sum(chosen.values()) > asked.cpus:
             chosen = dealt(asked, chosen, self.machine.threads)
         for node, cpus in chosen.items():
-            held = self._held(asked, node, cpus, usage.cpus[node])
-            is_charged = self.machine.granules[node] > 1
-            memory = asked.memory_per_cpu * (held if is_charged else cpus) + asked.memory_per_node
+            threads, held = self.machine.threads[node], self._held(asked, node, cpus, usage.cpus[node])
+            charged = held // threads * min(threads, asked.charged_of_core)
+            if self.machine.granules[node] == 1:
+                charged = cpus
+            memory = asked.memory_per_cpu * charged + asked.memory_per_node
             if self.consumes_memory and not memory:
                 memory = self.machine.memory[node]
             parts.append((node, held, memory))
