@@ -45,17 +45,18 @@ struct Asked {
     // How many of some free processors of a node it could use, if so many threads are a core.
     int64_t usable_cpus(int64_t free, int64_t threads) const {
         if (threads == 1 && !own_cores) return free;
-        int64_t cores = free / threads;
-        if (!own_cores) return cores * std::min(threads, cpus_of_core);
-        int64_t of_task = ceil_division(cpus_per_task, threads);
-        return cores / of_task * cpus_per_task + cores % of_task * threads;
+        int64_t cores = free / threads, of_core = std::min(threads, cpus_of_core);
+        if (!own_cores) return cores * of_core;
+        int64_t of_task = ceil_division(cpus_per_task, of_core);
+        return cores / of_task * cpus_per_task + cores % of_task * of_core;
     }
 
     // How many processors are in the cores of so many processors that it uses.
     int64_t held_cpus(int64_t used, int64_t threads) const {
-        if (!own_cores) return ceil_division(used, std::min(threads, cpus_of_core)) * threads;
+        int64_t of_core = std::min(threads, cpus_of_core);
+        if (!own_cores) return ceil_division(used, of_core) * threads;
         int64_t tasks = used / cpus_per_task, left = used % cpus_per_task;
-        return (tasks * ceil_division(cpus_per_task, threads) + ceil_division(left, threads)) * threads;
+        return (tasks * ceil_division(cpus_per_task, of_core) + ceil_division(left, of_core)) * threads;
     }
 
     static int64_t ceil_division(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }

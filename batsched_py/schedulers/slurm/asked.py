@@ -208,11 +208,11 @@ def usable_cpus(cpus: int, threads: int, of_task: int, own_cores: bool, of_core:
     >>> usable_cpus(8, 2, 3, False, MOST), usable_cpus(8, 2, 3, True, MOST), usable_cpus(8, 2, 1, False, 1)
     (8, 6, 4)
     """
-    cores = cpus // threads
+    cores, of_core = cpus // threads, min(threads, of_core)
     if not own_cores:
-        return cores * min(threads, of_core)
-    tasks, left = divmod(cores, -(-of_task // threads))
-    return tasks * of_task + left * threads
+        return cores * of_core
+    tasks, left = divmod(cores, -(-of_task // of_core))
+    return tasks * of_task + left * of_core
 
 
 def held_cpus(cpus: int, threads: int, of_task: int, own_cores: bool, of_core: int) -> int:
@@ -221,10 +221,11 @@ def held_cpus(cpus: int, threads: int, of_task: int, own_cores: bool, of_core: i
     >>> held_cpus(3, 2, 1, False, MOST), held_cpus(6, 2, 3, True, MOST), held_cpus(3, 2, 1, False, 1)
     (4, 8, 6)
     """
+    of_core = min(threads, of_core)
     if not own_cores:
-        return -(-cpus // min(threads, of_core)) * threads
+        return -(-cpus // of_core) * threads
     tasks, left = divmod(cpus, of_task)
-    return (tasks * -(-of_task // threads) + -(-left // threads)) * threads
+    return (tasks * -(-of_task // of_core) + -(-left // of_core)) * threads
 
 
 def _told_apart(names: Iterable[str]) -> list[str]:

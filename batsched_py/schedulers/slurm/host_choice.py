@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batsched_py.protocol.hosts import HostSet, Run
-from batsched_py.schedulers.slurm.asked import Asked
+from batsched_py.schedulers.slurm.asked import Asked, usable_cpus
 from batsched_py.schedulers.slurm.nodes import Machine, Share, places
 
 
@@ -38,8 +38,9 @@ class Hosts:
         """
         counts = {node: bits.bit_count() for node, bits in taken.items()}
         if sum(counts.values()) > size:
-            whole = {node: count - count % asked.unit for node, count in counts.items()}
-            counts, unit = (whole, asked.unit) if sum(whole.values()) >= size else (counts, 1)
+            counts, unit = self._used(asked, counts, max(asked.cpus // size, 1))
+            whole = {node: count - count % unit for node, count in counts.items()}
+            counts, unit = (whole, unit) if sum(whole.values()) >= size else (counts, 1)
             while (more := sum(counts.values()) - size) > 0:
                 counts[max(counts, key=counts.__getitem__)] -= min(unit, more)
             taken = {node: _lowest(bits, counts[node]) for node, bits in taken.items()}
@@ -55,6 +56,18 @@ class Hosts:
                     begin = runs.pop()[0]
                 runs.append((begin, first + low + length - 1))
         return HostSet.of_runs(runs)
+
+    def _used(self, asked: Asked, held: dict[int, int], more: int) -> tuple[dict[int, int], int]:
+        """How many of the processors that it holds a job can use at most, and how many a task uses.
+
+        It may not use all processors of its cores. It has ``more`` than it uses because of its memory.
+        """
+        of_task, own_cores, of_core = asked.cpus_per_task, asked.own_cores, asked.cpus_of_core
+        counts = {
+            node: -(-usable_cpus(count, self._machine.threads[node], of_task, own_cores, of_core) // more)
+            for node, count in held.items()
+        }
+        return counts, max(asked.unit // more, 1)
 
     def _of_whole(self, asked: Asked, nodes: int) -> dict[int, int]:
         """How many processors of each whole node a job uses.
