@@ -245,7 +245,7 @@ class Slurm(Scheduler):
     def _begin_job(self, cluster: Cluster, record: WaitingRecord, share: Share) -> None:
         job: Job = record.job
         taken = self._hosts.take(record.asked, share)
-        hosts = self._hosts.hosts(record.asked, taken, job.size)
+        hosts = self._hosts.hosts(record.asked, share, taken, job.size)
         if len(hosts) == job.size:
             cluster.start(job, hosts)
         else:

@@ -80,6 +80,8 @@ class Asked(Struct, frozen=True, gc=False):
     """It may use so many processors of a core."""
     charged_of_core: int = MOST
     """It gets memory for so many processors of a core, if it asks for memory by processors."""
+    cpus_of_each: int = 1
+    """So many processors for each that it runs on, because of its memory."""
     least_loaded: bool = False
     """Whether the least loaded nodes are taken first, and not those that follow one another."""
     contiguous: bool = False
@@ -113,10 +115,10 @@ def asked_of(
     of_node = per_node.pop("memory", 0)
     if not (of_cpu or of_node or fields.all_memory):
         of_cpu, of_node = rules.memory_per_cpu * KIBIBYTES, rules.memory_per_node * KIBIBYTES
-    least_of_memory = 0
+    cpus_of_each, least_of_memory = 1, 0
     if most_of_cpu := rules.most_memory_per_cpu * KIBIBYTES:
-        more = max(-(-of_cpu // most_of_cpu), 1)
-        cores, of_cpu = cores * more, -(-of_cpu // more)
+        cpus_of_each = max(-(-of_cpu // most_of_cpu), 1)
+        cores, of_cpu = cores * cpus_of_each, -(-of_cpu // cpus_of_each)
         least_of_memory = -(-of_node // most_of_cpu)
     others = tuple(
         (column, per_node.get(name, 0), per_task.get(name, 0))
@@ -191,6 +193,7 @@ def asked_of(
         own_cores=own_cores,
         cpus_of_core=of_core,
         charged_of_core=fields.cpus_of_core or MOST,
+        cpus_of_each=cpus_of_each,
         least_loaded=rules.least_loaded,
         contiguous=fields.contiguous,
         of_job=of_job,

@@ -31,19 +31,21 @@ class Hosts:
         for node, bits in taken.items():
             self._free[node] |= bits
 
-    def hosts(self, asked: Asked, taken: dict[int, int], size: int) -> HostSet:
+    def hosts(self, asked: Asked, share: Share, taken: dict[int, int], size: int) -> HostSet:
         """The hosts that a job of some size runs on, of the processors that it has taken.
 
         It may have more of them than it uses: then whole tasks are spread over all nodes.
         """
         counts = {node: bits.bit_count() for node, bits in taken.items()}
-        if sum(counts.values()) > size:
-            counts, unit = self._used(asked, counts, max(asked.cpus // size, 1))
-            whole = {node: count - count % unit for node, count in counts.items()}
-            counts, unit = (whole, unit) if sum(whole.values()) >= size else (counts, 1)
-            while (more := sum(counts.values()) - size) > 0:
-                counts[max(counts, key=counts.__getitem__)] -= min(unit, more)
-            taken = {node: _lowest(bits, counts[node]) for node, bits in taken.items()}
+        used = self._used(asked, share, counts)
+        if sum(used.values()) > size:
+            unit = max(asked.unit // asked.cpus_of_each, 1)
+            whole = {node: count - count % unit for node, count in used.items()}
+            used, unit = (whole, unit) if sum(whole.values()) >= size else (used, 1)
+            while (more := sum(used.values()) - size) > 0:
+                used[max(used, key=used.__getitem__)] -= min(unit, more)
+        if used != counts:
+            taken = {node: _lowest(bits, used[node]) for node, bits in taken.items()}
         runs: list[Run] = []
         for node in sorted(taken, key=lambda node: self._machine.nodes[node].first):
             first, bits = self._machine.nodes[node].first, taken[node]
@@ -57,17 +59,17 @@ class Hosts:
                 runs.append((begin, first + low + length - 1))
         return HostSet.of_runs(runs)
 
-    def _used(self, asked: Asked, held: dict[int, int], more: int) -> tuple[dict[int, int], int]:
-        """How many of the processors that it holds a job can use at most, and how many a task uses.
-
-        It may not use all processors of its cores. It has ``more`` than it uses because of its memory.
-        """
-        of_task, own_cores, of_core = asked.cpus_per_task, asked.own_cores, asked.cpus_of_core
-        counts = {
-            node: -(-usable_cpus(count, self._machine.threads[node], of_task, own_cores, of_core) // more)
-            for node, count in held.items()
-        }
-        return counts, max(asked.unit // more, 1)
+    def _used(self, asked: Asked, share: Share, held: dict[int, int]) -> dict[int, int]:
+        """How many processors of its nodes a job can use at most: those of its cores with memory for it."""
+        used = dict(held)
+        if self._machine.gives_single_cpus and asked.cpus_of_each == 1:
+            return used
+        for node, cpus, memory in share.parts:
+            of_task, own_cores, of_core = asked.cpus_per_task, asked.own_cores, asked.cpus_of_core
+            used[node] = usable_cpus(cpus, self._machine.threads[node], of_task, own_cores, of_core)
+            if asked.memory_per_cpu:
+                used[node] = min(used[node], (memory - asked.memory_per_node) // asked.memory_per_cpu)
+        return {node: -(-count // asked.cpus_of_each) for node, count in used.items()}
 
     def _of_whole(self, asked: Asked, nodes: int) -> dict[int, int]:
         """How many processors of each whole node a job uses.

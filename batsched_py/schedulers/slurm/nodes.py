@@ -44,6 +44,8 @@ class Machine:
         self.memory = [node.memory for node in self.nodes]
         self.threads = [node.threads for node in self.nodes]
         self.granules = [node.granule for node in self.nodes]
+        self.gives_single_cpus = all(node.threads == node.granule == 1 for node in self.nodes)
+        """Whether processors are given out one by one on all nodes."""
         self.others = [list(column) for column in zip(*(node.others for node in self.nodes), strict=True)]
         """A column for each other resource."""
         weights = sorted({node.weight for node in self.nodes})

@@ -31,7 +31,6 @@ from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.schedulers.slurm.settings.selection import NodeSettings
 from batsched_py.schedulers.slurm.state import State
 
-
 #: What shapes a request beside its resources and its GPUs: jobs that are alike in this ask for the same.
 _shape = attrgetter(
     "cpus_per_task",
