@@ -410,9 +410,10 @@ private:
     void take(const Asked& asked, size_t node, Missing& missing) {
         int64_t cpus = room_[node];
         if (!asked.exclusive) {
-            int64_t threads = machine_.threads[node];
+            int64_t threads = machine_.threads[node], granule = machine_.granules[node];
             int64_t of_following =
-                std::min(threads, asked.cpus_of_core) * std::max<int64_t>(machine_.granules[node] / threads, 1);
+                granule == 1 ? std::min(threads, asked.cpus_of_core)
+                             : std::min(threads, asked.cpus_of_core) * std::max<int64_t>(granule / threads, 1);
             int64_t kept = missing.cpus - std::max<int64_t>(missing.least_nodes - 1, 0) * of_following;
             if (cpus > kept) cpus = std::max(kept, asked.cpus_of_node);
         }
@@ -486,6 +487,7 @@ private:
     // How many processors of a node are taken for so many that a job uses: whole cores, or whole sockets.
     int64_t held_of(const Asked& asked, size_t node, int64_t cpus, int64_t free) const {
         int64_t threads = machine_.threads[node], granule = machine_.granules[node];
+        if (threads == 1 && granule == 1 && !asked.own_cores) return cpus;
         int64_t count = Asked::ceil_division(asked.held_cpus(cpus, threads), granule);
         if (granule > threads) {
             count = std::max(count, std::min(Asked::ceil_division(cpus, asked.cpus_per_task), free / granule));

@@ -13,9 +13,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from batsched_py.schedulers.slurm import clock
 from batsched_py.slurm.comparison.schedules import read_jobs
 from batsched_py.slurm.comparison.spread import Spread, spread
 from tests.slurm.scenario import RECORDED, SHARED, compared, recordings, simulated, simulated_often
@@ -27,7 +29,10 @@ needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs the recordi
 PHASES = 40
 
 #: Scenarios that are not hit.
-MISSED = ("fresh-1", "fresh-4")
+MISSED = ("fresh-1", "fresh-4", "site-7", "site-12")
+
+#: So many guesses are made of how fast the machine of a recording was.
+GUESSES = 10
 
 #: Scenarios whose recordings are all alike: a single simulation hits them.
 STEADY = ("linear-1", "mixed-2", "parts-1", "fresh-1")
@@ -89,20 +94,34 @@ def test_with_the_phases_that_a_log_tells_each_job_starts_when_it_did(name: str,
     assert apart_as_told(RECORDED / name / f"told-{recording}.json") < 1
 
 
-def apart_as_told(told: Path) -> float:
+def apart_as_told(told: Path, test_time: float = 0.001) -> float:
     """How far starts are from those recorded, in the mean, if the twin has the phases of a log."""
     recorded = read_jobs(told.with_name(told.name.replace("told", "recorded")).with_suffix(".csv"), "UTC")
-    return compared(
-        recorded, simulated_as_told(folder_of(told.parent.name), read_told(told))
-    ).start_difference
+    simulated = simulated_as_told(folder_of(told.parent.name), read_told(told), test_time)
+    return compared(recorded, simulated).start_difference
 
 
 @pytest.mark.slow
 @needs_shared
-def test_the_documentation_tells_how_many_recordings_are_hit_to_the_second() -> None:
+def test_the_documentation_tells_how_many_recordings_are_hit_to_the_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And how many are by one of some guesses of what a log does not tell: how fast the machine was."""
     every = sorted(RECORDED.glob("*/told-*.json"))
-    hit = sum(apart_as_told(told) < 1 for told in every)
-    assert f"{hit} of {len(every)} recordings" in DOCUMENT.read_text(encoding="utf-8"), (hit, len(every))
+    missed = [told for told in every if apart_as_told(told) >= 1]
+    hit = len(every) - len(missed)
+    random = Random(1)
+    for _ in range(GUESSES):
+        monkeypatch.setattr(clock, "WAKES", random.uniform(1.0045, 1.015))
+        monkeypatch.setattr(clock, "CYCLE", round(random.uniform(0.001, 0.006), 4))
+        test_time = round(random.uniform(0.0005, 0.004), 4)
+        missed = [told for told in missed if apart_as_told(told, test_time) >= 1]
+    sentences = (
+        f"{hit} of {len(every)} recordings",
+        f"{len(every) - len(missed)} by the best of {GUESSES} guesses",
+    )
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert all(sentence in text for sentence in sentences), sentences
 
 
 @needs_shared

@@ -95,10 +95,10 @@ def read_told(path: Path) -> Told:
     return msgspec.json.decode(path.read_bytes(), type=Told)
 
 
-def simulated_as_told(folder: Path, told: Told) -> pd.DataFrame:
+def simulated_as_told(folder: Path, told: Told, test_time: float = 0.001) -> pd.DataFrame:
     """What the twin does with a scenario in the phases of a recording.
 
-    A cycle took a millisecond a job on the machine of these logs.
+    A cycle took about a millisecond a job on the machine of these logs.
     """
     with TemporaryDirectory() as room:
         scenario = prepared(folder, Path(room), told.date)
@@ -120,7 +120,7 @@ def simulated_as_told(folder: Path, told: Told) -> pd.DataFrame:
             profiles[job.profile] = profile
             jobs.append(replace(job, submission_time=told.submitted.get(job.name, job.submission_time)))
         scenario.submit(replace(workload, jobs=jobs, profiles=profiles))
-        options = {"started": str(told.started), "test_time": "0.001"}
+        options = {"started": str(told.started), "test_time": str(test_time)}
         return scenario.table(scenario.simulated("rigid", {}, options))
 
 

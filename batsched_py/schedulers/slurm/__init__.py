@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
@@ -138,8 +139,9 @@ class Slurm(Scheduler):
 
             makes_way = cancel if self._preempts else None
             full = clock.is_full_due(now)
-            if full or clock.is_main_due(now) or clock.is_backfill_due(now):
-                self._give_up(cluster, int(now))
+            late = state.given_up(int(now))
+            if late and (full or clock.is_main_due(now) or clock.is_backfill_due(now)):
+                self._give_up(cluster, late)
             if full or clock.is_main_due(now):
                 marks = self._main_loop.run(int(now), start, full, makes_way)
                 clock.main_done(now, full, marks)
@@ -231,9 +233,9 @@ class Slurm(Scheduler):
         self._state.set_completing([running for _, _, running, _ in self._cleaned])
         self._clock.happened(now, at_once)
 
-    def _give_up(self, cluster: Cluster, now: int) -> None:
+    def _give_up(self, cluster: Cluster, jobs: Iterable[Job]) -> None:
         """Take jobs out of the queue that cannot end before their deadlines any more."""
-        for job in self._state.given_up(now):
+        for job in jobs:
             cluster.remark(job, "is given up, because it cannot end before its deadline")
             cluster.reject(job)
             del self._known[job.id]

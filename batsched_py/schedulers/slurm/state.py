@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
 
 from batsched_py.protocol.jobs import Job
@@ -95,10 +95,9 @@ class State:
         moments = [moment for each in self._special for moment in (each.eligible, each.latest_start + 1)]
         return min([moment for moment in moments if moment > now], default=inf)
 
-    def given_up(self, now: int) -> list[Job]:
+    def given_up(self, now: int) -> Collection[Job]:
         """The jobs that cannot end before their deadlines any more."""
-        late = [record.job for record in self._special if record.latest_start < now]
-        return list({job.id: job for job in late}.values())
+        return {each.job.id: each.job for each in self._special if each.latest_start < now}.values()
 
     def sort(self) -> None:
         """Put the queue in order again, after priorities have changed."""
