@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -35,6 +36,14 @@ def workspace(parent: Path, name: str) -> Iterator[Path]:
         except BaseException:  # a request to stop that came in the meantime
             shutil.rmtree(folder, ignore_errors=True)
             raise
+
+
+def sweep(parent: Path, name: str) -> None:
+    """Remove workspaces of a name that a process has left that was stopped as it made or removed them."""
+    own = re.compile(re.escape(name) + r"\.[a-z0-9_]{8}")
+    for folder in parent.iterdir() if parent.is_dir() else ():
+        if own.fullmatch(folder.name):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def publish(folder: Path, target: Path) -> None:

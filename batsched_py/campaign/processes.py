@@ -15,12 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
+from pathlib import Path
 from threading import Thread
 from types import FrameType
 from typing import Any, NoReturn
 
 from batsched_py.campaign.execute import execute
-from batsched_py.campaign.run import Run, RunResult
+from batsched_py.campaign.folders import sweep
+from batsched_py.campaign.run import WORK, Run, RunResult
 
 #: A run whose worker died so many times is given up: it may be the reason, by the memory it takes.
 ATTEMPTS = 3
@@ -133,6 +135,8 @@ class _Worker:
         self._process.join(GRACE)
         self._process.kill()
         self._process.join()
+        if self.run is not None:
+            sweep(Path(self.run.campaign) / WORK, self.run.name)
 
 
 def _work(pipe: Connection) -> None:
