@@ -31,15 +31,11 @@ def workspace(parent: Path, name: str) -> Iterator[Path]:
         folder.chmod(0o755)
         yield folder
     finally:
-        try:
-            shutil.rmtree(folder, ignore_errors=True)
-        except BaseException:  # a request to stop that came in the meantime
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def sweep(parent: Path, name: str) -> None:
-    """Remove workspaces of a name that a process has left that was stopped as it made or removed them."""
+def remove_leftovers(parent: Path, name: str) -> None:
+    """Remove the workspaces of a name. A process leaves one if it is stopped as it makes or removes it."""
     own = re.compile(re.escape(name) + r"\.[a-z0-9_]{8}")
     for folder in parent.iterdir() if parent.is_dir() else ():
         if own.fullmatch(folder.name):

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from batsched_py.campaign.execute import execute
-from batsched_py.campaign.folders import sweep
+from batsched_py.campaign.folders import remove_leftovers
 from batsched_py.campaign.run import WORK, Run, RunResult
 
 #: A run whose worker died so many times is given up: it may be the reason, by the memory it takes.
@@ -136,7 +136,7 @@ class _Worker:
         self._process.kill()
         self._process.join()
         if self.run is not None:
-            sweep(Path(self.run.campaign) / WORK, self.run.name)
+            remove_leftovers(Path(self.run.campaign) / WORK, self.run.name)
 
 
 def _work(pipe: Connection) -> None:

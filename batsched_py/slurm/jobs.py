@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import ceil, inf
 from typing import Any
 
@@ -65,6 +65,8 @@ class JobMaker:
         self._clock = clock
         self._findings = findings
         self._names = KnownNames(configuration)
+        self._arrays: set[str] = set()
+        """The submissions until now that were arrays."""
 
     def jobs(self, submitted: Submitted) -> Iterator[Job]:
         """The job of a submission, or the tasks of its array; none if something is wrong with it."""
@@ -111,6 +113,7 @@ class JobMaker:
             walltime = longest(walltime, partition, self._configuration)
         names, limit = task_names(submitted.name, asked.array)
         if asked.array:
+            self._arrays.add(submitted.name)
             extra[ARRAY] = submitted.name + (f"%{limit}" if limit else "")
         after = self._after(asked.dependency, submitted.where)
         return [
@@ -120,7 +123,7 @@ class JobMaker:
                 size,
                 walltime,
                 profile_name(submitted.run_time),
-                extra | {AFTER: _of_task(after, name)} if after else extra,
+                extra | {AFTER: _of_task(after, name, self._arrays)} if after else extra,
             )
             for name in names
         ]
@@ -229,17 +232,18 @@ class JobMaker:
         return ("?" if "?" in text else ",").join(kept)
 
 
-def _of_task(after: str, name: str) -> str:
-    """What a task waits for, if its array waits for another one task by task.
+def _of_task(after: str, name: str, arrays: Collection[str]) -> str:
+    """What a task waits for, if its array waits task by task for others, of which some may be arrays.
 
-    >>> _of_task("aftercorr:3:4,afterany:2", "7_5"), _of_task("aftercorr:3", "7")
-    ('afterok:3_5:4_5,afterany:2', 'afterok:3')
+    >>> _of_task("aftercorr:3:4,afterany:2", "7_5", {"3"}), _of_task("aftercorr:3", "7", {"3"})
+    ('afterok:3_5:4,afterany:2', 'afterok:3')
     """
     _, _, task = name.partition("_")
 
     def of_task(match: re.Match[str]) -> str:
-        return "afterok" + "".join(
-            f":{target}_{task}" if task else f":{target}" for target in match[1].split(":")[1:]
+        targets = match[1].split(":")[1:]
+        return ":".join(
+            ["afterok", *(f"{each}_{task}" if task and each in arrays else each for each in targets)]
         )
 
     return re.sub(_TASK_BY_TASK.removesuffix(":") + r"((?::[^:,?]+)+)", of_task, after)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.folders import publish, sweep, workspace, write_file
+from batsched_py.campaign.folders import publish, remove_leftovers, workspace, write_file
 from batsched_py.errors import InputError
 
 
@@ -41,9 +41,9 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> Non
     assert (tmp_path / "file").read_bytes() == b"old"
 
 
-def test_only_the_workspaces_of_a_name_are_swept(tmp_path: Path) -> None:
-    sweep(tmp_path / "nothing", "run")
+def test_only_the_workspaces_of_a_name_are_removed(tmp_path: Path) -> None:
+    remove_leftovers(tmp_path / "nothing", "run")
     with workspace(tmp_path, "run") as left, workspace(tmp_path, "run.other") as other:
-        sweep(tmp_path, "run")
+        remove_leftovers(tmp_path, "run")
         assert not left.exists()
         assert other.exists()

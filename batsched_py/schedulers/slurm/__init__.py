@@ -93,7 +93,7 @@ class Slurm(Scheduler):
         self._hosts = Hosts(self._setup.machine)
         self._clock = Clock(self._configuration.scheduling, self.started, self.test_time)
         for created in sorted({each.created for each in self._configuration.reservations}):
-            if -self.started < created < 0:
+            if -self.started < created < 0:  # for the backfill loop, it is a change when one is made
                 self._clock.changed(created)
         self._time_limits = TimeLimits(self._configuration, self.started)
         self._known: dict[str, list[WaitingRecord]] = {}

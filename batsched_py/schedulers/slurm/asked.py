@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil, inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from batsched_py.protocol.requests import MOST, Amounts, Request
 from batsched_py.schedulers.slurm.job_fields import JobFields
@@ -91,6 +92,22 @@ class Asked(Struct, frozen=True, gc=False):
     gpus: tuple[tuple[int, int], ...] = ()
     """Of a job with GPUs: their columns, and how many free ones of a node count at most."""
 
+    def usable_cpus(self, free: int, threads: int) -> int:
+        """How many of some free processors of a node it could use, if so many ``threads`` are a core."""
+        cores, of_core = free // threads, min(threads, self.cpus_of_core)
+        if not self.own_cores:
+            return cores * of_core
+        tasks, left = divmod(cores, -(-self.cpus_per_task // of_core))
+        return tasks * self.cpus_per_task + left * of_core
+
+    def held_cpus(self, used: int, threads: int) -> int:
+        """How many processors are in the cores of so many processors that it uses."""
+        of_core = min(threads, self.cpus_of_core)
+        if not self.own_cores:
+            return -(-used // of_core) * threads
+        tasks, left = divmod(used, self.cpus_per_task)
+        return (tasks * -(-self.cpus_per_task // of_core) + -(-left // of_core)) * threads
+
 
 def asked_of(
     number: int,
@@ -145,30 +162,11 @@ def asked_of(
     own_cores = rules.one_task_per_core if fields.tasks_of_core is None else fields.tasks_of_core == 1
     tasks_of_core = 1 if own_cores else fields.tasks_of_core or MOST
     of_core = min(fields.cpus_of_core or MOST, tasks_of_core * cores)
-    usable, capacities = 0, [0] * len(machine.nodes)
-    for place in places(nodes & machine.up):
-        node = machine.nodes[place]
-        needed = of_node + of_cpu * (node.cpus if exclusive and rules.consumes_memory else least_of_node)
-        cpus = usable_cpus(node.cpus, node.threads, cores, own_cores, of_core)
-        if (
-            cpus >= least_of_node
-            and node.memory >= needed
-            and all(node.others[column] >= most + each for column, most, each in others)
-            and all(node.others[columns[0]] for columns, _ in of_job)
-        ):
-            usable |= 1 << place
-            most = min(cpus // cores, request.tasks_per_node)
-            if of_cpu:
-                most = min(most, (node.memory - of_node) // (of_cpu * cores))
-            for column, of_all, of_each_task in others:
-                if of_each_task:
-                    most = min(most, (node.others[column] - of_all) // of_each_task)
-            capacities[place] = max(most, 1)
     least = max(request.least_nodes, -(-tasks // request.tasks_per_node))
     wanted = max(request.most_nodes, least)
     if request.most_nodes == MOST or of_job or any(of_each_task for _, _, of_each_task in others):
         wanted = least
-    return Asked(
+    asked = Asked(
         number=number,
         tasks=tasks,
         cpus_per_task=cores,
@@ -177,14 +175,13 @@ def asked_of(
         least_nodes=least,
         wanted_nodes=wanted,
         most_nodes=request.most_nodes,
-        nodes=usable,
+        nodes=0,
         partition=partition,
         required=required,
         exclusive=exclusive,
         memory_per_cpu=of_cpu,
         memory_per_node=of_node,
         others=others,
-        capacities=tuple(capacities),
         licences=request.licences,
         tasks_per_node=of_each,
         least_cpus_of_node=least_of_node,
@@ -203,32 +200,32 @@ def asked_of(
             if name in names
         ),
     )
+    return _placed(asked, nodes, machine, request.tasks_per_node, exclusive and rules.consumes_memory)
 
 
-def usable_cpus(cpus: int, threads: int, of_task: int, own_cores: bool, of_core: int) -> int:
-    """How many of some free processors of a node a job could use, if so many ``threads`` are a core.
-
-    >>> usable_cpus(8, 2, 3, False, MOST), usable_cpus(8, 2, 3, True, MOST), usable_cpus(8, 2, 1, False, 1)
-    (8, 6, 4)
-    """
-    cores, of_core = cpus // threads, min(threads, of_core)
-    if not own_cores:
-        return cores * of_core
-    tasks, left = divmod(cores, -(-of_task // of_core))
-    return tasks * of_task + left * of_core
-
-
-def held_cpus(cpus: int, threads: int, of_task: int, own_cores: bool, of_core: int) -> int:
-    """How many processors are in the cores of so many processors that a job uses.
-
-    >>> held_cpus(3, 2, 1, False, MOST), held_cpus(6, 2, 3, True, MOST), held_cpus(3, 2, 1, False, 1)
-    (4, 8, 6)
-    """
-    of_core = min(threads, of_core)
-    if not own_cores:
-        return -(-cpus // of_core) * threads
-    tasks, left = divmod(cpus, of_task)
-    return (tasks * -(-of_task // of_core) + -(-left // of_core)) * threads
+def _placed(asked: Asked, nodes: int, machine: Machine, most_tasks: int, takes_all_memory: bool) -> Asked:
+    """The same on a machine: which of some nodes would do, and how many of its tasks each could take."""
+    usable, capacities = 0, [0] * len(machine.nodes)
+    of_cpu, of_node, of_task = asked.memory_per_cpu, asked.memory_per_node, asked.cpus_per_task
+    for place in places(nodes & machine.up):
+        node = machine.nodes[place]
+        cpus = asked.usable_cpus(node.cpus, node.threads)
+        needed = of_node + of_cpu * (node.cpus if takes_all_memory else asked.least_cpus_of_node)
+        if (
+            cpus >= asked.least_cpus_of_node
+            and node.memory >= needed
+            and all(node.others[column] >= of_all + each for column, of_all, each in asked.others)
+            and all(node.others[columns[0]] for columns, _ in asked.of_job)
+        ):
+            usable |= 1 << place
+            most = min(cpus // of_task, most_tasks)
+            if of_cpu:
+                most = min(most, (node.memory - of_node) // (of_cpu * of_task))
+            for column, of_all, each in asked.others:
+                if each:
+                    most = min(most, (node.others[column] - of_all) // each)
+            capacities[place] = max(most, 1)
+    return replace(asked, nodes=usable, capacities=tuple(capacities))
 
 
 def _told_apart(names: Iterable[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batsched_py.protocol.hosts import HostSet, Run
-from batsched_py.schedulers.slurm.asked import Asked, usable_cpus
+from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.nodes import Machine, Share, places
 
 
@@ -65,8 +65,7 @@ class Hosts:
         if self._machine.gives_single_cpus and asked.cpus_of_each == 1:
             return used
         for node, cpus, memory in share.parts:
-            of_task, own_cores, of_core = asked.cpus_per_task, asked.own_cores, asked.cpus_of_core
-            used[node] = usable_cpus(cpus, self._machine.threads[node], of_task, own_cores, of_core)
+            used[node] = asked.usable_cpus(cpus, self._machine.threads[node])
             if asked.memory_per_cpu:
                 used[node] = min(used[node], (memory - asked.memory_per_node) // asked.memory_per_cpu)
         return {node: -(-count // asked.cpus_of_each) for node, count in used.items()}

@@ -79,7 +79,7 @@ def priority_of(age: float, rest: Iterable[float]) -> int:
     total = age
     for part in rest:
         total += part
-    return int(total) if 1 <= total <= HIGHEST else 1 if total < 1 else HIGHEST
+    return min(max(int(total), 1), HIGHEST)
 
 
 def weighted(settings: Priority, job: JobFacts, scale: Scale) -> Weighted:

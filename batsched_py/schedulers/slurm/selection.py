@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from batsched_py.schedulers.slurm.asked import Asked, held_cpus, usable_cpus
+from batsched_py.schedulers.slurm.asked import Asked
 from batsched_py.schedulers.slurm.dealing import dealt, shared_out
 from batsched_py.schedulers.slurm.nodes import Machine, Share, Usage, neighbours, places
 from batsched_py.schedulers.slurm.taking import Columns, Taking, most_nodes
@@ -102,9 +102,7 @@ class Selector:
         """How many processors a job could use on a node that nobody uses."""
         if asked.unit == asked.cpus_per_task:
             return asked.capacities[node] * asked.cpus_per_task
-        threads = self.machine.threads[node]
-        of_core = asked.cpus_of_core
-        return usable_cpus(self.machine.cpus[node], threads, asked.cpus_per_task, asked.own_cores, of_core)
+        return asked.usable_cpus(self.machine.cpus[node], self.machine.threads[node])
 
     def _room(self, asked: Asked, nodes: int, usage: Usage) -> dict[int, int]:
         """How many processors a job could use on each node."""
@@ -114,7 +112,7 @@ class Selector:
         of_cpu = asked.memory_per_cpu
         for node in places(nodes):
             threads, granule = self.machine.threads[node], self.machine.granules[node]
-            cpus = usable_cpus(free[node], threads, per_task, asked.own_cores, asked.cpus_of_core)
+            cpus = asked.usable_cpus(free[node], threads)
             if cpus < least:
                 continue
             if of_cpu:
@@ -122,7 +120,7 @@ class Selector:
                 if asked.own_cores and per_task == 1 < granule:
                     cpus = min(cpus, left // (of_cpu * threads))
                 elif cpus * of_cpu > left:
-                    cpus -= ceil_division(cpus * of_cpu - left, of_cpu * granule) * granule
+                    cpus -= -(-(cpus * of_cpu - left) // (of_cpu * granule)) * granule
             elif asked.memory_per_node:
                 if asked.memory_per_node > memory[node]:
                     continue
@@ -202,16 +200,10 @@ class Selector:
         Tasks are dealt to the free sockets in turn, so a job has as many sockets as tasks, if they are free.
         """
         threads, granule = self.machine.threads[node], self.machine.granules[node]
-        held = held_cpus(cpus, threads, asked.cpus_per_task, asked.own_cores, asked.cpus_of_core)
-        count = ceil_division(held, granule)
+        count = -(-asked.held_cpus(cpus, threads) // granule)
         if granule > threads:
-            count = max(count, min(ceil_division(cpus, asked.cpus_per_task), free // granule))
+            count = max(count, min(-(-cpus // asked.cpus_per_task), free // granule))
         return count * granule
-
-
-def ceil_division(value: int, divisor: int) -> int:
-    """A quotient, rounded up."""
-    return -(-value // divisor)
 
 
 def _around(required: int, nodes: int, by_weight: Sequence[int]) -> Iterator[int]:
