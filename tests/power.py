@@ -10,7 +10,7 @@ from random import Random
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.experiment import Machine
 from batsched_py.experiment.build import read_machine
-from batsched_py.outside.known import NOTHING_KNOWN, Known
+from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.simulation import simulate
 from batsched_py.simulator.engine import Batsim

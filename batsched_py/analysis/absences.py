@@ -16,7 +16,7 @@ import pandas as pd
 from batsched_py.analysis.beside import beside
 from batsched_py.analysis.schedule import open_table
 from batsched_py.errors import InputError
-from batsched_py.outside.absences import HEADER
+from batsched_py.outside.failures import ABSENCES_HEADER
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 
@@ -68,7 +68,7 @@ def read_absences(lines: Iterable[str], name: str) -> Iterator[Absence]:
             yield Absence(HostSet.parse(row["hosts"]), state, float(row["since"]), float(row["until"]))
     except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
         raise InputError(
-            f"{name}:{rows.line_num}: these are no hosts that were away or closed ({HEADER.strip()})"
+            f"{name}:{rows.line_num}: these are no hosts that were away or closed ({ABSENCES_HEADER.strip()})"
         ) from None
 
 

@@ -18,7 +18,7 @@ from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.releases import Release
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.closures import Closures
-from batsched_py.outside.known import NOTHING_KNOWN, Known
+from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import TICK, to_tick
 from batsched_py.protocol.jobs import Host, Job, JobState

@@ -14,7 +14,7 @@ from batsched_py.ledger.kinds import check_function, check_job, lowest, ranking
 from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
 from batsched_py.ledger.resizing import HostResizing, Resizing
 from batsched_py.ledger.running import RunningJob
-from batsched_py.outside.known import NOTHING_KNOWN
+from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet, checked
 from batsched_py.protocol.jobs import Host, Job

@@ -110,12 +110,12 @@ def _write_absences(
     failing, closures = experiment.scenario.failing, experiment.actors.outside.closures
     if failing.failures is None and failing.failure_trace is None and closures is None:
         return
-    from batsched_py.outside.absences import HEADER, absence_lines
     from batsched_py.outside.closures import read_closures
+    from batsched_py.outside.failures import ABSENCES_HEADER, absence_lines
 
     hosts = platform.as_protocol()[0]
     closed = () if closures is None else read_closures(closures, hosts).all
-    write = outputs.open("absences", HEADER)
+    write = outputs.open("absences", ABSENCES_HEADER)
     for line in absence_lines(failures_of(failing, platform, workloads), closed):
         write(line)
 

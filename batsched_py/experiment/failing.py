@@ -55,7 +55,7 @@ def failures_of(failing: Failures, platform: Platform, workloads: Sequence[Workl
     if failing.failures is not None and failing.failure_trace is not None:
         raise InputError("both --failures and --failure-trace say when nodes fail; give one of them")
     from batsched_py.outside.failures import RandomFailures, read_trace
-    from batsched_py.outside.units import Units
+    from batsched_py.outside.tables import Units
 
     units = Units(platform.as_protocol()[0])
     if failing.failure_trace is not None:

@@ -8,8 +8,7 @@ from typing import Any
 from batsched_py.decision.process import Outlook
 from batsched_py.errors import InputError
 from batsched_py.experiment.value import OutsideFiles
-from batsched_py.outside.curve import read_curve
-from batsched_py.outside.known import CURVES, NOTHING_KNOWN, Known
+from batsched_py.outside.curve import CURVES, NOTHING_KNOWN, Known, read_curve
 from batsched_py.protocol.jobs import Host
 
 

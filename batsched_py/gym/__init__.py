@@ -18,16 +18,10 @@ except ImportError:
     ) from None
 
 from batsched_py.experiment.value import Failures, OnFailure, OutsideFiles
-from batsched_py.gym.agent import AgentScheduler
-from batsched_py.gym.backfill import Backfill
-from batsched_py.gym.choose_policy import ChoosePolicy
-from batsched_py.gym.environment import SchedulingEnv
-from batsched_py.gym.episodes import Episodes, Generated, Windows, workload_of
-from batsched_py.gym.features import JOB, MACHINE, estimate, fits, size, wait
-from batsched_py.gym.observations import Observation, QueueObservation
-from batsched_py.gym.pick_job import PickJob
+from batsched_py.gym.environment import Episodes, Generated, SchedulingEnv, Windows, workload_of
+from batsched_py.gym.features import JOB, MACHINE, Observation, QueueObservation, estimate, fits, size, wait
 from batsched_py.gym.rewards import REWARDS, PerJob, Reward
-from batsched_py.gym.tasks import Task
+from batsched_py.gym.tasks import AgentScheduler, Backfill, ChoosePolicy, PickJob, Task
 
 __all__ = [
     "JOB",

@@ -1,25 +1,55 @@
-"""What an agent sees of a job, and of the machine: each feature is a function with values from 0 to 1.
+"""What an agent sees: the waiting jobs and the machine, each feature a function with values from 0 to 1.
 
 Times are on a logarithmic scale on which four weeks are 1, because it is the ratio of two run times that
-matters, not their difference.
+matters, not their difference. An observation puts features together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf, log1p
 from typing import Any
 
 import numpy as np
+from gymnasium import Space, spaces
 
-from batsched_py.gym.seen import Seen
-from batsched_py.outside.known import CURVES, Known
+from batsched_py.ledger.queue import Floats, Integers, Waiting
+from batsched_py.outside.curve import CURVES, Known
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.malleable import malleable_of
 from batsched_py.protocol.shapes import shapes_of
 from batsched_py.schedulers.cluster import Cluster
+
+
+class Seen:
+    """The jobs that wait longest, as columns of numbers in submission order; each is fetched once.
+
+    Features, masks and tasks look at the same few columns many times until the agent is asked.
+    """
+
+    __slots__ = ("_waiting", "estimate", "size", "submission")
+
+    def __init__(self, cluster: Cluster, slots: int) -> None:
+        self._waiting: Waiting = cluster.queue.first(slots)
+        self.size: Integers = self._waiting.size
+        """How many hosts each job asks for."""
+        self.estimate: Floats = self._waiting.estimate
+        """How long each job is expected to run."""
+        self.submission: Floats = self._waiting.submission
+        """When each job was submitted."""
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    @property
+    def user(self) -> Integers:
+        """Who submitted each job, by number in :attr:`JobQueue.users`."""
+        return self._waiting.user
+
 
 #: Gives each of some waiting jobs a number; what is beyond 0 and 1 is cut off.
 JobFeature = Callable[[Seen, Cluster], Any]
@@ -159,6 +189,79 @@ def time_of_day(waiting: Seen, cluster: Cluster) -> float:
     return cluster.now % DAY / DAY
 
 
-#: What :class:`~batsched_py.gym.observations.QueueObservation` shows of a job, and of the machine.
+#: What :class:`~batsched_py.gym.features.QueueObservation` shows of a job, and of the machine.
 JOB: tuple[JobFeature, ...] = (wait, estimate, size, fits)
 MACHINE: tuple[MachineFeature, ...] = (free, queued, backlog, time_of_day)
+
+
+#: Numpy takes longer to look at a number of Python than to compare five hundred of its own.
+_ZERO, _ONE = np.zeros((), np.float32), np.ones((), np.float32)
+
+
+class Observation(ABC):
+    """A way to show a cluster. One of your own has these two methods, and keeps nothing between calls."""
+
+    def on_nodes(self, resources: Sequence[str]) -> Observation:
+        """How to show a machine of nodes that have these resources; one of your own may stay what it is."""
+        return self
+
+    def knowing(self, outside: Known) -> Observation:
+        """How to show a machine of which so much is known; one of your own may stay what it is."""
+        return self
+
+    @abstractmethod
+    def space(self, slots: int, actions: int) -> Space[Any]:
+        """What it shows of the first so many waiting jobs, when the agent has so many actions."""
+
+    @abstractmethod
+    def show(self, cluster: Cluster, waiting: Seen, slots: int, mask: Any) -> Any:
+        """The cluster as it is now, with the jobs that are seen; they are fewer than slots where few wait.
+
+        The mask has a 1 for each action that makes sense.
+        """
+
+
+@dataclass(frozen=True)
+class QueueObservation(Observation):
+    """The first waiting jobs, a row of features each, padded with zeros; the machine; and the mask.
+
+    D. Zhang et al., "RLScheduler: An Automated HPC Batch Job Scheduler Using Reinforcement Learning",
+    SC 2020.
+    """
+
+    job: tuple[JobFeature, ...] = JOB
+    machine: tuple[MachineFeature, ...] = MACHINE
+
+    def on_nodes(self, resources: Sequence[str]) -> QueueObservation:
+        """The free share of each resource is there, too; a job fits if all that it asks for is free."""
+        job = tuple(fits_on_nodes if feature is fits else feature for feature in self.job)
+        return replace(self, job=job, machine=(*self.machine, *map(free_of, resources)))
+
+    def knowing(self, outside: Known) -> QueueObservation:
+        """What is closed, and the level of prices and other numbers from outside, is there, too."""
+        return replace(self, machine=(*self.machine, *of_outside(outside)))
+
+    def space(self, slots: int, actions: int) -> Space[Any]:
+        """Numbers from 0 to 1."""
+        return spaces.Dict(
+            {
+                "jobs": spaces.Box(0.0, 1.0, (slots, len(self.job)), np.float32),
+                "machine": spaces.Box(0.0, 1.0, (len(self.machine),), np.float32),
+                "action_mask": spaces.MultiBinary(actions),
+            }
+        )
+
+    def show(self, cluster: Cluster, waiting: Seen, slots: int, mask: Any) -> dict[str, Any]:
+        """The rows in the order of submissions."""
+        jobs = np.zeros((slots, len(self.job)), np.float32)
+        columns = jobs.T[:, : len(waiting)]
+        for number, feature in enumerate(self.job):
+            columns[number] = feature(waiting, cluster)
+        np.minimum(columns, _ONE, out=columns)
+        np.maximum(columns, _ZERO, out=columns)
+        machine = [min(max(feature(waiting, cluster), 0.0), 1.0) for feature in self.machine]
+        return {"jobs": jobs, "machine": np.array(machine, np.float32), "action_mask": mask}
+
+
+#: What tasks show unless they are given another observation.
+QUEUE = QueueObservation()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -16,12 +18,14 @@ import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
-from batsched_py.errors import PolicyError
-from batsched_py.gym.observations import Observation
-from batsched_py.gym.seen import Seen
-from batsched_py.outside.known import Known
+from batsched_py.errors import InputError, PolicyError
+from batsched_py.gym.features import HOUR, QUEUE, Observation, Seen
+from batsched_py.ledger.reservation import Reservation
+from batsched_py.outside.curve import Known
 from batsched_py.protocol.jobs import Job
-from batsched_py.schedulers.cluster import Cluster
+from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.cluster import Cluster, Order
+from batsched_py.schedulers.easy import Easy, backfill
 
 #: Gives what the agent observes, and is sent what it does.
 Questions = Generator[Any, int, None]
@@ -85,3 +89,211 @@ class Task(ABC):
 def waiting_at(cluster: Cluster, place: int) -> Job:
     """The job that stands in this place among the waiting ones."""
     return next(islice(cluster.queue, place, None))
+
+
+@dataclass
+class PickJob(Task):
+    """The agent picks which of the first waiting jobs is next, until one does not fit; all wait for that one.
+
+    An agent that picks the first is FCFS, or EASY with backfilling; one that picks the shortest is SJF. An
+    action that stands for no job picks the first. D. Zhang et al., "RLScheduler", SC 2020.
+    """
+
+    slots: int = 128
+    """How many waiting jobs the agent sees."""
+    backfilling: bool = False
+    """Whether others may start that do not delay the picked job, as in EASY."""
+    committed: bool = False
+    """Whether a job that was picked stays so until it starts, as in the paper; else the agent may think again
+    whenever something happens."""
+    observation: Observation = QUEUE
+
+    @property
+    def nb_actions(self) -> int:
+        """One for each job that it sees."""
+        return self.slots
+
+    def begin(self, cluster: Cluster) -> None:
+        """Nobody is picked yet."""
+        self._picked: Job | None = None
+
+    def turn(self, cluster: Cluster) -> Questions:
+        """Start what is picked while it fits."""
+        queue = cluster.queue
+        if self._picked is not None and self._picked not in queue:
+            self._picked = None  # its user took it back
+        while queue:
+            job = self._picked or (yield from self._ask(cluster))
+            if not cluster.fits(job):
+                self._picked = job if self.committed else None
+                if self.backfilling and len(queue) > 1 and cluster.nb_free:
+                    backfill(cluster, job)
+                return
+            self._picked = None
+            cluster.start(job)
+
+    def _ask(self, cluster: Cluster) -> Generator[Any, int, Job]:
+        waiting = Seen(cluster, self.slots)
+        mask = np.zeros(self.slots, np.int8)
+        mask[: len(waiting)] = 1
+        action = yield self.show(cluster, waiting, mask)
+        return waiting_at(cluster, action if action < len(waiting) else 0)
+
+
+def _easy_in_orders() -> list[Scheduler]:
+    return [Easy(), Easy(order="shortest"), Easy(order="smallest-area"), Easy(order="expansion-factor")]
+
+
+@dataclass
+class ChoosePolicy(Task):
+    """The agent chooses which policy decides for a while.
+
+    It is asked when something happens for the first time after a period is over, so an agent that always
+    chooses the same is that policy. A policy must be able to go on from what others have done, as
+    ``take_over`` lets it: ``conservative`` reserves anew for all who wait. One that has estimates of its own,
+    such as ``easy-sjbf``, is refused: what others go by would be its estimates too.
+    """
+
+    policies: Sequence[Scheduler] = field(default_factory=_easy_in_orders)
+    period: float = 6 * HOUR
+    slots: int = 128
+    """How many waiting jobs the agent sees."""
+    observation: Observation = QUEUE
+
+    def __post_init__(self) -> None:
+        """Refuse policies that cannot be changed for others."""
+        for policy in self.policies:
+            if type(policy).estimate is not Scheduler.estimate:
+                raise InputError(
+                    f"scheduler {policy.name!r} has estimates of its own, so it cannot take turns with "
+                    "others; choose among those that have none"
+                )
+
+    @property
+    def nb_actions(self) -> int:
+        """One for each policy."""
+        return len(self.policies)
+
+    def begin(self, cluster: Cluster) -> None:
+        """Let all of them prepare, and keep the order that each wants the queue to be in."""
+        self._orders: list[Order | None] = []
+        for policy in self.policies:
+            cluster.order_queue(None)
+            policy.begin(cluster)
+            self._orders.append(cluster.order)
+        self._chosen = -1
+        self._until = cluster.now
+
+    def turn(self, cluster: Cluster) -> Questions:
+        """Ask the agent if a period is over, then ask the policy that it has chosen."""
+        if cluster.now >= self._until:
+            waiting = Seen(cluster, self.slots)
+            action = yield self.show(cluster, waiting, np.ones(self.nb_actions, np.int8))
+            self._until = cluster.now + self.period
+            if action != self._chosen:
+                self._chosen = action
+                cluster.order_queue(self._orders[action])
+                self.policies[action].take_over(cluster)
+        self.policies[self._chosen].schedule(cluster)
+
+
+@dataclass
+class Backfill(Task):
+    """Jobs start first come, first served; the agent says who is backfilled while the first one waits.
+
+    It is offered the jobs that would not delay the first, one after another. The last action is to stop, as
+    is any that is not offered. An agent that always takes the first is EASY.
+    """
+
+    slots: int = 128
+    """How many waiting jobs the agent sees."""
+    observation: Observation = QUEUE
+
+    @property
+    def nb_actions(self) -> int:
+        """One for each job that it sees, and to stop."""
+        return self.slots + 1
+
+    def turn(self, cluster: Cluster) -> Questions:
+        """Start from the head while it fits, reserve for the head, then backfill."""
+        queue = cluster.queue
+        while queue and cluster.fits(queue.head):
+            cluster.start(queue.head)
+        if len(queue) < 2 or not cluster.nb_free:
+            return
+        reservation = cluster.reservation(queue.head)
+        if cluster.resources:
+            yield from self._on_nodes(cluster, reservation)
+            return
+        shadow_time, extra = reservation
+
+        def harmless(size: Any, estimate: Any) -> Any:
+            return (cluster.now + estimate <= shadow_time) | (size <= extra)
+
+        while next(cluster.fitting(harmless), None) is not None:
+            waiting = Seen(cluster, self.slots)
+            size, mask = waiting.size, np.zeros(self.nb_actions, np.int8)
+            mask[: len(waiting)] = harmless(size, waiting.estimate) & (size <= cluster.nb_free)
+            if len(queue) > self.slots and not mask.any():
+                return  # the jobs that could be backfilled are too far behind to be seen
+            mask[-1] = 1
+            action = yield self.show(cluster, waiting, mask)
+            if action == self.slots or not mask[action]:
+                return
+            started = cluster.start(waiting_at(cluster, action))
+            if started.expected_end > shadow_time:
+                extra -= started.nb_hosts
+
+    def _on_nodes(self, cluster: Cluster, reservation: Reservation) -> Questions:
+        """Offer the jobs that have a place beside the reservation; each goes there if it is taken."""
+        while offered := {job.id for job in cluster.fitting(_any, beside=reservation)}:
+            mask = np.zeros(self.nb_actions, np.int8)
+            for place, job in enumerate(islice(cluster.queue, self.slots)):
+                mask[place] = job.id in offered
+            if not mask.any():
+                return
+            mask[-1] = 1
+            action = yield self.show(cluster, Seen(cluster, self.slots), mask)
+            if action == self.slots or not mask[action]:
+                return
+            chosen = waiting_at(cluster, action)
+            for job in cluster.fitting(_any, beside=reservation):
+                if job is chosen:
+                    reservation.admit(cluster.start(job))
+                    break
+
+
+def _any(size: int, estimate: float) -> bool:
+    return True
+
+
+class AgentScheduler(Scheduler):
+    """A policy that asks an agent. A subclass says what the agent decides, and what it does.
+
+    It is found by ``-s agent.py:Agent``, and sees what the environment of the same task shows.
+    """
+
+    @abstractmethod
+    def task(self) -> Task:
+        """What the agent decides."""
+
+    @abstractmethod
+    def act(self, observation: Any) -> int:
+        """What the agent does when it observes this."""
+
+    def begin(self, cluster: Cluster) -> None:
+        """Prepare the task."""
+        self._task = deepcopy(self.task())
+        self._task.show_more(tuple(cluster.resources), cluster.outside)
+        self._task.begin(cluster)
+
+    def schedule(self, cluster: Cluster) -> None:
+        """Ask the agent as often as the task does."""
+        questions = self._task.turn(cluster)
+        observation = next(questions, None)
+        while observation is not None:
+            action = self._task.as_action(self.act(observation))
+            try:
+                observation = questions.send(action)
+            except StopIteration:
+                return

@@ -11,8 +11,7 @@ from math import inf
 
 from msgspec import Struct
 
-from batsched_py.outside.tables import period, read_table
-from batsched_py.outside.units import Units
+from batsched_py.outside.tables import Units, period, read_table
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host
 

@@ -1,4 +1,4 @@
-"""A number that changes over time and is known beforehand: a price, a carbon intensity, a power cap."""
+"""Numbers that change over time and are known beforehand: a price, a carbon intensity, a power cap."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from math import floor, inf
 
+from msgspec import Struct
+
 from batsched_py.errors import InputError
+from batsched_py.outside.closures import Closure
 from batsched_py.outside.tables import finite, read_table, seconds
 
 
@@ -115,3 +118,24 @@ def read_curve(path: str, period: float | None = None) -> Curve:
         )
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+class Known(Struct, frozen=True):
+    """``cluster.outside``: what was not given is None, or empty."""
+
+    price: Curve | None = None
+    """Of energy, per kWh."""
+    carbon: Curve | None = None
+    """The carbon intensity of energy, in grams per kWh."""
+    temperature: Curve | None = None
+    """Outside, in degrees Celsius."""
+    power_cap: Curve | None = None
+    """The most power that the machine may draw, in watts."""
+    closures: Sequence[Closure] = ()
+    """Maintenance windows and advance reservations; ``cluster.fits`` knows them already."""
+
+
+#: The fields that are curves.
+CURVES = ("price", "carbon", "temperature", "power_cap")
+
+NOTHING_KNOWN = Known()

@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import ceil, gamma
 from random import Random
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from batsched_py.errors import InputError
-from batsched_py.outside.tables import period, read_table
-from batsched_py.outside.units import Units
+from batsched_py.outside.closures import Closure
+from batsched_py.outside.tables import Units, period, read_table
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 
@@ -106,3 +106,14 @@ def as_events(outages: Iterable[Outage]) -> list[Event]:
         if mask:
             events.append((HostsUnavailable if goes else HostsAvailable)(HostSet(mask), time=time))
     return events
+
+
+ABSENCES_HEADER: Final = "hosts,state,since,until\n"
+
+
+def absence_lines(outages: Iterable[Outage], closures: Iterable[Closure]) -> Iterator[str]:
+    """The lines of the file; hosts are ``away`` or ``closed``."""
+    for outage in outages:
+        yield f"{outage.hosts},away,{outage.start:.6f},{outage.end:.6f}\n"
+    for closure in closures:
+        yield f"{closure.hosts},closed,{closure.start:.6f},{closure.end:.6f}\n"

@@ -18,7 +18,7 @@ from batsched_py.ledger.reservation import Reservation
 from batsched_py.ledger.resizing import HostResizing, Resizing
 from batsched_py.ledger.rules import check_resize
 from batsched_py.ledger.running import Running, RunningJob
-from batsched_py.outside.known import NOTHING_KNOWN, Known
+from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.events import (
     CallMeLater,

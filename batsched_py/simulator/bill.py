@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from batsched_py.outside.curve import Curve
-from batsched_py.outside.known import CURVES, Known
+from batsched_py.outside.curve import CURVES, Curve, Known
 from batsched_py.simulator.outputs import Outputs, Results
 
 JOULES_PER_KWH = 3.6e6

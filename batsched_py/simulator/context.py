@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from batsched_py.outside.known import NOTHING_KNOWN
+from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.bill import Bill
 from batsched_py.simulator.energy import Meter

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from batsched_py.outside.known import NOTHING_KNOWN, Known
+from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol.events import Event, Settings
 from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.platform import Platform

@@ -13,7 +13,7 @@ from batsched_py.errors import RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.resizes import ResizedJob
 from batsched_py.ledger.running import RunningJob
-from batsched_py.outside.known import NOTHING_KNOWN
+from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.clock import as_told, to_tick
 from batsched_py.protocol.hosts import HostSet

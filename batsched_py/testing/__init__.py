@@ -11,9 +11,8 @@
 strategies in :mod:`batsched_py.testing.strategies`.
 """
 
-from batsched_py.testing.jobs import JobSpec, job, workload_of
 from batsched_py.testing.properties import Finding, PropertyBroken, check, findings
-from batsched_py.testing.runs import assert_valid, schedule_of, starts
+from batsched_py.testing.runs import JobSpec, assert_valid, job, schedule_of, starts, workload_of
 from batsched_py.testing.workbench import Decisions, Workbench
 
 __all__ = [

@@ -22,9 +22,17 @@ from batsched_py.outside.closures import Closure
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable, Message
 from batsched_py.schedulers import Scheduler
 from batsched_py.simulator.platform import Platform
-from batsched_py.testing.jobs import JobSpec, workload_of
-from batsched_py.testing.policies import Meddler, Policy, new
-from batsched_py.testing.runs import jobs_csv, rows_in, rows_of, schedule_of
+from batsched_py.testing.runs import (
+    JobSpec,
+    Meddler,
+    Policy,
+    jobs_csv,
+    new,
+    rows_in,
+    rows_of,
+    schedule_of,
+    workload_of,
+)
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -1,12 +1,15 @@
-"""Whole simulations of a few jobs, and their schedules."""
+"""Whole simulations of a few jobs, their schedules, and a policy that gets into the way of another."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -16,19 +19,138 @@ from batsched_py.analysis.validator import validate
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.restarts import FailureRule
 from batsched_py.outside.closures import Closure
-from batsched_py.outside.known import Known
+from batsched_py.outside.curve import Known
 from batsched_py.protocol.events import Event, Settings
-from batsched_py.schedulers import Scheduler
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Homogeneous, HomogeneousTotal
+from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.simulation import simulate
 from batsched_py.simulator.decision_side import Decides
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
-from batsched_py.testing.jobs import JobSpec, workload_of
 from batsched_py.users.base import UsersOf
 from batsched_py.users.rigid import Rigid
 from batsched_py.workload.model import Workload
+from batsched_py.workload.swf.conventions import LOG_SPEED
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """A job to be simulated: what it asks for, and how long it would run if it were never killed."""
+
+    id: str
+    submission: float
+    size: int
+    run_time: float
+    walltime: float = inf
+    user: str | None = None
+    request: Mapping[str, Any] = field(default_factory=dict)
+    """What it asks of nodes, as in a workload file; without it, single cores anywhere."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields, as in a workload file: ``after``, ``array``, ``sizes``, ``malleable``."""
+
+    @property
+    def duration(self) -> float:
+        """How long it runs: until it ends by itself or is killed at its walltime."""
+        return min(self.run_time, self.walltime)
+
+
+def job(
+    name: str,
+    size: int = 1,
+    walltime: float = inf,
+    submission: float = 0.0,
+    user: str | None = None,
+    fields: Mapping[str, Any] | None = None,
+) -> Job:
+    """A job as a policy sees it, which does not know how long it will run.
+
+    Its further ``fields`` are those of a workload file, like ``{"after": "afterok:a"}``.
+    """
+    extra = {**(fields or {}), **({} if user is None else {"user": user})}
+    return Job(f"w0!{name}", float(submission), size, float(walltime), "p", extra)
+
+
+def workload_of(jobs: Sequence[JobSpec]) -> Workload:
+    """The jobs as a workload; those without a user belong to three users in turn."""
+    return Workload(
+        name="w0",
+        jobs=[
+            Job(
+                f"w0!{spec.id}",
+                float(spec.submission),
+                spec.size,
+                float(spec.walltime),
+                _profile_name(spec),
+                {"user": str(number % 3) if spec.user is None else spec.user}
+                | ({"request": dict(spec.request)} if spec.request else {})
+                | dict(spec.fields),
+            )
+            for number, spec in enumerate(jobs)
+        ],
+        profiles={_profile_name(spec): _profile(spec) for spec in jobs},
+    )
+
+
+def _profile_name(spec: JobSpec) -> str:
+    return f"run_{spec.run_time}" + (f"_shared_by_{spec.size}" if "sizes" in spec.fields else "")
+
+
+def _profile(spec: JobSpec) -> Homogeneous:
+    """What a job does; one with several sizes divides it among its hosts."""
+    work = spec.run_time * LOG_SPEED
+    return HomogeneousTotal(work * spec.size) if "sizes" in spec.fields else Homogeneous(work)
+
+
+#: A name as on the command line, or whatever makes a fresh policy, such as its class.
+Policy: TypeAlias = str | Callable[[], Scheduler]
+
+
+def new(policy: Policy) -> Scheduler:
+    """A fresh policy, which has seen nothing yet."""
+    return SCHEDULERS.create(policy, {}) if isinstance(policy, str) else policy()
+
+
+class Meddler(Scheduler):
+    """Lets another policy decide, but rejects every so-manieth job and kills every so-manieth that runs.
+
+    So a policy is tested that has no such decisions itself: it must not lose its head when jobs vanish.
+    """
+
+    name = "meddler"
+
+    def __init__(self, policy: Scheduler, rejects: int = 4, kills: int = 3) -> None:
+        self.policy = policy
+        self.rejects, self.kills = rejects, kills
+        self.selection, self.selection_seed = policy.selection, policy.selection_seed
+        self._met: dict[str, int] = {}
+        self._killed: set[str] = set()
+
+    def begin(self, cluster: Cluster) -> None:
+        """The other policy's beginning."""
+        self.policy.begin(cluster)
+
+    def estimate(self, job: Job) -> float:
+        """The other policy's estimate."""
+        return self.policy.estimate(job)
+
+    def schedule(self, cluster: Cluster) -> None:
+        """Meddle, then let the other policy decide."""
+        for job in cluster.queue:
+            if self._met.setdefault(job.id, len(self._met)) % self.rejects == self.rejects - 1:
+                cluster.reject(job)
+        for running in list(cluster.running):
+            job = running.job
+            if (
+                self._met[job.id] % self.kills == self.kills - 1
+                and running.start < cluster.now < running.start + job.walltime
+                and job.id not in self._killed
+            ):
+                self._killed.add(job.id)
+                cluster.kill(job)
+        self.policy.schedule(cluster)
 
 
 def schedule_of(

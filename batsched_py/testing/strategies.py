@@ -17,7 +17,7 @@ from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
 from batsched_py.simulator.platform import Platform
-from batsched_py.testing.jobs import JobSpec
+from batsched_py.testing.runs import JobSpec
 
 GB = 1024**2
 

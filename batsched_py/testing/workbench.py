@@ -9,12 +9,12 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.closures import Closure
-from batsched_py.outside.known import Known
+from batsched_py.outside.curve import Known
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.schedulers import Cluster, Scheduler
-from batsched_py.testing.policies import Policy, new
+from batsched_py.testing.runs import Policy, new
 
 
 @dataclass

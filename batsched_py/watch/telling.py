@@ -8,13 +8,136 @@ from math import inf
 
 from batsched_py.api.quantities import duration, hosts_text
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob, describe
+from batsched_py.ledger.nodes.account import NodeAccount
+from batsched_py.ledger.nodes.lacking import in_words, lacking, where
+from batsched_py.ledger.nodes.machine import CORES, PLACES
 from batsched_py.ledger.resizes import ResizedJob
 from batsched_py.ledger.running import RunningJob
+from batsched_py.outside.curve import Known
 from batsched_py.protocol import events as ev
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.watch.nodes import lacks, node_lines
+from batsched_py.protocol.malleable import malleable_of
+from batsched_py.protocol.requests import Request
+from batsched_py.protocol.shapes import shapes_of
 from batsched_py.watch.scenes import Scene
-from batsched_py.watch.states import host_states, outside_text, sizes_text, waiting_text
+
+
+def host_states(ledger: Ledger, now: float) -> dict[str, HostSet]:
+    """The hosts in each state; one that is free may be closed now, or reserved for some users."""
+    free, closed, reserved = ledger.free.hosts(), HostSet(), HostSet()
+    closures = None if ledger.nodes is None else ledger.nodes.closures
+    for closure in () if closures is None else closures.all:
+        if closure.start <= now < closure.end and closure.users:
+            reserved = reserved | closure.hosts & free
+        elif closure.start <= now < closure.end:
+            closed = closed | closure.hosts & free
+    return {
+        "free": free - closed - reserved,
+        "busy": ledger.busy(),
+        "away": ledger.unavailable,
+        "closed": closed,
+        "reserved": reserved - closed,
+        "asleep": ledger.asleep - ledger.switching,
+        "switching": ledger.switching,
+    }
+
+
+def waiting_text(ledger: Ledger) -> str:
+    """How many jobs wait: in the queue, for other jobs, and for cheap hours."""
+    words = [f"{len(ledger.queue):,} waiting"]
+    if ledger.holds is not None and ledger.holds.held:
+        words.append(f"{len(ledger.holds.held):,} held")
+    if ledger.deferred:
+        words.append(f"{len(ledger.deferred):,} deferred")
+    return ", ".join(words)
+
+
+def sizes_text(job: Job) -> str:
+    """Which other sizes a job can have; nothing if it is rigid.
+
+    >>> sizes_text(Job("w0!1", 0.0, 4, 900.0, "p", {"malleable": {"min": 2, "max": 16}}))
+    ' (2-16)'
+    """
+    if (malleable := malleable_of(job)) is not None:
+        return f" ({malleable.least}-{malleable.most})"
+    sizes = "|".join(str(shape.job.size) for shape in shapes_of(job))
+    return sizes and f" ({sizes})"
+
+
+def outside_text(outside: Known, now: float) -> str:
+    """What comes from outside, as it is now; nothing if nothing is known."""
+    curves = (
+        ("price {:g}", outside.price),
+        ("carbon {:g} g/kWh", outside.carbon),
+        ("{:g} °C", outside.temperature),
+        ("at most {:,g} W", outside.power_cap),
+    )
+    return "   ".join(words.format(curve.at(now)) for words, curve in curves if curve is not None)
+
+
+def nodes_text(nodes: NodeAccount) -> str:
+    """How much of each resource beside cores is free, and how many nodes have no job at all."""
+    machine, free = nodes.machine, nodes.free.amounts
+    empty = int((free[:, PLACES] == machine.has[:, PLACES]).sum())
+    words = [f"{empty:,} of {len(machine.nodes):,} nodes empty"]
+    for column, name in enumerate(machine.resources[PLACES + 1 :], PLACES + 1):
+        share = free[:, column].sum() / max(1, machine.has[:, column].sum())
+        words.append(f"{share:.0%} of {name} free")
+    words += [
+        f"{nodes.licences[name]:,} of {count:,} {name} free" for name, count in machine.licences.items()
+    ]
+    return "   ".join(words)
+
+
+def asked_text(request: Request) -> str:
+    """What a job asks for beside its hosts, as short as possible.
+
+    >>> asked_text(Request(4, per_node=(("memory", 2097152),), features="a100", exclusive=True))
+    '2G/node a100 alone'
+    """
+    return " ".join(_asked(request))
+
+
+def _asked(request: Request) -> Iterator[str]:
+    for amounts, of in ((request.per_task, "task"), (request.per_node, "node")):
+        for name, count in amounts:
+            yield f"{count / 1024**2:.3g}G/{of}" if name == "memory" else f"{count} {name}/{of}"
+    for name, count in request.licences:
+        yield f"{count} {name}"
+    if request.features:
+        yield request.features
+    if request.partitions:
+        yield "|".join(request.partitions)
+    if request.exclusive:
+        yield "alone"
+
+
+def lacks(job: Job, nodes: NodeAccount) -> str:
+    """What a job waits for beside a number of hosts, in words; nothing if there is a place for it."""
+    demand, free = nodes.demand(job), nodes.free.amounts
+    short = lacking(nodes.machine, demand, free, nodes.licences)
+    if not short and not nodes.fits(job):
+        return f"nodes that stay open to it{where(demand).removeprefix(' on nodes')}"
+    return "" if not short or nodes.machine.are_hosts else in_words(short, where(demand))
+
+
+def node_lines(nodes: NodeAccount, most: int) -> Iterator[str]:
+    """What is free on each of the first nodes."""
+    machine = nodes.machine
+    for number, node in enumerate(machine.nodes[:most]):
+        free = nodes.free.amounts[number]
+        told = [f"{int(free[CORES])} of {node.cores} cores"]
+        for name, count in node.resources.items():
+            told.append(_of(name, int(free[machine.column[name]]), count))
+        yield f"node {node.name}: {', '.join(told)} free"
+
+
+def _of(name: str, free: int, count: int) -> str:
+    if name == "memory":
+        return f"{free / 1024**2:.3g} of {count / 1024**2:.3g} GB"
+    return f"{free} of {count} {name}"
+
 
 #: So many jobs of a list are told one by one.
 MOST = 10

@@ -15,7 +15,7 @@ import batsched_py as bp
 from batsched_py.analysis.remarks import remarks_beside
 from batsched_py.errors import InputError
 from batsched_py.gym import Backfill, ChoosePolicy, PickJob, QueueObservation, SchedulingEnv
-from batsched_py.gym.seen import Seen
+from batsched_py.gym.features import Seen
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.testing import Workbench

@@ -21,8 +21,7 @@ from batsched_py.analysis.validator import validate
 from batsched_py.errors import PolicyError
 from batsched_py.ledger.resizes import HEADER
 from batsched_py.outside.closures import Closure
-from batsched_py.outside.curve import Curve
-from batsched_py.outside.known import Known
+from batsched_py.outside.curve import Curve, Known
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job

@@ -18,7 +18,7 @@ from batsched_py.analysis.plots.sheet import Sheet
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError, PolicyError
 from batsched_py.outside.closures import Closure, read_closures
-from batsched_py.outside.known import Known
+from batsched_py.outside.curve import Known
 from batsched_py.protocol.events import Message
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job

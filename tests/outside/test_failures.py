@@ -11,7 +11,7 @@ import pytest
 import batsched_py as bp
 from batsched_py.errors import InputError
 from batsched_py.outside.failures import RandomFailures, as_events, read_trace
-from batsched_py.outside.units import Units
+from batsched_py.outside.tables import Units
 from batsched_py.protocol.events import HostsAvailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host

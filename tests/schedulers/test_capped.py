@@ -12,8 +12,7 @@ from batsched_py.analysis.power_rule import over_power_cap, read_switches
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import PolicyError
-from batsched_py.outside.curve import Curve
-from batsched_py.outside.known import Known
+from batsched_py.outside.curve import Curve, Known
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.capped import Capped
 from batsched_py.simulation import simulate

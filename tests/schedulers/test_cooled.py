@@ -12,8 +12,7 @@ from batsched_py.analysis.report.series import Subject
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import validate
 from batsched_py.errors import PolicyError
-from batsched_py.outside.curve import Curve
-from batsched_py.outside.known import Known
+from batsched_py.outside.curve import Curve, Known
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import workload_of
 from tests.power import INNER, machine, random_jobs, run, sized, starts

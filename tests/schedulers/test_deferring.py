@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import validate
 from batsched_py.ledger.ledger import Ledger
-from batsched_py.outside.curve import Curve
-from batsched_py.outside.known import Known
+from batsched_py.outside.curve import Curve, Known
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.jobs import Job
 from batsched_py.simulator.setup import Setup

@@ -12,7 +12,7 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.schedulers.easy_sjbf import CORRECTIONS, EasySjbf
 from batsched_py.testing import JobSpec, Workbench, schedule_of, starts
-from batsched_py.testing.policies import Meddler
+from batsched_py.testing.runs import Meddler
 from tests.scheduling import policy
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0

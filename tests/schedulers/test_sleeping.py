@@ -13,7 +13,7 @@ from batsched_py.errors import InputError
 from batsched_py.experiment import Machine
 from batsched_py.experiment.build import read_machine
 from batsched_py.outside.closures import Closure
-from batsched_py.outside.known import Known
+from batsched_py.outside.curve import Known
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers import SCHEDULERS

@@ -8,8 +8,7 @@ from rich.console import Console
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.outside.closures import Closure
-from batsched_py.outside.curve import Curve
-from batsched_py.outside.known import Known
+from batsched_py.outside.curve import Curve, Known
 from batsched_py.protocol.events import HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
