@@ -11,7 +11,7 @@ namespace batsched {
 
 inline bool is_whole(double value) { return std::isfinite(value) && value == std::floor(value); }
 
-// The time that is told when it is `time`: the nearest millionth of a second (batsched_py/protocol/clock.py).
+// The time that is told when it is `time`: the nearest millionth of a second (batsched_py/protocol/jobs.py).
 inline double to_tick(double time) {
     if (!std::isfinite(time) || time == std::floor(time)) return time;
     char digits[512];

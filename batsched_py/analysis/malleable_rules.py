@@ -13,8 +13,8 @@ from batsched_py.analysis.restarts import before_restarts, ended_by_failures
 from batsched_py.analysis.schedule import started
 from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.protocol.malleable import MALLEABLE, Malleable, malleable_of
 from batsched_py.protocol.profiles import Delay, Homogeneous, HomogeneousTotal, Profile
+from batsched_py.protocol.sizes import MALLEABLE, Malleable, malleable_of
 from batsched_py.workload.model import Workload
 
 

@@ -15,8 +15,7 @@ from batsched_py.analysis.resizes import in_pieces
 from batsched_py.analysis.schedule import INSTANT, started
 from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.ledger.nodes.machine import NodeMachine
-from batsched_py.protocol.features import parse_features
-from batsched_py.protocol.requests import Request
+from batsched_py.protocol.requests import Request, parse_features
 
 
 def node_rules(schedule: pd.DataFrame, machine: NodeMachine, requests: Requests) -> Iterator[Violation]:

@@ -14,7 +14,7 @@ from batsched_py.ledger.nodes.machine import Node, NodeMachine
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.requests import Request, read_request
-from batsched_py.protocol.shapes import SIZES, shaped
+from batsched_py.protocol.sizes import SIZES, shaped
 from batsched_py.workload.model import Workload
 
 #: Those that a workload describes, by their full identifiers.

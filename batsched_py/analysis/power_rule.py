@@ -14,8 +14,7 @@ from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.errors import InputError
 from batsched_py.outside.curve import Curve
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Host
-from batsched_py.protocol.watts import read_watts
+from batsched_py.protocol.jobs import Host, read_watts
 
 #: A sum of watts may be more than the cap by this share.
 PRECISION = 1e-9

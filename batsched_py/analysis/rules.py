@@ -21,7 +21,7 @@ from batsched_py.analysis.violation import SLACK, Violation
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Composed, Profile
-from batsched_py.protocol.shapes import SIZES, have_sizes, shapes_of
+from batsched_py.protocol.sizes import SIZES, have_sizes, shapes_of
 from batsched_py.workload.model import Workload
 
 

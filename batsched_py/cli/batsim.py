@@ -164,7 +164,7 @@ def command(
     """
     from batsched_py.experiment.build import new_batsim, read_machine, read_workloads, words_of
     from batsched_py.protocol.dialects import VERSIONS
-    from batsched_py.protocol.malleable import refuse_in_messages
+    from batsched_py.protocol.sizes import refuse_in_messages
     from batsched_py.simulation import simulate
     from batsched_py.simulator.client import RemoteProcess
     from batsched_py.simulator.outputs import Outputs

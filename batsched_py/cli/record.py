@@ -32,8 +32,7 @@ def command(file: Path, front: str, back: str, timeout: float | None) -> None:
       batsched-py record --front tcp://127.0.0.1:28000 --back tcp://127.0.0.1:28001 talk.jsonl
       batsim -p platform.xml -w workload.json -e out
     """
-    from batsched_py.wire.conversation import ConversationFile
-    from batsched_py.wire.recorder import record
+    from batsched_py.wire.conversation import ConversationFile, record
     from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 
     with (

@@ -88,7 +88,7 @@ def command(
     from batsched_py.decision.server import Server
     from batsched_py.experiment.build import new_process, read_workloads
     from batsched_py.protocol.dialects import VERSIONS
-    from batsched_py.protocol.malleable import refuse_in_messages
+    from batsched_py.protocol.sizes import refuse_in_messages
     from batsched_py.wire.sockets import AnsweringEnd
 
     if (actors.users is None) != (not workloads.files):

@@ -9,8 +9,7 @@ from batsched_py.errors import Deadlock
 from batsched_py.ledger.held import Held
 from batsched_py.ledger.ledger import Ledger
 from batsched_py.ledger.releases import Release
-from batsched_py.protocol.clock import TICK
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.schedulers.cluster import Cluster
 
 

@@ -20,10 +20,9 @@ from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.closures import Closures
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.clock import TICK, to_tick
-from batsched_py.protocol.jobs import Host, Job, JobState
-from batsched_py.protocol.malleable import refuse_in_messages
+from batsched_py.protocol.jobs import TICK, Host, Job, JobState, to_tick
 from batsched_py.protocol.shown import harmless, shown, shown_name
+from batsched_py.protocol.sizes import refuse_in_messages
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.remarks import Remark

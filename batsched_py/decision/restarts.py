@@ -19,8 +19,8 @@ from batsched_py.protocol.dependencies import without_dependencies
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.protocol.malleable import MALLEABLE
 from batsched_py.protocol.profiles import Profile
+from batsched_py.protocol.sizes import MALLEABLE
 from batsched_py.users.base import Submission
 
 

@@ -13,8 +13,7 @@ from typing import Protocol
 from batsched_py.errors import PeerVanished, ProtocolError
 from batsched_py.protocol.dialect import Codec, Dialect
 from batsched_py.protocol.dialects import BATSIM4, opens, refusal, spoken_in
-from batsched_py.protocol.events import Message, Settings, SimulationBegins
-from batsched_py.protocol.stop import stop
+from batsched_py.protocol.events import Message, Settings, SimulationBegins, stop
 from batsched_py.wire.sockets import AnsweringEnd
 
 _log = logging.getLogger(__name__)

@@ -14,9 +14,8 @@ from batsched_py.ledger import rules
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, describe
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.jobs import Job, JobState, to_tick
 from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Action, Submission, User, Withdrawal
 from batsched_py.users.broker import Broker

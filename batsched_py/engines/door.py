@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.simulation import Simulation
-from batsched_py.protocol.malleable import first_malleable
 from batsched_py.protocol.profiles import Delay, Profile
-from batsched_py.protocol.shapes import have_sizes
+from batsched_py.protocol.sizes import first_malleable, have_sizes
 from batsched_py.schedulers import wrapping
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.runnable import is_plain, refusal

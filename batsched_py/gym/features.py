@@ -20,8 +20,7 @@ from batsched_py.ledger.queue import Floats, Integers, Waiting
 from batsched_py.outside.curve import CURVES, Known
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.malleable import malleable_of
-from batsched_py.protocol.shapes import shapes_of
+from batsched_py.protocol.sizes import malleable_of, shapes_of
 from batsched_py.schedulers.cluster import Cluster
 
 

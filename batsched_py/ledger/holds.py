@@ -15,9 +15,8 @@ from batsched_py.ledger.arrays import Arrays, why_no_turn
 from batsched_py.ledger.ends import Ends
 from batsched_py.ledger.held import Held, read_field
 from batsched_py.ledger.namesakes import Namesakes
-from batsched_py.protocol.clock import to_tick
 from batsched_py.protocol.dependencies import AFTER, ARRAY, START, Dependency, End, dependency_of, full_name
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.jobs import Job, to_tick
 
 
 class Holds:

@@ -29,9 +29,8 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.dependencies import depends
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.malleable import malleable_of
 from batsched_py.protocol.profiles import Profile
-from batsched_py.protocol.shapes import shaped
+from batsched_py.protocol.sizes import malleable_of, shaped
 
 if TYPE_CHECKING:
     from batsched_py.ledger.nodes.account import NodeAccount

@@ -9,7 +9,7 @@ from batsched_py.ledger.kinds import Live
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.malleable import malleable_of
+from batsched_py.protocol.sizes import malleable_of
 
 
 class Resizing(Protocol):

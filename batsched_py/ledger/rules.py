@@ -11,7 +11,7 @@ from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.malleable import Malleable, malleable_of
+from batsched_py.protocol.sizes import Malleable, malleable_of
 
 
 def check_existence(hosts: HostSet, nb_machines: int) -> None:

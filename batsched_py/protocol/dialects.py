@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol.batsim4 import BATSIM4
-from batsched_py.protocol.batsim5 import BATSIM5
+from batsched_py.protocol.batsim4.codec import BATSIM4
+from batsched_py.protocol.batsim5.codec import BATSIM5
 from batsched_py.protocol.dialect import Dialect
-from batsched_py.protocol.events import SimulationBegins
-from batsched_py.protocol.stop import stop
+from batsched_py.protocol.events import SimulationBegins, stop
 
 DIALECTS = {dialect.name: dialect for dialect in (BATSIM4, BATSIM5)}
 

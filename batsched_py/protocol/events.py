@@ -1,8 +1,7 @@
 """The conversation between a simulator and a decision process, as typed values.
 
-A simulator sends a :class:`Message` of *happenings*, a decision process answers with a
-:class:`Message` of *decisions*. How they are encoded is up to a
-:class:`~batsched_py.protocol.dialect.Dialect`.
+A simulator sends a :class:`Message` of *happenings*, a decision process answers with a :class:`Message` of
+*decisions*. How they are encoded is up to a :class:`~batsched_py.protocol.dialect.Dialect`.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from msgspec import Struct, field
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import NODE_PROPERTIES, Host, Job, JobState
 from batsched_py.protocol.profiles import Profile
+from batsched_py.protocol.shown import harmless
 from batsched_py.settings import Option
 
 
@@ -320,3 +320,39 @@ class TellJob(Event):
 
     job_id: str
     message: str
+
+
+#: What the type of an event begins with that stops a simulator.
+STOP_MARK = "THE_DECISION_PROCESS_FAILED:"
+
+#: How many characters of a reason are sent.
+LONGEST = 500
+
+
+def stop(now: float, reason: str) -> Message:
+    """The reply with which a decision process that cannot continue makes a simulator stop, and print why.
+
+    The protocol has no event for this, and a Batsim waits for a reply without a limit. But every Batsim
+    aborts when it receives an event of an unknown type, and prints that type. So the reason is sent as such a
+    type. A Batsim 5 prints only the first word of it.
+
+    >>> stop(5.0, "the policy\\nfailed").events[0].type
+    'THE_DECISION_PROCESS_FAILED: the policy failed'
+    """
+    return Message(now, [Unknown(f"{STOP_MARK} {harmless(reason)[:LONGEST]}", {}, time=now)])
+
+
+def as_one_word(kind: str) -> str:
+    """The type of such an event for a Batsim that prints only its first word.
+
+    Spaces that do not break a line look alike; :func:`reason_to_stop` reads them as spaces.
+    """
+    return kind.replace(" ", "\N{NO-BREAK SPACE}") if kind.startswith(STOP_MARK) else kind
+
+
+def reason_to_stop(reply: Message) -> str | None:
+    """Why a simulator is to stop, if it is."""
+    for event in reply.events:
+        if isinstance(event, Unknown) and event.type.startswith(STOP_MARK):
+            return harmless(event.type.removeprefix(STOP_MARK))
+    return None

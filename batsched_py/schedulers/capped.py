@@ -17,9 +17,8 @@ from batsched_py.ledger.reservation import Limit, Reservation
 from batsched_py.ledger.resizing import Resizing
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.curve import Curve
-from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.idle_hosts import nodes_of
 from batsched_py.schedulers.power import PowerAccount, PowerLimit

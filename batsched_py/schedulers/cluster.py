@@ -19,7 +19,6 @@ from batsched_py.ledger.resizing import HostResizing, Resizing
 from batsched_py.ledger.rules import check_resize
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
-from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.events import (
     CallMeLater,
     Event,
@@ -30,7 +29,7 @@ from batsched_py.protocol.events import (
     Settings,
 )
 from batsched_py.protocol.hosts import HostSet, checked
-from batsched_py.protocol.jobs import Host, Job
+from batsched_py.protocol.jobs import TICK, Host, Job
 from batsched_py.schedulers.decisions import own_copy
 from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.selection import Selection

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from batsched_py.errors import PolicyError
 from batsched_py.outside.curve import Curve
-from batsched_py.protocol.clock import TICK
+from batsched_py.protocol.jobs import TICK
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.wrapping import Wrapper
 

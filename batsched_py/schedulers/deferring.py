@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from batsched_py.outside.curve import Curve
-from batsched_py.protocol.clock import TICK
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.wrapping import Wrapper
 

@@ -17,7 +17,7 @@ from batsched_py.ledger.reservation import Reservation
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.shapes import SIZES, Shape, shapes_of
+from batsched_py.protocol.sizes import SIZES, Shape, shapes_of
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.easy import EasyBackfilling
 

@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heapreplace
 from batsched_py.ledger.resizing import Resizing
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.malleable import malleable_of
+from batsched_py.protocol.sizes import malleable_of
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.easy import EasyBackfilling
 

@@ -10,10 +10,8 @@ from msgspec import Struct
 from batsched_py.errors import PolicyError
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.curve import Curve
-from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
-from batsched_py.protocol.jobs import Host
-from batsched_py.protocol.watts import read_watts
+from batsched_py.protocol.jobs import TICK, Host, read_watts
 
 #: Sums of watts that differ by no more than this share are the same.
 PRECISION = 1e-9

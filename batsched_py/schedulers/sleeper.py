@@ -7,8 +7,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import TICK
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.idle_hosts import Beds, IdleTimes

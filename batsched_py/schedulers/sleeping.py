@@ -11,10 +11,9 @@ from msgspec import Meta
 from batsched_py.ledger.nodes.account import NodeAccount
 from batsched_py.ledger.nodes.machine import CORES, Integers
 from batsched_py.ledger.nodes.placement import Placement
-from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.shapes import shapes_of
+from batsched_py.protocol.jobs import TICK, Job
+from batsched_py.protocol.sizes import shapes_of
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.idle_hosts import Beds, IdleTimes, nodes_of
 from batsched_py.schedulers.wrapping import NOWHERE, View, Wrapper

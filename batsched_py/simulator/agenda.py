@@ -6,7 +6,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-from batsched_py.protocol.clock import to_tick
+from batsched_py.protocol.jobs import to_tick
 
 Action = Callable[[Any], None]
 

@@ -8,8 +8,8 @@ from batsched_py.errors import InputError, RuleBroken
 from batsched_py.ledger.registry import Registry
 from batsched_py.protocol.events import IoJob, Settings
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.malleable import MALLEABLE, first_malleable, malleable_of, refuse_in_messages
 from batsched_py.protocol.profiles import Delay, Homogeneous, Parallel, Profile
+from batsched_py.protocol.sizes import MALLEABLE, first_malleable, malleable_of, refuse_in_messages
 from batsched_py.simulator.runnable import as_registered, is_plain, refusal
 from batsched_py.workload.model import Workload
 

@@ -7,8 +7,7 @@ import logging
 from batsched_py.errors import PeerFailed
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4
-from batsched_py.protocol.events import Message, Settings
-from batsched_py.protocol.stop import reason_to_stop
+from batsched_py.protocol.events import Message, Settings, reason_to_stop
 from batsched_py.wire.sockets import AskingEnd
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from batsched_py.errors import Deadlock, RuleBroken
 from batsched_py.ledger.ledger import Effect
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.clock import as_told
+from batsched_py.protocol.jobs import as_told
 from batsched_py.simulator.decision_side import DecisionSide
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup

@@ -11,8 +11,8 @@ from fractions import Fraction
 from msgspec import Struct
 
 from batsched_py.ledger.resizes import HEADER, ResizedJob
-from batsched_py.protocol.malleable import Malleable, malleable_of
 from batsched_py.protocol.profiles import Computation, Delay
+from batsched_py.protocol.sizes import Malleable, malleable_of
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.computing import Computing, DoneIn
 from batsched_py.simulator.energy import Meter

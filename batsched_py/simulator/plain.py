@@ -8,8 +8,8 @@ from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.events import Progress
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.protocol.malleable import MALLEABLE
 from batsched_py.protocol.profiles import TIMING_PRECISION, Homogeneous
+from batsched_py.protocol.sizes import MALLEABLE
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.machines import Machines

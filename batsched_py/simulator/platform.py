@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, overload
 from msgspec import Struct, field
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.jobs import NODE_PROPERTIES, Host
-from batsched_py.protocol.watts import read_number, read_watts
+from batsched_py.protocol.jobs import NODE_PROPERTIES, Host, read_number, read_watts
 from batsched_py.workload.swf.conventions import LOG_SPEED
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from batsched_py.errors import RuleBroken
-from batsched_py.protocol.clock import to_tick
-from batsched_py.protocol.numbers import is_natural
+from batsched_py.protocol.jobs import is_natural, to_tick
 from batsched_py.protocol.profiles import (
     Composed,
     DataStaging,

@@ -14,7 +14,6 @@ from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
-from batsched_py.protocol.malleable import MALLEABLE
 from batsched_py.protocol.profiles import (
     Activity,
     Computation,
@@ -29,6 +28,7 @@ from batsched_py.protocol.profiles import (
     Send,
     Transfer,
 )
+from batsched_py.protocol.sizes import MALLEABLE
 from batsched_py.simulator.agenda import Action
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.computing import Computing

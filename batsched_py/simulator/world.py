@@ -15,9 +15,8 @@ from batsched_py.ledger.resizes import ResizedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.clock import as_told, to_tick
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import HostState, Job, JobState
+from batsched_py.protocol.jobs import HostState, Job, JobState, as_told, to_tick
 from batsched_py.simulator.bill import write_outside
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.context import context_of

@@ -11,10 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from batsched_py.protocol.dependencies import AFTER, ARRAY, read_dependency
-from batsched_py.protocol.features import parse_features
-from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.requests import read_request
+from batsched_py.protocol.requests import parse_features, read_request
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.schedulers.slurm.job_fields import FIELD, JobFields

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from batsched_py.campaign.toml_text import to_toml
-from batsched_py.protocol.hostlist import compact
+from batsched_py.protocol.hosts import compact
 from batsched_py.simulator.machine_files.nodes import NodeKind
 from batsched_py.workload.requests import NodeWords
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.schedulers.slurm.settings.reservations import Reservation, ReservationFlag
 from batsched_py.schedulers.slurm.settings.unused import is_unused

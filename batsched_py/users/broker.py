@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from batsched_py.blame import is_fault, told
 from batsched_py.errors import PolicyError
-from batsched_py.protocol.clock import to_tick
-from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.jobs import Job, JobState, to_tick
 from batsched_py.protocol.shown import harmless, shown
 from batsched_py.users.actions import checked_actions
 from batsched_py.users.base import Action, Submission, User

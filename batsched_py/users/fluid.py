@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from batsched_py.protocol.clock import TICK
+from batsched_py.protocol.jobs import TICK
 from batsched_py.users.batches import InBatches, Presence, Record
 from batsched_py.workload.model import Workload
 

@@ -17,9 +17,8 @@ from batsched_py.outside.curve import Known
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.malleable import malleable_of
 from batsched_py.protocol.requests import Request
-from batsched_py.protocol.shapes import shapes_of
+from batsched_py.protocol.sizes import malleable_of, shapes_of
 from batsched_py.watch.scenes import Scene
 
 

@@ -13,8 +13,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from batsched_py.errors import InputError
+from batsched_py.errors import InputError, PeerVanished, ProtocolError
 from batsched_py.input_files import open_input
+from batsched_py.protocol.dialect import Codec, Dialect
+from batsched_py.protocol.dialects import refusal, spoken_in
+from batsched_py.protocol.events import SimulationEnds, stop
+from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 
 Side = Literal["batsim", "scheduler"]
 
@@ -78,3 +82,43 @@ def _read_line(path: Path, number: int, line: str) -> bytes:
     if side != ("batsim" if number % 2 else "scheduler"):
         raise InputError(f"{path}, line {number}: batsim and scheduler do not take turns, batsim first")
     return message
+
+
+def record(
+    front: AnsweringEnd, back: AskingEnd, file: ConversationFile, dialect: Dialect | None = None
+) -> int:
+    """Pass each request of the simulator in front to the decision process behind, and each reply back.
+
+    Messages are passed on unchanged and unchecked. Each is in the file before it is passed on, so that the
+    file ends with the message that stopped the conversation. If the decision process is silent, the simulator
+    is stopped with that reason; otherwise it would wait for ever. Returns the number of exchanges when the
+    reply to the end of the simulation has been passed on. Without a dialect, the first request decides.
+    """
+    codec: Codec | None = None
+    exchanges = 0
+    ended = False
+    while not ended:
+        request = front.receive()
+        file.write("batsim", request)
+        if codec is None:
+            codec = (dialect or spoken_in(request)).codec()
+            front.hold(refusal)
+        try:
+            reply = back.ask(request)
+        except (ProtocolError, PeerVanished) as error:
+            front.send(codec.encode_reply(stop(0.0, str(error))))
+            raise
+        file.write("scheduler", reply)
+        front.send(reply)
+        exchanges += 1
+        ended = _ends(request, codec)
+    return exchanges
+
+
+def _ends(request: bytes, codec: Codec) -> bool:
+    if codec.answer(request) is not None:
+        return False
+    try:
+        return any(isinstance(event, SimulationEnds) for event in codec.decode_request(request).events)
+    except ProtocolError:
+        return False

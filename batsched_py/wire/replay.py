@@ -17,10 +17,10 @@ import msgspec
 from msgspec import Struct, structs
 
 from batsched_py.errors import Deadlock, ProtocolError, RuleBroken
-from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.dialect import Codec, Dialect
 from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import Message, Settings, SimulationBegins
+from batsched_py.protocol.jobs import TICK
 from batsched_py.wire.conversation import Exchange
 
 #: An event as a JSON object.

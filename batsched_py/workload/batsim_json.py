@@ -17,10 +17,10 @@ from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5, DIALECTS
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.malleable import malleable_of
 from batsched_py.protocol.profiles import Profile, Unintelligible
 from batsched_py.protocol.requests import read_request
 from batsched_py.protocol.shown import shown
+from batsched_py.protocol.sizes import malleable_of
 from batsched_py.workload.dependencies import check_dependencies
 from batsched_py.workload.model import Workload
 

@@ -29,8 +29,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.features import parse_features
-from batsched_py.protocol.requests import MOST, read_request
+from batsched_py.protocol.requests import MOST, parse_features, read_request
 from batsched_py.protocol.shown import shown_name
 from batsched_py.workload.sources.accounting import names_of
 from batsched_py.workload.swf.log import SwfLog

@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from batsched_py.protocol.malleable import malleable_of
-from batsched_py.protocol.shapes import shapes_of
+from batsched_py.protocol.sizes import malleable_of, shapes_of
 from batsched_py.simulator.setup import Setup
 from batsched_py.workload.batsim_json import read_batsim_json
 from tests.drive import platform, workload

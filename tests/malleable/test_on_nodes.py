@@ -25,8 +25,8 @@ from batsched_py.outside.curve import Curve, Known
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.malleable import malleable_of
 from batsched_py.protocol.profiles import Delay
+from batsched_py.protocol.sizes import malleable_of
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.schedulers.capped import Capped
 from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of

@@ -17,7 +17,7 @@ from batsched_py.analysis.schedule import host_sets, read_schedule
 from batsched_py.analysis.summary import read_summary
 from batsched_py.analysis.validator import validate
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.malleable import malleable_of
+from batsched_py.protocol.sizes import malleable_of
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.simulator.platform import Platform

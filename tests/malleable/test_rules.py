@@ -20,7 +20,7 @@ from batsched_py.experiment import Actors, Choice, Experiment, Scenario
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable, Settings
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.malleable import Malleable, malleable_of
+from batsched_py.protocol.sizes import Malleable, malleable_of
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.orders import order
 from batsched_py.simulator.engine import Batsim

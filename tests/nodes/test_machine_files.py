@@ -12,7 +12,7 @@ from batsched_py.errors import InputError
 from batsched_py.experiment import Machine
 from batsched_py.experiment.build import read_machine
 from batsched_py.ledger.nodes.machine import NodeMachine
-from batsched_py.protocol.hostlist import compact, expand
+from batsched_py.protocol.hosts import compact, expand
 from tests.processes import call_here
 
 GB = 1024**2

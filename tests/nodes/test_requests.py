@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from batsched_py.protocol.features import parse_features
-from batsched_py.protocol.requests import Request, read_request
+from batsched_py.protocol.requests import Request, parse_features, read_request
 
 
 def test_that_a_job_without_a_request_asks_for_single_cores() -> None:

@@ -17,14 +17,12 @@ from hypothesis import strategies as st
 from procset import ProcSet
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol import event_table
+from batsched_py.protocol import dialect
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim4.codec import Batsim4Codec
-from batsched_py.protocol.batsim4.jobs import job_to_json
-from batsched_py.protocol.batsim4.six_decimals import six_decimals
-from batsched_py.protocol.clock import to_tick
+from batsched_py.protocol.batsim4.jobs import job_to_json, six_decimals
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Host, Job, JobState
+from batsched_py.protocol.jobs import Host, Job, JobState, to_tick
 from batsched_py.protocol.profiles import Delay
 from tests.golden import Recording
 
@@ -270,7 +268,7 @@ def test_what_json_cannot_say_is_an_error_of_the_protocol() -> None:
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing has been logged yet."""
-    monkeypatch.setattr(event_table, "_logged", set())
+    monkeypatch.setattr(dialect, "_logged", set())
 
 
 @pytest.mark.usefixtures("forgetful")
@@ -301,11 +299,11 @@ def test_an_unknown_field_survives_and_is_logged_once(caplog: pytest.LogCaptureF
 
 @pytest.mark.usefixtures("forgetful")
 def test_who_invents_names_for_ever_does_not_fill_the_memory(caplog: pytest.LogCaptureFixture) -> None:
-    for number in range(2 * event_table.MOST_LOGGED):
+    for number in range(2 * dialect.MOST_LOGGED):
         decode_request(f'{{"now":1,"events":[{{"timestamp":1,"type":"NEW_{number}","data":{{}}}}]}}')
-    assert len(event_table._logged) == event_table.MOST_LOGGED
+    assert len(dialect._logged) == dialect.MOST_LOGGED
     assert caplog.messages[-1] == "so much is not known here that no more of it will be logged"
-    assert len(caplog.messages) == event_table.MOST_LOGGED + 1
+    assert len(caplog.messages) == dialect.MOST_LOGGED + 1
 
 
 @pytest.mark.usefixtures("forgetful")
@@ -564,16 +562,16 @@ def test_any_data_are_an_event_or_an_error_of_the_protocol(kind: str, data: Any)
 
 
 def test_a_message_of_too_many_events_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("batsched_py.protocol.event_table.LONG_MESSAGE", 100)
-    monkeypatch.setattr("batsched_py.protocol.event_table.MOST_EVENTS", 3)
+    monkeypatch.setattr("batsched_py.protocol.dialect.LONG_MESSAGE", 100)
+    monkeypatch.setattr("batsched_py.protocol.dialect.MOST_EVENTS", 3)
     text = '{"now": 1, "events": [' + ",".join(['{"timestamp": 1, "type": "X", "data": {}}'] * 4) + "]}"
     with pytest.raises(ProtocolError, match="a message has 4 events; 3 are the most"):
         Batsim4Codec().decode_request(text.encode())
 
 
 def test_a_message_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("batsched_py.protocol.event_table.LONG_MESSAGE", 100)
-    monkeypatch.setattr("batsched_py.protocol.event_table.MOST_VALUES", 30)
+    monkeypatch.setattr("batsched_py.protocol.dialect.LONG_MESSAGE", 100)
+    monkeypatch.setattr("batsched_py.protocol.dialect.MOST_VALUES", 30)
     text = '{"now": 1, "events": [{"timestamp": 1, "type": "X", "data": [' + ",".join(["{}"] * 30) + "]}]}"
     with pytest.raises(ProtocolError, match="a message has some 66 values; 30 are the most"):
         Batsim4Codec().decode_request(text.encode())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.protocol.batsim4.profiles import profile_from_json, profile_to_json
+from batsched_py.protocol.batsim4.jobs import profile_from_json, profile_to_json
 from batsched_py.protocol.profiles import (
     Composed,
     DataStaging,

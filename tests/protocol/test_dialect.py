@@ -20,8 +20,7 @@ from batsched_py.simulation import simulate
 from batsched_py.simulator.client import RemoteProcess
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.setup import Setup
-from batsched_py.wire.conversation import ConversationFile, read_conversation
-from batsched_py.wire.recorder import record
+from batsched_py.wire.conversation import ConversationFile, read_conversation, record
 from batsched_py.wire.replay import replay_to_batsim, replay_to_decision
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 from batsched_py.workload.batsim_json import read_batsim_json, write_batsim_json

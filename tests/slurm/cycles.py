@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.protocol.dependencies import dependency_of
-from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.slurm.backfill import Backfill
 from batsched_py.schedulers.slurm.nodes import Share, places

@@ -11,8 +11,7 @@ import pandas as pd
 from msgspec.structs import replace
 
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.protocol.hostlist import expand
-from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.hosts import HostSet, expand
 from batsched_py.schedulers.slurm import Slurm
 from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.simulator.machine_files.nodes import platform_of

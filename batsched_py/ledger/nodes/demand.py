@@ -8,8 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from batsched_py.ledger.nodes.machine import ALL_PLACES, CORES, PLACES, Integers, NodeMachine
-from batsched_py.protocol.features import parse_features
-from batsched_py.protocol.requests import Amounts, Request
+from batsched_py.protocol.requests import Amounts, Request, parse_features
 
 
 class Demand(Struct, frozen=True, eq=False):

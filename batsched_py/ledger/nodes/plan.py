@@ -15,9 +15,8 @@ from batsched_py.ledger.nodes.placement import Placement
 from batsched_py.ledger.nodes.profile import NodeProfile
 from batsched_py.ledger.plan import Planned, check_running
 from batsched_py.ledger.running import RunningJob
-from batsched_py.protocol.clock import TICK
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.jobs import TICK, Job
 
 
 class _Slot(Struct, frozen=True, eq=False):

@@ -8,9 +8,17 @@ import msgspec
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol.batsim4.events import DECISIONS, HAPPENINGS, Printed
-from batsched_py.protocol.batsim4.six_decimals import six_decimals
-from batsched_py.protocol.event_table import UNSPEAKABLE, encode
+from batsched_py.protocol.batsim4.jobs import (
+    PROFILE_TYPES,
+    job_from_json,
+    job_to_json,
+    profile_from_json,
+    profile_to_json,
+    six_decimals,
+)
+from batsched_py.protocol.dialect import UNSPEAKABLE, Dialect, encode
 from batsched_py.protocol.events import Event, Message, Settings, Unknown
+from batsched_py.protocol.jobs import TICK
 
 
 class Batsim4Codec:
@@ -52,3 +60,15 @@ def _print(event: Event) -> str:
             time = six_decimals(event.time)
             return f'{{"timestamp":{time},"type":"{shape.kind}","data":{shape.print(event)}}}'
     return six_decimals(msgspec.to_builtins(HAPPENINGS.spell(event)))
+
+
+BATSIM4 = Dialect(
+    name="batsim4",
+    codec=Batsim4Codec,
+    resolution=TICK,
+    read_job=job_from_json,
+    spell_job=job_to_json,
+    read_profile=profile_from_json,
+    spell_profile=profile_to_json,
+    profile_types=PROFILE_TYPES,
+)

@@ -9,12 +9,18 @@ from msgspec import Struct
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4.jobs import job_from_json, job_to_json, number, print_job
-from batsched_py.protocol.batsim4.profiles import profile_from_json, profile_to_json
-from batsched_py.protocol.batsim4.six_decimals import quote, six_decimals
-from batsched_py.protocol.event_table import EventTable, OpenShape, Shape, hosts_in
-from batsched_py.protocol.jobs import Host, HostState, Job, JobState
-from batsched_py.protocol.pstates import sleep_pstates
+from batsched_py.protocol.batsim4.jobs import (
+    job_from_json,
+    job_to_json,
+    number,
+    print_job,
+    profile_from_json,
+    profile_to_json,
+    quote,
+    six_decimals,
+)
+from batsched_py.protocol.dialect import EventTable, OpenShape, Shape, hosts_in
+from batsched_py.protocol.jobs import Host, HostState, Job, JobState, sleep_pstates
 from batsched_py.protocol.shown import shown
 
 #: The events that Batsim sends.

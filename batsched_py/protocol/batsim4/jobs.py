@@ -1,15 +1,67 @@
-"""Jobs of Batsim 4, in messages and in workload files."""
+"""Jobs and profiles of Batsim 4, in messages and in workload files."""
 
 from __future__ import annotations
 
-from math import inf
+import re
+from collections.abc import Callable
+from json.encoder import encode_basestring_ascii
+from math import inf, isfinite
 from typing import Any
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol.batsim4.six_decimals import quote, six_decimals
-from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.numbers import is_natural, is_number
+from batsched_py.protocol.jobs import Job, ReadOnlyDict, is_natural, is_number
+from batsched_py.protocol.profiles import (
+    Composed,
+    DataStaging,
+    Delay,
+    FileSystemAccess,
+    Homogeneous,
+    HomogeneousTotal,
+    MpiTrace,
+    Parallel,
+    Profile,
+    Receive,
+    Send,
+    Unintelligible,
+    UsageTrace,
+)
 from batsched_py.protocol.shown import shown
+
+#: The text of a string, in ASCII.
+quote = encode_basestring_ascii
+
+
+def six_decimals(value: Any) -> str:
+    """The text of a JSON value as Batsim 4 prints it: every number with a fraction has six decimals."""
+    return _PRINT[type(value)](value)
+
+
+def _print_float(value: float) -> str:
+    if not isfinite(value):
+        raise ProtocolError(f"{value} cannot be written as JSON")
+    return f"{value:.6f}"
+
+
+def _print_list(values: list[Any]) -> str:
+    return f"[{','.join([_PRINT[type(value)](value) for value in values])}]"
+
+
+def _print_dict(fields: dict[str, Any]) -> str:
+    printed = [f"{quote(key)}:{_PRINT[type(value)](value)}" for key, value in fields.items()]
+    return f"{{{','.join(printed)}}}"
+
+
+_PRINT: dict[type, Callable[[Any], str]] = {
+    str: quote,
+    float: _print_float,
+    int: int.__repr__,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda value: "null",
+    list: _print_list,
+    tuple: _print_list,
+    dict: _print_dict,
+    ReadOnlyDict: _print_dict,
+}
 
 
 def job_from_json(fields: dict[str, Any], workload: str | None = None) -> Job:
@@ -70,3 +122,202 @@ def print_job(job: Job) -> str:
         f'{{"id":{quote(job.id)},"subtime":{six_decimals(job.submission_time)},"res":{job.size}{walltime},'
         f'"profile":{quote(job.profile)}{extra}}}'
     )
+
+
+def profile_from_json(fields: dict[str, Any]) -> Profile:
+    """Read a profile object: the fields of its type, and their types.
+
+    Whether its numbers make sense, and whether it can be run, is up to the simulator. Reading never fails,
+    because a simulator may know more types of profiles than we do, and a decision process need not understand
+    them.
+    """
+    name = fields.get("type")
+    kind = _KINDS.get(name) if isinstance(name, str) else None
+    try:
+        if kind is None:
+            raise _Fault(f"has the type {shown(name)}; known are {', '.join(_KINDS)}")
+        return kind.read(fields)
+    except _Fault as fault:
+        code = fields.get("ret")
+        return Unintelligible(fields, str(fault), return_code=code if isinstance(code, int) else 0)
+
+
+def profile_to_json(profile: Profile) -> dict[str, Any]:
+    """The object that describes a profile, with the same fields as when it was read."""
+    if isinstance(profile, Unintelligible):
+        return profile.fields
+    return _KINDS[profile.kind].write(profile)
+
+
+class _Fault(Exception):
+    """What is wrong with the shape of a profile."""
+
+
+def _number(name: str, value: Any) -> float:
+    """A number that a double can hold, as it was given."""
+    if is_number(value):
+        return value  # type: ignore[no-any-return]
+    raise _Fault(f"needs a number as `{name}`, not {shown(value)}")
+
+
+def _numbers(name: str, value: Any) -> tuple[float, ...]:
+    if not isinstance(value, list):
+        raise _Fault(f"needs a list of numbers as `{name}`, not {shown(value)}")
+    return tuple([_number(name, item) for item in value])
+
+
+def _positive_integer(name: str, value: Any) -> int:
+    if not is_natural(value) or not value:
+        raise _Fault(f"needs an integer of 1 or more as `{name}`, not {shown(value)}")
+    return int(value)
+
+
+def _return_code(name: str, value: Any) -> int:
+    if not is_natural(value):
+        raise _Fault(f"needs an integer of 0 or more as `{name}`, not {shown(value)}")
+    return int(value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _Fault(f"needs a text as `{name}`, not {shown(value)}")
+    return value
+
+
+def _regex(name: str, value: Any) -> str:
+    pattern = _text(name, value)
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise _Fault(f"has a `{name}` that cannot be read: {error}") from None
+    return pattern
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+        raise _Fault(f"needs a list of profile names as `{name}`")
+    return tuple(value)
+
+
+def _object(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _Fault(f"needs an object as `{name}`, not {shown(value)}")
+    return value
+
+
+#: Reads the value of a field of this name, or raises :class:`_Fault`.
+_Reader = Callable[[str, Any], Any]
+
+
+class _Kind:
+    """One type of profiles: its class, and for each field its attribute and its reader."""
+
+    def __init__(
+        self, cls: type[Profile], fields: dict[str, tuple[str, _Reader]], optional: tuple[str, ...] = ()
+    ) -> None:
+        self._cls = cls
+        self.own_fields = tuple(fields)
+        self._fields = fields | {"ret": ("return_code", _return_code)}
+        self._required = [(name, reader) for name, (_, reader) in fields.items() if name not in optional]
+        self._usual = ("type", *fields)
+
+    def read(self, fields: dict[str, Any]) -> Profile:
+        """The profile that these fields describe."""
+        rules, values, extra = self._fields, {}, {}
+        for name, value in fields.items():
+            if name in rules:
+                attribute, reader = rules[name]
+                values[attribute] = reader(name, value)
+            elif name != "type":
+                extra[name] = value
+        for name, reader in self._required:
+            if name not in fields:
+                reader(name, None)
+        spelling = tuple(fields)
+        if spelling == self._usual:
+            return self._cls(**values)
+        if spelling == self._spelling(values.get("return_code", 0), extra):
+            spelling = ()
+        return self._cls(**values, extra=extra or None, spelling=spelling)
+
+    def write(self, profile: Profile) -> dict[str, Any]:
+        """The fields that describe a profile."""
+        extra = profile.extra or {}
+        fields: dict[str, Any] = {}
+        for name in profile.spelling or self._spelling(profile.return_code, extra):
+            if name == "type":
+                fields[name] = profile.kind
+            elif name in extra:
+                fields[name] = extra[name]
+            else:
+                fields[name] = getattr(profile, self._fields[name][0])
+        return fields
+
+    def _spelling(self, return_code: int, extra: dict[str, Any]) -> tuple[str, ...]:
+        """The fields that are written by default, in order."""
+        return (*self._usual, "ret", *extra) if return_code else (*self._usual, *extra)
+
+
+class _FileSystemKind(_Kind):
+    """Its storage may also be called ``host``, and one of its numbers is enough."""
+
+    def __init__(self) -> None:
+        fields: dict[str, tuple[str, _Reader]] = {
+            "bytes_to_read": ("bytes_read", _number),
+            "bytes_to_write": ("bytes_written", _number),
+            "storage": ("storage", _text),
+        }
+        super().__init__(FileSystemAccess, fields, optional=tuple(fields))
+        self._legacy = _Kind(FileSystemAccess, fields | {"host": fields["storage"]}, (*fields, "host"))
+
+    def read(self, fields: dict[str, Any]) -> Profile:
+        if "bytes_to_read" not in fields and "bytes_to_write" not in fields:
+            raise _Fault("needs `bytes_to_read` or `bytes_to_write`")
+        if "host" in fields and "storage" not in fields:
+            return self._legacy.read(fields)
+        return super().read(fields)
+
+    def write(self, profile: Profile) -> dict[str, Any]:
+        legacy = "host" in profile.spelling and "storage" not in profile.spelling
+        return self._legacy.write(profile) if legacy else super().write(profile)
+
+
+_WORK: dict[str, tuple[str, _Reader]] = {"cpu": ("work", _number), "com": ("bytes_sent", _number)}
+
+_KINDS = {
+    "delay": _Kind(Delay, {"delay": ("seconds", _number)}),
+    "parallel": _Kind(Parallel, {"cpu": ("work", _numbers), "com": ("bytes_sent", _numbers)}),
+    "parallel_homogeneous": _Kind(Homogeneous, _WORK, optional=("com",)),
+    "parallel_homogeneous_total": _Kind(HomogeneousTotal, _WORK, optional=("com",)),
+    "composed": _Kind(
+        Composed,
+        {"repeat": ("repeat", _positive_integer), "seq": ("sequence", _names)},
+        optional=("repeat",),
+    ),
+    "send": _Kind(
+        Send, {"msg": ("message", _object), "sleeptime": ("seconds", _number)}, optional=("sleeptime",)
+    ),
+    "recv": _Kind(
+        Receive,
+        {
+            "regex": ("regex", _regex),
+            "success": ("success", _text),
+            "failure": ("failure", _text),
+            "timeout": ("timeout", _text),
+            "polltime": ("poll_seconds", _number),
+        },
+        optional=("regex", "success", "failure", "timeout", "polltime"),
+    ),
+    "parallel_homogeneous_pfs": _FileSystemKind(),
+    "data_staging": _Kind(
+        DataStaging,
+        {"nb_bytes": ("bytes_moved", _number), "from": ("source", _text), "to": ("target", _text)},
+    ),
+    "smpi": _Kind(MpiTrace, {"trace": ("file", _text)}),
+    "usage_trace": _Kind(UsageTrace, {"trace": ("file", _text)}),
+}
+
+PROFILE_TYPES = frozenset(_KINDS)
+
+#: The fields of each type, except those that every type may have.
+PROFILE_FIELDS = {name: kind.own_fields for name, kind in _KINDS.items()}

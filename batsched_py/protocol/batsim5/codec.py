@@ -7,7 +7,7 @@ answers, nor what is allowed: each side knows that from earlier messages.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
 from struct import Struct
@@ -17,18 +17,113 @@ import msgspec
 from msgspec import structs
 
 from batsched_py import __version__
-from batsched_py.errors import ProtocolError
+from batsched_py.errors import ProtocolError, RuleBroken
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim5.calls import said_exactly
-from batsched_py.protocol.batsim5.events import DECISIONS, HAPPENINGS, name_of_call
-from batsched_py.protocol.batsim5.profiles import profile_to_message
-from batsched_py.protocol.batsim5.sleep import Sleep
-from batsched_py.protocol.clock import as_told, to_tick
-from batsched_py.protocol.event_table import encode
+from batsched_py.protocol.batsim5.events import DECISIONS, HAPPENINGS, milliseconds, name_of_call
+from batsched_py.protocol.batsim5.jobs import (
+    PROFILE_TYPES,
+    job_from_file,
+    job_to_file,
+    profile_from_file,
+    profile_to_file,
+    profile_to_message,
+)
+from batsched_py.protocol.dialect import Dialect, encode
+from batsched_py.protocol.events import (
+    CallMeAtOnce,
+    CallMeLater,
+    ChangeHostsPState,
+    Event,
+    Message,
+    SetHostsState,
+    as_one_word,
+)
 from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import TICK, Host, HostState, as_told, to_tick
 from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.shown import shown
-from batsched_py.protocol.stop import as_one_word
+
+#: Batsim cannot wait for less than this, in seconds.
+_LEAST_WAIT = 1e-5
+
+
+def said_exactly(message: Message) -> Message:
+    """The same decisions; the first call that cannot be asked for in milliseconds is at its exact time.
+
+    A Batsim 5 is asked for calls in whole milliseconds. A call at any microsecond is asked for in two steps.
+    First comes a call at the millisecond before; the decision process asks again, since it is too early. What
+    is left is about a millisecond. So the second request itself has the time of the call, and asks for a time
+    that has passed by then: Batsim reads it when its time has come, and calls at once. Until then it sends
+    nothing. Others of this kind, which only a policy could ask for, come in the next millisecond.
+    """
+    near = [event for event in message.events if isinstance(event, CallMeLater) and _is_near(event)]
+    if not near:
+        return message
+    first = min(near, key=lambda call: call.at)
+    events: list[Event] = []
+    for event in message.events:
+        if event is first:
+            continue
+        if isinstance(event, CallMeLater) and _is_near(event):
+            event = CallMeLater((round(event.at * 1e6) // 1000 + 1) / 1000, time=event.time)
+        events.append(event)
+    now = to_tick(max(first.at, first.time + _LEAST_WAIT, message.now))
+    return Message(now, [*events, CallMeAtOnce(time=now)])
+
+
+def _is_near(call: CallMeLater) -> bool:
+    """Whether the millisecond from which Batsim could wait for a call has passed."""
+    return milliseconds(call.at) * 1000 <= round(call.time * 1e6)
+
+
+class Sleep:
+    """The hosts that sleep, or were told to, as one side of a conversation knows it.
+
+    Batsim 5 has one event for hosts that fall asleep or wake up, which takes them time, and another one for a
+    change of the power state that is done at once. A policy says only which power state it wants.
+    """
+
+    def __init__(self) -> None:
+        self._sleep_pstates: dict[int, frozenset[int]] = {}
+        """The power states in which each host sleeps."""
+        self._asleep = HostSet()
+
+    def begin(self, hosts: Sequence[Host]) -> None:
+        """These hosts are there."""
+        self._sleep_pstates = {host.id: frozenset(host.sleep_pstates) for host in hosts if host.sleep_pstates}
+        self._asleep = HostSet.of(host.id for host in hosts if host.state is HostState.SLEEPING)
+
+    def reach(self, hosts: HostSet, pstate: int) -> None:
+        """Hosts are put into a power state."""
+        self._asleep = self._asleep - hosts | self._sleeping_in(hosts, pstate)
+
+    def divide(self, request: SetHostsState) -> list[Event]:
+        """The events by which a decision process says what it wants: hosts on or off, and the others."""
+        hosts, pstate, time = request.hosts, request.pstate, request.time
+        turned = self._sleeping_in(hosts, pstate) | hosts & self._asleep
+        self.reach(hosts, pstate)
+        events: list[Event] = []
+        if turned:
+            events.append(SetHostsState(turned, pstate, time=time, extra=request.extra))
+        if changed := hosts - turned:
+            events.append(ChangeHostsPState(changed, pstate, time=time, extra=request.extra))
+        return events
+
+    def check(self, request: SetHostsState) -> None:
+        """Refuse to turn on hosts that are on, as a Batsim 5 does."""
+        awake = request.hosts - self._asleep - self._sleeping_in(request.hosts, request.pstate)
+        if awake:
+            raise RuleBroken(
+                f"TurnOnOffHostsEvent at {request.time:f}: hosts {awake} are on already; "
+                "ChangeHostsPStateEvent changes their power state"
+            )
+
+    def _sleeping_in(self, hosts: HostSet, pstate: int) -> HostSet:
+        """Those of the hosts that sleep in a power state."""
+        if not self._sleep_pstates:
+            return HostSet()
+        return HostSet.of(host for host in hosts if pstate in self._sleep_pstates.get(host, ()))
+
 
 _PROTOCOL_VERSION = "1.0.0"
 _JSON = 2
@@ -281,3 +376,15 @@ def _with_notes(events: list[ev.Event]) -> list[ev.Event]:
         elif not isinstance(event, ev.SetJobMetadata):
             spoken.append(event)
     return spoken
+
+
+BATSIM5 = Dialect(
+    name="batsim5",
+    codec=Batsim5Codec,
+    resolution=TICK,
+    read_job=job_from_file,
+    spell_job=job_to_file,
+    read_profile=profile_from_file,
+    spell_profile=profile_to_file,
+    profile_types=PROFILE_TYPES,
+)

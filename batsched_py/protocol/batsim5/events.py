@@ -13,13 +13,18 @@ from msgspec import UNSET, Struct, UnsetType, field, structs
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim5.jobs import full_name, job_from_message, job_to_message, short_name
-from batsched_py.protocol.batsim5.profiles import profile_from_message, profile_to_message
-from batsched_py.protocol.event_table import EventTable, Shape, hosts_in
+from batsched_py.protocol.batsim5.jobs import (
+    full_name,
+    job_from_message,
+    job_to_message,
+    profile_from_message,
+    profile_to_message,
+    short_name,
+)
+from batsched_py.protocol.dialect import EventTable, Shape, hosts_in
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Host, HostState, JobState
+from batsched_py.protocol.jobs import Host, HostState, JobState, sleep_pstates
 from batsched_py.protocol.profiles import Profile
-from batsched_py.protocol.pstates import sleep_pstates
 from batsched_py.protocol.shown import shown
 
 #: The events that Batsim sends.

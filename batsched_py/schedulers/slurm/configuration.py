@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from batsched_py.errors import InputError
 from batsched_py.input_files import read_input
-from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.hosts import expand
 from batsched_py.schedulers.slurm.settings.associations import Association
 from batsched_py.schedulers.slurm.settings.partitions import Partition
 from batsched_py.schedulers.slurm.settings.preemption import Preemption

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.hosts import expand
 from batsched_py.schedulers.slurm.nodes import Machine
 from batsched_py.schedulers.slurm.records import WaitingRecord
 from batsched_py.schedulers.slurm.settings.reservations import Reservation

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.protocol.hostlist import MOST_NODES, compact, expand
+from batsched_py.protocol.hosts import MOST_NODES, compact, expand
 from batsched_py.protocol.shown import shown
 from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
 from batsched_py.simulator.machine_files.slurm_lines import ConfLine, Report, read_conf, refuse

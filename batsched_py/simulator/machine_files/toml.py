@@ -51,7 +51,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.requests import amount
 from batsched_py.simulator.machine_files.nodes import NodeKind, NodePower, NodeSleep, platform_of
 from batsched_py.simulator.platform import Platform

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.shown import shown_name
 from batsched_py.schedulers.slurm.asked import GPU
 from batsched_py.schedulers.slurm.configuration import Configuration

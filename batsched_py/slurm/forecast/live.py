@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.requests import MOST
 from batsched_py.protocol.shown import shown_name
 from batsched_py.slurm.findings import Findings

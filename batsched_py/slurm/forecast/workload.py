@@ -13,7 +13,7 @@ from math import inf
 
 from msgspec.structs import replace
 
-from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.protocol.shown import shown

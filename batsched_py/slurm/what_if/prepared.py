@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from batsched_py.api.result import Result
 from batsched_py.api.simulate import simulate
 from batsched_py.errors import InputError
-from batsched_py.protocol.hostlist import expand
+from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
 from batsched_py.simulator.machine_files.toml import read_toml_machine

@@ -11,7 +11,7 @@ import numpy as np
 
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
-from batsched_py.protocol.numbers import is_natural
+from batsched_py.protocol.jobs import is_natural
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile, Unintelligible
 from batsched_py.workload.batsim_json import read_content, write_batsim_json
 from batsched_py.workload.requests import NodeWords

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.read_only import ReadOnlyDict
+from batsched_py.protocol.jobs import ReadOnlyDict
 from batsched_py.workload.model import WalltimeRule
 
 #: Speed of a host of the machine that a log was recorded on, in flop/s. It is a convention: a job that ran

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from batsched_py import native
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.jobs import Job, ReadOnlyDict
 from batsched_py.protocol.profiles import Homogeneous, Profile
-from batsched_py.protocol.read_only import ReadOnlyDict
 from batsched_py.workload.jobs import Jobs, Places
 from batsched_py.workload.swf.conventions import LOG_SPEED, profile_name
 

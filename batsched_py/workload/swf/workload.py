@@ -11,9 +11,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.jobs import Job, ReadOnlyDict
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile
-from batsched_py.protocol.read_only import ReadOnlyDict
 from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather, narrow
 from batsched_py.workload.model import (
     CANCELLED_AFTER,
