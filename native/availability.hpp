@@ -1,5 +1,5 @@
 // How much will be free and when, and reservations of waiting jobs in it (specification:
-// batsched_py/ledger/availability.py and batsched_py/ledger/plan.py).
+// batsched_py/ledger/profile.py and batsched_py/ledger/profile.py).
 #pragma once
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,5 @@
 // A plan on a machine of nodes: for each waiting job a reservation, with its place (specification:
-// batsched_py/ledger/nodes/plan.py).
+// batsched_py/ledger/free_nodes.py).
 #pragma once
 #include "node_profile.hpp"
 #include "queue.hpp"

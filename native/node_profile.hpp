@@ -1,4 +1,4 @@
-// What will be free on a machine of nodes, and when (specification: batsched_py/ledger/nodes/profile.py).
+// What will be free on a machine of nodes, and when (specification: batsched_py/ledger/free_nodes.py).
 #pragma once
 #include <map>
 

@@ -28,10 +28,10 @@ from batsched_py.analysis.resizes import RESIZES, Resize, has_resizes, in_pieces
 from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets
 from batsched_py.analysis.violation import SLACK
 from batsched_py.errors import InputError
-from batsched_py.ledger.nodes.machine import NodeMachine
+from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import JobState
-from batsched_py.schedulers.remarks import Remark
+from batsched_py.schedulers.decisions import Remark
 
 #: What is known about unavailable and sleeping hosts from a schedule alone.
 NOTHING_TOLD: Final = Absences()

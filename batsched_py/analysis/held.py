@@ -10,7 +10,7 @@ from pathlib import Path
 from batsched_py.analysis.beside import beside
 from batsched_py.analysis.schedule import open_table
 from batsched_py.errors import InputError
-from batsched_py.ledger.releases import HEADER
+from batsched_py.ledger.holds import RELEASES_HEADER
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,9 @@ def read_held(lines: Iterable[str], name: str) -> dict[str, HeldJob]:
             for row in rows
         }
     except (KeyError, ValueError, TypeError, csv.Error):
-        raise InputError(f"{name}:{rows.line_num}: this is no line of held jobs ({HEADER.strip()})") from None
+        raise InputError(
+            f"{name}:{rows.line_num}: this is no line of held jobs ({RELEASES_HEADER.strip()})"
+        ) from None
 
 
 def held_beside(jobs_file: str | Path) -> dict[str, HeldJob]:

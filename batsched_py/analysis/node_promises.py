@@ -15,11 +15,8 @@ from batsched_py.analysis.instants import Life, Timeline
 from batsched_py.analysis.node_shares import Requests, cores_by_node
 from batsched_py.analysis.promises import waiting_instants
 from batsched_py.analysis.violation import SLACK, Violation
-from batsched_py.ledger.nodes.account import NodeAccount
-from batsched_py.ledger.nodes.demand import Demand, demand_of
-from batsched_py.ledger.nodes.machine import CORES, Integers, NodeMachine
-from batsched_py.ledger.nodes.placement import Placement
-from batsched_py.ledger.nodes.profile import NodeProfile
+from batsched_py.ledger.free_nodes import NodeAccount, NodeProfile
+from batsched_py.ledger.nodes import CORES, Demand, Integers, NodeMachine, Placement, demand_of
 from batsched_py.protocol.requests import Request
 
 

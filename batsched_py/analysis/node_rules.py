@@ -14,7 +14,7 @@ from batsched_py.analysis.node_shares import Requests, Share, amount_text, execu
 from batsched_py.analysis.resizes import in_pieces
 from batsched_py.analysis.schedule import INSTANT, started
 from batsched_py.analysis.violation import SLACK, Violation
-from batsched_py.ledger.nodes.machine import NodeMachine
+from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.requests import Request, parse_features
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from batsched_py.analysis.restarts import started_again
 from batsched_py.analysis.schedule import full_ids, host_sets
 from batsched_py.errors import InputError
-from batsched_py.ledger.nodes.machine import Node, NodeMachine
+from batsched_py.ledger.nodes import Node, NodeMachine
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.requests import Request, read_request

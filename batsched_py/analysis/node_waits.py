@@ -10,9 +10,17 @@ import numpy as np
 from batsched_py.analysis.absences import Absence
 from batsched_py.analysis.node_shares import Requests, cores_by_node, shares
 from batsched_py.analysis.violation import SLACK
-from batsched_py.ledger.nodes.demand import Demand, demand_of
-from batsched_py.ledger.nodes.lacking import lacking, where
-from batsched_py.ledger.nodes.machine import ALL_PLACES, CORES, PLACES, Integers, NodeMachine
+from batsched_py.ledger.nodes import (
+    ALL_PLACES,
+    CORES,
+    PLACES,
+    Demand,
+    Integers,
+    NodeMachine,
+    demand_of,
+    lacking,
+    where,
+)
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.requests import Request
 
@@ -22,7 +30,7 @@ class Lack:
     """For how long a job lacked these resources; each of them alone was too little for it."""
 
     resources: Sequence[str]
-    """As :func:`~batsched_py.ledger.nodes.lacking.lacking` tells; none while there was a place for it."""
+    """As :func:`~batsched_py.ledger.nodes.lacking` tells; none while there was a place for it."""
     seconds: float
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from batsched_py.analysis.beside import beside
 from batsched_py.analysis.schedule import open_table
 from batsched_py.errors import InputError
-from batsched_py.schedulers.remarks import HEADER, Remark
+from batsched_py.schedulers.decisions import HEADER, Remark
 
 
 def moment(seconds: float) -> str:

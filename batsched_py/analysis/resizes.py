@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.ledger.resizes import HEADER
+from batsched_py.ledger.running import RESIZES_HEADER
 from batsched_py.protocol.hosts import HostSet
 
 #: The column of a schedule with the resizes of each job, in the order of time.
@@ -54,7 +54,9 @@ def read_resizes(lines: Iterable[str], name: str) -> dict[str, list[Resize]]:
                 raise ValueError
             found.setdefault(row["job_id"], []).append(resize)
     except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
-        raise InputError(f"{name}:{rows.line_num}: this is no line of resizes ({HEADER.strip()})") from None
+        raise InputError(
+            f"{name}:{rows.line_num}: this is no line of resizes ({RESIZES_HEADER.strip()})"
+        ) from None
     return found
 
 

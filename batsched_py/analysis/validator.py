@@ -21,8 +21,8 @@ from batsched_py.analysis.restarts import started_again
 from batsched_py.analysis.schedule import full_ids, host_sets
 from batsched_py.analysis.violation import Violation
 from batsched_py.errors import InputError
-from batsched_py.ledger.nodes.account import NodeAccount
-from batsched_py.ledger.nodes.machine import NodeMachine
+from batsched_py.ledger.free_nodes import NodeAccount
+from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.schedulers.node_choice import CHOICES
 from batsched_py.schedulers.selection import NodeChoiceName
 from batsched_py.workload.model import Workload

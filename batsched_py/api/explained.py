@@ -12,7 +12,7 @@ from batsched_py.analysis.explain import Explanation, Overtaker
 from batsched_py.analysis.node_waits import Lack
 from batsched_py.analysis.remarks import moment
 from batsched_py.api.quantities import duration, hosts_text
-from batsched_py.ledger.nodes.lacking import in_words
+from batsched_py.ledger.nodes import in_words
 
 Value = TypeVar("Value")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from batsched_py.api.explained import Explained
     from batsched_py.api.figures import ResultFigures
     from batsched_py.api.log import FileName, Log
-    from batsched_py.ledger.nodes.machine import NodeMachine
+    from batsched_py.ledger.nodes import NodeMachine
     from batsched_py.schedulers.selection import NodeChoiceName
     from batsched_py.workload.swf.log import SwfLog
 

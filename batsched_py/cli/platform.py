@@ -13,7 +13,7 @@ from batsched_py.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from batsched_py.ledger.nodes.machine import Node
+    from batsched_py.ledger.nodes import Node
     from batsched_py.simulator.platform import Platform
 
 
@@ -40,7 +40,7 @@ def command(file: Path, output: Path | None) -> None:
     """
     from batsched_py.experiment import Machine
     from batsched_py.experiment.build import read_machine
-    from batsched_py.ledger.nodes.machine import NodeMachine
+    from batsched_py.ledger.nodes import NodeMachine
 
     platform = read_machine(Machine(file=str(file)), ())
     machine = NodeMachine.of(platform.as_protocol()[0])

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from math import inf
 
 from batsched_py.errors import Deadlock
-from batsched_py.ledger.held import Held
+from batsched_py.ledger.holds import Held, Release
 from batsched_py.ledger.ledger import Ledger
-from batsched_py.ledger.releases import Release
 from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.schedulers.cluster import Cluster
 

@@ -14,8 +14,8 @@ from batsched_py.decision.held_jobs import HeldJobs
 from batsched_py.decision.restarts import FailureRule, Restarts
 from batsched_py.decision.submissions import Submissions
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
+from batsched_py.ledger.holds import Release
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
-from batsched_py.ledger.releases import Release
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.closures import Closures
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
@@ -25,12 +25,12 @@ from batsched_py.protocol.shown import harmless, shown, shown_name
 from batsched_py.protocol.sizes import refuse_in_messages
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.remarks import Remark
+from batsched_py.schedulers.decisions import Remark
 from batsched_py.schedulers.selection import selection
 from batsched_py.users.base import User, UsersOf
 
 if TYPE_CHECKING:
-    from batsched_py.ledger.nodes.refusal import Refusal
+    from batsched_py.ledger.nodes import Refusal
 
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,6 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.native_cluster import Cluster as NativeCluster
 from batsched_py.engines.simulation import Simulation, Situation
 from batsched_py.errors import Deadlock, PolicyError, RuleBroken
-from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.kinds import (
     check_function,
     check_job,
@@ -23,9 +22,8 @@ from batsched_py.ledger.kinds import (
     number,
     refuse_copy,
 )
-from batsched_py.ledger.plan import Plan
+from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import JobQueue
-from batsched_py.ledger.reservation import Reservation
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
@@ -46,7 +44,7 @@ from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.native_jobs import Log, NativeJobs
 
 if TYPE_CHECKING:
-    from batsched_py.ledger.nodes.refusal import Refusal
+    from batsched_py.ledger.nodes import Refusal
 
 #: The classes of the Python engine whose methods the library has, too.
 _REFERENCE = {

@@ -25,7 +25,7 @@ from batsched_py.simulator.runnable import check_io_job, refusal
 from batsched_py.simulator.setup import Setup
 
 if TYPE_CHECKING:
-    from batsched_py.ledger.nodes.machine import NodeMachine
+    from batsched_py.ledger.nodes import NodeMachine
 
 _WAITING, _RUNNING = "SUBMITTED", "RUNNING"
 

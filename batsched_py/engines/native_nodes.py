@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from batsched_py.errors import InputError
-from batsched_py.ledger.nodes.demand import demand_of
-from batsched_py.ledger.nodes.machine import NodeMachine
-from batsched_py.ledger.nodes.refusal import Refusal, why_never
+from batsched_py.ledger.nodes import NodeMachine, Refusal, demand_of, why_never
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.requests import Request, read_request
 from batsched_py.schedulers.node_choice import CHOICES

@@ -16,11 +16,11 @@ from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.failing import failure_rule, failures_of, with_failure_rule
 from batsched_py.experiment.outlook import outlook_of, read_curves
-from batsched_py.ledger import releases
+from batsched_py.ledger import holds
 from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol.events import Event, Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
-from batsched_py.schedulers.remarks import HEADER, remark_writer
+from batsched_py.schedulers.decisions import HEADER, remark_writer
 from batsched_py.settings import pairs_in
 from batsched_py.simulator.machine_files.read import may_have_nodes, reader_of
 from batsched_py.simulator.network.simple import SimpleNetwork
@@ -95,7 +95,7 @@ def build(
     if _have_dependencies(workloads):
         if not isinstance(process, DecisionProcess):
             raise InputError("a scheduler of PyBatsim does not know jobs that wait for others")
-        process.on_release(releases.release_writer(outputs.open("held", releases.HEADER)))
+        process.on_release(holds.release_writer(outputs.open("held", holds.RELEASES_HEADER)))
     if experiment.decisions and isinstance(process, DecisionProcess):
         from batsched_py.decision import meter
 
@@ -334,7 +334,7 @@ def words_of(machine: Machine) -> NodeWords | None:
     platform = read_machine(replace(machine, mmax_workload=False), ())
     if not platform.has_nodes:
         return None
-    from batsched_py.ledger.nodes.machine import NodeMachine
+    from batsched_py.ledger.nodes import NodeMachine
     from batsched_py.workload.requests import NodeWords
 
     nodes = NodeMachine.of(platform.as_protocol()[0]).nodes

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError, PolicyError
 from batsched_py.gym.features import HOUR, QUEUE, Observation, Seen
-from batsched_py.ledger.reservation import Reservation
+from batsched_py.ledger.profile import Reservation
 from batsched_py.outside.curve import Known
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler

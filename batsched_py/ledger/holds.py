@@ -6,17 +6,274 @@ has no words for this, so only the side that decides knows of it.
 
 from __future__ import annotations
 
+import csv
+import io
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
-from math import inf
+from math import inf, isnan, nan
+from typing import TypeVar
 
-from batsched_py.ledger.arrays import Arrays, why_no_turn
-from batsched_py.ledger.ends import Ends
-from batsched_py.ledger.held import Held, read_field
-from batsched_py.ledger.namesakes import Namesakes
-from batsched_py.protocol.dependencies import AFTER, ARRAY, START, Dependency, End, dependency_of, full_name
+from msgspec import Struct, field
+
+from batsched_py.errors import InputError
+from batsched_py.protocol.dependencies import (
+    AFTER,
+    ARRAY,
+    START,
+    Array,
+    Dependency,
+    End,
+    array_of,
+    dependency_of,
+    full_name,
+)
 from batsched_py.protocol.jobs import Job, to_tick
+
+T = TypeVar("T")
+
+
+class Held(Struct, eq=False):
+    """A job that waits for others."""
+
+    number: int
+    """Its place in the order of submission."""
+    job: Job
+    nb_open: int
+    """How many of its conditions are neither met nor known to be out of reach."""
+    any: bool
+    """Whether one met condition is enough."""
+    met: bool | None = None
+    """Whether its conditions are met, once that is known."""
+    reason: str = ""
+    """What decided it, in words."""
+
+
+def read_field(read: Callable[[Job], T], job: Job) -> T:
+    """What a field of a job says; a fault in it is told with the name of the job."""
+    try:
+        return read(job)
+    except ValueError as error:
+        raise InputError(f"job {job.id}: {error}") from None
+
+
+class TaskArray(Struct, eq=False):
+    """The tasks of an array that were submitted so far."""
+
+    name: str
+    nb_left: int = 0
+    """How many are not over."""
+    end: float | None = None
+    """When the last one was over, if all are."""
+    success: bool = True
+    """Whether all that are over have succeeded."""
+    unstarted: set[str] = field(default_factory=set)
+    """Those that have neither started nor are over."""
+    start: float | None = None
+    """When there were none of these any more."""
+    slots: float = inf
+    """How many more may wait in the queue or run."""
+    with_slot: set[str] = field(default_factory=set)
+    """Those that do, where their number is limited."""
+    waiting: list[tuple[int, Held]] = field(default_factory=list)
+    """Those that wait for nothing but a slot, as a heap."""
+
+
+class Arrays:
+    """The arrays of which tasks were submitted, by their full names."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, TaskArray] = {}
+        self._changed: dict[str, TaskArray] = {}
+        """Those in which a slot has become free, or one more task waits for a slot."""
+
+    @property
+    def names(self) -> set[str]:
+        """How they are called."""
+        return set(self._arrays)
+
+    def get(self, name: str) -> TaskArray | None:
+        """The array of a name, if there is one."""
+        return self._arrays.get(name)
+
+    def submitted(self, job: Job) -> None:
+        """A job is submitted; if it is a task, its array is not over."""
+        array = _array_of(job)
+        if array is not None:
+            tasks = self._arrays.get(array.name)
+            if tasks is None:
+                tasks = self._arrays[array.name] = TaskArray(array.name, slots=array.limit or inf)
+            tasks.nb_left += 1
+            tasks.unstarted.add(job.id)
+            tasks.end = tasks.start = None
+
+    def started(self, job: Job, now: float) -> TaskArray | None:
+        """A job has started, or is over without that: its array, if this was the last task to do so."""
+        array = _array_of(job)
+        if array is None:
+            return None
+        tasks = self._arrays[array.name]
+        if job.id not in tasks.unstarted:
+            return None
+        tasks.unstarted.remove(job.id)
+        if tasks.unstarted:
+            return None
+        tasks.start = now
+        return tasks
+
+    def over(self, job: Job, now: float, success: bool) -> TaskArray | None:
+        """A job is over: its array, if this was the last of its tasks."""
+        array = _array_of(job)
+        if array is None:
+            return None
+        tasks = self._arrays[array.name]
+        tasks.nb_left -= 1
+        tasks.success = tasks.success and success
+        if job.id in tasks.with_slot:
+            tasks.with_slot.remove(job.id)
+            tasks.slots += 1
+            self._changed[tasks.name] = tasks
+        if tasks.nb_left:
+            return None
+        tasks.end = now
+        return tasks
+
+    def limited(self, job: Job) -> TaskArray | None:
+        """The array of a job, if not all of its tasks may go at once."""
+        array = _array_of(job)
+        return None if array is None or array.limit is None else self._arrays[array.name]
+
+    # --- turns -----------------------------------------------------------------------------------
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether a task may have a turn now that had none before."""
+        return bool(self._changed)
+
+    def wait_for_slot(self, tasks: TaskArray, held: Held) -> None:
+        """A task waits for nothing but a slot of its array."""
+        heappush(tasks.waiting, (held.number, held))
+        self._changed[tasks.name] = tasks
+
+    def take_turns(self, is_held: Callable[[Held], bool]) -> Iterator[Held]:
+        """The tasks that get a slot now; one that its user has withdrawn gets none."""
+        for tasks in self._changed.values():
+            while tasks.waiting and tasks.slots > 0:
+                _, held = heappop(tasks.waiting)
+                if is_held(held):
+                    tasks.slots -= 1
+                    tasks.with_slot.add(held.job.id)
+                    yield held
+        self._changed.clear()
+
+
+def why_no_turn(job: Job) -> str:
+    """Why a task waits that waits for nothing but a slot, in words."""
+    array = _array_of(job)
+    assert array is not None
+    return f"it waits for a turn in its array {array.name}, of which {array.limit} may run at once"
+
+
+def _array_of(job: Job) -> Array | None:
+    return read_field(array_of, job) if ARRAY in job.extra else None
+
+
+#: The place in a page for the last two characters of a name, if they are digits.
+_PLACE = {f"{number:02}": number for number in range(100)}
+
+
+class Ends:
+    """The times at which jobs ended or started, by their names, and which of them did not succeed.
+
+    Names that agree in all but their last two digits share a page of numbers. So the ends of the jobs
+    ``w0!100`` to ``w0!199`` take some 10 bytes each, where a dictionary takes 200.
+
+    >>> ends = Ends()
+    >>> ends.put("w0!123", 60.0, True)
+    >>> ends.get("w0!123"), ends.get("w0!124"), ends.succeeded("w0!123")
+    (60.0, None, True)
+    """
+
+    def __init__(self) -> None:
+        self._pages: dict[str, array[float]] = {}
+        self._others: dict[str, float] = {}
+        self._unsuccessful: set[str] = set()
+
+    def put(self, name: str, time: float, success: bool) -> None:
+        """A job has ended."""
+        place = _PLACE.get(name[-2:])
+        if place is None:
+            self._others[name] = time
+        else:
+            page = self._pages.get(name[:-2])
+            if page is None:
+                page = self._pages[name[:-2]] = array("d", [nan]) * 100
+            page[place] = time
+        if not success:
+            self._unsuccessful.add(name)
+
+    def get(self, name: str) -> float | None:
+        """When a job ended, if it did."""
+        place = _PLACE.get(name[-2:])
+        if place is None:
+            return self._others.get(name)
+        page = self._pages.get(name[:-2])
+        return None if page is None or isnan(page[place]) else page[place]
+
+    def succeeded(self, name: str) -> bool:
+        """Whether a job that has ended did so successfully."""
+        return name not in self._unsuccessful
+
+
+class Namesakes:
+    """For each user and name, the jobs that are not over, in the order of submission.
+
+    They are counted from the first time that somebody asks for a user and a name. ``active`` gives all jobs
+    that were submitted and are not over.
+    """
+
+    def __init__(self, active: Callable[[], Iterable[Job]]) -> None:
+        self._active = active
+        self._groups: dict[tuple[str | None, str], dict[str, None]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether anybody has asked."""
+        return bool(self._groups)
+
+    def submitted(self, job: Job) -> None:
+        """A job is submitted."""
+        group = self._groups.get(_owner(job))
+        if group is not None:
+            group[job.id] = None
+
+    def is_first(self, job: Job) -> bool:
+        """Whether a job that is submitted now is the only one of its user and name that is not over."""
+        owner = _owner(job)
+        if owner not in self._groups:
+            others = (other.id for other in self._active() if _owner(other) == owner)
+            self._groups[owner] = dict.fromkeys([*(id for id in others if id != job.id), job.id])
+        return next(iter(self._groups[owner])) == job.id
+
+    def over(self, job: Job) -> str | None:
+        """A job is over: the one that is first now in its place, if it was first."""
+        group = self._groups.get(_owner(job))
+        if group is None or job.id not in group:
+            return None
+        was_first = next(iter(group)) == job.id
+        del group[job.id]
+        return next(iter(group), None) if was_first else None
+
+    def rename(self, job: Job, name: str, next_name: str) -> None:
+        """An execution of a job goes on under another name, in its place."""
+        group = self._groups.get(_owner(job))
+        if group is not None and name in group:
+            self._groups[_owner(job)] = {next_name if each == name else each: None for each in group}
+
+
+def _owner(job: Job) -> tuple[str | None, str]:
+    """Whose job it is, and how it is called; a log has the number of its program."""
+    return job.user, str(job.extra.get("name", job.extra.get("executable", "")))
 
 
 class Holds:
@@ -236,3 +493,29 @@ class Holds:
                 self._ready.append(held)
             else:
                 self._hopeless.append(held)
+
+
+#: How a file of such jobs begins.
+RELEASES_HEADER = "job_id,submission_time,eligible_time,reason\n"
+
+
+class Release(Struct, frozen=True, gc=False):
+    """A job that is not held any more."""
+
+    job: Job
+    eligible: float | None
+    """When it joined the queue; nothing if it was rejected."""
+    reason: str
+
+
+def release_writer(write: Callable[[str], object]) -> Callable[[Release], None]:
+    """A function that writes a line for each job that was held."""
+
+    def write_line(release: Release) -> None:
+        line = io.StringIO()
+        eligible = "" if release.eligible is None else f"{release.eligible:.6f}"
+        cells = [release.job.id, f"{release.job.submission_time:.6f}", eligible, release.reason]
+        csv.writer(line, lineterminator="\n").writerow(cells)
+        write(line.getvalue())
+
+    return write_line

@@ -20,11 +20,10 @@ from batsched_py.errors import RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.free import FreeHosts
 from batsched_py.ledger.holds import Holds
+from batsched_py.ledger.profile import Reservation
 from batsched_py.ledger.queue import Condition, JobQueue, Score
 from batsched_py.ledger.registry import Registry
-from batsched_py.ledger.reservation import Reservation
-from batsched_py.ledger.resizes import ResizedJob
-from batsched_py.ledger.running import Running, RunningJob
+from batsched_py.ledger.running import ResizedJob, Running, RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dependencies import depends
 from batsched_py.protocol.hosts import HostSet
@@ -33,8 +32,8 @@ from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.sizes import malleable_of, shaped
 
 if TYPE_CHECKING:
-    from batsched_py.ledger.nodes.account import NodeAccount
-    from batsched_py.ledger.nodes.reservation import Reservation as NodeReservation
+    from batsched_py.ledger.free_nodes import NodeAccount
+    from batsched_py.ledger.free_nodes import NodeReservation as NodeReservation
 
 NOWHERE = HostSet()
 

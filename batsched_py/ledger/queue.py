@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from batsched_py.ledger.columns import Columns
     from batsched_py.ledger.free import FreeHosts
-    from batsched_py.ledger.reservation import Reservation
+    from batsched_py.ledger.profile import Reservation
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]

@@ -90,3 +90,16 @@ class Running(Live):
         place = bisect_left(by_end, (before.expected_end, before.number))
         by_end[place] = (before.expected_end, before.number, running)
         return running
+
+
+#: How a file of resizes begins.
+RESIZES_HEADER = "job_id,time,hosts_before,hosts_after\n"
+
+
+class ResizedJob(Struct, frozen=True, gc=False, eq=False):
+    """A malleable job that goes on with other hosts."""
+
+    job: Job
+    before: HostSet
+    hosts: HostSet
+    time: float

@@ -4,7 +4,7 @@ A policy sees a queue, free hosts and the clock; it never sees a socket, a JSON 
 To write one, subclass :class:`Scheduler` in a file of your own (see ``fcfs.py`` and ``easy.py``).
 """
 
-from batsched_py.ledger.availability import AvailabilityProfile
+from batsched_py.ledger.profile import AvailabilityProfile
 from batsched_py.ledger.queue import JobQueue, Waiting
 from batsched_py.ledger.running import RunningJob
 from batsched_py.schedulers.base import Scheduler

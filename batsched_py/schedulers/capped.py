@@ -11,9 +11,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from batsched_py.errors import PolicyError, RuleBroken
-from batsched_py.ledger.availability import AvailabilityProfile
+from batsched_py.ledger.profile import AvailabilityProfile, Limit, Reservation
 from batsched_py.ledger.queue import Condition
-from batsched_py.ledger.reservation import Limit, Reservation
 from batsched_py.ledger.resizing import Resizing
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.curve import Curve
@@ -21,8 +20,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.idle_hosts import nodes_of
-from batsched_py.schedulers.power import PowerAccount, PowerLimit
-from batsched_py.schedulers.power_resizing import CappedResizing
+from batsched_py.schedulers.power import CappedResizing, PowerAccount, PowerLimit
 from batsched_py.schedulers.sleeping import AmongSleepers
 from batsched_py.schedulers.wrapping import View, Wrapper
 

@@ -9,12 +9,10 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from batsched_py.errors import RuleBroken
-from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.kinds import Live, check_function, check_job, count, expected, number
 from batsched_py.ledger.ledger import NOWHERE, Effect, Ledger, describe
-from batsched_py.ledger.plan import Plan
+from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import Condition, Floats, JobQueue, Score, Waiting
-from batsched_py.ledger.reservation import Reservation
 from batsched_py.ledger.resizing import HostResizing, Resizing
 from batsched_py.ledger.rules import check_resize
 from batsched_py.ledger.running import Running, RunningJob
@@ -30,12 +28,11 @@ from batsched_py.protocol.events import (
 )
 from batsched_py.protocol.hosts import HostSet, checked
 from batsched_py.protocol.jobs import TICK, Host, Job
-from batsched_py.schedulers.decisions import own_copy
-from batsched_py.schedulers.remarks import Remark
+from batsched_py.schedulers.decisions import Remark, own_copy
 from batsched_py.schedulers.selection import Selection
 
 if TYPE_CHECKING:
-    from batsched_py.ledger.nodes.plan import Plan as NodePlan
+    from batsched_py.ledger.free_nodes import NodePlan as NodePlan
 
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
 Order = Callable[[Waiting, float], Floats]
@@ -235,7 +232,7 @@ class Cluster(Live):
         """A reservation for each waiting job, beginning with what the running jobs leave free."""
         if self._ledger.nodes is None or self._ledger.nodes.are_hosts:
             return Plan(self)
-        from batsched_py.ledger.nodes.plan import Plan as NodePlan
+        from batsched_py.ledger.free_nodes import NodePlan as NodePlan
 
         return NodePlan(self, self._ledger.nodes, self._to_wake)
 
@@ -359,7 +356,7 @@ class Cluster(Live):
         ledger = self._ledger
         if ledger.nodes is None or self._any_hosts_will_do:
             return HostResizing(ledger.free.count, ledger.unavailable)
-        from batsched_py.ledger.nodes.resizing import NodeResizing
+        from batsched_py.ledger.free_nodes import NodeResizing
 
         return NodeResizing(ledger.nodes, self.now, ledger.unavailable)
 

@@ -6,8 +6,8 @@ Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001.
 
 from __future__ import annotations
 
-from batsched_py.ledger.nodes.plan import Plan as NodePlan
-from batsched_py.ledger.plan import Plan
+from batsched_py.ledger.free_nodes import NodePlan as NodePlan
+from batsched_py.ledger.profile import Plan
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster

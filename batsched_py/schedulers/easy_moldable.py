@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
-from batsched_py.ledger.reservation import Reservation
+from batsched_py.ledger.profile import Reservation
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
@@ -22,7 +22,7 @@ from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.easy import EasyBackfilling
 
 if TYPE_CHECKING:
-    from batsched_py.ledger.nodes.reservation import Reservation as NodeReservation
+    from batsched_py.ledger.free_nodes import NodeReservation as NodeReservation
 
 
 class EasyMoldable(EasyBackfilling):

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from batsched_py.ledger.nodes.account import NodeAccount
-from batsched_py.ledger.nodes.machine import PLACES, Integers, NodeMachine
-from batsched_py.ledger.nodes.placement import NodeChoice, Offer
+from batsched_py.ledger.free_nodes import NodeAccount
+from batsched_py.ledger.nodes import PLACES, Integers, NodeChoice, NodeMachine, Offer
 from batsched_py.ledger.queue import Floats
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host

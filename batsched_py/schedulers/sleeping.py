@@ -8,9 +8,8 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from batsched_py.ledger.nodes.account import NodeAccount
-from batsched_py.ledger.nodes.machine import CORES, Integers
-from batsched_py.ledger.nodes.placement import Placement
+from batsched_py.ledger.free_nodes import NodeAccount
+from batsched_py.ledger.nodes import CORES, Integers, Placement
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.protocol.sizes import shapes_of

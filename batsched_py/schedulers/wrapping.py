@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar
 
-from batsched_py.ledger.availability import AvailabilityProfile
 from batsched_py.ledger.kinds import check_job
-from batsched_py.ledger.reservation import Limit, Reservation, what_comes
+from batsched_py.ledger.profile import AvailabilityProfile, Limit, Reservation, what_comes
 from batsched_py.ledger.running import RunningJob
 from batsched_py.plugins import LayeredRegistry
 from batsched_py.protocol.hosts import HostSet

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from msgspec import Struct
 
-from batsched_py.ledger.resizes import HEADER, ResizedJob
+from batsched_py.ledger.running import RESIZES_HEADER, ResizedJob
 from batsched_py.protocol.profiles import Computation, Delay
 from batsched_py.protocol.sizes import Malleable, malleable_of
 from batsched_py.simulator.agenda import Agenda
@@ -65,7 +65,7 @@ class MalleableTasks:
     def begin(self, execution: Execution) -> None:
         """The task of a malleable job begins."""
         if self._write is None:
-            self._write = self._outputs.open("resizes", HEADER)
+            self._write = self._outputs.open("resizes", RESIZES_HEADER)
         malleable = malleable_of(execution.job)
         assert malleable is not None
         share = Share(malleable, Fraction(1), self._agenda.clock, self._speed(execution, malleable))

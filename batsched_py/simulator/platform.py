@@ -20,7 +20,7 @@ from batsched_py.workload.swf.conventions import LOG_SPEED
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-    from batsched_py.ledger.nodes.machine import NodeMachine
+    from batsched_py.ledger.nodes import NodeMachine
     from batsched_py.simulator.network.routing import Network
     from batsched_py.simulator.network.simple import SimpleNetwork
     from batsched_py.simulator.simgrid_xml import DeclaredHost
@@ -177,7 +177,7 @@ class Platform(Struct):
         """The nodes that hosts make up, if they are more than hosts."""
         if not self.has_nodes:
             return None
-        from batsched_py.ledger.nodes.machine import NodeMachine
+        from batsched_py.ledger.nodes import NodeMachine
 
         return NodeMachine.of(self.as_protocol()[0])
 

@@ -8,9 +8,8 @@ from math import ceil, inf
 from typing import Any
 
 from batsched_py.errors import RuleBroken
-from batsched_py.ledger.resizes import ResizedJob
 from batsched_py.ledger.rules import check_existence
-from batsched_py.ledger.running import RunningJob
+from batsched_py.ledger.running import ResizedJob, RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState

@@ -11,8 +11,7 @@ from msgspec import structs
 
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
-from batsched_py.ledger.resizes import ResizedJob
-from batsched_py.ledger.running import RunningJob
+from batsched_py.ledger.running import ResizedJob, RunningJob
 from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet

@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from batsched_py.api.quantities import duration
+from batsched_py.ledger.free_nodes import NodeAccount
 from batsched_py.ledger.ledger import Ledger, RejectedJob
-from batsched_py.ledger.nodes.account import NodeAccount
 from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet

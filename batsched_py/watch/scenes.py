@@ -12,7 +12,7 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol import events as ev
-from batsched_py.schedulers.remarks import Remark
+from batsched_py.schedulers.decisions import Remark
 from batsched_py.simulation import turns
 from batsched_py.simulator.engine import Batsim
 

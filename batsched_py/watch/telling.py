@@ -7,12 +7,10 @@ from itertools import islice
 from math import inf
 
 from batsched_py.api.quantities import duration, hosts_text
+from batsched_py.ledger.free_nodes import NodeAccount
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob, describe
-from batsched_py.ledger.nodes.account import NodeAccount
-from batsched_py.ledger.nodes.lacking import in_words, lacking, where
-from batsched_py.ledger.nodes.machine import CORES, PLACES
-from batsched_py.ledger.resizes import ResizedJob
-from batsched_py.ledger.running import RunningJob
+from batsched_py.ledger.nodes import CORES, PLACES, in_words, lacking, where
+from batsched_py.ledger.running import ResizedJob, RunningJob
 from batsched_py.outside.curve import Known
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet

@@ -19,8 +19,8 @@ from batsched_py.analysis.schedule import read_schedule
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers import Cluster
+from batsched_py.schedulers.decisions import Remark
 from batsched_py.schedulers.easy import Easy
-from batsched_py.schedulers.remarks import Remark
 from batsched_py.schedulers.sleeper import Sleeper
 from batsched_py.testing import JobSpec, schedule_of
 from tests.scheduling import policy

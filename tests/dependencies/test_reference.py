@@ -8,7 +8,7 @@ import pytest
 
 from batsched_py.analysis.validator import Policy, validate
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.ledger.releases import Release
+from batsched_py.ledger.holds import Release
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.testing.runs import schedule_of
 from batsched_py.workload.dependencies import check_dependencies

@@ -7,7 +7,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.ledger.availability import AvailabilityProfile
+from batsched_py.ledger.profile import AvailabilityProfile
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.testing import Workbench

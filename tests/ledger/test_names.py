@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.ledger.names import Names
+from batsched_py.ledger.registry import Names
 
 #: Few letters, so that names often agree; among the digits are some that are none to a computer.
 ALIKE = st.text("w!019²٣", max_size=6)

@@ -19,7 +19,7 @@ from batsched_py.analysis.resizes import RESIZES, has_resizes, pieces_of
 from batsched_py.analysis.schedule import host_sets, read_schedule
 from batsched_py.analysis.validator import validate
 from batsched_py.errors import PolicyError
-from batsched_py.ledger.resizes import HEADER
+from batsched_py.ledger.running import RESIZES_HEADER
 from batsched_py.outside.closures import Closure
 from batsched_py.outside.curve import Curve, Known
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
@@ -366,6 +366,6 @@ def test_planted_violations_are_found(
     jobs = (folder / "out_jobs.csv").read_text()
     (tmp_path / "out_jobs.csv").write_text(jobs.replace(",0-3,", f",{second},"))
     lines = (f"w0!a,0.000000,0-1,{first}", f"w0!a,10.000000,{first},{second}")
-    (tmp_path / "out_resizes.csv").write_text("\n".join([HEADER.strip(), *lines]) + "\n")
+    (tmp_path / "out_resizes.csv").write_text("\n".join([RESIZES_HEADER.strip(), *lines]) + "\n")
     code, out = validated(tmp_path)
     assert code == 1 and f"{rule}: " in out.splitlines()[-1]

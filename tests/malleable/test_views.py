@@ -15,7 +15,7 @@ from batsched_py.analysis.plots.runs import read_run
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import validate
 from batsched_py.errors import InputError
-from batsched_py.ledger.resizes import ResizedJob
+from batsched_py.ledger.running import ResizedJob
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.simulator.setup import Setup
 from batsched_py.watch.telling import decision

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from batsched_py.errors import InputError
 from batsched_py.experiment import Machine
 from batsched_py.experiment.build import read_machine
-from batsched_py.ledger.nodes.machine import NodeMachine
+from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.hosts import compact, expand
 from tests.processes import call_here
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.ledger.nodes.machine import NodeMachine
+from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.requests import _Fields, read_request
 from batsched_py.schedulers.node_choice import CHOICES
 from batsched_py.simulator.machine_files.read import reader_of

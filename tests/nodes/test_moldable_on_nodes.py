@@ -15,7 +15,7 @@ from batsched_py.engines import new_simulation
 from batsched_py.engines.door import why_not_native
 from batsched_py.engines.python import PythonSimulation
 from batsched_py.errors import PolicyError
-from batsched_py.ledger.nodes.machine import NodeMachine
+from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, HomogeneousTotal
 from batsched_py.schedulers import SCHEDULERS, Scheduler

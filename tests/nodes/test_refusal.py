@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from batsched_py.ledger.nodes.demand import demand_of
-from batsched_py.ledger.nodes.machine import Node, NodeMachine
-from batsched_py.ledger.nodes.refusal import Refusal, why_never
+from batsched_py.ledger.nodes import Node, NodeMachine, Refusal, demand_of, why_never
 from batsched_py.protocol.requests import read_request
 from tests.processes import call_here
 

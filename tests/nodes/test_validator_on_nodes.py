@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from batsched_py.analysis.schedule import INSTANT
 from batsched_py.analysis.validator import Policy, validate
-from batsched_py.ledger.nodes.machine import NodeMachine
+from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import SCHEDULERS

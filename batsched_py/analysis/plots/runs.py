@@ -23,7 +23,7 @@ from batsched_py.analysis.schedule import host_intervals, host_sets, read_schedu
 from batsched_py.analysis.summary import read_summary
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import JobState
-from batsched_py.schedulers.remarks import Remark
+from batsched_py.schedulers.decisions import Remark
 from batsched_py.workload.swf.log import SwfLog
 
 

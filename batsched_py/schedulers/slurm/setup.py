@@ -10,8 +10,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
-from batsched_py.ledger.nodes.demand import demand_of
-from batsched_py.ledger.nodes.machine import NodeMachine
+from batsched_py.ledger.nodes import NodeMachine, demand_of
 from batsched_py.protocol.hosts import HostSet, expand
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.protocol.requests import Request, read_request

@@ -97,7 +97,7 @@ def platform_of(kinds: Sequence[NodeKind], licences: Mapping[str, int], path: st
 
 
 def _properties(kind: NodeKind, name: str, place: int) -> dict[str, str]:
-    """What the hosts of a node tell of it; see :mod:`batsched_py.ledger.nodes.machine`."""
+    """What the hosts of a node tell of it; see :mod:`batsched_py.ledger.nodes`."""
     properties = {"role": "", "node": name, "resources": _written(kind.resources)}
     properties |= {"features": " ".join(kind.features), "partitions": " ".join(kind.partitions)}
     if kind.switches:
