@@ -32,15 +32,18 @@ Plugin = TypeVar("Plugin")
 class Registry(Generic[Plugin]):
     """The known subclasses of one base class.
 
-    Each module of a package may define some, found by their ``name``; other distributions offer theirs in
-    an entry-point group, under names that are not taken; and ``path/to/file.py:ClassName`` names one that is
+    Each module of a package may define some, found by their ``name``, and so may those of other packages that
+    are named (``also``) and not imported before they are searched; other distributions offer theirs in an
+    entry-point group, under names that are not taken; and ``path/to/file.py:ClassName`` names one that is
     installed nowhere.
     """
 
-    def __init__(self, kind: str, base: type[Plugin], package: str, group: str) -> None:
+    def __init__(
+        self, kind: str, base: type[Plugin], package: str, group: str, also: tuple[str, ...] = ()
+    ) -> None:
         self.kind = kind
         self.base = base
-        self._package = package
+        self._packages = (package, *also)
         self._group = group
 
     def all(self) -> dict[str, type[Plugin]]:
@@ -94,10 +97,11 @@ class Registry(Generic[Plugin]):
 
     def _in_its_module(self, name: str) -> type[Plugin] | None:
         """The class of this name in the module of this name, if there are such."""
-        module = f"{self._package}.{name.replace('-', '_')}"
-        if not name.replace("-", "_").isidentifier() or importlib.util.find_spec(module) is None:
-            return None
-        return self._defined_in(importlib.import_module(module)).get(name)
+        if (own := name.replace("-", "_")).isidentifier():
+            for module in (f"{package}.{own}" for package in self._packages):
+                if importlib.util.find_spec(module) is not None:
+                    return self._defined_in(importlib.import_module(module)).get(name)
+        return None
 
     def _shipped(self) -> dict[str, type[Plugin]]:
         found: dict[str, type[Plugin]] = {}
@@ -114,9 +118,9 @@ class Registry(Generic[Plugin]):
     def _modules(self) -> Iterator[ModuleType]:
         from pkgutil import iter_modules
 
-        package = importlib.import_module(self._package)
-        for module in iter_modules(package.__path__):
-            yield importlib.import_module(f"{self._package}.{module.name}")
+        for package in self._packages:
+            for module in iter_modules(importlib.import_module(package).__path__):
+                yield importlib.import_module(f"{package}.{module.name}")
 
     def _defined_in(self, module: ModuleType) -> dict[str, type[Plugin]]:
         return {

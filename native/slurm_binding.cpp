@@ -1,4 +1,4 @@
-// The nodes, selection and plans of the twin of Slurm for Python: the same classes as in batsched_py/schedulers/slurm,
+// The nodes, selection and plans of the twin of Slurm for Python: the same classes as in batsched_py/slurm/policy,
 // with what its loops use of them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>

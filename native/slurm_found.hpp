@@ -1,4 +1,4 @@
-// When and where a job could start (specification: batsched_py/schedulers/slurm/plan.py).
+// When and where a job could start (specification: batsched_py/slurm/policy/plan.py).
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
 // When a job could run if running jobs last until their time limits (specification:
-// batsched_py/schedulers/slurm/future.py).
+// batsched_py/slurm/policy/future.py).
 #pragma once
 #include <cmath>
 #include <memory>

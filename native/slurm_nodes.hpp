@@ -1,4 +1,4 @@
-// The nodes of a Slurm cluster, and what of them is free (specification: batsched_py/schedulers/slurm/nodes.py).
+// The nodes of a Slurm cluster, and what of them is free (specification: batsched_py/slurm/policy/nodes.py).
 #pragma once
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// The plan of a backfill cycle (specification: batsched_py/schedulers/slurm/plan.py).
+// The plan of a backfill cycle (specification: batsched_py/slurm/policy/plan.py).
 #pragma once
 #include <cmath>
 #include <functional>

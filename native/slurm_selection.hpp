@@ -1,4 +1,4 @@
-// Which nodes a job gets, as select/cons_tres chooses them (specification: batsched_py/schedulers/slurm/selection.py).
+// Which nodes a job gets, as select/cons_tres chooses them (specification: batsched_py/slurm/policy/selection.py).
 #pragma once
 #include <functional>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace batsched::slurm {
 
-// What a job asks of the machine (specification: batsched_py/schedulers/slurm/asked.py).
+// What a job asks of the machine (specification: batsched_py/slurm/policy/job.py).
 struct Asked {
     struct Other {
         size_t column;

@@ -123,6 +123,19 @@ def test_the_neutral_model_does_not_know_any_dialect(root: Path) -> None:
     assert not {module for module in modules if "dialect" in module or ".batsim" in module}
 
 
+def test_the_policy_of_slurm_is_a_policy_like_others(root: Path) -> None:
+    """It stands in the room of Slurm, and uses no more of the house than policies may."""
+    used = rooms_used((root / "batsched_py" / "slurm" / "policy").rglob("*.py"))
+    assert used.keys() <= ROOMS_BELOW["schedulers"] | {"schedulers", "slurm"}
+    inside = {
+        module
+        for source in (root / "batsched_py" / "slurm" / "policy").rglob("*.py")
+        for module in imported_modules(source)
+        if module.startswith("batsched_py.slurm")
+    }
+    assert all(module.startswith("batsched_py.slurm.policy") for module in inside)
+
+
 def test_reading_a_workload_does_not_load_the_slow_libraries(root: Path) -> None:
     code = (
         "import sys; from batsched_py.workload.read import read_workload; "
@@ -159,7 +172,7 @@ def test_the_library_is_reached_through_few_doors(root: Path) -> None:
     assert users == {
         "engines/door.py",
         "engines/native.py",
-        "schedulers/slurm/kernel.py",
+        "slurm/policy/plan.py",
         "workload/swf/native_jobs.py",
         "workload/swf/quick_reader.py",
         "campaign/digest.py",

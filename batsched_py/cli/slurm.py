@@ -165,10 +165,9 @@ def compare_command(
       batsched-py slurm compare jobs.sacct out_jobs.csv --zone Europe/Paris --output twin.html
     """
     from batsched_py.cli.slurm_tables import comparison_tables
-    from batsched_py.slurm.comparison.comparison import compare
-    from batsched_py.slurm.comparison.page import write_comparison_page
-    from batsched_py.slurm.comparison.schedules import read_jobs, with_workload
+    from batsched_py.slurm.comparison import compare, write_comparison_page
     from batsched_py.slurm.scenario import CONFIGURATION
+    from batsched_py.slurm.schedules import read_jobs, with_workload
 
     is_imported = (simulated / CONFIGURATION).exists() and not any(simulated.glob("*jobs.csv"))
     if is_imported or phases is not None or len(recorded) > 1:
@@ -189,8 +188,8 @@ def _compare_several(
     recorded: tuple[Path, ...], simulated: Path, phases: int | None, zone: str, as_json: bool
 ) -> None:
     """Print how far one simulation or more are from recordings."""
-    from batsched_py.slurm.comparison.schedules import read_jobs
-    from batsched_py.slurm.comparison.spread import spread, spread_of_phases
+    from batsched_py.slurm.phases import spread, spread_of_phases
+    from batsched_py.slurm.schedules import read_jobs
 
     tables = [read_jobs(path, zone) for path in recorded]
     if phases is None:

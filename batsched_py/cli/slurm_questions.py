@@ -95,8 +95,7 @@ def what_if_command(
         raise InputError("nothing is changed; give --set CHANGE or --other DIR")
     from batsched_py.cli.slurm_tables import what_if_tables
     from batsched_py.slurm.findings import Mistakes
-    from batsched_py.slurm.what_if.page import write_what_if_page
-    from batsched_py.slurm.what_if.run import what_if
+    from batsched_py.slurm.what_if import what_if, write_what_if_page
 
     try:
         found = what_if(folder, changes, other, users, user_options, seeds, export)
@@ -165,8 +164,7 @@ def forecast_command(
     """
     from batsched_py.cli.slurm_tables import forecast_table
     from batsched_py.slurm.findings import Mistakes
-    from batsched_py.slurm.forecast.command import Question, answer
-    from batsched_py.slurm.forecast.page import write_forecast_page
+    from batsched_py.slurm.forecast.forecast import Question, answer, write_forecast_page
 
     if job is None and (time is not None or nodes is not None):
         raise InputError("--time and --nodes are about a job; give --job ID too")

@@ -9,13 +9,10 @@ from rich.table import Table
 from batsched_py.analysis.pages.parts import time_text
 from batsched_py.cli.console import console_for_tables
 from batsched_py.protocol.shown import harmless
-from batsched_py.slurm.comparison.comparison import Compared, Comparison
-from batsched_py.slurm.comparison.page import HEADS, cells
-from batsched_py.slurm.comparison.spread import Range, Spread
-from batsched_py.slurm.forecast.forecast import Forecast
-from batsched_py.slurm.forecast.page import forecast_cells, forecast_heads
-from batsched_py.slurm.what_if.outcome import Effect, Outcome
-from batsched_py.slurm.what_if.page import EFFECT_HEADS, effect_cells, ran_no_more
+from batsched_py.slurm.comparison import HEADS, Compared, Comparison, cells
+from batsched_py.slurm.forecast.forecast import Forecast, forecast_cells, forecast_heads
+from batsched_py.slurm.phases import Range, Spread
+from batsched_py.slurm.what_if import EFFECT_HEADS, Effect, Outcome, effect_cells, ran_no_more
 
 #: So many groups of a kind are printed, the busiest ones; the page and the JSON have all of them.
 SHOWN = 12

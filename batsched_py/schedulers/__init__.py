@@ -17,6 +17,7 @@ SCHEDULERS = Schedulers(
     Scheduler,  # type: ignore[type-abstract]
     package="batsched_py.schedulers",
     group="batsched_py.schedulers",
+    also=("batsched_py.slurm.policy",),
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Files of Slurm clusters in and out: what they say becomes a scenario, and what they recorded is compared.
+"""Slurm: the files of its clusters become scenarios, and what they recorded is compared with a twin of it.
 
-The policy itself is in :mod:`batsched_py.schedulers.slurm`. Nothing that is read here is ever executed.
+The twin is the policy in :mod:`batsched_py.slurm.policy`. Nothing that is read here is ever executed.
 """

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
 
 from batsched_py.errors import InputError
+from batsched_py.input_files import read_input
 from batsched_py.protocol.shown import harmless
 from batsched_py.slurm.values import NotModelled
 
@@ -68,3 +70,14 @@ class Findings(Struct):
         """Raise all mistakes, if there are any."""
         if self.mistakes:
             raise Mistakes(self.mistakes)
+
+
+def read_text(path: Path, findings: Findings) -> str:
+    """The text in a file; nothing if it cannot be read."""
+    try:
+        return read_input(path).decode("utf-8-sig")
+    except OSError as error:
+        findings.mistake(str(path), f"cannot be read ({error.strerror})")
+    except UnicodeDecodeError as error:
+        findings.mistake(f"{path}, byte {error.start}", "is no text in UTF-8")
+    return ""

@@ -1,4 +1,15 @@
-"""Jobs of a workload, made of what ``sbatch`` was asked for and of what the cluster adds to that."""
+"""Jobs of a workload, made of what ``sbatch`` was asked for and of what the cluster adds to that.
+
+A request says what Slurm cannot know before it chooses nodes in other words:
+
+* *Tasks.* A task of ``-c 3`` needs a node with three free processors. But of ``-n 4 -c 3``, Slurm puts 8
+  processors on a node that has 8 free, and the other 4 elsewhere: it cuts a task in two. It does so with
+  ``CR_CPU`` and with ``CR_Core``. Tasks stay whole where memory is given out by processor, and where tasks
+  are counted by node.
+* *GPUs of a whole job*, as ``--gpus`` asks for them. Slurm takes nodes until they have enough GPUs, and how
+  many each of them gives is not known before. So a request cannot tell, unless the job is on one node.
+* *Time.* Slurm takes note of jobs that run out of time some time after their time limits.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +26,106 @@ from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.requests import parse_features, read_request
 from batsched_py.protocol.shown import shown, shown_name
-from batsched_py.schedulers.slurm.configuration import Configuration
-from batsched_py.schedulers.slurm.job_fields import FIELD, JobFields
-from batsched_py.schedulers.slurm.settings.partitions import Partition
-from batsched_py.slurm.divided_tasks import divided
-from batsched_py.slurm.exhausted import longest, may_reach
 from batsched_py.slurm.findings import Findings
-from batsched_py.slurm.job_gpus import settle_gpus, without_shared_gpus
-from batsched_py.slurm.known_names import KnownNames
-from batsched_py.slurm.moments import Clock
+from batsched_py.slurm.policy.job import FIELD, GPU, JobFields
+from batsched_py.slurm.policy.settings import Configuration, Partition
 from batsched_py.slurm.sbatch import Submission
+from batsched_py.slurm.values import Clock
 from batsched_py.workload.requests import NodeWords
 from batsched_py.workload.sources.slurm_dependencies import in_seconds
 from batsched_py.workload.swf.conventions import profile_name
+
+LONGER = 60.0
+"""So much longer than its time limit a job may run at most, until Slurm takes note of that."""
+
+NEARLY = 5.0
+"""A job that ends so shortly before its time limit may reach it if it is launched late."""
+
+
+def may_reach(time_limit: float, run_time: float) -> bool:
+    """Whether a job may run out of time."""
+    return run_time > time_limit - NEARLY
+
+
+def longest(time_limit: float, partition: Partition | None, configuration: Configuration) -> float:
+    """How long a job runs at most that is killed because of its time limit."""
+    over = None if partition is None else partition.over_time_limit
+    return time_limit + LONGER + (configuration.scheduling.over_time_limit if over is None else over)
+
+
+class KnownNames:
+    """The reservations, QOS and accounts of a cluster; without a listing of QOS or accounts all are known."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._known = {"reservation": {each.name for each in configuration.reservations}}
+        if configuration.qos:
+            self._known["qos"] = {each.name for each in configuration.qos}
+        if configuration.associations:
+            self._known["account"] = {each.account for each in configuration.associations}
+
+    def missing(self, fields: Mapping[str, Any]) -> list[str]:
+        """What a job names in the fields for Slurm that is not there."""
+        return [
+            f"{what} {shown(fields[what])} is not there"
+            for what, known in self._known.items()
+            if fields.get(what) and not known.issuperset(fields[what].split(","))
+        ]
+
+
+_COUNTED_BY_TASK = ("tasks_per_node", "per_task")
+
+
+def divided(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
+    """A request of single cores if Slurm may cut its tasks, and what then has to be told the policy.
+
+    >>> divided({"tasks": 4, "cores": 3})
+    ({}, {'cpus_per_task': 3})
+    >>> divided({"tasks": 4, "cores": 3, "per_core": {"memory": 100}})[1]
+    {}
+    """
+    made, cores = dict(request), request.get("cores", 1)
+    if (
+        cores == 1
+        or request.get("tasks", 1) == 1
+        or "memory" in request.get("per_core", ())
+        or any(request.get(name) for name in _COUNTED_BY_TASK)
+    ):
+        return made, {}
+    del made["cores"], made["tasks"]
+    return made, {"cpus_per_task": cores}
+
+
+def settle_gpus(asked: Submission) -> None:
+    """Beside GPUs of each node or task, those of the whole job tell how many nodes or tasks there are."""
+    total = asked.resources_per_job.get(GPU, 0)
+    if not total:
+        return
+    if of_node := asked.resources_per_node.get(GPU):
+        nodes = max(total // of_node, 1)
+        asked.nodes = nodes, nodes
+    elif of_task := asked.resources_per_task.get(GPU):
+        asked.tasks = asked.tasks or max(total // of_task, 1)
+    else:
+        return
+    asked.resources_per_job = {}
+
+
+def without_shared_gpus(request: Mapping[str, Any], tasks: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A request without GPUs of the whole job, and what then has to be told the policy.
+
+    >>> without_shared_gpus({"per_job": {"gpu": 4}}, 8)
+    ({}, {'gpus': {'gpu': 4}})
+    >>> without_shared_gpus({"per_job": {"gpu": 4}, "nodes": 1}, 8)
+    ({'nodes': 1, 'per_node': {'gpu': 4}}, {})
+    """
+    made = dict(request)
+    gpus = made.pop("per_job", None)
+    if not gpus:
+        return made, {}
+    if tasks == 1 or made.get("nodes") == 1:
+        return made | {"per_node": {**made.get("per_node", {}), **gpus}}, {}
+    return made, {"gpus": gpus}
+
 
 WORKLOAD = "w0"
 """The name of every workload that is made here."""

@@ -2,35 +2,138 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import NODEFAULT, Struct
 from msgspec.structs import replace
 
+from batsched_py.campaign.toml_text import to_toml
 from batsched_py.errors import InputError
+from batsched_py.protocol.hosts import compact
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.shown import shown
-from batsched_py.schedulers.slurm.configuration import Configuration
-from batsched_py.schedulers.slurm.settings.reservations import Reservation
+from batsched_py.simulator.machine_files.nodes import NodeKind
 from batsched_py.simulator.machine_files.toml import toml_machine
-from batsched_py.slurm.accounting.listing import Accounting
-from batsched_py.slurm.accounting.read import read_accounting, together
-from batsched_py.slurm.conf.read import Cluster, read_cluster
-from batsched_py.slurm.configuration_text import configuration_text
+from batsched_py.slurm.accounting import Accounting, read_accounting, together
+from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.findings import Finding, Findings
 from batsched_py.slurm.jobs import WORKLOAD, JobMaker
-from batsched_py.slurm.log_jobs import jobs_of, read_slurm_log
-from batsched_py.slurm.moments import Clock
-from batsched_py.slurm.platform import platform_text, words_of
-from batsched_py.slurm.recorded import RECORDER, read_submissions
-from batsched_py.slurm.reservations import read_reservations
-from batsched_py.slurm.setup_script import read_setup
+from batsched_py.slurm.policy.settings import Configuration, Reservation
+from batsched_py.slurm.recorded import RECORDER, jobs_of, read_slurm_log, read_submissions
+from batsched_py.slurm.reservations import read_reservations, read_setup
+from batsched_py.slurm.values import Clock
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.dependencies import check_dependencies
 from batsched_py.workload.model import Workload
+from batsched_py.workload.requests import NodeWords
 from batsched_py.workload.swf.conventions import profile_name
+
+_NUMBER = re.compile(r"([0-9]+)")
+_MEGABYTE = 1024
+
+
+def platform_text(kinds: Sequence[NodeKind], licences: Mapping[str, int]) -> str:
+    """The machine, its nodes in the order in which Slurm keeps them: that of their names and numbers."""
+    nodes = sorted(
+        ((name, kind, place) for kind in kinds for place, name in enumerate(kind.names)),
+        key=lambda node: _natural(node[0]),
+    )
+    tables: list[tuple[dict[str, Any], list[str]]] = []
+    for name, kind, place in nodes:
+        table = _table(kind, kind.switches[place] if kind.switches else "")
+        if tables and tables[-1][0] == table:
+            tables[-1][1].append(name)
+        else:
+            tables.append((table, [name]))
+    content: dict[str, Any] = {"nodes": [{"names": compact(names), **table} for table, names in tables]}
+    return to_toml(content | ({"licences": dict(licences)} if licences else {}))
+
+
+def words_of(kinds: Sequence[NodeKind]) -> NodeWords:
+    """What jobs can ask for on the machine."""
+    return NodeWords(
+        frozenset(name for kind in kinds for name in kind.resources),
+        frozenset(name for kind in kinds for name in kind.partitions),
+        frozenset(name for kind in kinds for name in kind.features),
+    )
+
+
+def _table(kind: NodeKind, switch: str) -> dict[str, Any]:
+    table: dict[str, Any] = {"cores": kind.cores}
+    for name, amount in kind.resources.items():
+        if name == "memory":
+            whole, rest = divmod(amount, _MEGABYTE)
+            table[name] = f"{amount} kB" if rest else f"{whole} MB"
+        else:
+            table[name] = amount
+    if kind.features:
+        table["features"] = list(kind.features)
+    if kind.partitions:
+        table["partitions"] = list(kind.partitions)
+    if switch:
+        table["switch"] = switch
+    return table
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """Numbers in a name count as numbers.
+
+    >>> sorted(["n10", "n9", "m1"], key=_natural)
+    ['m1', 'n9', 'n10']
+    """
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in _NUMBER.split(name)]
+
+
+_HEAD = """\
+# The configuration of a Slurm cluster. Names are those of Slurm; what is left out has Slurm's default.
+# Times are in seconds, memory is in MB, and "inf" is no limit.
+
+"""
+
+
+def configuration_text(configuration: Configuration) -> str:
+    """The text, which :func:`~batsched_py.slurm.policy.settings.read_configuration` reads back."""
+    return _HEAD + to_toml(_plain(configuration))
+
+
+def _plain(struct: Struct) -> dict[str, Any]:
+    """The fields that differ from their defaults; those that it shares with others come last."""
+    plain: dict[str, Any] = {}
+    for name, encoded, default, required in _fields(type(struct)):
+        value = getattr(struct, name)
+        if value is not None and (required or value != default):
+            plain[encoded] = _value(value)
+    return plain
+
+
+@cache
+def _fields(kind: type[Struct]) -> list[tuple[str, str, Any, bool]]:
+    """The fields of a kind: the name, how it is written, its default, and whether it must be there."""
+    own = kind.__annotations__
+    found = []
+    for field in sorted(msgspec.structs.fields(kind), key=lambda field: field.name not in own):
+        default = field.default if field.default is not NODEFAULT else None
+        if field.default_factory is not NODEFAULT:
+            default = field.default_factory()
+        found.append((field.name, field.encode_name, default, field.required))
+    return found
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Struct):
+        return _plain(value)
+    if isinstance(value, tuple):
+        return [_value(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _value(each) for name, each in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
 
 PLATFORM, WORKLOAD_FILE, CONFIGURATION = "platform.toml", "workload.json", "slurm.toml"
 NOT_MODELLED = "not-modelled.txt"

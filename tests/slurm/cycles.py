@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from batsched_py.protocol.dependencies import dependency_of
 from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
-from batsched_py.schedulers.slurm.backfill import Backfill
-from batsched_py.schedulers.slurm.nodes import Share, places
-from batsched_py.schedulers.slurm.records import RunningRecord, WaitingRecord
-from batsched_py.schedulers.slurm.setup import Setup
+from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord
+from batsched_py.slurm.policy.loops import Backfill
+from batsched_py.slurm.policy.nodes import Share, places
+from batsched_py.slurm.policy.setup import Setup
 from tests.slurm.scenario import read_scenario
 
 _LINE = re.compile(r"\[([^\]]+)\] (.*)")

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from batsched_py.schedulers.slurm.clock import LOOKS, WAKES, Clock, Controller
-from batsched_py.schedulers.slurm.settings.scheduling import Scheduling
+from batsched_py.slurm.policy.clock import LOOKS, WAKES, Clock, Controller
+from batsched_py.slurm.policy.settings import Scheduling
 
 NEVER = float("inf")
 

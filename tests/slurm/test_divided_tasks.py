@@ -12,7 +12,7 @@ import pytest
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import PolicyError
-from batsched_py.schedulers.slurm.configuration import Configuration
+from batsched_py.slurm.policy.settings import Configuration
 from batsched_py.testing.runs import rows_of
 from batsched_py.workload.model import Workload
 from tests.slurm.scenario import RECORDED, Twin, assert_same_places, read_scenario

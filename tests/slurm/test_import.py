@@ -12,10 +12,9 @@ import msgspec
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
 from batsched_py.simulator.machine_files.toml import read_toml_machine
-from batsched_py.slurm.configuration_text import configuration_text
-from batsched_py.slurm.scenario import Scenario, Sources, read_scenario, write_scenario
+from batsched_py.slurm.policy.settings import Configuration, read_configuration
+from batsched_py.slurm.scenario import Scenario, Sources, configuration_text, read_scenario, write_scenario
 from tests.processes import call_here
 from tests.slurm.files import write_cluster
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from batsched_py.schedulers.slurm.dealing import shared_out
+from batsched_py.slurm.policy.taking import shared_out
 from tests.slurm.scenario import RECORDED, assert_same_places, read_scenario
 
 

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 from msgspec import Struct
 
-import batsched_py.schedulers.slurm.kernel as kernel
+import batsched_py.slurm.policy.plan as kernel
 from batsched_py.protocol.requests import MOST
-from batsched_py.schedulers.slurm.asked import Asked
-from batsched_py.schedulers.slurm.kernel import NATIVE, PYTHON, Kernel
-from batsched_py.schedulers.slurm.nodes import Machine, Node, Share
+from batsched_py.slurm.policy.job import Asked
+from batsched_py.slurm.policy.nodes import Machine, Node, Share
+from batsched_py.slurm.policy.plan import NATIVE, PYTHON, Kernel
 from tests.slurm.scenario import RECORDED, simulated, simulated_anew
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the native library is not built, or turned off")

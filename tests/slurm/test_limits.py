@@ -10,17 +10,12 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import Deadlock
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
-from batsched_py.schedulers.slurm.backfill import Backfill
-from batsched_py.schedulers.slurm.configuration import Configuration
-from batsched_py.schedulers.slurm.nodes import Share
-from batsched_py.schedulers.slurm.records import WaitingRecord
-from batsched_py.schedulers.slurm.settings.associations import Association
-from batsched_py.schedulers.slurm.settings.priority import Priority
-from batsched_py.schedulers.slurm.settings.qos import Qos
-from batsched_py.schedulers.slurm.settings.scheduling import Scheduling
-from batsched_py.schedulers.slurm.settings.selection import Selection
-from batsched_py.schedulers.slurm.setup import Setup
 from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.slurm.policy.job import WaitingRecord
+from batsched_py.slurm.policy.loops import Backfill
+from batsched_py.slurm.policy.nodes import Share
+from batsched_py.slurm.policy.settings import Association, Configuration, Priority, Qos, Scheduling, Selection
+from batsched_py.slurm.policy.setup import Setup
 from batsched_py.testing.runs import rows_of
 from batsched_py.workload.model import Workload
 from tests.slurm.scenario import Twin

@@ -8,11 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from batsched_py.schedulers.slurm.configuration import Configuration, read_configuration
-from batsched_py.schedulers.slurm.settings.reservations import Reservation
-from batsched_py.slurm.comparison.phases import Phase, overruns
+from batsched_py.slurm.phases import Phase, overruns
+from batsched_py.slurm.policy.settings import Configuration, Reservation, read_configuration
+from batsched_py.slurm.reservations import BEFORE
 from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
-from batsched_py.slurm.setup_script import BEFORE
 from tests.processes import call_here
 from tests.slurm.scenario import RECORDED, compared, recordings
 from tests.slurm.scenario import read_scenario as imported_scenario

@@ -11,17 +11,15 @@ from batsched_py.api.simulate import simulate as simulate_files
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
-from batsched_py.schedulers.slurm.configuration import Configuration
-from batsched_py.schedulers.slurm.settings.partitions import Partition
-from batsched_py.schedulers.slurm.settings.preemption import Preemption, PreemptMode
 from batsched_py.simulation import simulate as run
 from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
-from batsched_py.slurm.comparison.schedules import read_jobs, simulated_jobs
+from batsched_py.slurm.policy.settings import Configuration, Partition, Preemption, PreemptMode
 from batsched_py.slurm.scenario import Sources, write_scenario
 from batsched_py.slurm.scenario import read_scenario as imported
+from batsched_py.slurm.schedules import read_jobs, simulated_jobs
 from batsched_py.testing.runs import rows_in, rows_of
 from batsched_py.users.base import UsersOf
 from batsched_py.users.rigid import Rigid

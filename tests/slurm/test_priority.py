@@ -10,10 +10,9 @@ import json
 
 import pytest
 
-from batsched_py.schedulers.slurm.fair_share import Branch, FairShare
-from batsched_py.schedulers.slurm.priority import JobFacts, Scale, weighted
-from batsched_py.schedulers.slurm.settings.associations import Association
-from batsched_py.schedulers.slurm.settings.priority import Priority
+from batsched_py.slurm.policy.fair_share import Branch, FairShare
+from batsched_py.slurm.policy.priorities import JobFacts, Scale, weighted
+from batsched_py.slurm.policy.settings import Association, Priority
 from tests.slurm.scenario import RECORDED
 
 SETTINGS = Priority(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.schedulers.slurm.asked import Asked
-from batsched_py.schedulers.slurm.dealing import dealt
+from batsched_py.slurm.policy.job import Asked
+from batsched_py.slurm.policy.taking import dealt
+from batsched_py.slurm.prepared import Prepared
 from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
-from batsched_py.slurm.what_if.prepared import Prepared
 from tests.slurm.scenario import RECORDED, assert_same_places, simulated_anew
 
 CONF = """\

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import batsched_py.schedulers.slurm as policy
-from batsched_py.schedulers.slurm.backfill import Backfill
-from batsched_py.schedulers.slurm.main_loop import Cancel, MainLoop, Start
+import batsched_py.slurm.policy.slurm as policy
+from batsched_py.slurm.policy.loops import Backfill, Cancel, MainLoop, Start
 from tests.slurm.scenario import RECORDED, SHARED, exact_starts
 
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs the scenarios of ../shared/slurm")

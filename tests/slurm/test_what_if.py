@@ -10,11 +10,9 @@ import pandas as pd
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.schedulers.slurm.configuration import Configuration
-from batsched_py.schedulers.slurm.settings.associations import Association
-from batsched_py.schedulers.slurm.settings.partitions import Partition
-from batsched_py.slurm.what_if.change import changed
-from batsched_py.slurm.what_if.outcome import outcome
+from batsched_py.slurm.policy.settings import Association, Configuration, Partition
+from batsched_py.slurm.prepared import changed
+from batsched_py.slurm.what_if import outcome
 from tests.processes import call_here
 
 BASE = Configuration(

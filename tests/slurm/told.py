@@ -24,9 +24,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.protocol.profiles import Delay, Profile
-from batsched_py.schedulers.slurm.configuration import read_configuration
 from batsched_py.slurm.jobs import WORKLOAD
-from batsched_py.slurm.setup_script import BEFORE
+from batsched_py.slurm.policy.settings import read_configuration
+from batsched_py.slurm.reservations import BEFORE
 from batsched_py.workload.batsim_json import read_batsim_json
 from tests.slurm.scenario import prepared
 

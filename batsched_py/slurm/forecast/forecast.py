@@ -1,7 +1,8 @@
-"""When each waiting job will start: by time limits, and as likely as the accuracy of time limits makes it."""
+"""When each waiting job of a live cluster will start: by time limits, and by how much of them jobs use."""
 
 from __future__ import annotations
 
+import html
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,21 +14,63 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from batsched_py.analysis.pages import write_figures_page
+from batsched_py.analysis.pages.figure import Axis, Figure, Layer, Point
+from batsched_py.analysis.pages.parts import figure, section, table, tiles, time_text
 from batsched_py.api.progress import shown
 from batsched_py.api.simulate import simulate
 from batsched_py.errors import InputError
-from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.simulator.machine_files.nodes import NodeKind
-from batsched_py.slurm.conf.read import Cluster
-from batsched_py.slurm.configuration_text import configuration_text
+from batsched_py.slurm.accounting import read_accounting, together
+from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.findings import Findings
-from batsched_py.slurm.forecast.accuracy import Accuracy
-from batsched_py.slurm.forecast.live import LiveJob
+from batsched_py.slurm.forecast.live import LiveJob, completed, read_live
 from batsched_py.slurm.forecast.workload import RunTime, limit_of, pinned, workload_of
 from batsched_py.slurm.jobs import task_names
-from batsched_py.slurm.platform import platform_text
-from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE
+from batsched_py.slurm.policy.settings import Configuration
+from batsched_py.slurm.scenario import (
+    CONFIGURATION,
+    PLATFORM,
+    WORKLOAD_FILE,
+    configuration_text,
+    platform_text,
+    read_reserved,
+)
+from batsched_py.slurm.values import Clock, time_limit
 from batsched_py.workload.batsim_json import write_batsim_json
+from batsched_py.workload.sources import read_log
+from batsched_py.workload.sources.accounting import names_of, zone_named
+from batsched_py.workload.swf.log import Floats
+
+#: A user with fewer jobs in the log is taken to be like all users.
+ENOUGH = 30
+
+
+class Accuracy(Struct, frozen=True):
+    """The shares of their time limits that jobs used."""
+
+    all: Floats
+    by_user: dict[str, Floats]
+
+    @classmethod
+    def of_log(cls, path: Path, zone: str) -> Accuracy:
+        """What the jobs of a log of ``sacct`` used."""
+        log = read_log(path, "sacct", {"zone": zone})
+        known = (log.requested_time > 0) & (log.run_time > 0) & ~log.never_started
+        if not known.any():
+            raise InputError(f"{path}: no job of this log has a time limit and a run time")
+        shares = np.minimum(log.run_time[known] / log.requested_time[known], 1.0)
+        users = names_of(log, "user")[known]
+        names, counts = np.unique(users, return_counts=True)
+        often = [str(name) for name, count in zip(names, counts, strict=True) if name and count >= ENOUGH]
+        return cls(shares, {name: shares[users == name] for name in often})
+
+    def run_time(self, user: str, limit: float, ran: float, random: np.random.Generator) -> float:
+        """How long a job with a time limit may run that has run for so long; drawn from jobs alike."""
+        shares = self.by_user.get(user, self.all)
+        possible = shares[shares * limit > ran]
+        return limit if not len(possible) else float(random.choice(possible)) * limit
+
 
 #: The interval leaves out this share of the repetitions at each end.
 TAIL = 0.1
@@ -228,4 +271,146 @@ def _expected(job: LiveJob, start: Start) -> Expected:
         time_limit=inf if job.time_limit is None else job.time_limit,
         priority=job.priority,
         start=start,
+    )
+
+
+class Question(Struct, frozen=True):
+    """What is asked, in the order of the command's options."""
+
+    conf: Path
+    listing: Path
+    log: Path | None
+    job: str | None
+    time: str | None
+    nodes: int | None
+    moment: str | None
+    repetitions: int
+    accounting: tuple[Path, ...]
+    reservations: tuple[Path, ...]
+    zone: str
+
+
+def answer(question: Question) -> Forecast:
+    """The forecast."""
+    zone_named(question.zone)
+    findings = Findings()
+    moment = time = None
+    try:
+        if question.moment is not None:
+            moment = Clock(0.0, question.zone).moment(question.moment)
+    except ValueError as error:
+        findings.mistake("--at", str(error))
+    live = read_live(question.listing, question.zone, findings, moment)
+    now = live.now if moment is None else moment
+    try:
+        time = None if question.time is None else time_limit(question.time)
+    except ValueError as error:
+        findings.mistake("--time", str(error))
+    if now is None:
+        findings.mistake(str(question.listing), "does not tell when it was printed; give --at TIME")
+    cluster = read_cluster(question.conf, findings)
+    findings.check()
+    assert now is not None
+    clock = Clock(now, question.zone)
+    reservations, listings = read_reserved(question.reservations, clock, findings)
+    listings += [read_accounting(path, findings) for path in question.accounting]
+    accounting = together(listings, findings)
+    cluster.configuration = replace(
+        cluster.configuration,
+        qos=tuple(accounting.qos.values()),
+        associations=tuple(accounting.associations.values()),
+        reservations=tuple(
+            replace(each, start=max(each.start, 0.0)) for each in reservations if each.end > 0
+        ),
+    )
+    findings.check()
+    accuracy = None if question.log is None else Accuracy.of_log(question.log, question.zone)
+    wish = None if question.job is None else Wish(question.job, time, question.nodes)
+    jobs = completed(live, question.listing, cluster, findings)
+    findings.check()
+    found = forecast(cluster, jobs, now, accuracy, question.repetitions, wish, findings)
+    return replace(found, not_modelled=list(dict.fromkeys(map(str, findings.unmodelled))))
+
+
+def write_forecast_page(path: str | Path, found: Forecast) -> None:
+    """Write the page: one file that needs no other and no network."""
+    title = f"When jobs will start, as of {found.now} UTC"
+    note = "Nobody submits further jobs in a forecast."
+    if found.repetitions:
+        note += (
+            f" Run times were drawn from a log {found.repetitions} times; intervals hold 80 % of the starts."
+        )
+    if found.misplaced:
+        note += f" {found.misplaced} running jobs do not fit on their nodes, as it seems."
+    shown = tiles(
+        [
+            ("waiting", f"{len(found.jobs):,}", ""),
+            ("running", f"{found.running:,}", ""),
+            ("held", f"{found.held:,}", "they have no forecast"),
+        ]
+    )
+    header = f'<h1>{html.escape(title)}</h1>\n<p class="note">{note}</p>\n<div id="tiles">{shown}</div>'
+    heads = forecast_heads(found)
+    sections = []
+    if found.instead is not None:
+        before = next(job for job in found.jobs if job.id == found.instead.id)
+        rows = [["as it is", *_escaped(before, found)], ["instead", *_escaped(found.instead, found)]]
+        sections.append(
+            section(f"Job {html.escape(found.instead.id)}", "", table("", heads, rows), layout="wide")
+        )
+    rows = [[html.escape(job.id), *_escaped(job, found)] for job in found.jobs]
+    sections += [
+        section("Starts", "", figure("Waiting jobs that have started", "starts"), layout="wide"),
+        section("Jobs", "Those that start first come first.", table("", heads, rows), layout="wide"),
+    ]
+    write_figures_page(path, title, header, "".join(sections), {"starts": _starts(found)})
+
+
+def forecast_heads(found: Forecast) -> list[str]:
+    """The heads of the columns; the last ones are known with a log only."""
+    heads = ["job", "user", "partition", "nodes", "cpus", "limit", "priority", "starts in, by limits"]
+    return heads + (["starts in, likely", "80 % of the times"] if found.repetitions else [])
+
+
+def forecast_cells(job: Expected, found: Forecast) -> list[str]:
+    """The cells of a row behind the job's number."""
+    start = job.start
+    likely = [] if not found.repetitions else [_in(start.median), f"{_in(start.early)} to {_in(start.late)}"]
+    return [
+        job.user,
+        job.partition,
+        f"{job.nodes}",
+        f"{job.cpus}",
+        "none" if job.time_limit == inf else time_text(job.time_limit),
+        f"{job.priority}",
+        _in(start.by_limits),
+        *likely,
+    ]
+
+
+def _escaped(job: Expected, found: Forecast) -> list[str]:
+    return [html.escape(cell) for cell in forecast_cells(job, found)]
+
+
+def _in(seconds: float | None) -> str:
+    return "?" if seconds is None else time_text(seconds)
+
+
+def _starts(found: Forecast) -> Figure | None:
+    layers = []
+    for place, (name, field) in enumerate((("by limits", "by_limits"), ("likely", "median"))):
+        times = sorted(time for job in found.jobs if (time := getattr(job.start, field)) is not None)
+        points = [
+            Point(time, number, time_text(time), f"{name}: {number} jobs have started")
+            for number, time in enumerate(times, start=1)
+        ]
+        if points:
+            layers.append(Layer("steps", points, place, name))
+    if not layers:
+        return None
+    last = max(mark.x for layer in layers for mark in layer.marks if isinstance(mark, Point))
+    return Figure(
+        Axis("time from now", "s", ends=(0, max(last, 60.0))),
+        Axis("jobs", ends=(0, max(len(found.jobs), 1))),
+        layers,
     )

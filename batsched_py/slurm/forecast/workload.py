@@ -17,14 +17,14 @@ from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.protocol.shown import shown
-from batsched_py.schedulers.slurm.configuration import Configuration
 from batsched_py.simulator.machine_files.nodes import NodeKind
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.forecast.live import LiveJob
 from batsched_py.slurm.jobs import WORKLOAD, JobMaker, Submitted
-from batsched_py.slurm.moments import Clock
-from batsched_py.slurm.platform import words_of
+from batsched_py.slurm.policy.settings import Configuration
 from batsched_py.slurm.sbatch import Submission
+from batsched_py.slurm.scenario import words_of
+from batsched_py.slurm.values import Clock
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.conventions import profile_name
 

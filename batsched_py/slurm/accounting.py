@@ -1,0 +1,401 @@
+"""Accounts, users, shares, limits and QOS, from what ``sacctmgr`` and ``sshare`` print.
+
+A file that ``sacctmgr dump`` writes looks like this::
+
+    Cluster - 'toy':Fairshare=1:QOS='normal'
+    Parent - 'root'
+    Account - 'physics':Description='Physics':Fairshare=10
+    Parent - 'physics'
+    User - 'ada':DefaultAccount='physics':Fairshare=5:MaxJobs=4
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import inf
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+from msgspec import Struct, field
+
+from batsched_py.protocol.shown import shown, shown_name
+from batsched_py.slurm.conf_settings import preempt_mode
+from batsched_py.slurm.findings import Findings, read_text
+from batsched_py.slurm.policy.settings import ROOT, Association, Qos, QosFlag, is_unused
+from batsched_py.slurm.values import (
+    NotModelled,
+    count,
+    each,
+    limit,
+    listed,
+    names,
+    number,
+    seconds,
+    time_limit,
+    tres,
+)
+
+#: A field, and how its value is read; one that is read as ``None`` is left out.
+Target = tuple[str, Callable[[str], Any]]
+
+_MINUTE = 60.0
+_OTHER_NAMES = {"overpartqos": "override_part_qos", "requiresreservation": "require_reservation"}
+_OF_PARENT = str((1 << 31) - 1)
+
+
+def _tres_minutes(text: str) -> dict[str, float]:
+    return tres(text, _MINUTE)
+
+
+def _wall(text: str) -> float | None:
+    time = time_limit(text)
+    return None if time == inf else time
+
+
+def _shares(text: str) -> int | Literal["parent"]:
+    """Raw shares; a dump has a large number for those of the parent."""
+    return "parent" if text.lower() == "parent" or text == _OF_PARENT else count(text)
+
+
+def _one(name: str) -> Callable[[str], dict[str, float]]:
+    def read(text: str) -> dict[str, float]:
+        return tres(f"{name}={text}")
+
+    return read
+
+
+def _flags(text: str) -> tuple[str, ...]:
+    """Flags as Slurm writes them, like ``DenyOnLimit``."""
+    known = {flag.replace("_", ""): flag for flag in get_args(QosFlag)} | _OTHER_NAMES
+
+    def flag(word: str) -> str:
+        if word.lower().replace("_", "") not in known:
+            raise NotModelled(f"the flag {shown(word)} is not known")
+        return str(known[word.lower().replace("_", "")])
+
+    return tuple(each(listed(text), flag))
+
+
+def _preempt_mode(text: str) -> str | None:
+    mode: str | None = None if text.lower() == "cluster" else preempt_mode(text)
+    return mode
+
+
+_LIMITS: dict[str, Target] = {
+    "grpjobs": ("grp_jobs", limit),
+    "grpsubmitjobs": ("grp_submit_jobs", limit),
+    "grpsubmit": ("grp_submit_jobs", limit),
+    "grptres": ("grp_tres", tres),
+    "grpcpus": ("grp_tres", _one("cpu")),
+    "grpnodes": ("grp_tres", _one("node")),
+    "grptresmins": ("grp_tres_seconds", _tres_minutes),
+    "grptresrunmins": ("grp_tres_run_seconds", _tres_minutes),
+    "grpwall": ("grp_wall", _wall),
+    "grpjobsaccrue": ("grp_jobs_accrue", limit),
+    "maxtresperjob": ("max_tres_per_job", tres),
+    "maxtres": ("max_tres_per_job", tres),
+    "maxtrespj": ("max_tres_per_job", tres),
+    "maxtrespernode": ("max_tres_per_node", tres),
+    "maxtrespn": ("max_tres_per_node", tres),
+    "maxtresminsperjob": ("max_tres_seconds_per_job", _tres_minutes),
+    "maxtresmins": ("max_tres_seconds_per_job", _tres_minutes),
+    "maxtresminspj": ("max_tres_seconds_per_job", _tres_minutes),
+    "maxwalldurationperjob": ("max_wall", _wall),
+    "maxwall": ("max_wall", _wall),
+    "maxwallpj": ("max_wall", _wall),
+    "minpriothreshold": ("min_prio_thres", limit),
+    "minprio": ("min_prio_thres", limit),
+    "priority": ("priority", count),
+}
+
+ASSOCIATION: dict[str, Target] = _LIMITS | {
+    "account": ("account", str.strip),
+    "user": ("user", str.strip),
+    "partition": ("partition", str),
+    "parent": ("parent", str),
+    "parentname": ("parent", str),
+    "parname": ("parent", str),
+    "fairshare": ("shares", _shares),
+    "share": ("shares", _shares),
+    "shares": ("shares", _shares),
+    "rawshares": ("shares", _shares),
+    "rawusage": ("usage", number),
+    "qos": ("qos", names),
+    "qoslevel": ("qos", names),
+    "defaultqos": ("default_qos", str),
+    "defqos": ("default_qos", str),
+    "maxjobs": ("max_jobs", limit),
+    "maxsubmitjobs": ("max_submit_jobs", limit),
+    "maxsubmit": ("max_submit_jobs", limit),
+    "maxjobsaccrue": ("max_jobs_accrue", limit),
+}
+
+QOS: dict[str, Target] = _LIMITS | {
+    "name": ("name", str),
+    "preempt": ("preempt", names),
+    "preemptmode": ("preempt_mode", _preempt_mode),
+    "preemptexempttime": ("preempt_exempt_time", _wall),
+    "gracetime": ("grace_time", seconds),
+    "flags": ("flags", _flags),
+    "usagefactor": ("usage_factor", number),
+    "usagethres": ("usage_threshold", number),
+    "usagethreshold": ("usage_threshold", number),
+    "limitfactor": ("limit_factor", number),
+    "maxtrespu": ("max_tres_per_user", tres),
+    "maxtresperuser": ("max_tres_per_user", tres),
+    "maxjobspu": ("max_jobs_per_user", limit),
+    "maxjobsperuser": ("max_jobs_per_user", limit),
+    "maxsubmitpu": ("max_submit_jobs_per_user", limit),
+    "maxsubmitjobsperuser": ("max_submit_jobs_per_user", limit),
+    "maxjobsaccruepu": ("max_jobs_accrue_per_user", limit),
+    "maxtrespa": ("max_tres_per_account", tres),
+    "maxtresperaccount": ("max_tres_per_account", tres),
+    "maxjobspa": ("max_jobs_per_account", limit),
+    "maxjobsperaccount": ("max_jobs_per_account", limit),
+    "maxsubmitpa": ("max_submit_jobs_per_account", limit),
+    "maxsubmitjobsperaccount": ("max_submit_jobs_per_account", limit),
+    "maxjobsaccruepa": ("max_jobs_accrue_per_account", limit),
+    "mintres": ("min_tres_per_job", tres),
+    "mintresperjob": ("min_tres_per_job", tres),
+}
+
+#: Columns and keys that are computed from others, or shape no schedule.
+WITHOUT_EFFECT = frozenset(
+    """cluster id description descr organization org coordinator coordinators adminlevel defaultwckey
+    defwckey wckey comment normshares normusage effectvusage effectvusg levelfs lft rgt parentid
+    deleted defaultaccount tresrunmins""".split()
+)
+
+
+def field_name(column: str) -> str:
+    """A column's title as a key: small letters without blanks, digits and signs."""
+    return "".join(letter for letter in column.lower() if letter.isalpha())
+
+
+class Accounting(Struct):
+    """All associations and QOS of some listings; what a later one says goes first."""
+
+    associations: dict[tuple[str, str, str], Association] = field(default_factory=dict)
+    """By account, user and partition."""
+    qos: dict[str, Qos] = field(default_factory=dict)
+    of_sshare: bool = False
+    """Whether it is a table of ``sshare``, which does not tell partitions."""
+
+    def add_association(self, values: Mapping[str, Any], where: str, findings: Findings) -> None:
+        """Add an account or a user of one, or what more is known of it."""
+        key = tuple(values.get(name, "") for name in ("account", "user", "partition"))
+        known = msgspec.to_builtins(self.associations.get(key, {}))
+        try:
+            self.associations[key] = msgspec.convert({**known, **values}, Association)
+        except ValueError as error:
+            findings.mistake(where, str(error))
+
+    def add_qos(self, values: Mapping[str, Any], where: str, findings: Findings) -> None:
+        """Add a QOS."""
+        try:
+            self.qos[values["name"]] = msgspec.convert(values, Qos)
+        except ValueError as error:
+            findings.mistake(where, str(error))
+
+    def check(self, findings: Findings) -> None:
+        """Note accounts and QOS that are named but not there."""
+        accounts = {account for account, user, _ in self.associations if not user} | {ROOT}
+        for one in self.associations.values():
+            who = f"user {shown_name(one.user)}" if one.user else f"account {shown_name(one.account)}"
+            above = one.account if one.user else one.parent
+            if above not in accounts:
+                findings.mistake(who, f"there is no account {shown_name(above)}")
+            for name in (*one.qos, *filter(None, [one.default_qos])):
+                if self.qos and name.lstrip("+-") not in self.qos:
+                    findings.mistake(who, f"there is no QOS {shown_name(name)}")
+
+
+def read_values(
+    given: Mapping[str, str], targets: Mapping[str, Target], where: str, findings: Findings
+) -> dict[str, Any]:
+    """The fields that some columns or keys become; those without a value are left out."""
+    table = "qos" if targets is QOS else "associations"
+    values: dict[str, Any] = {}
+    for title, text in given.items():
+        name = field_name(title)
+        if not text.strip():
+            continue
+        if name not in targets:
+            if name not in WITHOUT_EFFECT:
+                findings.left_out(where, f"{shown_name(title)} is not modelled")
+            continue
+        target, read = targets[name]
+        try:
+            value = read(text.strip())
+        except ValueError as error:
+            value = findings.refused(where, f"{shown_name(title)}={shown_name(text)}", error)
+        if value and is_unused(table, target):
+            findings.left_out(where, f"{shown_name(title)} is not modelled")
+        if isinstance(value, dict):
+            values.setdefault(target, {}).update(value)
+        elif value is not None:
+            values[target] = value
+    return values
+
+
+#: A place and the line there.
+Line = tuple[str, str]
+
+
+def read_table(lines: Sequence[Line], findings: Findings) -> Accounting:
+    """What a table says, whose first line has the titles of its columns."""
+    where, head = lines[0]
+    titles = head.rstrip("|").split("|")
+    keys = [field_name(title) for title in titles]
+    accounting = Accounting()
+    if "account" in keys:
+        _read_associations(titles, lines[1:], accounting, findings)
+    elif "name" in keys:
+        for place, row in _rows(titles, lines[1:], findings):
+            accounting.add_qos(read_values(row, QOS, place, findings), place, findings)
+    else:
+        findings.mistake(where, "has neither a column Account nor a column Name, as sacctmgr -P prints them")
+    return accounting
+
+
+def _read_associations(
+    titles: list[str], lines: Sequence[Line], accounting: Accounting, findings: Findings
+) -> None:
+    """Associations; an account that names no parent is below the last one that is less indented."""
+    above: list[tuple[int, str]] = []
+    account_title = next(title for title in titles if field_name(title) == "account")
+    user_title = next((title for title in titles if field_name(title) == "user"), "")
+    tells_parents = False
+    accounting.of_sshare = any(field_name(title) == "rawshares" for title in titles)
+    for where, row in _rows(titles, lines, findings):
+        if accounting.of_sshare:  # it has shares and a factor called FairShare
+            row.pop("FairShare", None)
+        values = read_values(row, ASSOCIATION, where, findings)
+        if "account" not in values:
+            findings.mistake(where, "names no account")
+            continue
+        if not row.get(user_title, "").strip():
+            text = row[account_title]
+            indent = len(text) - len(text.lstrip())
+            above = [(depth, name) for depth, name in above if depth < indent]
+            tells_parents = tells_parents or indent > 0 or "parent" in values
+            if "parent" not in values and above:
+                values["parent"] = above[-1][1]
+            above.append((indent, values["account"]))
+        if values["account"] == ROOT and "user" not in values:
+            values.pop("parent", None)
+        accounting.add_association(values, where, findings)
+    accounts = [each for each in accounting.associations.values() if not each.user and each.account != ROOT]
+    if len(accounts) > 1 and not tells_parents:
+        findings.left_out(
+            lines[0][0], "no parents are told, so all accounts are taken to be below root; add `tree`"
+        )
+
+
+def _rows(
+    titles: list[str], lines: Sequence[Line], findings: Findings
+) -> Iterator[tuple[str, dict[str, str]]]:
+    for where, line in lines:
+        cells = line.split("|")
+        if len(cells) == len(titles) + 1 and not cells[-1]:
+            cells.pop()
+        if len(cells) == len(titles):
+            yield where, dict(zip(titles, cells, strict=True))
+        else:
+            findings.mistake(where, f"has {len(cells)} fields instead of {len(titles)}")
+
+
+#: What a line begins with.
+TITLE = re.compile(r"(Cluster|Parent|Account|User)\s*-\s*")
+_VALUE = r"(?:'[^']*'|\"[^\"]*\"|[^'\":]*)"
+_NAME = re.compile(_VALUE)
+_SPECIFICATION = re.compile(r":([A-Za-z ]+)=((?:'[^']*'|\"[^\"]*\"|[^'\"])*?)(?=:[A-Za-z ]+=|$)")
+
+
+def read_dump(lines: Iterable[tuple[str, str]], findings: Findings) -> Accounting:
+    """The associations in the lines of a dump, each with its place."""
+    accounting = Accounting()
+    parent = ROOT
+    for where, line in lines:
+        title = TITLE.match(line)
+        if title is None:
+            findings.mistake(where, f"{shown(line)} does not begin with Cluster, Parent, Account or User")
+            continue
+        name = _NAME.match(line, title.end())
+        rest = line[name.end() :] if name else ""
+        specifications = _specifications(rest)
+        if name is None or not name[0].strip("'\" ") or specifications is None:
+            findings.mistake(
+                where, f"{shown(line)} is cut short, or not of the form {title[1]} - NAME:KEY=VALUE"
+            )
+            continue
+        called = name[0].strip("'\" ")
+        values = read_values(specifications, ASSOCIATION, where, findings)
+        match title[1]:
+            case "Cluster":
+                accounting.add_association({"account": ROOT, **values}, where, findings)
+            case "Parent":
+                parent = called
+                if parent != ROOT and (parent, "", "") not in accounting.associations:
+                    findings.mistake(where, f"there is no account {shown(parent)} above this line")
+            case "Account":
+                accounting.add_association({"account": called, "parent": parent, **values}, where, findings)
+            case _:
+                default = _unquoted(specifications.get("DefaultAccount", "")) == parent
+                accounting.add_association(
+                    {"account": parent, "user": called, "default_account": default, **values}, where, findings
+                )
+    return accounting
+
+
+def _specifications(text: str) -> dict[str, str] | None:
+    """The keys and values behind a name; nothing if the text is something else."""
+    found: dict[str, str] = {}
+    place = 0
+    last = ""
+    while match := _SPECIFICATION.match(text, place):
+        name = match[1].strip()
+        if last and field_name(name) not in ASSOCIATION and field_name(name) not in WITHOUT_EFFECT:
+            found[last] += match[0]  # a type in a resource, as in gres/gpu:tesla=2
+        else:
+            last = name
+            found[name] = _unquoted(match[2])
+        place = match.end()
+    return found if place == len(text) else None
+
+
+def _unquoted(text: str) -> str:
+    return text.strip().strip("'\"")
+
+
+def read_accounting(path: Path, findings: Findings) -> Accounting:
+    """A dump of ``sacctmgr``, or a table of ``sacctmgr -P`` or ``sshare -P``."""
+    text = read_text(path, findings)
+    lines = [
+        (f"{path}, line {number}", line)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    if not lines:
+        findings.mistake(str(path), "has no line of a listing of sacctmgr")
+        return Accounting()
+    if TITLE.match(lines[0][1]):
+        return read_dump(lines, findings)
+    return read_table(lines, findings)
+
+
+def together(listings: list[Accounting], findings: Findings) -> Accounting:
+    """What several listings say, the last one of them first."""
+    whole = Accounting()
+    for listing in listings:
+        whole.qos |= listing.qos
+        users = {(account, user) for account, user, _ in whole.associations}
+        for key, association in listing.associations.items():
+            if listing.of_sshare and key not in whole.associations and key[:2] in users:
+                findings.left_out(f"user {key[1]}", "has associations by partition; their usage is not told")
+                continue
+            whole.add_association(msgspec.to_builtins(association), f"user {key[1]}", findings)
+    whole.check(findings)
+    return whole

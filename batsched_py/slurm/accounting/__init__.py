@@ -1,1 +1,0 @@
-"""Accounts, users, shares, limits and QOS, from what ``sacctmgr`` and ``sshare`` print."""

@@ -1,1 +1,0 @@
-"""Schedules that were recorded, beside simulated ones."""

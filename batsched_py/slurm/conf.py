@@ -1,0 +1,355 @@
+"""A ``slurm.conf`` and what it includes, as a configuration and a machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from batsched_py.protocol.shown import shown, shown_name
+from batsched_py.simulator.machine_files.nodes import NodeKind
+from batsched_py.simulator.machine_files.slurm import node_kinds, read_gres, with_node_sets
+from batsched_py.simulator.machine_files.slurm_lines import ConfLine, read_conf
+from batsched_py.simulator.machine_files.toml import KEYS
+from batsched_py.simulator.platform import MOST_HOSTS
+from batsched_py.slurm import conf_settings
+from batsched_py.slurm.conf_settings import SETTINGS, Values
+from batsched_py.slurm.findings import Findings
+from batsched_py.slurm.policy.settings import (
+    Configuration,
+    NodeSettings,
+    Partition,
+    Preemption,
+    Priority,
+    Scheduling,
+    Selection,
+    is_unused,
+)
+from batsched_py.slurm.values import count
+
+_TABLES: dict[str, type[Struct]] = {
+    "scheduling": Scheduling,
+    "selection": Selection,
+    "priority": Priority,
+    "preemption": Preemption,
+    "": Configuration,
+}
+#: Slurm takes no notice of age and usage if it has no database, and computes a priority once only.
+_WITHOUT_DATABASE = {"weight_age": 0, "weight_fairshare": 0, "calc_period": inf}
+#: Settings that hold several options.
+_PARAMETERS = ("schedulerparameters", "preemptparameters")
+_STATES = {
+    "UNKNOWN": "up", "IDLE": "up", "UP": "up", "CLOUD": "up", "DOWN": "down", "FAIL": "down",
+    "FAILING": "drain", "DRAIN": "drain", "FUTURE": "down",
+}  # fmt: skip
+_LICENCE = re.compile(r"([A-Za-z0-9_.@+-]+?)(?::([0-9]{1,9}))?")
+
+
+class Cluster(Struct):
+    """What a ``slurm.conf`` describes."""
+
+    configuration: Configuration
+    machine: list[NodeKind]
+    licences: dict[str, int]
+
+
+def read_cluster(path: Path, findings: Findings, scheduling: Mapping[str, Any] | None = None) -> Cluster:
+    """The cluster of a ``slurm.conf``; what is wrong with it and what is not modelled is noted.
+
+    Values of ``scheduling`` hold where the file does not give others.
+    """
+    lines = read_conf(path, findings.mistake)
+    if not lines:
+        findings.check()
+    return cluster_of(path, lines, findings, scheduling)
+
+
+def cluster_of(
+    path: Path, lines: Sequence[ConfLine], findings: Findings, scheduling: Mapping[str, Any] | None = None
+) -> Cluster:
+    """The cluster that lines describe."""
+    lines = with_node_sets(lines, findings.mistake)
+    reader = _Reader(findings, scheduling=scheduling)
+    for line in lines:
+        reader.take(line)
+    machine = node_kinds(path, lines, findings.mistake, typed=True)
+    if not reader.partitions:
+        findings.mistake(str(path), "there is no line PartitionName=... with a partition")
+    for name in sorted({name for kind in machine for name in kind.resources} & KEYS):
+        findings.mistake(str(path), f"a resource (Gres) cannot be called {shown(name)} here")
+    if sum(len(kind.names) * kind.cores for kind in machine) > MOST_HOSTS:
+        findings.mistake(str(path), f"the machine has more than {MOST_HOSTS} cores")
+    findings.check()
+    return Cluster(reader.configuration(), machine, reader.licences)
+
+
+def changed(known: Configuration, line: ConfLine, findings: Findings) -> Configuration:
+    """A configuration with one more line of a ``slurm.conf``.
+
+    A partition that is there keeps what the line does not say, and so do the options of
+    ``SchedulerParameters``.
+    """
+    if "nodename" in line.settings:
+        findings.mistake(line.where, "nodes are changed in platform.toml, in a copy of the scenario")
+    reader = _Reader(findings, known)
+    reader.take(line)
+    findings.check()
+    made = reader.configuration()
+    rest = ("nodes", "qos", "associations", "reservations", "start")
+    return replace(made, **{name: getattr(known, name) for name in rest})
+
+
+class _Reader:
+    """Takes lines, one after the other; a setting that comes again replaces the former one.
+
+    It begins with what is ``known``, if anything is.
+    """
+
+    def __init__(
+        self,
+        findings: Findings,
+        known: Configuration | None = None,
+        scheduling: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._findings = findings
+        self._values: dict[str, dict[str, Any]] = {
+            table: {} if known is None or not table else asdict(getattr(known, table)) for table in _TABLES
+        }
+        self._values["scheduling"] |= scheduling or {}
+        if known is not None:
+            self._values[""] = {"cluster": known.cluster, "enforce": known.enforce}
+        self._known = {} if known is None else {each.name: each for each in known.partitions}
+        self._partition_defaults: Values = {}
+        self._node_defaults: dict[str, str] = {}
+        self._nodes: list[NodeSettings] = []
+        self.partitions: dict[str, Partition] = dict(self._known)
+        self.licences: dict[str, int] = {}
+        self._has_database = known is not None
+        self._given_at: dict[str, str] = {}
+        """Where each value was given."""
+        self._settings_at: dict[str, str] = {}
+        """Where each setting was given."""
+
+    def take(self, line: ConfLine) -> None:
+        """Take what a line says."""
+        if "partitionname" in line.settings:
+            self._partition(line)
+        elif "nodename" in line.settings:
+            self._node_line(line)
+        else:
+            first = next(iter(line.settings))
+            if first in ("downnodes", "frontendname"):
+                self._findings.left_out(line.where, f"{line.names[first]} is not modelled")
+                return
+            for name, text in line.settings.items():
+                self._setting(line, name, text)
+
+    def configuration(self) -> Configuration:
+        """The configuration of all lines; each value has been checked."""
+        selection = self._values["selection"]
+        if selection.get("type") == "cons_tres" and "consumed" not in selection:
+            selection["memory"] = True
+        if not self._has_database:
+            self._values["priority"] |= _WITHOUT_DATABASE
+            for place, where in self._given_at.items():
+                if place in ("priority.weight_age", "priority.weight_fairshare"):
+                    self._findings.of_no_effect(where, f"{place} counts with a database only, as in Slurm")
+        content: dict[str, Any] = dict(self._values[""])
+        for table, kind in _TABLES.items():
+            if table:
+                content[table] = msgspec.convert(self._values[table], kind)
+        return Configuration(**content, nodes=tuple(self._nodes), partitions=tuple(self.partitions.values()))
+
+    def _setting(self, line: ConfLine, name: str, text: str) -> None:
+        written = line.names[name]
+        if name in SETTINGS or name in _PARAMETERS:
+            if name in self._settings_at:
+                self._findings.of_no_effect(self._settings_at[name], f"{written}, for it is given again")
+                self._forget(name)
+            self._settings_at[name] = line.where
+        if name in _PARAMETERS:
+            self._parameters(line.where, text)
+        elif name == "accountingstoragetype":
+            self._has_database = text.lower().endswith("slurmdbd")
+        elif name == "licenses":
+            self._licences(line.where, text)
+        elif name in SETTINGS:
+            what = f"{written}={shown_name(text)}"
+            try:
+                values = SETTINGS[name](text)
+            except ValueError as error:
+                values = self._findings.refused(line.where, what, error) or {}
+            try:
+                self._check(values, line.where, written)
+            except ValueError as error:
+                self._findings.refused(line.where, what, error)
+        elif name in conf_settings.WITHOUT_EFFECT:
+            self._findings.of_no_effect(line.where, written)
+        elif name in conf_settings.UNMODELLED:
+            self._findings.left_out(line.where, f"{written} is not modelled")
+        else:
+            self._findings.left_out(
+                line.where, f"{written}={shown_name(text)} is not known, neither here nor to Slurm 22.05"
+            )
+
+    def _forget(self, name: str) -> None:
+        """Forget the options of a line, for Slurm takes the last one alone."""
+        if name in _PARAMETERS:
+            for table, field, _ in conf_settings.PARAMETERS.values():
+                if self._given_at.get(f"{table}.{field}") == self._settings_at[name]:
+                    del self._values[table][field]
+
+    def _check(self, values: Values, where: str, written: str) -> None:
+        """Keep values if they are allowed for their fields."""
+        for place, value in values.items():
+            table, _, field = place.rpartition(".")
+            msgspec.convert({field: value}, _TABLES[table])
+            if table and is_unused(table, field) and value != getattr(_TABLES[table](), field):
+                self._findings.left_out(where, f"{_named(written, field)} is not modelled")
+            self._values[table][field] = value
+            self._given_at[place] = where
+
+    def _parameters(self, where: str, text: str) -> None:
+        """What a line of ``SchedulerParameters`` says."""
+        for option in filter(None, text.split(",")):
+            name, equals, value = option.partition("=")
+            target = conf_settings.PARAMETERS.get(name.strip().lower())
+            if target is None:
+                self._other_parameter(where, name.strip())
+                continue
+            table, field, read = target
+            try:
+                if (read is None) == bool(equals):
+                    raise ValueError("takes no value" if read is None else "needs a value")
+                value_read = True if read is None else read(value.strip())
+                self._check({f"{table}.{field}": value_read}, where, name.strip())
+            except ValueError as error:
+                self._findings.mistake(where, f"{shown_name(option)}: {error}")
+
+    def _other_parameter(self, where: str, name: str) -> None:
+        if name.lower() in conf_settings.PARAMETERS_WITHOUT_EFFECT:
+            self._findings.of_no_effect(where, name)
+        elif name.lower() in conf_settings.PARAMETERS_UNMODELLED:
+            self._findings.left_out(where, f"{name} is not modelled")
+        else:
+            self._findings.left_out(
+                where, f"{shown_name(name)} is not known, neither here nor to Slurm 22.05"
+            )
+
+    def _partition(self, line: ConfLine) -> None:
+        values: Values = {}
+        usual = Partition(name="")
+        for name, text in line.settings.items():
+            written = line.names[name]
+            if name in conf_settings.PARTITION_SETTINGS:
+                try:
+                    found = conf_settings.PARTITION_SETTINGS[name](text)
+                except ValueError as error:
+                    found = self._findings.refused(line.where, f"{written}={shown_name(text)}", error) or {}
+                for field, value in found.items():
+                    if is_unused("partitions", field) and value != getattr(usual, field):
+                        what = _named(written, field)
+                        self._findings.left_out(line.where, f"{what} of a partition is not modelled")
+                values |= found
+            elif name in conf_settings.PARTITION_WITHOUT_EFFECT:
+                self._findings.of_no_effect(line.where, f"{written} of a partition")
+            elif name in conf_settings.PARTITION_UNMODELLED:
+                if text.upper() not in ("ALL", "NONE", ""):
+                    self._findings.left_out(line.where, f"{written} of a partition is not modelled")
+            else:
+                self._findings.left_out(line.where, f"{written} of a partition is not known")
+        if line.get("partitionname").upper() == "DEFAULT":
+            self._partition_defaults |= values
+            return
+        try:
+            former = self._known.pop(line.get("partitionname"), None)
+            # a partition that names no nodes has none
+            base = {"nodes": ""} | self._partition_defaults if former is None else asdict(former)
+            partition = conf_settings.partition_of(base | values)
+        except ValueError as error:
+            self._findings.mistake(line.where, str(error))
+            return
+        if partition.name in self.partitions and former is None:
+            self._findings.mistake(line.where, f"there are two partitions called {partition.name!r}")
+        self.partitions[partition.name] = partition
+
+    def _node_line(self, line: ConfLine) -> None:
+        """What the machine does not say of nodes."""
+        for name in line.settings:
+            written = line.names[name]
+            if name in conf_settings.NODE_WITHOUT_EFFECT:
+                self._findings.of_no_effect(line.where, f"{written} of nodes")
+            elif name in conf_settings.NODE_UNMODELLED:
+                self._findings.left_out(line.where, f"{written} of nodes is not modelled")
+            elif name not in conf_settings.NODE_KEYS:
+                self._findings.left_out(line.where, f"{written} of nodes is not known")
+        with suppress(ValueError):  # a mistake, which the machine tells
+            for gres in read_gres(line.get("gres")):
+                if not gres.is_consumed:
+                    self._findings.left_out(
+                        line.where, f"Gres {shown_name(gres.name)}, which is not consumed"
+                    )
+        if line.get("nodename").upper() == "DEFAULT":
+            self._node_defaults |= line.settings
+            return
+        try:
+            settings = _node_settings(self._node_defaults | line.settings)
+        except ValueError as error:
+            self._findings.mistake(line.where, str(error))
+            return
+        if line.get("state").upper() in ("CLOUD", "FUTURE"):
+            self._findings.left_out(
+                line.where, f"nodes of the state {line.get('state')} stay {settings.state}"
+            )
+        if settings != NodeSettings(settings.nodes):
+            self._nodes.append(settings)
+
+    def _licences(self, where: str, text: str) -> None:
+        for part in filter(None, text.split(",")):
+            match = _LICENCE.fullmatch(part)
+            if match is None:
+                self._findings.mistake(where, f"licence {shown(part)} is not of the form NAME:COUNT")
+            else:
+                self.licences[match[1]] = int(match[2] or 1)
+
+
+def _named(written: str, field: str) -> str:
+    """A setting as it is written, with the field that it becomes if that has another name.
+
+    >>> _named("MaxJobCount", "max_job_count"), _named("SelectTypeParameters", "lln")
+    ('MaxJobCount', 'SelectTypeParameters (lln)')
+    """
+    same = written.lower().replace("_", "") == field.replace("_", "")
+    return written if same else f"{written} ({field})"
+
+
+def _node_settings(settings: Mapping[str, str]) -> NodeSettings:
+    def whole(name: str, default: int) -> int:
+        try:
+            return count(settings[name]) if name in settings else default
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+
+    state = settings.get("state", "UNKNOWN").upper()
+    if state not in _STATES:
+        raise ValueError(f"State={shown(state)}: the twin knows {', '.join(_STATES)}")
+    threads = whole("threadspercore", 1)
+    sockets = whole("sockets", whole("socketsperboard", 1) * whole("boards", 1))
+    return msgspec.convert(
+        {
+            "nodes": settings["nodename"],
+            "weight": whole("weight", 1),
+            "sockets": sockets,
+            "cores_per_socket": whole("corespersocket", 0) if sockets > 1 or threads > 1 else 0,
+            "threads_per_core": threads,
+            "state": _STATES[state],
+        },
+        NodeSettings,
+    )

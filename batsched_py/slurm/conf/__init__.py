@@ -1,1 +1,0 @@
-"""From the lines of a ``slurm.conf`` to the tables of a configuration."""

@@ -1,0 +1,245 @@
+"""Fair share: who has used how much of the machine, and how far that is from their shares.
+
+Usage decays: each second it is multiplied with a factor that comes close to one half over the half-life. The
+*classic* factor of a user is ``2^(-usage / share)``, where the usage of an account counts for its users. The
+*fair tree* ranks all users: accounts of one level by share over usage, then the users within each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf, log
+
+from batsched_py.slurm.policy.settings import ROOT, Association, Priority
+
+DEPTH_FACTOR = 5.0
+"""How much it counts that an account is far from its share, where the depth of the tree does not."""
+
+
+class Branch:
+    """An account or a user in the tree of associations."""
+
+    def __init__(self, settings: Association, parent: Branch | None) -> None:
+        self.settings = settings
+        self.parent = parent
+        self.children: list[Branch] = []
+        self.usage = settings.usage
+        """In seconds of billed resources, decayed."""
+        self.level_shares = 0
+        self.shares = 0.0
+        """Its part of the shares of its level (fair tree), or of the whole machine (classic)."""
+        self.usage_part = 0.0
+        """Of the usage of the whole machine."""
+        self.effective = 0.0
+        """Of the usage of its parent (fair tree), or with what its parents have used (classic)."""
+        self.level_fs = 0.0
+        self.factor = 0.0
+        """Its fair-share factor."""
+
+    @property
+    def is_user(self) -> bool:
+        """Whether it is a user in an account."""
+        return bool(self.settings.user)
+
+    @property
+    def uses_parent(self) -> bool:
+        """Whether its share and usage are those of its parent."""
+        return self.settings.shares == "parent"
+
+    @property
+    def raw_shares(self) -> int:
+        """Its own shares."""
+        return 0 if self.settings.shares == "parent" else int(self.settings.shares)
+
+    @property
+    def above(self) -> Branch | None:
+        """The account above whose share it is part of."""
+        above = self.parent
+        while above is not None and above.uses_parent and above.parent is not None:
+            above = above.parent
+        return above
+
+    def upwards(self) -> Iterator[Branch]:
+        """Itself and all accounts above."""
+        branch: Branch | None = self
+        while branch is not None:
+            yield branch
+            branch = branch.parent
+
+
+class FairShare:
+    """The tree of associations, with usage and factors."""
+
+    def __init__(self, settings: Priority, associations: Sequence[Association]) -> None:
+        self._settings = settings
+        half_life = settings.decay_half_life
+        self.decay = 1 - 0.693 / half_life if half_life > 0 else 1.0
+        """What usage is multiplied with each second."""
+        self.root = Branch(Association(account=ROOT, parent=""), None)
+        accounts = {ROOT: self.root}
+        waiting = [each for each in associations if not each.user and each.account != ROOT]
+        while waiting:
+            ready = [each for each in waiting if each.parent in accounts] or waiting
+            for each in ready:
+                accounts[each.account] = self._add(each, accounts.get(each.parent, self.root))
+            waiting = [each for each in waiting if each not in ready]
+        self._users: dict[tuple[str, str, str], Branch] = {}
+        for each in associations:
+            if each.user:
+                parent = accounts.get(each.account) or self._add(Association(account=each.account), self.root)
+                accounts[each.account] = parent
+                self._users[each.account, each.user, each.partition] = self._add(each, parent)
+        for account in accounts.values():
+            shares = _shares_below(account)
+            for child in account.children:
+                child.level_shares = shares
+        self.root.shares = 1.0
+        for branch in self._all():
+            branch.shares = self._share(branch)
+        self._sum_up()
+        self.compute()
+
+    def _add(self, settings: Association, parent: Branch) -> Branch:
+        branch = Branch(settings, parent)
+        parent.children.append(branch)
+        return branch
+
+    def _all(self) -> Iterator[Branch]:
+        """All branches but the root, each account before what is below it."""
+        waiting = list(reversed(self.root.children))
+        while waiting:
+            branch = waiting.pop()
+            yield branch
+            waiting += reversed(branch.children)
+
+    def _sum_up(self) -> None:
+        """Give accounts at least the usage of what is below them."""
+        for branch in reversed([self.root, *self._all()]):
+            below = sum(child.usage for child in branch.children)
+            branch.usage = max(branch.usage, below)
+
+    def find(self, account: str, user: str, partition: str) -> Branch | None:
+        """The association of a job."""
+        return self._users.get((account, user, partition)) or self._users.get((account, user, ""))
+
+    # --- usage -----------------------------------------------------------------------------------
+
+    def pass_time(self, seconds: float) -> None:
+        """Let usage decay."""
+        factor = self.decay**seconds
+        for branch in (self.root, *self._all()):
+            branch.usage *= factor
+
+    def add_usage(self, branch: Branch, billed: float, seconds: float) -> None:
+        """A job has had so much for so long."""
+        usage = seconds * self.decay**seconds * billed
+        for each in branch.upwards():
+            each.usage += usage
+
+    def reset(self) -> None:
+        """Forget all usage."""
+        for branch in (self.root, *self._all()):
+            branch.usage = 0.0
+
+    # --- factors ---------------------------------------------------------------------------------
+
+    def _share(self, branch: Branch) -> float:
+        if self._settings.fair_tree:
+            counts = branch.above if branch.uses_parent else branch
+            if counts is None or counts.level_shares == 0:
+                return 0.0
+            return counts.raw_shares / counts.level_shares
+        if branch.uses_parent and branch.above is not None:
+            return branch.above.shares
+        share = 1.0
+        for each in branch.upwards():
+            if each.parent is not None and not each.uses_parent:
+                share *= each.raw_shares / each.level_shares if each.level_shares else 0.0
+        return share
+
+    def compute(self) -> None:
+        """Compute the factors of all users from the usage."""
+        total = self.root.usage
+        self.root.effective = 1.0
+        for branch in self._all():
+            branch.usage_part = min(branch.usage / total, 1.0) if total else 0.0
+        if self._settings.fair_tree:
+            nb_users = len(self._users)
+            if nb_users:
+                _Ranking(nb_users).rank(self.root.children, False)
+            return
+        for branch in self._all():
+            branch.effective = self._effective(branch)
+            counts = branch.above if branch.uses_parent and branch.above is not None else branch
+            dampening = self._settings.fairshare_dampening
+            branch.factor = (
+                2.0 ** -(counts.effective / counts.shares / dampening) if counts.shares > 0 else 0.0
+            )
+
+    def _effective(self, branch: Branch) -> float:
+        """The usage that counts, in the classic way."""
+        above = branch.above
+        assert above is not None
+        if above is self.root:
+            return branch.usage_part
+        if branch.uses_parent:
+            return above.effective
+        if "depth_oblivious" in self._settings.flags:
+            return self._depth_oblivious(branch, above)
+        if not branch.level_shares:
+            return above.effective
+        own = branch.usage_part
+        return own + (above.effective - own) * (branch.raw_shares / branch.level_shares)
+
+    def _depth_oblivious(self, branch: Branch, above: Branch) -> float:
+        if not (branch.shares and above.shares and above.effective and branch.usage_part):
+            return branch.usage_part
+        of_parent = above.effective / above.shares
+        of_siblings = sum(each.usage_part for each in above.children if not each.uses_parent) / above.shares
+        of_level = branch.usage_part / branch.shares / of_siblings
+        exponent = 1.0
+        if of_parent and of_level and log(of_parent) * log(of_level) < 0:
+            exponent = 1 / (1 + (DEPTH_FACTOR * log(of_parent)) ** 2)
+        return float(of_parent * of_level**exponent * branch.shares)
+
+
+class _Ranking:
+    """Ranks users down the fair tree; the first has the highest factor."""
+
+    def __init__(self, nb_users: int) -> None:
+        self._nb_users = nb_users
+        self._rank = self._next = nb_users
+
+    def rank(self, siblings: Sequence[Branch], is_tied: bool) -> None:
+        """Rank what is below, the best served last; users come before accounts that are equal."""
+        for branch in siblings:
+            _set_level(branch)
+        before: float | None = None
+        ordered = sorted(siblings, key=lambda branch: (-branch.level_fs, not branch.is_user))
+        for place, branch in enumerate(ordered):
+            tied = is_tied if place == 0 and is_tied else before == branch.level_fs
+            if branch.is_user:
+                if not tied:
+                    self._rank = self._next
+                branch.factor = self._rank / self._nb_users
+                self._next -= 1
+            else:
+                self.rank(branch.children, tied)
+            before = branch.level_fs
+
+
+def _set_level(branch: Branch) -> None:
+    """Share over usage, among those of one level."""
+    above = branch.above
+    branch.effective = branch.usage / above.usage if above is not None and above.usage else 0.0
+    if branch.uses_parent:
+        branch.level_fs = inf if branch.is_user else float(0xFFFFFFFE)
+    elif branch.shares == 0:
+        branch.level_fs = 0.0
+    else:
+        branch.level_fs = branch.shares / branch.effective if branch.effective else inf
+
+
+def _shares_below(branch: Branch) -> int:
+    """The shares of a level: of the children, or of theirs if they use those of their parent."""
+    return sum(_shares_below(child) if child.uses_parent else child.raw_shares for child in branch.children)

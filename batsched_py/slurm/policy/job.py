@@ -1,0 +1,446 @@
+"""A job of Slurm as it is scheduled: what it asks of the machine, and its records while it waits and runs.
+
+What it tells Slurm beside its resources stands in the field ``slurm`` of a job in a workload file. Its
+resources are in the field ``request`` (:mod:`batsched_py.protocol.requests`), what it waits for in ``after``
+and its array in ``array``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import ceil, inf
+from operator import attrgetter
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from batsched_py.protocol.dependencies import array_of
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.requests import MOST, Amounts, Request
+from batsched_py.slurm.policy.nodes import Machine, Share, places
+from batsched_py.slurm.policy.settings import Count, Partition
+
+FIELD = "slurm"
+"""The field of a job."""
+
+
+class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """Options of ``sbatch``; names that are empty were not given.
+
+    The partitions of a job are those of its request, and its user is its field ``user``.
+    """
+
+    account: str = ""
+    qos: str = ""
+    nice: Annotated[int, Meta(ge=-(1 << 31), le=1 << 31)] = 0
+    priority: Count | None = None
+    """A priority that was given; then none is computed. A job with 0 is held."""
+    begin: Annotated[float, Meta(ge=0)] = 0.0
+    """It may not start before, in seconds since its submission."""
+    deadline: Annotated[float, Meta(ge=0)] | None = None
+    """When its time limit must be over, in seconds since its submission; it is given up if that cannot be."""
+    hold: bool = False
+    """Held for ever, or until ``released``."""
+    released: float | None = None
+    """When a hold ends, in seconds since its submission."""
+    cpus_per_task: Annotated[int, Meta(ge=1)] = 1
+    """So many tasks of its request are a task for Slurm, which may be cut in two and put on two nodes."""
+    cpus_of_core: Annotated[int, Meta(ge=1)] | None = None
+    """It may use so many processors of a core, where a core has several."""
+    tasks_of_core: Annotated[int, Meta(ge=1)] | None = None
+    """So many of its tasks may share a core; those of the configuration if left out."""
+    least_cpus: Annotated[int, Meta(ge=1)] | None = None
+    """So many processors will do, if a range of nodes was asked for without a number of tasks."""
+    all_memory: bool = False
+    """Whether it asks for all the memory of its nodes, whatever a partition gives a job that does not say."""
+    gpus: dict[str, Count] = {}
+    """GPUs of the whole job, by name; Slurm decides how many of them each node gives."""
+    reservation: str = ""
+    requeue: bool | None = None
+    """Whether it may be put back into the queue; ``job_requeue`` of the configuration if left out."""
+    time_limit: Annotated[float, Meta(ge=0)] | None = None
+    """Of a job that runs out of time, in seconds; its walltime leaves the policy time to kill it."""
+    no_time_limit: bool = False
+    """Whether it did not say how long it runs; then its partition says."""
+    time_min: Annotated[float, Meta(ge=0)] | None = None
+    """``--time-min``: it may be given a lower time limit, if it starts earlier by that."""
+    node_list: str = ""
+    """Nodes that it must have, like ``n[1-2]``."""
+    exclude: str = ""
+    """Nodes that it must not have."""
+    contiguous: bool = False
+    spread: bool = False
+    use_min_nodes: bool = False
+    oversubscribe: bool = False
+    exclusive_user: bool = False
+    """Whether only jobs of the same user may be on its nodes."""
+    name: str = ""
+    id: str = ""
+    """What Slurm calls it, where that was recorded."""
+
+
+NOTHING = JobFields()
+
+
+def fields_of(job: Job) -> JobFields:
+    """What a job tells Slurm; raises ``ValueError`` if that is not what it may tell."""
+    given = job.extra.get(FIELD)
+    if not given:
+        return NOTHING
+    try:
+        return msgspec.convert(given, JobFields)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{FIELD}: {error}") from None
+
+
+YEAR = 365 * 24 * 60
+"""In minutes: how long a job is taken to run that has no time limit at all."""
+
+GPU = "gpu"
+"""What GPUs are called among the other resources."""
+
+KIBIBYTES = 1024
+"""Of a megabyte, which is the unit of memory in the configuration."""
+
+
+class PartitionRules(Struct, frozen=True):
+    """What a partition makes of the jobs in it."""
+
+    whole_nodes: bool = False
+    consumes_memory: bool = False
+    memory_per_cpu: int = 0
+    """Of a job that does not say, in MB, as with the next one."""
+    memory_per_node: int = 0
+    most_memory_per_cpu: int = 0
+    """A job that asks for more memory gets more processors; 0 is no limit."""
+    most_cpus_of_node: int = 0
+    one_task_per_core: bool = False
+    least_loaded: bool = False
+
+
+class Asked(Struct, frozen=True, gc=False):
+    """Tasks with their processors and other resources, and which nodes will do."""
+
+    number: int
+    """What is asked for in the same way has the same number."""
+    tasks: int
+    cpus_per_task: int
+    unit: int
+    """Processors of a node are counted in multiples of this: a task, or 1 where tasks may be cut in two."""
+    cpus: int
+    """Of the whole job, at least."""
+    least_nodes: int
+    wanted_nodes: int
+    """So many if they can be had: the upper end, where a range was asked for."""
+    most_nodes: int
+    nodes: int
+    """The nodes that would do if nobody else used them."""
+    partition: int
+    """All nodes of its partition: when some of them come back, the backfill loop tries again."""
+    required: int = 0
+    """Nodes that it must have."""
+    exclusive: bool = False
+    memory_per_cpu: int = 0
+    memory_per_node: int = 0
+    """All memory of its nodes if neither is asked for."""
+    others: tuple[tuple[int, int, int], ...] = ()
+    """Which other resource, how much of it on each node, and how much for each task."""
+    capacities: tuple[int, ...] = ()
+    """How many of its tasks each node of the machine could take if it were empty."""
+    licences: Amounts = ()
+    tasks_per_node: int = 0
+    """So many on each of its nodes; 0 if it does not say."""
+    least_cpus_of_node: int = 1
+    """A node with fewer free processors is of no use."""
+    cpus_of_node: int = 1
+    """So many processors of each of its nodes are meant for it, however many nodes it gets."""
+    most_cpus_of_node: int = 0
+    """It may not have more of a node; 0 is no limit."""
+    own_cores: bool = False
+    """Whether each of its tasks has cores of its own."""
+    cpus_of_core: int = MOST
+    """It may use so many processors of a core."""
+    charged_of_core: int = MOST
+    """It gets memory for so many processors of a core, if it asks for memory by processors."""
+    cpus_of_each: int = 1
+    """So many processors for each that it runs on, because of its memory."""
+    least_loaded: bool = False
+    """Whether the least loaded nodes are taken first, and not those that follow one another."""
+    contiguous: bool = False
+    """Whether its nodes must follow one another."""
+    of_job: tuple[tuple[tuple[int, ...], int], ...] = ()
+    """GPUs of the whole job: as which resources they count, the most special one first, and how many."""
+    gpus: tuple[tuple[int, int], ...] = ()
+    """Of a job with GPUs: their columns, and how many free ones of a node count at most."""
+
+    def usable_cpus(self, free: int, threads: int) -> int:
+        """How many of some free processors of a node it could use, if so many ``threads`` are a core."""
+        cores, of_core = free // threads, min(threads, self.cpus_of_core)
+        if not self.own_cores:
+            return cores * of_core
+        tasks, left = divmod(cores, -(-self.cpus_per_task // of_core))
+        return tasks * self.cpus_per_task + left * of_core
+
+    def held_cpus(self, used: int, threads: int) -> int:
+        """How many processors are in the cores of so many processors that it uses."""
+        of_core = min(threads, self.cpus_of_core)
+        if not self.own_cores:
+            return -(-used // of_core) * threads
+        tasks, left = divmod(used, self.cpus_per_task)
+        return (tasks * -(-self.cpus_per_task // of_core) + -(-left // of_core)) * threads
+
+
+def asked_of(
+    number: int,
+    request: Request,
+    fields: JobFields,
+    nodes: int,
+    partition: int,
+    machine: Machine,
+    names: Sequence[str],
+    rules: PartitionRules,
+    required: int = 0,
+) -> Asked:
+    """What a request means in a partition with its nodes, of which some have what it names.
+
+    The ``names`` are those of the other resources of the machine.
+    """
+    of_task, least_cpus = fields.cpus_per_task, fields.least_cpus
+    per_task, per_node = dict(request.per_task), dict(request.per_node)
+    tasks, cores = request.tasks // of_task, request.cores * of_task
+    exclusive = rules.whole_nodes or request.exclusive
+    of_cpu = -(-per_task.pop("memory", 0) // request.cores)
+    of_node = per_node.pop("memory", 0)
+    if not (of_cpu or of_node or fields.all_memory):
+        of_cpu, of_node = rules.memory_per_cpu * KIBIBYTES, rules.memory_per_node * KIBIBYTES
+    cpus_of_each, least_of_memory = 1, 0
+    if most_of_cpu := rules.most_memory_per_cpu * KIBIBYTES:
+        cpus_of_each = max(-(-of_cpu // most_of_cpu), 1)
+        cores, of_cpu = cores * cpus_of_each, -(-of_cpu // cpus_of_each)
+        least_of_memory = -(-of_node // most_of_cpu)
+    others = tuple(
+        (column, per_node.get(name, 0), per_task.get(name, 0))
+        for column, name in enumerate(names)
+        if name in per_node or name in per_task
+    )
+    of_job = tuple(
+        (tuple(names.index(each) for each in dict.fromkeys((name, GPU))), fields.gpus[name])
+        for name in _told_apart(fields.gpus)
+        if name in names
+    )
+    useful = fields.gpus | {name: count * tasks for name, count in per_task.items()} | per_node
+    if any(name not in names for name in fields.gpus):
+        nodes = 0
+    is_counted_by_tasks = bool(others or of_job)
+    of_each = request.tasks_per_node if request.tasks_per_node <= request.tasks else 0
+    least_of_node = max(cores * (of_each or (tasks if request.most_nodes == 1 else 1)), least_of_memory)
+    most_of_node = MOST
+    if is_counted_by_tasks:
+        is_spread = request.least_nodes == request.most_nodes == tasks
+        most_of_node = (
+            least_of_node if of_each or request.most_nodes == 1 or is_spread or tasks == 1 else MOST
+        )
+    own_cores = rules.one_task_per_core if fields.tasks_of_core is None else fields.tasks_of_core == 1
+    tasks_of_core = 1 if own_cores else fields.tasks_of_core or MOST
+    of_core = min(fields.cpus_of_core or MOST, tasks_of_core * cores)
+    least = max(request.least_nodes, -(-tasks // request.tasks_per_node))
+    wanted = max(request.most_nodes, least)
+    if request.most_nodes == MOST or of_job or any(of_each_task for _, _, of_each_task in others):
+        wanted = least
+    asked = Asked(
+        number=number,
+        tasks=tasks,
+        cpus_per_task=cores,
+        unit=cores if of_task == 1 or of_cpu or is_counted_by_tasks else 1,
+        cpus=max(tasks * cores if least_cpus is None else least_cpus, least * least_of_memory),
+        least_nodes=least,
+        wanted_nodes=wanted,
+        most_nodes=request.most_nodes,
+        nodes=0,
+        partition=partition,
+        required=required,
+        exclusive=exclusive,
+        memory_per_cpu=of_cpu,
+        memory_per_node=of_node,
+        others=others,
+        licences=request.licences,
+        tasks_per_node=of_each,
+        least_cpus_of_node=least_of_node,
+        cpus_of_node=max(cores * (of_each if of_each and tasks > 1 else 1), least_of_memory),
+        most_cpus_of_node=min(rules.most_cpus_of_node or MOST, most_of_node) % MOST,
+        own_cores=own_cores,
+        cpus_of_core=of_core,
+        charged_of_core=fields.cpus_of_core or MOST,
+        cpus_of_each=cpus_of_each,
+        least_loaded=rules.least_loaded,
+        contiguous=fields.contiguous,
+        of_job=of_job,
+        gpus=tuple(
+            (names.index(name), MOST if exclusive else useful[name])
+            for name in _told_apart(useful)
+            if name in names
+        ),
+    )
+    return _placed(asked, nodes, machine, request.tasks_per_node, exclusive and rules.consumes_memory)
+
+
+def _placed(asked: Asked, nodes: int, machine: Machine, most_tasks: int, takes_all_memory: bool) -> Asked:
+    """The same on a machine: which of some nodes would do, and how many of its tasks each could take."""
+    usable, capacities = 0, [0] * len(machine.nodes)
+    of_cpu, of_node, of_task = asked.memory_per_cpu, asked.memory_per_node, asked.cpus_per_task
+    for place in places(nodes & machine.up):
+        node = machine.nodes[place]
+        cpus = asked.usable_cpus(node.cpus, node.threads)
+        needed = of_node + of_cpu * (node.cpus if takes_all_memory else asked.least_cpus_of_node)
+        if (
+            cpus >= asked.least_cpus_of_node
+            and node.memory >= needed
+            and all(node.others[column] >= of_all + each for column, of_all, each in asked.others)
+            and all(node.others[columns[0]] for columns, _ in asked.of_job)
+        ):
+            usable |= 1 << place
+            most = min(cpus // of_task, most_tasks)
+            if of_cpu:
+                most = min(most, (node.memory - of_node) // (of_cpu * of_task))
+            for column, of_all, each in asked.others:
+                if each:
+                    most = min(most, (node.others[column] - of_all) // each)
+            capacities[place] = max(most, 1)
+    return replace(asked, nodes=usable, capacities=tuple(capacities))
+
+
+def _told_apart(names: Iterable[str]) -> list[str]:
+    """By which of some names GPUs are told apart: by those of types, if there are any.
+
+    >>> _told_apart(["nvme", "gpu", "gpu:a100"]), _told_apart(["gpu"])
+    (['gpu:a100'], ['gpu'])
+    """
+    gpus = [name for name in names if name.partition(":")[0] == GPU]
+    return [name for name in gpus if name != GPU] or gpus
+
+
+def minutes(time_limit: float, most: float) -> int:
+    """A time limit in whole minutes, as Slurm keeps it, under the most that a partition allows."""
+    limit = min(time_limit, most)
+    return YEAR if limit == inf else max(ceil(limit / 60), 1)
+
+
+#: Where a job stands in the queue; the lowest comes first.
+Rank = tuple[int, int, float, int]
+
+rank_of = attrgetter("rank")
+"""That of a record."""
+
+
+class PartitionRecord:
+    """A partition with its nodes."""
+
+    __slots__ = ("bit", "name", "nodes", "number", "settings")
+
+    def __init__(self, settings: Partition, nodes: int, number: int) -> None:
+        self.name = settings.name
+        self.settings = settings
+        self.nodes = nodes
+        self.number = number
+        self.bit = 1 << number
+        """Itself in a set of partitions."""
+
+
+class WaitingRecord:
+    """A job that waits, in one of its partitions."""
+
+    __slots__ = (
+        "array",
+        "asked",
+        "cpus",
+        "eligible",
+        "fields",
+        "job",
+        "latest_start",
+        "least_limit",
+        "limit",
+        "nb_partitions",
+        "number",
+        "partition",
+        "parts",
+        "priority",
+        "rank",
+        "submitted",
+    )
+
+    def __init__(
+        self,
+        job: Job,
+        number: int,
+        fields: JobFields,
+        partition: PartitionRecord,
+        asked: Asked,
+        limit: int,
+        least_limit: int,
+    ) -> None:
+        self.job = job
+        self.number = number
+        """Its place in the order of submission."""
+        self.fields = fields
+        array = array_of(job)
+        self.array = "" if array is None else array.name
+        """The array that it is a task of, if any."""
+        self.partition = partition
+        self.asked = asked
+        self.cpus = asked.cpus
+        """What it asks for, or what it would get by the last plan: that counts as its size."""
+        self.limit = limit
+        """Its time limit in minutes."""
+        self.least_limit = least_limit
+        """By ``--time-min``: with so many minutes the backfill loop plans it, and starts it."""
+        self.nb_partitions = 1
+        """In how many partitions it waits."""
+        self.submitted = int(job.submission_time)
+        self.eligible: float = self.submitted
+        """Since when it may start, as far as that depends on its submitter."""
+        self.latest_start = inf
+        """After this second it is given up, because it could not end before its deadline."""
+        if fields.deadline is not None:
+            self.latest_start = int(round(job.submission_time + fields.deadline, 3)) - least_limit * 60
+        self.parts: tuple[int, tuple[float, ...]] = (-1, ())
+        """The parts of its priority but for its age, and for how many processors they were computed."""
+        self.give_priority(0)
+
+    @property
+    def is_special(self) -> bool:
+        """Whether more than nodes decides on its start: its submitter, licences, or other records."""
+        return bool(
+            self.eligible > self.submitted
+            or self.asked.licences
+            or self.array
+            or self.nb_partitions > 1
+            or self.latest_start < inf
+        )
+
+    def give_priority(self, priority: int) -> None:
+        """Let it have this priority in its partition."""
+        self.priority = priority
+        tier = self.partition.settings.priority_tier
+        self.rank: Rank = (-tier, -priority, self.job.submission_time, self.number)
+
+    def go_back(self, before: WaitingRecord, eligible: float) -> None:
+        """Be in the queue again as before, with the same place and priority, but wait until a time."""
+        self.number, self.eligible = before.number, eligible
+        self.give_priority(before.priority)
+
+
+class RunningRecord:
+    """A job that runs."""
+
+    __slots__ = ("end", "share", "start", "taken", "waiting")
+
+    def __init__(self, waiting: WaitingRecord, share: Share, start: int) -> None:
+        self.waiting = waiting
+        self.share = share
+        self.start = start
+        self.end = start + waiting.limit * 60
+        """When its time limit is over."""
+        self.taken: dict[int, int] = {}
+        """Its processors on each of its nodes, as bits."""

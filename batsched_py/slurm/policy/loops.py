@@ -1,0 +1,459 @@
+"""The two loops that start jobs.
+
+The main loop looks at jobs in the order of the queue, after events and once in a while, and starts each that
+fits. The first one of a partition that has to wait stops the partition: no later job of it is started, and no
+job of any partition on its nodes. What is behind it is left to the backfill loop.
+
+The backfill loop plans a start for each waiting job, and starts those that can start now. Each gets the
+earliest start that the plans of the jobs before it leave; nodes are kept for it from then on, on a grid of
+time. So a job may start before others in the queue if it delays none of their planned starts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, rank_of
+from batsched_py.slurm.policy.limits import Verdict
+from batsched_py.slurm.policy.nodes import Share
+from batsched_py.slurm.policy.plan import Allowed
+from batsched_py.slurm.policy.state import State
+
+#: Starts a job on its share of the nodes.
+Start = Callable[[WaitingRecord, Share], None]
+
+#: Cancels a running job.
+Cancel = Callable[[RunningRecord], None]
+
+
+class Looked(NamedTuple):
+    """What became of a look at the queue."""
+
+    marks: bool
+    """Whether it has noted of a job that others keep it waiting: that counts as a change of the job."""
+    is_cut: bool
+    """Whether it has stopped because it was to look at the first jobs only."""
+
+
+class MainLoop:
+    """The main loop with its last look: if nothing has changed since then, another one finds the same."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._depends_on_time = bool(state.reservations or state.configuration.scheduling.bf_min_age_reserve)
+        self._last = -1, -1
+        """The changes of the state before the last look that started nothing and was not cut."""
+        self._marks = False
+
+    def run(self, now: int, start: Start, full: bool, cancel: Cancel | None = None) -> bool:
+        """Look at the ``full`` queue or at its first jobs; whether it has noted why jobs wait."""
+        state, changes = self._state, self._state.changes
+        if full and changes == self._last:
+            return self._marks
+        self._marks, is_cut = look(state, now, start, full, cancel)
+        finds_same = changes == state.changes and state.waits_for_nodes_only and cancel is None
+        if finds_same and not is_cut and not self._depends_on_time:
+            self._last = changes
+        return self._marks
+
+
+def look(state: State, now: int, start: Start, full: bool, cancel: Cancel | None) -> Looked:
+    """Look at the ``full`` queue or at its first jobs, and start those that may start."""
+    settings = state.configuration.scheduling
+    available = state.up
+    stopped = 0
+    """Partitions that are stopped, as bits."""
+    nb_partitions = len(state.partitions)
+    most_started, depth = settings.sched_max_job_start, settings.partition_job_depth
+    most = len(state.waiting) if full else settings.default_queue_depth + 1
+    nb_looked_at = nb_started = 0
+    marks = False
+    looked_at_of: dict[str, int] = {}
+    started: set[str] = set()
+    for record in list(state.waiting):
+        partition = record.partition
+        if record.eligible > now or (started and record.job.id in started):
+            continue
+        if most_started and nb_started >= most_started:
+            break
+        if depth:
+            looked_at_of[partition.name] = looked_at_of.get(partition.name, 0) + 1
+            if looked_at_of[partition.name] > depth:
+                continue
+        nb_looked_at += 1
+        if nb_looked_at > most:
+            return Looked(marks, True)
+        bit = partition.bit
+        if stopped & bit and not record.fields.reservation:
+            marks = True
+            continue
+        if state.limits.before_selection(record, now) is Verdict.WAITS or not state.has_licences(record):
+            continue
+        if record.asked.least_nodes > (available & partition.nodes).bit_count():
+            marks = True
+        waits = _try(state, record, now, available, start, cancel)
+        if waits is None:
+            nb_started += 1
+            started.add(record.job.id)
+        elif waits and not record.fields.reservation and not _is_too_young(state, record, now):
+            stopped |= bit
+            available &= ~partition.nodes
+            if stopped.bit_count() == nb_partitions:
+                return Looked(marks or _is_another_behind(state, record, now), False)
+    return Looked(marks, False)
+
+
+def _is_another_behind(state: State, record: WaitingRecord, now: int) -> bool:
+    """Whether more jobs wait behind one."""
+    return any(each.eligible <= now and each.rank > record.rank for each in reversed(state.waiting))
+
+
+def _try(
+    state: State, record: WaitingRecord, now: int, available: int, start: Start, cancel: Cancel | None
+) -> bool | None:
+    """Start a job; otherwise say whether it stops its partition."""
+    nodes = available & record.partition.nodes
+    if record.asked.least_nodes > nodes.bit_count():
+        return True
+    allowed = state.reservations.allowed(record, now, record.limit * 60, now, moves=False)
+    if allowed is None:
+        return False
+    nodes &= allowed[0]
+    usage = state.usage
+    share = state.selector.select(record.asked, nodes & ~state.completing, usage)
+    if share is not None:
+        verdict = state.limits.after_selection(record, share, now)
+        if verdict is Verdict.WAITS:
+            return state.configuration.scheduling.assoc_limit_stop
+        start(record, share)
+        return None
+    if cancel is not None:
+        make_way(state, record, nodes & ~state.completing, now, cancel)
+    return _is_busy(state, record, nodes)
+
+
+def make_way(state: State, record: WaitingRecord, nodes: int, now: int, cancel: Cancel) -> None:
+    """Cancel the jobs that have to make way for a job on some nodes."""
+    candidates = state.preemptable(record, now)
+    if candidates and state.preemption is not None:
+        for running in state.preemption.victims(record, nodes, state.usage, candidates, now):
+            cancel(running)
+
+
+def _is_busy(state: State, record: WaitingRecord, nodes: int) -> bool:
+    """Whether a job waits for other jobs to end, and not for nodes that are kept for somebody else."""
+    usage, asked = state.usage, record.asked
+    usable = nodes & (usage.idle if asked.exclusive else ~usage.exclusive) & ~state.completing
+    if usable != nodes:
+        return True
+    if usable.bit_count() < asked.least_nodes:
+        return False
+    return nodes == record.partition.nodes or state.selector.select(asked, nodes, state.empty) is not None
+
+
+def _is_too_young(state: State, record: WaitingRecord, now: int) -> bool:
+    """Whether nothing is kept for a job yet, so that it stops nobody."""
+    settings = state.configuration.scheduling
+    return now - record.eligible < settings.bf_min_age_reserve or (
+        record.priority < settings.bf_min_prio_reserve
+    )
+
+
+#: Hears when a job is planned to start, and on which nodes.
+Planned = Callable[[WaitingRecord, int, int], None]
+
+
+class Backfill:
+    """One cycle of the backfill loop."""
+
+    def __init__(
+        self,
+        state: State,
+        now: int,
+        start: Start,
+        planned: Planned | None = None,
+        cancel: Cancel | None = None,
+    ) -> None:
+        settings = state.configuration.scheduling
+        self._state = state
+        self._settings = settings
+        self._now = now
+        self._start = start
+        self._planned = planned
+        self._cancel = cancel
+        """Lets a running job make way, if jobs do that at all."""
+        self._resolution = max(int(settings.bf_resolution), 1)
+        self._plan = state.kernel.plan(
+            state.machine,
+            now,
+            int(settings.bf_window),
+            self._resolution,
+            state.up,
+            settings.bf_max_job_test,
+            state.configuration.origin,
+        )
+        self._counts_kinds = bool(
+            settings.bf_job_part_count_reserve
+            or settings.bf_max_job_user_part
+            or settings.bf_max_job_part
+            or settings.bf_max_job_assoc
+            or settings.bf_max_job_user
+        )
+        self._has_reservations = bool(state.reservations)
+        self._plans_all = not (
+            settings.bf_min_prio_reserve or settings.bf_min_age_reserve or settings.bf_job_part_count_reserve
+        )
+        """Whether each job may have a planned start."""
+        self._looks_at_each = bool(
+            self._has_reservations or not self._plans_all or planned is not None or cancel is not None
+        )
+        """Whether more must be known of each job than what it asks for."""
+        self._tested: dict[tuple[str, ...], int] = {}
+        self._takes_all = False
+        """Whether all jobs in the queue are looked at."""
+        self._seen: list[WaitingRecord] = []
+        """The jobs that were looked at."""
+        self._is_over = False
+        """Whether it has stopped before the end of the queue."""
+        self._epoch = -1
+        self._holds_until = 0.0
+        self._kept_nodes = 0
+        """All nodes that are kept for jobs that will start later."""
+        self._started: set[str] = set()
+        self._makes_way = False
+        """Whether a job starts only after others have made way."""
+        self._nb_reserved: dict[str, int] = {}
+        self._planned_tasks: dict[str, int] = {}
+        """How many tasks of each array have a planned start."""
+
+    def run(self) -> None:
+        """Go through the queue."""
+        if self._settings.bf_running_job_reserve:
+            for running in self._state.running:
+                if running.share.exclusive:
+                    self._plan.keep(running.share, 0, running.end)
+        self._go_through(self._state.waiting)
+
+    def _go_through(self, queue: Sequence[WaitingRecord]) -> None:
+        state = self._state
+        self._epoch, state.news = state.epoch, []
+        self._takes_all = state.waits_for_nodes_only and not self._counts_kinds
+        records = iter(list(queue))
+        look = self._look_at_next if self._looks_at_each else self._look_at_some
+        while not self._is_over and not self._plan.has_tried_enough and look(records):
+            pass
+        if self._plan.has_tried_enough:
+            self._is_over = self._is_over or any(self._may_start(record) for record in records)
+        self._holds_until = self._until_when()
+
+    def _may_start(self, record: WaitingRecord) -> bool:
+        """Whether a job has not started, and its submitter lets it start."""
+        return record.eligible <= self._now and record.job.id not in self._started
+
+    def _due(self, records: Iterator[WaitingRecord]) -> Iterator[WaitingRecord]:
+        """Those of the next jobs that are looked at, up to a task of an array: what becomes of it matters."""
+        settings, now, state = self._settings, self._now, self._state
+        limits, most_tasks = state.limits, settings.bf_max_job_array_resv
+        skips = limits.are_set and not settings.assoc_limit_stop
+        for record in records:
+            if not self._may_start(record):
+                continue
+            if skips and limits.before_selection(record, now) is Verdict.WAITS:
+                continue
+            if record.asked.licences and not state.has_licences(record):
+                continue
+            if self._counts_kinds and self._are_enough(record):
+                continue
+            if record.array and self._planned_tasks.get(record.array, 0) >= most_tasks:
+                continue
+            yield record
+            if record.array:
+                return
+
+    def _look_at_some(self, records: Iterator[WaitingRecord]) -> bool:
+        """Plan the starts of jobs up to one that can start now; whether there were any."""
+        state = self._state
+        due = records if self._takes_all else self._due(records)
+        record, found, kept, is_full = self._plan.plan_starts(
+            state.future, due, self._seen, self._now, state.completing
+        )
+        self._kept_nodes |= kept
+        if record is None:
+            return False
+        assert found is not None
+        start, share, *_ = found
+        if start is not None and share is not None:
+            if start <= self._now:
+                self._start_now(record, share)
+            elif record.array:
+                self._count_task(record)
+        self._is_over = self._is_over or is_full
+        return True
+
+    def goes_on(self, now: int) -> bool:
+        """Go on from the last cycle, if nothing but submissions can make a difference; whether that is so.
+
+        The jobs before the first new one have the plans that they had.
+        """
+        state = self._state
+        if state.epoch != self._epoch or now >= self._holds_until:
+            return False
+        if self._counts_kinds or self._planned_tasks:
+            return not state.news
+        self._now = now
+        if state.news:
+            first = min(map(rank_of, state.news))
+            place = bisect_left(self._seen, first, key=rank_of)
+            if place < len(self._seen):
+                del self._seen[place:]
+                self._plan.go_back(place)
+                self._is_over = False
+            if self._is_over:
+                state.news = []
+                return True
+            self._go_through([record for record in state.waiting if record.rank >= first])
+        return True
+
+    @property
+    def nb_jobs(self) -> int:
+        """How many jobs it has looked at."""
+        return len(self._seen)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it has changed something, which makes Slurm run another cycle even if nothing happens.
+
+        That is so if a start was put off until nodes come back, which is noted of the job, and if idle nodes
+        are kept for later, which is written into their states.
+        """
+        return self._plan.puts_off or self.keeps_nodes
+
+    @property
+    def keeps_nodes(self) -> bool:
+        """Whether it has kept idle nodes for later, which is written into their states."""
+        return bool(self._kept_nodes & self._state.usage.idle)
+
+    @property
+    def holds_until(self) -> float:
+        """Until when another cycle would find the same, if no job starts, ends or is submitted."""
+        return self._holds_until
+
+    def _until_when(self) -> float:
+        """Until when this cycle holds: until its plan changes, a time limit is over, or a job may start."""
+        state, now = self._state, self._now
+        if self._started or self._makes_way or self._has_reservations or self._settings.bf_min_age_reserve:
+            return now
+        return min(state.future.first_end, self._plan.next_change(now), state.next_moment(now))
+
+    def _are_enough(self, record: WaitingRecord) -> bool:
+        """Whether enough jobs of the same kind were looked at; otherwise this one is counted."""
+        settings, user, partition = self._settings, record.job.user or "", record.partition.name
+        tested = self._tested
+        kinds = [
+            (("user and partition", user, partition), settings.bf_max_job_user_part),
+            (("partition", partition), settings.bf_max_job_part),
+            (("association", record.fields.account, user), settings.bf_max_job_assoc),
+            (("user", user), 0 if settings.bf_max_job_assoc else settings.bf_max_job_user),
+        ]
+        counted = [(key, most) for key, most in kinds if most]
+        if any(tested.get(key, 0) >= most for key, most in counted):
+            return True
+        for key, _ in counted:
+            tested[key] = tested.get(key, 0) + 1
+        return False
+
+    def _look_at_next(self, records: Iterator[WaitingRecord]) -> bool:
+        """Start the next job or plan its start; whether there was one."""
+        record = next(self._due(records), None)
+        if record is None:
+            return False
+        self._seen.append(record)
+        now, state, length = self._now, self._state, record.least_limit * 60
+        gone = [] if self._cancel is None else state.preemptable(record, now)
+        start, share, cpus, _, make_way_on, _ = self._plan.find_start(
+            state.future,
+            state.future_without(gone) if gone else None,
+            record.asked,
+            length,
+            now,
+            not self._plans_all and self._gets_no_plan(record),
+            state.completing,
+            self._allowed(record) if self._has_reservations else None,
+        )
+        if cpus:
+            record.cpus = cpus
+        if make_way_on:
+            self._let_jobs_make_way(record, make_way_on)
+        if start is None or share is None:
+            return True
+        if start <= now and not make_way_on:
+            self._start_now(record, share)
+        else:
+            self._plan_start(record, share, start, start + length)
+        return True
+
+    def _allowed(self, record: WaitingRecord) -> Allowed:
+        """What reservations leave to a job."""
+        reservations, now, origin = self._state.reservations, self._now, self._state.configuration.origin
+
+        def allowed(later: int) -> tuple[int, int, int] | None:
+            left = reservations.allowed(record, later, record.least_limit * 60, now, moves=True)
+            if left is None:
+                return None
+            nodes, begin, overlaps = left
+            end = reservations.next_end(begin, self._resolution, origin) if overlaps else 0
+            return nodes, begin, end + 1 if end else 0
+
+        return allowed
+
+    def _let_jobs_make_way(self, record: WaitingRecord, nodes: int) -> None:
+        """Cancel running jobs for one that will start on their nodes."""
+        assert self._cancel is not None
+        self._makes_way = True
+        make_way(self._state, record, nodes & ~self._state.completing, self._now, self._cancel)
+
+    def _start_now(self, record: WaitingRecord, share: Share) -> None:
+        """Start a job on nodes that nobody else needs in the meantime."""
+        if self._state.limits.after_selection(record, share, self._now) is Verdict.WAITS:
+            return
+        self._started.add(record.job.id)
+        record.limit = record.least_limit
+        self._start(record, share)
+        if share.exclusive and self._state.configuration.selection.type == "cons_tres":
+            self._plan.keep(share, 0, self._now + record.limit * 60)
+        most = self._settings.bf_max_job_start
+        self._is_over = self._is_over or (bool(most) and len(self._started) >= most)
+
+    def _plan_start(self, record: WaitingRecord, share: Share, start: int, end: int) -> None:
+        """Keep nodes for a job that will start later, if there is room in the plan."""
+        most = self._settings.bf_job_part_count_reserve
+        if most:
+            count = self._nb_reserved.get(record.partition.name, 0)
+            if count >= most:
+                return
+            self._nb_reserved[record.partition.name] = count + 1
+        self._kept_nodes |= share.nodes
+        if self._planned is not None:
+            self._planned(record, start, share.nodes)
+        if record.array:
+            self._count_task(record)
+        if self._plan.is_full:
+            self._is_over = True
+        else:
+            self._plan.keep(share, start, end)
+
+    def _count_task(self, record: WaitingRecord) -> None:
+        """One more task of an array has a planned start."""
+        self._planned_tasks[record.array] = self._planned_tasks.get(record.array, 0) + 1
+
+    def _gets_no_plan(self, record: WaitingRecord) -> bool:
+        """Whether a job is only tried for a start now."""
+        settings = self._settings
+        if settings.bf_min_prio_reserve and record.priority < settings.bf_min_prio_reserve:
+            return True
+        if settings.bf_min_age_reserve and self._now - record.eligible < settings.bf_min_age_reserve:
+            return True
+        most = settings.bf_job_part_count_reserve
+        return bool(most) and self._nb_reserved.get(record.partition.name, 0) >= most

@@ -1,0 +1,352 @@
+"""The plan of a backfill cycle: which nodes no waiting job needs, and when.
+
+Nodes, selection and plans take nearly all the time. The classes in Python are the specification. Those of the
+native library do the same; they are used where it was built.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import NamedTuple
+
+from batsched_py.native import library
+from batsched_py.slurm.policy.future import Future
+from batsched_py.slurm.policy.job import Asked, WaitingRecord
+from batsched_py.slurm.policy.nodes import Machine, Share, Usage
+from batsched_py.slurm.policy.selection import Selector
+
+#: What reservations leave to a job from a time on: nodes, when it may begin, and when to try again, or 0.
+Allowed = Callable[[int], tuple[int, int, int] | None]
+
+
+class Found(NamedTuple):
+    """When and where a job could start."""
+
+    start: int | None
+    """Nothing if it cannot start."""
+    share: Share | None
+    """What it would get if it starts within the window."""
+    cpus: int
+    """How many processors were found for it last, 0 if none were."""
+    is_put_off: bool
+    """Whether it was tried later than it could start if nobody else waited."""
+    make_way_on: int
+    """The nodes on which jobs have to make way so that it can start now."""
+    was_tried: bool
+    """Whether enough nodes were left at some time."""
+
+
+class Looks(NamedTuple):
+    """What became of jobs that were looked at in turn."""
+
+    last: WaitingRecord | None
+    """The last of them, if any."""
+    found: Found | None
+    """When and where that one could start."""
+    kept: int
+    """The nodes that are kept for jobs that will start later."""
+    is_full: bool
+    """Whether the plan had no room for the last one."""
+
+
+class Plan:
+    """Spans of time from now to the end of the window, each with the nodes that are not kept for a job.
+
+    All times are on a grid, to which they are rounded down. A plan remembers the jobs that it has looked at,
+    so that it can go back to any of them.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        now: int,
+        window: int,
+        resolution: int,
+        nodes: int,
+        most_jobs: int,
+        origin: int = 0,
+    ) -> None:
+        self._machine = machine
+        self._now = now
+        self._nodes = nodes
+        self._window = window
+        self._resolution = resolution
+        self._origin = origin
+        """How far time 0 is from the beginning of a step of the grid."""
+        self._most_jobs = most_jobs
+        """So many jobs are tried at most, and there is room for so many spans."""
+        self._tried: list[bool] = []
+        """Which of the jobs were tried: for any other, too few nodes were left. Only these count."""
+        self._nb_tried = 0
+        self._kept: list[tuple[int, Share, int, int]] = []
+        """What is kept: after how many jobs that was decided, for what share, from when, and until when."""
+        self._lengths: set[int] = set()
+        """How long the jobs may run."""
+        self._too_late: float = inf
+        """When a start will be within the window that is not yet."""
+        self.puts_off = False
+        """Whether a job was tried later than it could start if nobody else waited."""
+        self._clear()
+
+    def _clear(self) -> None:
+        """Keep nothing."""
+        self.begins = [self._rounded(self._now)]
+        self.ends = [self._rounded(self._now + self._window)]
+        self.free = [self._nodes]
+        """The nodes of each span."""
+        self._nb_spans = 1
+        """How many were ever made: there is room for so many only."""
+
+    def _rounded(self, time: int) -> int:
+        """A time on the grid."""
+        return time - (time + self._origin) % self._resolution
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more spans can be added."""
+        return self._nb_spans >= self._most_jobs
+
+    @property
+    def has_tried_enough(self) -> bool:
+        """Whether no more jobs are to be tried."""
+        return self._nb_tried >= self._most_jobs
+
+    def go_back(self, nb_jobs: int) -> None:
+        """Make the plan again that so many jobs have led to."""
+        del self._tried[nb_jobs:]
+        self._nb_tried = sum(self._tried)
+        kept, self._kept = self._kept, []
+        self._clear()
+        for step in kept:
+            if step[0] <= nb_jobs:
+                self._kept.append(step)
+                self._change(*step[1:])
+
+    def next_change(self, now: int) -> float:
+        """When the jobs that it has looked at may be planned in another way, if nothing else changes.
+
+        A plan depends on the time in a few ways: its spans begin and end, a job that starts now reaches into
+        the next span, a start comes within the window, or nodes come back within it.
+        """
+        times = [self._too_late]
+        for _, _, _, end in self._kept:
+            if self._rounded(end) >= self.ends[-1]:
+                times.append(self._rounded(end) + self._resolution - self._window)
+        for length in (0, *self._lengths):
+            place = bisect_right(self.begins, now + length)
+            if place < len(self.begins):
+                times.append(self.begins[place] - length)
+        return min(times)
+
+    def keep(self, share: Share, start: int, end: int) -> None:
+        """Keep the nodes of a share from one time to another, on the grid; at least for one step of it."""
+        self._kept.append((len(self._tried), share, start, end))
+        self._change(share, start, end)
+
+    def _change(self, share: Share, start: int, end: int) -> None:
+        begins, ends, free = self.begins, self.ends, self.free
+        start = max(self._rounded(start), begins[0])
+        end = max(self._rounded(end), start + self._resolution)
+        if ends[-1] < start:
+            return
+        place = 0
+        while ends[place] < start:
+            place += 1
+        if ends[place] > start:
+            self._cut(place, start)
+        place += 1
+        left = ~share.nodes
+        first = place
+        while place < len(ends):
+            if end < ends[place]:
+                self._cut(place, end)
+            free[place] &= left
+            if ends[place] >= end:
+                break
+            place += 1
+        self._join(max(first - 1, 0), place + 1)
+
+    def _cut(self, place: int, time: int) -> None:
+        """Begin another span where one goes on."""
+        self.begins.insert(place + 1, time)
+        self.ends.insert(place, time)
+        self.free.insert(place, self.free[place])
+        self._nb_spans += 1
+
+    def _join(self, first: int, last: int) -> None:
+        """Make one of spans with the same nodes, and of those that have no time."""
+        begins, ends, free = self.begins, self.ends, self.free
+        for place in range(min(last, len(free) - 1), first, -1):
+            if free[place] == free[place - 1]:
+                del begins[place], ends[place - 1], free[place]
+
+    def _is_kept(self, nodes: int, start: int, end: int) -> bool:
+        """Whether some of these nodes are kept at some time of a span."""
+        for place, begin in enumerate(self.begins):
+            if begin >= end:
+                return False
+            if self.ends[place] > start and nodes & ~self.free[place]:
+                return True
+        return False
+
+    def _left(self, nodes: int, start: int, end: int) -> tuple[int, int]:
+        """Those of some nodes that are kept for nobody in a span, and when to try again if they are too few.
+
+        That is the first time after the start at which nodes come back that are not among those of before;
+        0 if there is none.
+        """
+        begins, ends, free = self.begins, self.ends, self.free
+        last = len(ends) - 1
+        left, later = nodes, 0
+        for place, until in enumerate(ends):
+            if until > start:
+                if not later and place < last and nodes & free[place + 1] & ~(left & free[place]):
+                    later = until
+                if begins[place] > end:
+                    break
+                left &= free[place]
+        return left, later
+
+    def plan_starts(
+        self,
+        future: Future,
+        records: Iterator[WaitingRecord],
+        seen: list[WaitingRecord],
+        now: int,
+        completing: int,
+    ) -> Looks:
+        """Keep nodes for jobs in turn, until one can start now, enough were tried, or the plan is full.
+
+        Those that were looked at are added to the ones that were ``seen``.
+        """
+        kept = 0
+        last = found = None
+        while not self.has_tried_enough and (record := next(records, None)) is not None:
+            last = record
+            seen.append(record)
+            length = record.least_limit * 60
+            found = self.find_start(future, None, record.asked, length, now, False, completing, None)
+            if found.cpus:
+                record.cpus = found.cpus
+            if found.start is None or found.share is None:
+                continue
+            if found.start <= now:
+                break
+            kept |= found.share.nodes
+            if self.is_full:
+                return Looks(last, found, kept, True)
+            self.keep(found.share, found.start, found.start + length)
+        return Looks(last, found, kept, False)
+
+    def find_start(
+        self,
+        future: Future,
+        without: Future | None,
+        asked: Asked,
+        length: int,
+        now: int,
+        only_now: bool,
+        completing: int,
+        allowed: Allowed | None,
+    ) -> Found:
+        """When and where a job of some length could start; this is remembered."""
+        found = self._search(future, without, asked, length, now, only_now, completing, allowed)
+        self._lengths.add(length)
+        self._tried.append(found.was_tried)
+        self._nb_tried += found.was_tried
+        self.puts_off = self.puts_off or found.is_put_off
+        if found.start is not None and found.share is None:
+            self._too_late = min(self._too_late, found.start - self._window)
+        return found
+
+    def _search(
+        self,
+        future: Future,
+        without: Future | None,
+        asked: Asked,
+        length: int,
+        now: int,
+        only_now: bool,
+        completing: int,
+        allowed: Allowed | None,
+    ) -> Found:
+        """When and where a job of some length could start beside the jobs that nodes are kept for.
+
+        ``without`` is the future if the jobs were gone that may have to make way for this one. ``only_now``
+        is for a job that is not planned for later. Nobody starts now on nodes that are ``completing``. What a
+        job would get after the end of the window is not told.
+        """
+        later = now
+        cpus = 0
+        is_put_off = was_tried = False
+        while True:
+            nodes, begin, end_of_reservation = asked.partition, later, 0
+            if allowed is not None:
+                left = allowed(later)
+                if left is None:
+                    return Found(None, None, cpus, is_put_off, 0, was_tried)
+                nodes, begin, end_of_reservation = nodes & left[0], left[1], left[2]
+            nodes, later = self._left(nodes, begin, max(begin, now) + length)
+            nodes &= asked.nodes
+            if 0 < end_of_reservation < self.ends[-1] and (not later or end_of_reservation < later):
+                later = end_of_reservation
+            if nodes.bit_count() >= asked.least_nodes and not asked.required & ~nodes:
+                was_tried = True
+            found = future.earliest(asked, nodes, now, only_now or without is not None)
+            makes_way = found is None and without is not None
+            if makes_way:
+                assert without is not None
+                found = without.earliest(asked, nodes, now, only_now)
+            if found is None:
+                if later and not only_now:
+                    continue
+                return Found(None, None, cpus, is_put_off, 0, was_tried)
+            start, share = max(found[0], begin), found[1]
+            is_put_off = is_put_off or begin > found[0]
+            cpus = self._machine.cpus_of(share)
+            if start <= now:
+                if share.nodes & completing:
+                    start, later = now + 1, 0
+                elif makes_way and only_now:
+                    return Found(None, None, cpus, is_put_off, nodes, was_tried)
+                else:
+                    return Found(start, share, cpus, is_put_off, nodes if makes_way else 0, was_tried)
+            if only_now:
+                return Found(None, None, cpus, is_put_off, 0, was_tried)
+            if later and start > later:
+                continue
+            if start > now + self._window:
+                return Found(start, None, cpus, is_put_off, 0, was_tried)
+            if not self._is_kept(share.nodes, self._rounded(start), self._rounded(start + length)):
+                return Found(start, share, cpus, is_put_off, 0, was_tried)
+            later = start
+
+
+MOST_CPUS = 1 << 12
+"""The native library does not know larger nodes."""
+
+
+class Kernel(NamedTuple):
+    """The classes that belong together."""
+
+    usage: type[Usage]
+    selector: type[Selector]
+    future: type[Future]
+    plan: type[Plan]
+
+
+PYTHON = Kernel(Usage, Selector, Future, Plan)
+
+NATIVE = (
+    None
+    if library is None
+    else Kernel(library.slurm.Usage, library.slurm.Selector, library.slurm.Future, library.slurm.Plan)
+)
+"""None where the library was not built."""
+
+
+def kernel_of(machine: Machine) -> Kernel:
+    """The native one if there is one for such a machine."""
+    return PYTHON if NATIVE is None or max(machine.cpus) > MOST_CPUS else NATIVE

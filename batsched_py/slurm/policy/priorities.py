@@ -1,0 +1,348 @@
+"""Priorities of jobs, as ``priority/multifactor`` computes them, and when they are computed.
+
+Each factor lies between 0 and 1 and is multiplied with its weight; the sum, less the job's ``nice``, is cut
+to a whole number. The functions of numbers alone can be held against what ``sprio`` prints.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+
+from msgspec import Struct
+
+from batsched_py.slurm.policy.fair_share import FairShare
+from batsched_py.slurm.policy.job import KIBIBYTES, PartitionRecord, RunningRecord, WaitingRecord
+from batsched_py.slurm.policy.limits import Accounts
+from batsched_py.slurm.policy.nodes import Machine, places
+from batsched_py.slurm.policy.settings import Configuration, Priority
+
+HIGHEST = 0xFFFFFFFF
+"""A priority has 32 bits."""
+
+
+class JobFacts(Struct, frozen=True, kw_only=True):
+    """What counts of a job, in one of its partitions."""
+
+    age: float = 0.0
+    """Seconds since it could have started, as far as its submitter is concerned."""
+    nodes: int = 1
+    """The least that it asks for."""
+    cpus: int = 0
+    """What it asks for, or would get by Slurm's latest plan."""
+    limit: int = 1
+    """Its time limit in minutes."""
+    nice: int = 0
+    fair_share: float = 0.0
+    """Between 0 and 1."""
+    partition_factor: int = 1
+    """The ``PriorityJobFactor`` of its partition."""
+    qos_priority: int = 0
+    assoc_priority: int = 0
+    tres: Mapping[str, float] = {}
+    """How much of which resource it asks for."""
+    partition_tres: Mapping[str, float] = {}
+    """How much of it its partition has."""
+
+
+class Scale(Struct, frozen=True, kw_only=True):
+    """The largest values, by which factors are divided."""
+
+    nodes: int
+    cpus: int
+    partition_factor: int = 1
+    qos_priority: int = 0
+    assoc_priority: int = 0
+
+
+class Weighted(Struct, frozen=True, kw_only=True):
+    """The parts of a priority, each multiplied with its weight, as ``sprio -l`` shows them."""
+
+    age: float = 0.0
+    assoc: float = 0.0
+    fair_share: float = 0.0
+    job_size: float = 0.0
+    partition: float = 0.0
+    qos: float = 0.0
+    tres: Mapping[str, float] = {}
+    nice: int = 0
+
+    @property
+    def rest(self) -> tuple[float, ...]:
+        """All but the age, in the order in which they are added; those that are 0 are left out."""
+        parts = (self.assoc, self.fair_share, self.job_size, self.partition, self.qos)
+        return tuple(filter(None, (*parts, sum(self.tres.values()), -float(self.nice))))
+
+    @property
+    def priority(self) -> int:
+        """The whole."""
+        return priority_of(self.age, self.rest)
+
+
+def priority_of(age: float, rest: Iterable[float]) -> int:
+    """The whole of the parts of a priority; 0 is for jobs that are held."""
+    total = age
+    for part in rest:
+        total += part
+    return min(max(int(total), 1), HIGHEST)
+
+
+def weighted(settings: Priority, job: JobFacts, scale: Scale) -> Weighted:
+    """The parts of a job's priority."""
+    flags = settings.flags
+    return Weighted(
+        age=age_part(settings, job.age),
+        assoc=settings.weight_assoc
+        * _normal(job.assoc_priority, scale.assoc_priority, "no_normal_assoc" in flags),
+        fair_share=settings.weight_fairshare * job.fair_share,
+        job_size=settings.weight_job_size * size_factor(settings, job, scale)
+        if settings.weight_job_size
+        else 0.0,
+        partition=settings.weight_partition
+        * _normal(job.partition_factor, scale.partition_factor, "no_normal_part" in flags),
+        qos=settings.weight_qos * _normal(job.qos_priority, scale.qos_priority, "no_normal_qos" in flags),
+        tres=_tres(settings, job),
+        nice=job.nice,
+    )
+
+
+def age_part(settings: Priority, age: float) -> float:
+    """The part of a priority that is for the age of a job, in seconds."""
+    if age <= 0:
+        return 0.0
+    return settings.weight_age * (age / settings.max_age if age < settings.max_age else 1.0)
+
+
+def size_factor(settings: Priority, job: JobFacts, scale: Scale) -> float:
+    """How large a job is, in nodes and processors; or how small, if small jobs are favoured."""
+    if "small_relative_to_time" in settings.flags:
+        factor = max(job.nodes * scale.cpus / scale.nodes, float(job.cpus)) / job.limit / scale.cpus
+        factor = 1.0 - factor if settings.favor_small else factor
+    elif settings.favor_small:
+        factor = (scale.nodes - job.nodes) / scale.nodes
+        if job.cpus:
+            factor = (factor + (scale.cpus - job.cpus) / scale.cpus) / 2
+    else:
+        factor = job.nodes / scale.nodes
+        if job.cpus:
+            factor = (factor + job.cpus / scale.cpus) / 2
+    return min(max(factor, 0.0), 1.0)
+
+
+def _normal(value: int, largest: int, is_raw: bool) -> float:
+    if is_raw:
+        return float(value)
+    return value / largest if largest else 0.0
+
+
+def _tres(settings: Priority, job: JobFacts) -> dict[str, float]:
+    is_raw = "no_normal_tres" in settings.flags
+    found: dict[str, float] = {}
+    for name, weight in settings.weight_tres.items():
+        asked, has = job.tres.get(name, 0.0), job.partition_tres.get(name, 0.0)
+        found[name] = weight * (asked if is_raw else asked / has if has else 0.0)
+    return found
+
+
+FIRST = 0xFFFF0000
+"""The priority from which ``priority/basic`` counts down."""
+
+
+class Priorities(ABC):
+    """Gives jobs their priorities."""
+
+    next_time: float = inf
+    """When they are computed again."""
+
+    @abstractmethod
+    def enter(self, records: Sequence[WaitingRecord], now: float) -> None:
+        """Give a job that is new its priority."""
+
+    def advance(self, now: float, waiting: Sequence[WaitingRecord], running: Sequence[RunningRecord]) -> bool:
+        """Let time pass; whether priorities were computed again."""
+        return False
+
+    def ended(self, running: RunningRecord, now: float) -> None:
+        """A job has ended."""
+        return None
+
+
+class Basic(Priorities):
+    """``priority/basic``: each job gets a little less than the one before it."""
+
+    def __init__(self) -> None:
+        self._lowest = FIRST
+        self._submissions: list[float] = [-inf]
+        self._given: list[int] = [FIRST]
+        """The lowest priority that was given by each submission."""
+
+    def enter(self, records: Sequence[WaitingRecord], now: float) -> None:
+        """Less than all jobs that were submitted before it, even if it joins the queue later."""
+        first = records[0]
+        submitted = first.job.submission_time
+        if submitted < self._submissions[-1]:
+            priority = self._given[bisect_right(self._submissions, submitted) - 1] - first.fields.nice
+        else:
+            self._lowest -= 1
+            priority = self._lowest - first.fields.nice
+            self._submissions.append(submitted)
+            self._given.append(self._lowest)
+        for record in records:
+            record.give_priority(first.fields.priority if first.fields.priority else priority)
+
+
+class Multifactor(Priorities):
+    """``priority/multifactor``: computed at submission, and again once in a while."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        machine: Machine,
+        partitions: Sequence[PartitionRecord],
+        accounts: Accounts,
+        others: Sequence[str],
+    ) -> None:
+        self._settings = configuration.priority
+        self._machine = machine
+        self._accounts = accounts
+        self._others = [f"gres/{name}" for name in others]
+        self._scale = Scale(
+            nodes=len(machine.nodes),
+            cpus=sum(machine.cpus),
+            partition_factor=max(each.settings.priority_job_factor for each in partitions),
+            qos_priority=max((each.priority for each in configuration.qos), default=0),
+            assoc_priority=max((each.priority for each in configuration.associations), default=0),
+        )
+        self._partition_tres = [self._tres_of(each.nodes) for each in partitions]
+        self._fair_share = FairShare(self._settings, configuration.associations)
+        self._last = 0.0
+        self._period = self._settings.calc_period
+        self._counts_usage = bool(self._settings.weight_fairshare)
+        self._accrues_always = "accrue_always" in self._settings.flags
+        self.next_time = self._period
+
+    def _tres_of(self, nodes: int) -> dict[str, float]:
+        """What nodes have together."""
+        machine, members = self._machine, list(places(nodes))
+        found = {
+            "cpu": float(sum(machine.cpus[node] for node in members)),
+            "mem": sum(machine.memory[node] for node in members) / KIBIBYTES,
+            "node": float(len(members)),
+        }
+        found["billing"] = found["cpu"]
+        for name, column in zip(self._others, machine.others, strict=True):
+            found[name] = float(sum(column[node] for node in members))
+        return found
+
+    def enter(self, records: Sequence[WaitingRecord], now: float) -> None:
+        """Compute the priority of a job in each of its partitions."""
+        for record in records:
+            record.give_priority(self._priority(record, int(now)))
+
+    def _priority(self, record: WaitingRecord, now: int) -> int:
+        """What it was given, or what is computed: if no usage counts, only age and size make a difference."""
+        if record.fields.priority:
+            return record.fields.priority
+        size, rest = record.parts
+        if size != record.cpus or self._counts_usage:
+            rest = weighted(self._settings, self._facts(record), self._scale).rest
+            record.parts = record.cpus, rest
+        age = now - (record.submitted if self._accrues_always else record.eligible)
+        return priority_of(age_part(self._settings, age), rest)
+
+    def _facts(self, record: WaitingRecord) -> JobFacts:
+        """What counts of a job beside its age."""
+        fields, asked, accounts = record.fields, record.asked, self._accounts
+        branch = None
+        if self._counts_usage:
+            branch = self._fair_share.find(
+                accounts.account_of(record), record.job.user or "", record.partition.name
+            )
+        qos = accounts.qos_of(record)
+        return JobFacts(
+            nodes=asked.least_nodes,
+            cpus=record.cpus,
+            limit=record.limit,
+            nice=fields.nice,
+            fair_share=0.0 if branch is None else branch.factor,
+            partition_factor=record.partition.settings.priority_job_factor,
+            qos_priority=0 if qos is None else qos.priority,
+            assoc_priority=0 if branch is None else branch.settings.priority,
+            tres=self._asked_tres(record) if self._settings.weight_tres else {},
+            partition_tres=self._partition_tres[record.partition.number],
+        )
+
+    def _asked_tres(self, record: WaitingRecord) -> dict[str, float]:
+        asked = record.asked
+        memory = asked.memory_per_cpu * asked.cpus + asked.memory_per_node * asked.least_nodes
+        found = {
+            "cpu": float(asked.cpus),
+            "mem": memory / KIBIBYTES,
+            "node": float(asked.least_nodes),
+            "billing": float(asked.cpus),
+        }
+        for column, of_node, of_task in asked.others:
+            found[self._others[column]] = float(of_node * asked.least_nodes + of_task * asked.tasks)
+        for columns, amount in asked.of_job:
+            for column in columns:
+                found[self._others[column]] = found.get(self._others[column], 0.0) + amount
+        return found
+
+    # --- time ------------------------------------------------------------------------------------
+
+    def advance(self, now: float, waiting: Sequence[WaitingRecord], running: Sequence[RunningRecord]) -> bool:
+        """Go through all times until now at which Slurm computes.
+
+        The fair tree counts the usage until then, the classic factors that until the time before.
+        """
+        if self.next_time > now:
+            return False
+        while self.next_time <= now:
+            if self._counts_usage:
+                if not self._settings.fair_tree:
+                    self._fair_share.compute()
+                self._fair_share.pass_time(self.next_time - self._last)
+                for each in running:
+                    self._bill(each, self.next_time)
+            self._last = self.next_time
+            self.next_time += self._period
+        if self._counts_usage and self._settings.fair_tree:
+            self._fair_share.compute()
+        incr_only, last = "incr_only" in self._settings.flags, int(self._last)
+        for record in waiting:
+            priority = self._priority(record, last)
+            if priority != record.priority and not (incr_only and priority < record.priority):
+                record.give_priority(priority)
+        return True
+
+    def ended(self, running: RunningRecord, now: float) -> None:
+        """Count the rest of its usage."""
+        if self._counts_usage:
+            self._bill(running, int(now))
+
+    def _bill(self, running: RunningRecord, until: float) -> None:
+        """Count the usage of a job since the last time."""
+        record, accounts = running.waiting, self._accounts
+        branch = self._fair_share.find(
+            accounts.account_of(record), record.job.user or "", record.partition.name
+        )
+        seconds = until - max(self._last, running.start)
+        if branch is not None and seconds > 0:
+            qos = accounts.qos_of(record)
+            factor = 1.0 if qos is None else qos.usage_factor
+            self._fair_share.add_usage(branch, accounts.billed(running) * factor, seconds)
+
+
+def priorities_of(
+    configuration: Configuration,
+    machine: Machine,
+    partitions: Sequence[PartitionRecord],
+    accounts: Accounts,
+    others: Sequence[str],
+) -> Priorities:
+    """Those that a configuration asks for."""
+    if configuration.priority.type == "basic":
+        return Basic()
+    return Multifactor(configuration, machine, partitions, accounts, others)

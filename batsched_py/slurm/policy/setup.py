@@ -1,0 +1,257 @@
+"""What the twin makes of a platform, a configuration and a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from math import inf
+from operator import attrgetter
+
+from msgspec.structs import replace
+
+from batsched_py.errors import InputError
+from batsched_py.ledger.nodes import NodeMachine, demand_of
+from batsched_py.protocol.hosts import HostSet, expand
+from batsched_py.protocol.jobs import Host, Job
+from batsched_py.protocol.requests import Request, read_request
+from batsched_py.slurm.policy.job import (
+    Asked,
+    JobFields,
+    PartitionRecord,
+    PartitionRules,
+    WaitingRecord,
+    asked_of,
+    fields_of,
+    minutes,
+)
+from batsched_py.slurm.policy.limits import Accounts, limits_of
+from batsched_py.slurm.policy.nodes import Machine, Node
+from batsched_py.slurm.policy.plan import kernel_of
+from batsched_py.slurm.policy.preemption import Preemption
+from batsched_py.slurm.policy.priorities import Priorities, priorities_of
+from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition
+from batsched_py.slurm.policy.state import Reservations, State
+
+#: What shapes a request beside its resources and its GPUs: jobs that are alike in this ask for the same.
+_shape = attrgetter(
+    "cpus_per_task",
+    "least_cpus",
+    "cpus_of_core",
+    "tasks_of_core",
+    "all_memory",
+    "contiguous",
+    "node_list",
+    "exclude",
+)
+
+
+class Setup:
+    """A machine with its partitions, on which jobs are entered."""
+
+    def __init__(self, configuration: Configuration, hosts: Sequence[Host]) -> None:
+        self._configuration = configuration
+        self._platform = NodeMachine.of(hosts)
+        self._others = [name for name in self._platform.resources[2:] if name != "memory"]
+        """The resources beside processors and memory."""
+        self.machine = self._machine()
+        self.partitions = self._partitions()
+        self._default = next((each for each in self.partitions if each.settings.default), self.partitions[0])
+        self._accounts = Accounts(configuration, self.machine, self._others)
+        self._kernel = kernel_of(self.machine)
+        self._selector = self._kernel.selector(self.machine, configuration.selection.memory)
+        self._empty = self._kernel.usage(self.machine)
+        self._asked: dict[tuple[Hashable, ...], Asked] = {}
+        self._count = 0
+
+    def state(self, can_requeue: bool = False) -> State:
+        """The machine without jobs."""
+        reservations = Reservations(self._configuration.reservations, self.machine)
+        preemption = Preemption(
+            self._configuration, self._accounts, self._selector, len(self.machine.nodes), can_requeue
+        )
+        limits = limits_of(self._configuration, self._accounts)
+        return State(
+            self._configuration,
+            self.machine,
+            self.partitions,
+            reservations,
+            limits,
+            self._platform.licences,
+            preemption,
+            self._kernel,
+        )
+
+    def priorities(self) -> Priorities:
+        """How jobs get their priorities."""
+        return priorities_of(self._configuration, self.machine, self.partitions, self._accounts, self._others)
+
+    def _machine(self) -> Machine:
+        told: dict[str, NodeSettings] = {}
+        for settings in self._configuration.nodes:
+            told |= dict.fromkeys(expand(settings.nodes), settings)
+        usual = NodeSettings("")
+        nodes = [
+            Node(
+                node.name,
+                node.first,
+                node.cores,
+                node.resources.get("memory", 0),
+                tuple(node.resources.get(name, 0) for name in self._others),
+                told.get(node.name, usual).weight,
+                *self._units(told.get(node.name, usual), node.cores),
+            )
+            for node in sorted(self._platform.nodes, key=lambda node: _natural(node.name))
+        ]
+        down = [told.get(node.name, usual).state != "up" for node in nodes]
+        return Machine(
+            nodes,
+            sum(1 << place for place, is_down in enumerate(down) if is_down),
+            mixes_weights=self._configuration.selection.type == "linear",
+        )
+
+    def _units(self, settings: NodeSettings, cpus: int) -> tuple[int, int]:
+        """How many processors of a node are a core, and in multiples of how many they are given out."""
+        sockets = max(settings.sockets, 1)
+        cores = sockets * settings.cores_per_socket or cpus // max(settings.threads_per_core, 1)
+        threads = cpus // cores if cores and cpus % cores == 0 else 1
+        match self._configuration.selection.consumed:
+            case "core":
+                return threads, threads
+            case "socket" if cpus % sockets == 0:
+                return threads, cpus // sockets
+        return threads, 1
+
+    def _partitions(self) -> list[PartitionRecord]:
+        """Those of the configuration; without any, those of the platform, or a single one of all nodes."""
+        settings = self._configuration.partitions
+        if settings:
+            found = [(each, self._nodes_of(each)) for each in settings]
+        else:
+            names = dict.fromkeys(name for node in self._platform.nodes for name in node.partitions)
+            found = [
+                (
+                    Partition(name=name),
+                    self.machine.named(
+                        [node.name for node in self._platform.nodes if name in node.partitions]
+                    ),
+                )
+                for name in names
+            ] or [(Partition(name="all", default=True), self.machine.all)]
+        return [PartitionRecord(each, nodes, number) for number, (each, nodes) in enumerate(found)]
+
+    def _nodes_of(self, partition: Partition) -> int:
+        if partition.nodes.upper() == "ALL":
+            return self.machine.all
+        names = expand(partition.nodes)
+        unknown = [name for name in names if name not in self.machine.number]
+        if unknown:
+            raise InputError(
+                f"partition {partition.name!r} has node {unknown[0]!r}, which the platform has not"
+            )
+        return self.machine.named(names)
+
+    def nodes_within(self, hosts: HostSet) -> int:
+        """The nodes all of whose hosts are among these."""
+        mask = hosts.mask
+        return self.machine.where(
+            mask >> node.first & (1 << node.cpus) - 1 == (1 << node.cpus) - 1 for node in self.machine.nodes
+        )
+
+    # --- jobs ------------------------------------------------------------------------------------
+
+    def records(self, job: Job, now: float) -> list[WaitingRecord]:
+        """A job that joins the queue, in each of its partitions in which it can ever run."""
+        try:
+            request = read_request(job.size, job.extra.get("request"))
+            fields = fields_of(job)
+        except ValueError as error:
+            raise InputError(f"job {job.id}: {error}") from None
+        if request.tasks % fields.cpus_per_task:
+            raise InputError(
+                f"job {job.id}: slurm: tasks of {fields.cpus_per_task} processors do not make {request.tasks}"
+            )
+        eligible: float = max(int(now), int(round(job.submission_time + fields.begin, 3)))
+        if fields.hold or fields.priority == 0:
+            eligible = max(
+                eligible, inf if fields.released is None else job.submission_time + fields.released
+            )
+        if eligible == inf:
+            return []
+        self._count += 1
+        records = []
+        time_limit = job.walltime if fields.time_limit is None else fields.time_limit
+        for partition in self._of(request):
+            asked = self._asked_in(request, fields, partition)
+            if self._allows(partition.settings, asked, time_limit):
+                limit = minutes(time_limit, partition.settings.max_time)
+                least = limit if fields.time_min is None else minutes(fields.time_min, limit * 60)
+                records.append(WaitingRecord(job, self._count, fields, partition, asked, limit, least))
+        for record in records:
+            record.nb_partitions, record.eligible = len(records), eligible
+        return records
+
+    def _allows(self, partition: Partition, asked: Asked, time_limit: float) -> bool:
+        """Whether a partition could ever run a job."""
+        if partition.state not in ("up", "drain") or (partition.max_time < time_limit < inf):
+            return False
+        most = inf if partition.max_nodes is None else partition.max_nodes
+        if asked.least_nodes > most or asked.most_nodes < partition.min_nodes:
+            return False
+        return self._selector.select(asked, asked.nodes, self._empty) is not None
+
+    def _of(self, request: Request) -> list[PartitionRecord]:
+        named = [each for each in self.partitions if each.name in request.partitions]
+        return named or [self._default]
+
+    def _asked_in(self, request: Request, fields: JobFields, partition: PartitionRecord) -> Asked:
+        key = (request, _shape(fields), tuple(fields.gpus.items()), partition.number)
+        asked = self._asked.get(key)
+        if asked is None:
+            anywhere = demand_of(replace(request, partitions=(), one_switch=False), self._platform)
+            names = [self._platform.nodes[place].name for places in anywhere.meant for place in places]
+            nodes = self.machine.named(names) & partition.nodes & ~self.machine.named(expand(fields.exclude))
+            required = self.machine.named(expand(fields.node_list))
+            request = replace(request, least_nodes=max(request.least_nodes, required.bit_count()))
+            rules = self._rules(partition.settings)
+            asked = asked_of(
+                len(self._asked),
+                request,
+                fields,
+                nodes,
+                partition.nodes,
+                self.machine,
+                self._others,
+                rules,
+                required,
+            )
+            self._asked[key] = asked
+        return asked
+
+    def _rules(self, partition: Partition) -> PartitionRules:
+        selection = self._configuration.selection
+        of_cpu, of_node = partition.def_mem_per_cpu, partition.def_mem_per_node
+        if of_cpu is None and of_node is None:
+            of_cpu, of_node = selection.def_mem_per_cpu, selection.def_mem_per_node
+        of_max = partition.max_mem_per_cpu
+        if of_max is None:
+            of_max = selection.max_mem_per_cpu
+        return PartitionRules(
+            whole_nodes=selection.type == "linear" or partition.over_subscribe == "exclusive",
+            consumes_memory=selection.memory,
+            memory_per_cpu=(of_cpu or 0) if selection.memory else 0,
+            memory_per_node=(of_node or 0) if selection.memory else 0,
+            most_memory_per_cpu=of_max if selection.memory else 0,
+            most_cpus_of_node=partition.max_cpus_per_node or 0,
+            one_task_per_core=selection.one_task_per_core,
+            least_loaded=selection.lln or partition.lln,
+        )
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """The order of names in which Slurm keeps nodes: numbers count as numbers.
+
+    >>> sorted(["n10", "n2", "m1"], key=_natural)
+    ['m1', 'n2', 'n10']
+    """
+    parts = re.split(r"([0-9]+)", name)
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts if part]

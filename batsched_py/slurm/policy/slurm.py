@@ -1,0 +1,317 @@
+"""The policy ``slurm``: what happens, when its loops run, and what becomes of their decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heappop, heappush
+from itertools import islice
+from math import inf
+from typing import Annotated
+
+from msgspec import Meta
+
+from batsched_py.errors import PolicyError
+from batsched_py.ledger.running import RunningJob
+from batsched_py.protocol.dependencies import AFTER
+from batsched_py.protocol.events import ExecuteJob
+from batsched_py.protocol.jobs import Job
+from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.cluster import Cluster
+from batsched_py.slurm.policy.clock import Clock, TimeLimits
+from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord
+from batsched_py.slurm.policy.loops import Backfill, MainLoop
+from batsched_py.slurm.policy.nodes import Share
+from batsched_py.slurm.policy.settings import Configuration, read_configuration
+from batsched_py.slurm.policy.setup import Setup
+from batsched_py.slurm.policy.taking import Hosts
+
+REQUEUED = 121
+"""A job that was put back into the queue may start so many seconds later (``cred_expire`` and one)."""
+
+KILLED = 0.35
+"""So long it takes at least until the nodes of a job are clean that was killed, in seconds."""
+
+DIGITS = 3
+"""Times are kept to the millisecond."""
+
+
+@dataclass
+class Slurm(Scheduler):
+    """A twin of Slurm: its main loop and its backfill loop, with partitions, priorities and limits."""
+
+    name = "slurm"
+
+    configuration_file: Annotated[
+        str,
+        Meta(description="A slurm.toml, made by `batsched-py slurm import`; Slurm's defaults without one."),
+    ] = ""
+    completing: Annotated[
+        float,
+        Meta(
+            ge=0, description="How long it takes to clean up the nodes of a job that has ended, in seconds."
+        ),
+    ] = 0.1
+    started: Annotated[
+        float,
+        Meta(ge=0, description="When the controller was started, in seconds before the first submission."),
+    ] = 64.5
+    test_time: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="How long a backfill cycle takes for each job, in seconds: what `sdiag` tells as its "
+            "mean cycle, divided by its mean depth.",
+        ),
+    ] = 0.0015
+
+    def configuration(self) -> Configuration:
+        """That of the file; without one, Slurm's defaults."""
+        file = self.configuration_file
+        return read_configuration(file) if file else Configuration()
+
+    @cached_property
+    def requeues(self) -> bool:  # type: ignore[override]
+        """Whether jobs make way for others by going back into the queue."""
+        return self.configuration().requeues
+
+    def begin(self, cluster: Cluster) -> None:
+        """Read the configuration, and look up the nodes."""
+        if cluster.outside.closures:
+            raise PolicyError(
+                "scheduler 'slurm': it knows the reservations of its configuration, and no closures; write "
+                "them there, and leave out --closures"
+            )
+        self._configuration = self.configuration()
+        self._setup = Setup(self._configuration, cluster.machines)
+        self._state = self._setup.state(cluster.can_requeue)
+        self._main_loop = MainLoop(self._state)
+        self._priorities = self._setup.priorities()
+        self._hosts = Hosts(self._setup.machine)
+        self._clock = Clock(self._configuration.scheduling, self.started, self.test_time)
+        for created in sorted({each.created for each in self._configuration.reservations}):
+            if -self.started < created < 0:  # for the backfill loop, it is a change when one is made
+                self._clock.changed(created)
+        self._time_limits = TimeLimits(self._configuration, self.started)
+        self._known: dict[str, list[WaitingRecord]] = {}
+        self._nb_heard = 0
+        """How many jobs that have joined the queue were looked at."""
+        self._running: dict[str, RunningRecord] = {}
+        self._cleaned: list[tuple[float, int, RunningRecord, bool]] = []
+        """Until when the nodes of which jobs are cleaned up, and whether Slurm has killed the job."""
+        self._available = cluster.available
+        self._preempts = self._configuration.preemption.type != "none"
+        self._cancelled: set[str] = set()
+        """Running jobs that make way for others."""
+        self._in_grace: set[str] = set()
+        """Those that have to make way, and go on running for a while."""
+        self._requeued: dict[str, WaitingRecord] = {}
+        """What jobs are called next that go back into the queue, and what they were."""
+        self._called = -inf
+        self._cycle: Backfill | None = None
+        self._reordered = False
+        """Whether priorities have changed since the last look at the whole queue, or a job has joined the
+        queue that had waited for others; nobody tells the loops of that."""
+        self._depth = self._configuration.scheduling.default_queue_depth
+        self._nb_ended = 0
+        cluster.on_end(lambda ended: self._ended(ended, cluster.now))
+
+    def schedule(self, cluster: Cluster) -> None:
+        """Run the loops that are due, and ask for a call when the next one is."""
+        now = round(cluster.now, DIGITS)
+        self._advance(now)
+        self._hear(cluster)
+        if self._time_limits.next_time <= now:
+            self._kill_exhausted(cluster, now)
+        self._clean(now)
+        clock, state = self._clock, self._state
+        clock.has_jobs(now, bool(state.waiting))
+        if state.waiting:
+
+            def start(record: WaitingRecord, share: Share) -> None:
+                self._begin_job(cluster, record, share)
+
+            def cancel(running: RunningRecord) -> None:
+                self._let_make_way(cluster, running)
+
+            makes_way = cancel if self._preempts else None
+            full = clock.is_full_due(now)
+            late = state.given_up(int(now))
+            if late and (full or clock.is_main_due(now) or clock.is_backfill_due(now)):
+                self._give_up(cluster, late)
+            if full or clock.is_main_due(now):
+                marks = self._main_loop.run(int(now), start, full, makes_way)
+                clock.main_done(now, full, marks)
+                self._reordered = self._reordered and not full
+            if clock.is_backfill_due(now):
+                if self._cycle is None or not self._cycle.goes_on(int(now)):
+                    self._cycle = Backfill(state, int(now), start, cancel=makes_way)
+                    self._cycle.run()
+                cycle = self._cycle
+                clock.backfill_done(now, cycle.nb_jobs, cycle.repeats, cycle.holds_until, cycle.keeps_nodes)
+            clock.has_jobs(now, bool(state.waiting))
+        self._ask_for_call(cluster)
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def _hear(self, cluster: Cluster) -> None:
+        """Enter the jobs that are new, which are behind the others, and forget those that were taken back."""
+        queue, known = cluster.queue, self._known
+        if not cluster.quiet:
+            self._look_at_hosts(cluster)
+        nb_new = queue.nb_joined - self._nb_heard
+        self._nb_heard += nb_new
+        if len(queue) - nb_new < len(known):
+            for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
+                del known[job_id]
+                self._state.remove(job_id)
+        if not nb_new:
+            return
+        for job in list(islice(queue, len(known), None)):
+            records = self._setup.records(job, cluster.now)
+            if not records:
+                cluster.remark(job, "can never run in its partitions, or is held for ever")
+                cluster.reject(job)
+                continue
+            known[job.id] = records
+            self._priorities.enter(records, cluster.now)
+            if job.id in self._requeued:
+                for record in records:
+                    record.go_back(self._requeued[job.id], int(cluster.now) + REQUEUED)
+            self._state.add(records)
+            if AFTER in job.extra and cluster.now > job.submission_time:
+                self._reordered = True
+            else:
+                self._clock.happened(cluster.now)
+
+    def _look_at_hosts(self, cluster: Cluster) -> None:
+        """Leave out the nodes of which hosts have been taken away."""
+        available = cluster.available
+        if available != self._available:
+            self._available = available
+            self._state.set_up(self._setup.nodes_within(available))
+            self._clock.happened(cluster.now)
+
+    def _advance(self, now: float) -> None:
+        """Compute priorities again, if it is time for that."""
+        state = self._state
+        if self._priorities.advance(now, state.waiting, state.running) and state.waiting:
+            state.sort()
+            self._reordered = True
+            self._clock.changed(now)
+
+    def _ended(self, ended: RunningJob, now: float) -> None:
+        running = self._running.pop(ended.job.id, None)
+        if running is not None:
+            is_killed = ended.job.id in self._cancelled
+            self._cancelled.discard(ended.job.id)
+            self._in_grace.discard(ended.job.id)
+            self._advance(now)
+            self._priorities.ended(running, now)
+            self._state.ended(running)
+            self._nb_ended += 1
+            delay = max(self.completing, KILLED) if is_killed else self.completing
+            heappush(self._cleaned, (now + delay, self._nb_ended, running, is_killed))
+            self._clock.changed(now)
+
+    def _clean(self, now: float) -> None:
+        """Free the nodes that are clean by now.
+
+        The nodes of a job that was killed tell the controller, which lets the main loop look at once. Any
+        other job is gone when the controller asks for it; then it looks when it wakes next.
+        """
+        if not self._cleaned or self._cleaned[0][0] > now:
+            return
+        at_once = False
+        while self._cleaned and self._cleaned[0][0] <= now:
+            _, _, running, is_killed = heappop(self._cleaned)
+            at_once = at_once or is_killed
+            self._hosts.give(running.taken)
+        self._state.set_completing([running for _, _, running, _ in self._cleaned])
+        self._clock.happened(now, at_once)
+
+    def _give_up(self, cluster: Cluster, jobs: Iterable[Job]) -> None:
+        """Take jobs out of the queue that cannot end before their deadlines any more."""
+        for job in jobs:
+            cluster.remark(job, "is given up, because it cannot end before its deadline")
+            cluster.reject(job)
+            del self._known[job.id]
+            self._state.remove(job.id)
+            self._clock.changed(cluster.now)
+
+    # --- what is decided -------------------------------------------------------------------------
+
+    def _begin_job(self, cluster: Cluster, record: WaitingRecord, share: Share) -> None:
+        job: Job = record.job
+        taken = self._hosts.take(record.asked, share)
+        hosts = self._hosts.hosts(record.asked, share, taken, job.size)
+        if len(hosts) == job.size:
+            cluster.start(job, hosts)
+        else:
+            places = [place % len(hosts) for place in range(job.size)]
+            cluster.decide(ExecuteJob(job.id, hosts, mapping=places))
+        del self._known[job.id]
+        running = self._state.start(record, share, int(cluster.now))
+        running.taken = taken
+        self._running[job.id] = running
+        self._time_limits.started(running)
+        self._clock.changed(cluster.now)
+
+    def _full_matters(self, now: float) -> float:
+        """From when on a look at the whole queue may start a job that the last one did not start."""
+        state = self._state
+        if state.reservations or self._reordered or len(state.waiting) > self._depth:
+            return now
+        return state.next_moment(now)
+
+    def _let_make_way(self, cluster: Cluster, running: RunningRecord) -> None:
+        """Let a running job make way for another one, at once or when its time of grace is over."""
+        job_id, preemption = running.waiting.job.id, self._state.preemption
+        if job_id in self._cancelled or job_id in self._in_grace:
+            return
+        grace = 0 if preemption is None else preemption.grace_time(running.waiting)
+        if grace:
+            self._in_grace.add(job_id)
+            self._state.shorten(running, int(cluster.now) + grace)
+            self._time_limits.shortened(running)
+        else:
+            self._cancel(cluster, running)
+
+    def _cancel(self, cluster: Cluster, running: RunningRecord) -> None:
+        """Cancel a job that makes way, or put it back; its nodes are free when it has ended."""
+        job, preemption = running.waiting.job, self._state.preemption
+        self._cancelled.add(job.id)
+        if preemption is not None and preemption.requeues(running.waiting):
+            cluster.remark(job, "goes back into the queue, because a job needs its nodes that may preempt it")
+            self._requeued[cluster.requeue(job)] = running.waiting
+        else:
+            cluster.remark(job, "is cancelled, because a job needs its nodes that may preempt it")
+            cluster.kill(job)
+
+    def _kill_exhausted(self, cluster: Cluster, now: float) -> None:
+        """Kill the jobs whose time limits are over."""
+        for running in self._time_limits.exhausted(now):
+            job = running.waiting.job
+            if self._running.get(job.id) is not running or job.id in self._cancelled:
+                continue
+            if job.id in self._in_grace:
+                self._cancel(cluster, running)
+            else:
+                self._cancelled.add(job.id)
+                cluster.remark(job, "is killed, because its time limit is over")
+                cluster.kill(job)
+
+    def _ask_for_call(self, cluster: Cluster) -> None:
+        """Be called when something is due next."""
+        now, due = cluster.now, self._time_limits.next_time
+        if self._cleaned:
+            due = min(due, self._cleaned[0][0])
+        if self._state.waiting:
+            due = min(due, self._clock.next_time(self._full_matters(now)))
+            if self._running:
+                due = min(due, self._priorities.next_time)
+        due = round(due, DIGITS)
+        if due < inf and not now < self._called <= due:
+            self._called = due
+            cluster.call_at(max(due, now + 10**-DIGITS))
