@@ -9,7 +9,7 @@ PYTHON5 ?= $(shell for p in python3.13 python3.12 $$(pyenv root 2>/dev/null)/ver
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1 \
 	&& { echo $$p; break; }; done)
 BIN := .venv/bin
-CORE := hatch_build.py $(wildcard native/*)
+CORE := hatch_build.py $(wildcard native/*.hpp native/binding/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help docs demo dist-check test test-slow lint bench fuzz clean

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,9 +44,10 @@ def build(root: Path, extension: Path, flags: tuple[str, ...] = ()) -> str | Non
         sysconfig.get_paths()["include"],
         NANOBIND / "include",
         NANOBIND / "ext" / "robin_map" / "include",
+        root / "native",
     ]
     compiler = [*shlex.split(os.environ.get("CXX", "c++")), *FLAGS, *flags]
-    sources = [*sorted((root / "native").glob("*.cpp")), NANOBIND / "src" / "nb_combined.cpp"]
+    sources = [*sorted((root / "native" / "binding").glob("*.cpp")), NANOBIND / "src" / "nb_combined.cpp"]
     with TemporaryDirectory() as folder:
         objects = [str(Path(folder, f"{source.stem}.o")) for source in sources]
         commands = [
@@ -55,7 +57,8 @@ def build(root: Path, extension: Path, flags: tuple[str, ...] = ()) -> str | Non
         part = target.with_suffix(".part")
         undefined = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
         link = [*compiler, "-shared", *undefined, *objects, "-o", str(part)]
-        fault = next(filter(None, map(_fault_of, [*commands, link])), None)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            fault = next(filter(None, pool.map(_fault_of, commands)), None) or _fault_of(link)
     if fault is None:
         part.replace(target)
     else:

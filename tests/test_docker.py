@@ -63,7 +63,7 @@ def test_the_image_is_not_built_without_the_native_engine(built: bool, tmp_path:
     steps = re.findall(r"^RUN (\[.*\])$", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
     ((_, *arguments),) = map(json.loads, steps)
     extension = arguments[-1].removeprefix("import batsched_py.")
-    assert f"NB_MODULE({extension}," in (ROOT / "native" / "binding.cpp").read_text()
+    assert f"NB_MODULE({extension}," in (ROOT / "native" / "binding" / "module.cpp").read_text()
     package = tmp_path / "batsched_py"
     package.mkdir()
     for name in ["__init__", *([extension] if built else [])]:

@@ -8,6 +8,10 @@
 namespace nb = nanobind;
 using namespace batsched::slurm;
 
+namespace batsched {
+void bind_slurm(nb::module_ module);
+}
+
 namespace {
 
 // Amounts and times beyond this are the same as infinite ones: no machine has them, no simulation lasts so long.
@@ -200,7 +204,7 @@ nb::tuple plan_starts(Plan& plan, Future& future, nb::handle records, nb::list s
 
 }  // namespace
 
-void bind_slurm(nb::module_ module) {
+void batsched::bind_slurm(nb::module_ module) {
     nb::class_<Share>(module, "Share")
         .def_prop_ro("nodes", [](const Share& share) { return from_node_set(share.nodes); })
         .def_ro("exclusive", &Share::exclusive)

@@ -1,0 +1,187 @@
+// A simulation that Python has, and how Python looks at it.
+#pragma once
+#include "python.hpp"
+
+namespace batsched {
+
+// A simulation with the Python objects that it calls.
+struct Engine {
+    Simulation simulation;
+    nb::object cluster;               // its attribute `now` is the time
+    nb::object start_otherwise;       // starts a job where more is to be checked or chosen
+    nb::object rank;                  // puts waiting jobs into an order
+    bool is_ordered = false;          // whether the queue has one of its own
+    nb::object write, estimate, demand_of;
+    nb::object trace;                 // a Paje trace, if one is written
+    std::vector<nb::object> listeners;
+    nb::dict users;                   // whose jobs have waited, numbered
+    JobPtr last;                      // the job that was last looked at, and the object it is known by
+    PyObject* last_view = nullptr;
+    bool has_ended = false;
+
+    Engine(int64_t hosts, double speed) : simulation(hosts, speed) {}
+    Engine(const Engine&) = delete;
+
+    nb::object view(const JobPtr& job) {
+        nb::object view = view_of(*job);
+        last = job;
+        last_view = view.ptr();
+        return view;
+    }
+
+    // The job that Python means, if it waits or runs.
+    JobPtr find(nb::handle object) {
+        if (object.ptr() == last_view) return last->is_over() ? nullptr : last;
+        check_job(object);
+        return simulation.find(to_utf8(object.attr("id")));
+    }
+
+    JobPtr find_waiting(nb::handle object) {
+        JobPtr job = find(object);
+        return job && job->state == State::kWaiting && simulation.could_grant(job->request) ? job : nullptr;
+    }
+
+    void tell_time() {
+        nb::object name = nb::str("now"), now = nb::float_(simulation.now());
+        if (PyObject_GenericSetAttr(cluster.ptr(), name.ptr(), now.ptr())) throw nb::python_error();
+    }
+
+    Job& job_of(nb::handle id) const {
+        JobPtr job = simulation.find(to_utf8(id));
+        if (!job) throw nb::key_error("no such job waits or runs");
+        return *job;
+    }
+
+    // What a job asks for, which may be none of the simulation's.
+    Request request_of(nb::handle job) const {
+        if (job.ptr() == last_view) return last->request;
+        check_job(job);
+        Request request{nb::cast<int64_t>(job.attr("size"))};
+        if (simulation.nodes && request.hosts > 0) request.demand = nb::cast<int32_t>(demand_of(job));
+        return request;
+    }
+
+    bool fits(nb::handle object) {
+        Request request = request_of(object);
+        if (request.hosts <= 0 || !request.fits(simulation.free.available())) return false;
+        if (!simulation.nodes) return true;
+        JobPtr job = find(object);
+        return job && job->state == State::kWaiting ? simulation.nodes->fits(*job) : simulation.nodes->fits(request);
+    }
+
+    void set_nodes(size_t columns, FreeAmounts has, std::vector<int64_t> firsts, std::vector<size_t> switches,
+                   int choice, nb::object function) {
+        simulation.set_nodes(std::make_shared<Nodes>(columns, std::move(has), std::move(firsts), std::move(switches),
+                                                     static_cast<Nodes::Choice>(choice)));
+        demand_of = std::move(function);
+        simulation.demand_of = [this](Job& job) { return nb::cast<int32_t>(demand_of(view_of(job))); };
+    }
+
+    void check_not_ended(const std::string& decision = "") const {
+        if (has_ended) throw RuleBroken(decision + "the simulation has ended, nothing can be decided any more");
+    }
+
+    void set_estimate(nb::object function) {
+        estimate = std::move(function);
+        simulation.estimate = [this](Job& job) {
+            tell_time();
+            return nb::cast<double>(estimate(view_of(job)));
+        };
+    }
+
+    void add_listener(nb::object listener) {
+        listeners.push_back(listener);
+        simulation.on_end.push_back([this, number = listeners.size() - 1](const JobPtr& job) {
+            tell_time();
+            nb::object listener = listeners[number];
+            listener(running_view_of(job));
+        });
+    }
+
+    void set_write(nb::object function) {
+        write = std::move(function);
+        simulation.rows.write = [this](const std::string& rows) { write(from_utf8(rows)); };
+    }
+
+    // What happens to jobs on their hosts is written to a Paje trace.
+    void set_trace(nb::object object) {
+        trace = std::move(object);
+        simulation.trace = [this](const Job& job, Step step) {
+            nb::object hosts = host_set(job.hosts), clock = nb::float_(simulation.agenda.clock);
+            switch (step) {
+                case Step::kLaunches: trace.attr("job_launches")(hosts, clock); break;
+                case Step::kBegins: trace.attr("job_begins")(from_utf8(job.id), hosts, clock); break;
+                case Step::kEnds: {
+                    bool is_killed = job.outcome == State::kWalltimeReached ||
+                                     (job.outcome == State::kKilled && job.profile.kind == Profile::Kind::kComputation);
+                    trace.attr("job_ends")(from_utf8(job.id), hosts, clock, is_killed);
+                    break;
+                }
+            }
+        };
+    }
+
+    // Lets go of all that Python has given, when the simulation is over.
+    void close() {
+        has_ended = true;
+        simulation.trace = nullptr;
+        trace.reset();
+        cluster.reset();
+        start_otherwise.reset();
+        rank.reset();
+        estimate.reset();
+        demand_of.reset();
+        simulation.estimate = nullptr;
+        simulation.demand_of = nullptr;
+        simulation.on_end.clear();
+        listeners.clear();
+    }
+};
+
+// Something of an engine that Python looks at, which keeps the engine alive.
+struct View {
+    nb::object owner;
+    Engine* engine;
+};
+
+inline Engine& engine_of(nb::handle self) { return *nb::inst_ptr<Engine>(self); }
+
+template <class View>
+View& inst(PyObject* self) {
+    if (!nb::inst_ready(self)) throw std::runtime_error("this object was never made");
+    return *nb::inst_ptr<View>(self);
+}
+
+// A function of Python's C interface that may throw.
+template <class Result, class Function>
+Result guarded(Result failure, Function function) {
+    try {
+        return function();
+    } catch (nb::python_error& error) {
+        error.restore();
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+    return failure;
+}
+
+// Lets the collector of garbage see what a view holds.
+template <class Kind>
+int visit_view(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    Py_VISIT(inst<Kind>(self).owner.ptr());
+    if constexpr (requires { &Kind::condition; }) Py_VISIT(inst<Kind>(self).condition.ptr());
+    return 0;
+}
+
+template <class Kind>
+PyType_Slot visit_slot() { return {Py_tp_traverse, reinterpret_cast<void*>(visit_view<Kind>)}; }
+
+// What each file of the binding adds.
+void bind_sources(nb::module_& module, nb::class_<Engine>& engine);
+void bind_queue(nb::module_& module, nb::class_<Engine>& engine);
+void bind_plans(nb::module_& module, nb::class_<Engine>& engine);
+void bind_slurm(nb::module_ module);
+
+}  // namespace batsched

@@ -1,0 +1,224 @@
+// Where jobs come from: logs, workloads that Python has, and users.
+#include "engine.hpp"
+#include "replay.hpp"
+#include "swf.hpp"
+
+namespace batsched {
+namespace {
+
+// The jobs of a workload, one after another.
+class PythonSource : public JobSource {
+public:
+    PythonSource(nb::object jobs, nb::dict profiles) : jobs_(nb::iter(jobs)), profiles_(std::move(profiles)) {}
+
+    JobPtr next() override {
+        nb::object object = nb::steal(PyIter_Next(jobs_.ptr()));
+        if (!object) {
+            if (PyErr_Occurred()) throw nb::python_error();
+            return nullptr;
+        }
+        JobPtr job = job_from(object);
+        nb::object name = object.attr("profile");
+        job->profile = profile_of(profiles_[name], to_utf8(name), false);
+        job->tell_in_ticks();
+        if (job->told_submission == job->submission && job->told_walltime == job->walltime) {
+            job->view = handle_of(std::move(object));
+        }
+        return job;
+    }
+
+private:
+    nb::object jobs_;
+    nb::dict profiles_;
+};
+
+class PythonUser : public User {
+public:
+    PythonUser(nb::object user, bool hears_starts, nb::object refusal, const Simulation& simulation)
+        : user_(std::move(user)), refusal_(std::move(refusal)), hears_starts_(hears_starts), simulation_(simulation) {}
+
+    std::string name() const override { return to_utf8(types.user_name(user_)); }
+    bool hears_starts() const override { return hears_starts_; }
+
+    double next_time() override {
+        return blamed("next_time", [&] { return nb::cast<double>(types.next_time(user_)); });
+    }
+
+    void submit(double now, Actions& actions) override {
+        for (nb::handle action : types.actions(user_, now, simulation_.now())) {
+            if (nb::isinstance(action, types.submission)) {
+                actions.submissions.push_back(submission_from(action));
+            } else {
+                actions.changes.push_back({to_utf8(action.attr("job_id")), to_utf8(action.attr("note")),
+                                           nb::isinstance(action, types.withdrawal)});
+            }
+        }
+    }
+
+    void job_started(Job& job, double now) override {
+        blamed("job_started", [&] { return user_.attr("job_started")(object_of(job.source), now); });
+    }
+
+    void job_ended(Job& job, double now) override {
+        blamed("job_ended", [&] { return user_.attr("job_ended")(object_of(job.source), state_of(job), now); });
+    }
+
+private:
+    nb::object user_;
+    nb::object refusal_;  // says why a profile cannot be run, if that is so
+    bool hears_starts_;
+    const Simulation& simulation_;
+
+    JobPtr submission_from(nb::handle action) const {
+        JobPtr job = job_from(action.attr("job"));
+        std::string name = to_utf8(object_of(job->source).attr("profile"));
+        nb::object profile = action.attr("profile"), fault = refusal_(profile);
+        if (fault.is_none()) {
+            job->profile = profile_of(profile, std::move(name), true);
+        } else {
+            job->profile.name = std::move(name);
+            job->profile.fault = to_utf8(fault);
+        }
+        job->note = to_utf8(action.attr("note"));
+        job->decided = nb::cast<double>(action.attr("decided"));
+        return job;
+    }
+
+    // What a user raises is told as its fault.
+    template <class Function>
+    auto blamed(const char* method, Function function) -> decltype(function()) {
+        try {
+            return function();
+        } catch (nb::python_error& error) {
+            if (error.traceback().is_valid()) PyException_SetTraceback(error.value().ptr(), error.traceback().ptr());
+            types.blame(user_, error.value(), simulation_.now(), method);
+            throw;
+        }
+    }
+};
+
+// The log in pieces of whole lines, its comments, how many jobs have no processors, how many were cancelled while they
+// waited and how many there are in all; nothing if a line is unusual or if the log is large.
+nb::object read_swf(nb::iterable pieces, size_t largest, std::string workload, double factor, double speed) {
+    SwfReader reader(std::move(workload), speed, factor);
+    size_t size = 0;
+    for (nb::handle piece : pieces) {
+        nb::bytes lines = nb::cast<nb::bytes>(piece);
+        size += lines.size();
+        if (size > largest || !reader.read({lines.c_str(), lines.size()})) return nb::none();
+    }
+    std::shared_ptr<Log> log = reader.finish();
+    if (!log) return nb::none();
+    nb::list comments;
+    for (const std::string& comment : reader.comments) comments.append(nb::bytes(comment.data(), comment.size()));
+    return nb::make_tuple(log, comments, reader.nb_unsized, reader.nb_cancelled, reader.nb_records);
+}
+
+// A log of jobs that Python has, in the order of their submission.
+std::shared_ptr<Log> new_log(std::string workload, nb::iterable jobs, nb::dict profiles, nb::iterable finishes) {
+    auto log = std::make_shared<Log>();
+    log->workload = std::move(workload);
+    std::unordered_map<std::string, uint32_t> known_profiles;
+    std::unordered_map<PyObject*, uint32_t> known_extras;
+    nb::iterator finish = nb::iter(finishes);
+    for (nb::handle object : jobs) {
+        nb::object extra = object.attr("extra"), profile = object.attr("profile");
+        std::string name = to_utf8(profile);
+        auto [known, is_new] = known_profiles.try_emplace(name, static_cast<uint32_t>(log->profiles.size()));
+        if (is_new) log->profiles.push_back(profile_of(profiles[profile], name, false));
+        auto [number, is_new_extra] = known_extras.try_emplace(extra.ptr(), static_cast<uint32_t>(log->users.size()));
+        if (is_new_extra) {
+            nb::object user = object.attr("user");
+            log->users.push_back(user.is_none() ? std::nullopt : std::optional(to_utf8(user)));
+            log->extra_objects.push_back(handle_of(extra));
+        }
+        log->names.emplace_back(name_in(to_utf8(object.attr("id"))));
+        log->records.push_back({nb::cast<double>(object.attr("submission_time")), nb::cast<double>(object.attr("walltime")),
+                                nb::cast<double>(*finish), 0, 0, nb::cast<int64_t>(object.attr("size")),
+                                number->second, known->second});
+        ++finish;
+    }
+    return log;
+}
+
+nb::object log_job(const Log& log, size_t place) {
+    const Log::Record& record = log.records.at(place);
+    return new_job(log.id(place), record.submission, record.size, record.walltime, log.profile(place).name,
+                   extra_of(log, record.extra));
+}
+
+template <class Function>
+nb::object log_column(const Log& log, Function function) {
+    auto* numbers = PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(log.size() * sizeof(double)));
+    if (!numbers) throw nb::python_error();
+    auto* values = reinterpret_cast<double*>(PyByteArray_AS_STRING(numbers));
+    for (size_t place = 0; place < log.size(); ++place) values[place] = function(log.records[place]);
+    return nb::steal(numbers);
+}
+
+// --- users -----------------------------------------------------------------------------------------------------
+
+void add_think_time_users(Engine& engine, std::shared_ptr<Log> log, const std::string& rule, double seconds,
+                          bool reduced, nb::callable who) {
+    Delimiter delimiter{rule == "arrival" ? Delimiter::Rule::kArrival
+                        : rule == "last"  ? Delimiter::Rule::kLast
+                                          : Delimiter::Rule::kMax,
+                        seconds};
+    for (auto& [name, places] : log->by_user()) {
+        engine.simulation.users.add(std::make_unique<ThinkTimeUser>(log, name, to_utf8(who(from_utf8(name))),
+                                                                    std::move(places), delimiter, reduced));
+    }
+}
+
+void add_rigid_user(Engine& engine, std::shared_ptr<Log> log, nb::callable who) {
+    std::vector<std::string> who_by_extra;
+    for (const auto& user : log->users) who_by_extra.push_back(user ? to_utf8(who(from_utf8(*user))) : "");
+    engine.simulation.users.add(std::make_unique<RigidUser>(std::move(log), std::move(who_by_extra)));
+}
+
+}  // namespace
+
+void bind_sources(nb::module_& module, nb::class_<Engine>& engine) {
+    nb::class_<Log>(module, "Log", "The jobs of a workload as columns, in the order of their submission.")
+        .def("__len__", &Log::size)
+        .def("job", &log_job)
+        .def("id", [](const Log& log, size_t place) { return from_utf8(log.id(place)); })
+        .def("submissions", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.submission; }); })
+        .def("nb_larger_than",
+             [](const Log& log, int64_t hosts) {
+                 return std::count_if(log.records.begin(), log.records.end(),
+                                      [hosts](const Log::Record& record) { return record.size > hosts; });
+             })
+        .def("finishes", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.finish; }); })
+        .def("run_times", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.run_time; }); })
+        .def("in_submission_order", &Log::in_submission_order)
+        .def("has_jobs_without_user", &Log::has_jobs_without_user)
+        .def("users",
+             [](const Log& log) {
+                 nb::list users;
+                 for (const Log::Record& record : log.records) {
+                     const auto& user = log.users[record.extra];
+                     users.append(user ? from_utf8(*user) : nb::object(nb::none()));
+                 }
+                 return users;
+             },
+             "For each job, the name of its user.");
+    module.def("read_swf", &read_swf, "A log in which nothing is unusual, or nothing.");
+    module.def("new_log", &new_log, "A log of jobs in the order of their submission.");
+    engine
+        .def("add_log", [](Engine& self, std::shared_ptr<Log> log) {
+            self.simulation.add_source(std::make_unique<LogSource>(std::move(log)));
+        })
+        .def("add_jobs", [](Engine& self, nb::object jobs, nb::dict profiles) {
+            self.simulation.add_source(std::make_unique<PythonSource>(std::move(jobs), std::move(profiles)));
+        })
+        .def("accept_users", [](Engine& self) { self.simulation.accept_users(); })
+        .def("add_user", [](Engine& self, nb::object user, bool hears_starts, nb::object refusal) {
+            self.simulation.users.add(
+                std::make_unique<PythonUser>(std::move(user), hears_starts, std::move(refusal), self.simulation));
+        })
+        .def("add_think_time_users", &add_think_time_users)
+        .def("add_rigid_user", &add_rigid_user);
+}
+
+}  // namespace batsched

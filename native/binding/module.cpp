@@ -1,0 +1,254 @@
+// batsched_py._native: a simulation step by step, what has happened in it, and what a policy decides.
+#include "engine.hpp"
+
+namespace batsched {
+namespace {
+
+// What has happened since the policy was last asked, as tuples that begin with a name and a time.
+nb::list told(Engine& engine) {
+    nb::list made;
+    for (const Told& one : engine.simulation.told()) {
+        switch (one.kind) {
+            case Told::Kind::kSubmitted: made.append(nb::make_tuple("submitted", one.time, engine.view(one.job))); break;
+            case Told::Kind::kEnded:
+                made.append(nb::make_tuple("ended", one.time, running_view_of(one.job), state_of(*one.job), one.return_code));
+                break;
+            case Told::Kind::kCalled: made.append(nb::make_tuple("called", one.time)); break;
+            case Told::Kind::kNoMoreJobs: made.append(nb::make_tuple("no more jobs", one.time)); break;
+            case Told::Kind::kKilled: {
+                nb::list ids;
+                nb::dict progress;
+                for (const std::string& id : one.killed->ids) ids.append(from_utf8(id));
+                for (const Progress& each : one.killed->progress) {
+                    progress[from_utf8(each.job->id)] = nb::make_tuple(from_utf8(each.job->profile.name), each.done);
+                }
+                made.append(nb::make_tuple("killed", one.time, ids, progress));
+                break;
+            }
+        }
+    }
+    return made;
+}
+
+// What was decided and not carried out yet, as tuples that begin with a name and a time.
+nb::list decided(Engine& engine) {
+    nb::list made;
+    for (const Effect& one : engine.simulation.decided()) {
+        switch (one.kind) {
+            case Effect::Kind::kStart: made.append(nb::make_tuple("start", one.time, running_view_of(one.job))); break;
+            case Effect::Kind::kReject: made.append(nb::make_tuple("reject", one.time, engine.view(one.job))); break;
+            default:
+                if (one.decision.get()) made.append(nb::make_tuple("other", one.time, object_of(one.decision)));
+        }
+    }
+    return made;
+}
+
+nb::object start(nb::handle self, nb::object job, nb::object hosts) {
+    Engine& engine = engine_of(self);
+    check_job(job);
+    if (engine.has_ended) engine.check_not_ended("ExecuteJob " + to_utf8(job.attr("id")) + ": ");
+    if (hosts.is_none()) {
+        JobPtr found = engine.find_waiting(job);
+        if (found && engine.simulation.fits(*found)) {
+            engine.simulation.start(found);
+            return running_view_of(found);
+        }
+    }
+    return engine.start_otherwise(job, hosts);
+}
+
+int visit_engine(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    Engine& engine = inst<Engine>(self);
+    for (nb::object* each : {&engine.cluster, &engine.start_otherwise, &engine.rank, &engine.write, &engine.estimate,
+                             &engine.demand_of}) {
+        Py_VISIT(each->ptr());
+    }
+    for (nb::object& listener : engine.listeners) Py_VISIT(listener.ptr());
+    return 0;
+}
+
+PyType_Slot engine_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_engine)},
+                              {Py_tp_clear, reinterpret_cast<void*>(+[](PyObject* self) {
+                                   inst<Engine>(self).close();
+                                   return 0;
+                               })},
+                              {0, nullptr}};
+
+void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
+    nb::class_<Sums>(module, "Sums", "Sums over the jobs that are over.")
+        .def_ro("nb_jobs", &Sums::nb_jobs)
+        .def_ro("nb_rejected", &Sums::nb_rejected)
+        .def_ro("nb_success", &Sums::nb_success)
+        .def_ro("makespan", &Sums::makespan)
+        .def_ro("sum_waiting", &Sums::sum_waiting)
+        .def_ro("max_waiting", &Sums::max_waiting)
+        .def_ro("sum_turnaround", &Sums::sum_turnaround)
+        .def_ro("max_turnaround", &Sums::max_turnaround)
+        .def_ro("sum_slowdown", &Sums::sum_slowdown)
+        .def_ro("max_slowdown", &Sums::max_slowdown)
+        .def_ro("sum_bounded_slowdown", &Sums::sum_bounded_slowdown);
+    constexpr const char* kind = "Cluster";
+    method(engine, kind, "fits", [](Engine& self, nb::handle job) { return self.fits(job); }, any("job"));
+    method(engine, kind, "start", &start, any("job"), any("hosts") = nb::none());
+    engine.def(nb::init<int64_t, double>())
+        // before it begins
+        .def("set_cluster", [](Engine& self, nb::object cluster, nb::object start_otherwise, nb::object rank) {
+            self.cluster = std::move(cluster);
+            self.start_otherwise = std::move(start_otherwise);
+            self.rank = std::move(rank);
+        })
+        .def("set_write", &Engine::set_write)
+        .def("set_trace", &Engine::set_trace)
+        .def("set_procedures", [](Engine& self, double launch_time, double cleaning_time) {
+            self.simulation.launch_time = launch_time;
+            self.simulation.cleaning_time = cleaning_time;
+        })
+        .def("set_estimate", &Engine::set_estimate)
+        .def("set_nodes", [](Engine& self, size_t columns, Amounts has, Amounts licences, std::vector<int64_t> firsts,
+                             std::vector<size_t> switches, int choice, bool are_hosts, nb::object demand_of) {
+            self.set_nodes(columns, {std::move(has), std::move(licences)}, std::move(firsts), std::move(switches), choice,
+                           std::move(demand_of));
+            self.simulation.nodes->are_hosts = are_hosts;
+        })
+        .def("add_demand", [](Engine& self, int64_t tasks, int64_t cores, int64_t least, int64_t most, int64_t per_node,
+                              bool exclusive, Amounts by_task, Amounts by_node,
+                              std::vector<std::vector<size_t>> alternatives,
+                              std::vector<std::pair<size_t, int64_t>> licences) {
+            return self.simulation.nodes->add({tasks, cores, least, most, per_node, exclusive, std::move(by_task),
+                                               std::move(by_node), std::move(alternatives), std::move(licences)});
+        })
+        .def("free_amounts", [](const Engine& self) {
+            const FreeAmounts& free = self.simulation.nodes->free;
+            return std::pair(free.nodes, free.licences);
+        })
+        .def("only_starts_jobs", [](Engine& self) { self.simulation.only_starts_jobs = true; })
+        // while it goes on
+        .def("advance", [](Engine& self) -> nb::object {
+            return self.simulation.advance() ? nb::float_(self.simulation.now()) : nb::object(nb::none());
+        })
+        .def("check_not_ended", [](const Engine& self) { self.check_not_ended(); })
+        .def_prop_ro("now", [](const Engine& self) { return self.simulation.now(); })
+        .def_prop_ro("clock", [](const Engine& self) { return self.simulation.agenda.clock; })
+        .def_prop_ro("quiet", [](const Engine& self) { return self.simulation.quiet(); })
+        .def_prop_ro("nb_free", [](const Engine& self) { return self.simulation.free.available().hosts; })
+        .def_prop_ro("free", [](const Engine& self) { return host_set(self.simulation.free.runs()); })
+        .def_prop_ro("last_submitted", [](const Engine& self) -> nb::object {
+            const JobPtr& job = self.simulation.last_submitted();
+            return job ? from_utf8(job->id) : nb::none();
+        })
+        .def_prop_ro("told", &told)
+        .def_prop_ro("decided", &decided)
+        .def("on_end", &Engine::add_listener)
+        // decisions, which the caller has checked
+        .def("state", [](Engine& self, nb::handle id) -> std::string {
+            JobPtr job = self.simulation.find(to_utf8(id));
+            return job ? name_of(job->state) : "";
+        })
+        .def("break_rule", [](Engine& self, nb::handle rule) { self.simulation.break_rule(to_utf8(rule)); })
+        .def("work", [](Engine& self, nb::handle id) {
+            const Profile& profile = self.job_of(id).profile;
+            return profile.kind == Profile::Kind::kComputation ? profile.amount : NAN;
+        })
+        .def("run_on", [](Engine& self, nb::handle id, nb::handle hosts, double seconds, nb::object decision) {
+            JobPtr job(&self.job_of(id));
+            job->seconds = seconds;
+            if (!decision.is_none()) job->decision = handle_of(std::move(decision));
+            self.simulation.start_on(job, runs_of(hosts));
+            return running_view_of(job);
+        }, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+        .def("are_free", [](Engine& self, nb::handle hosts) { return self.simulation.free.contains(runs_of(hosts)); })
+        .def("job", [](Engine& self, nb::handle id) -> nb::object {
+            JobPtr job = self.simulation.find(to_utf8(id));
+            return job ? self.view(job) : nb::none();
+        })
+        .def("reject", [](Engine& self, nb::handle id) { self.simulation.reject(JobPtr(&self.job_of(id))); })
+        .def("kill", [](Engine& self, nb::iterable ids, nb::object decision) {
+            std::vector<std::string> named;
+            for (nb::handle id : ids) named.push_back(to_utf8(id));
+            self.simulation.kill(std::move(named), handle_of(std::move(decision)));
+        })
+        .def("call_at", [](Engine& self, double time, nb::object decision) {
+            self.simulation.call_at(time, handle_of(std::move(decision)));
+        })
+        .def("note", [](Engine& self, nb::handle id, nb::handle text, nb::object decision) {
+            self.simulation.note(to_utf8(id), to_utf8(text), handle_of(std::move(decision)));
+        })
+        .def("do_nothing", [](Engine& self, nb::object decision) {
+            self.simulation.do_nothing(handle_of(std::move(decision)));
+        })
+        .def("expect", [](Engine& self, nb::handle id, double run_time) {
+            self.simulation.expect(self.job_of(id), run_time);
+        })
+        .def("add_profile", [](Engine& self, const std::string& workload, const std::string& name, nb::handle profile) {
+            self.simulation.registry.add_profile(workload, profile_of(profile, name, true));
+        })
+        .def("register_job", [](Engine& self, nb::handle object) {
+            JobPtr job = job_from(object);
+            job->profile.name = to_utf8(object.attr("profile"));
+            self.simulation.register_job(job);
+            if (job->told_submission == job->submission && job->told_walltime == job->walltime) {
+                job->view = handle_of(nb::borrow(object));
+            }
+        })
+        .def("finish_registration", [](Engine& self) { self.simulation.registry.accepts = false; })
+        .def("reopen_registration", [](Engine& self) { self.simulation.registry.reopened = true; })
+        // afterwards
+        .def_prop_ro("registration_is_open", [](const Engine& self) { return self.simulation.registry.is_open(); })
+        .def("left_waiting", [](Engine& self) {
+            auto [count, first] = self.simulation.left_waiting();
+            return nb::make_tuple(count, first ? from_utf8(first->id) : nb::object(nb::none()));
+        })
+        .def("flush", [](Engine& self) { self.simulation.rows.flush(); })
+        .def_prop_ro("sums", [](const Engine& self) { return self.simulation.rows.sums; })
+        .def_prop_ro("nb_computing", [](const Engine& self) { return self.simulation.machines.computing; })
+        .def("seconds", [](Engine& self) { return self.simulation.machines.seconds(); },
+             "Host-seconds of computing and of being idle.")
+        .def("close", &Engine::close);
+}
+
+}  // namespace
+}  // namespace batsched
+
+using namespace batsched;
+
+NB_MODULE(_native, module) {
+    nb::set_leak_warnings(false);  // a process may end in the middle of a simulation
+    Handle::release = [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); };
+    nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+        try {
+            std::rethrow_exception(pointer);
+        } catch (const RuleBroken& broken) {
+            PyErr_SetObject(types.rule_broken.ptr(), from_utf8(broken.what()).ptr());
+        } catch (const UserFault& fault) {
+            PyErr_SetObject(types.policy_error.ptr(), from_utf8(fault.what()).ptr());
+        }
+    });
+    bind_slurm(module.def_submodule("slurm"));
+    module.def("prepare", [](nb::dict given) {
+        std::pair<const char*, nb::handle*> wanted[] = {
+            {"job", &types.job},           {"host_set", &types.host_set},
+            {"submission", &types.submission}, {"withdrawal", &types.withdrawal},
+            {"computation", &types.computation}, {"delay", &types.delay},
+            {"states", &types.states},     {"rule_broken", &types.rule_broken},
+            {"policy_error", &types.policy_error}, {"blame", &types.blame},
+            {"next_time", &types.next_time}, {"actions", &types.actions},
+            {"user_name", &types.user_name}, {"read_only", &types.read_only},
+            {"running_job", &types.running_job}, {"reservation", &types.reservation},
+            {"availability_profile", &types.availability_profile},
+            {"check_job", &types.check_job}, {"check_name", &types.check_name},
+            {"check_function", &types.check_function}, {"expected", &types.expected},
+            {"number", &types.number}, {"count", &types.count},
+            {"misused", &types.misused}, {"refuse_copy", &types.refuse_copy}};
+        for (auto& [name, type] : wanted) {
+            if (given.contains(name)) *type = nb::handle(given[name]).inc_ref();
+        }
+    }, "Python classes and functions that the engine makes, takes and calls.");
+    nb::class_<Engine> engine(module, "Engine", nb::type_slots(engine_slots), "A simulation of plain jobs on equal hosts.");
+    bind_engine(module, engine);
+    bind_sources(module, engine);
+    bind_queue(module, engine);
+    bind_plans(module, engine);
+}

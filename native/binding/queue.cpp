@@ -1,0 +1,265 @@
+// The waiting jobs, as columns and in a search for those that fit.
+#include <nanobind/ndarray.h>
+
+#include "engine.hpp"
+
+namespace batsched {
+namespace {
+
+// Some waiting jobs as columns of numbers.
+struct Waiting : View {
+    Queue::Selected jobs;
+    int64_t nb_arrived = engine->simulation.queue.nb_arrived();
+    size_t nb_waiting = engine->simulation.queue.size();
+
+    void check_current() const {
+        const Queue& queue = engine->simulation.queue;
+        if (queue.nb_arrived() == nb_arrived && queue.size() == nb_waiting) return;
+        throw std::runtime_error("jobs have joined or left the queue since these columns were asked for");
+    }
+
+    template <class Function>
+    nb::object column(Function value) const {
+        check_current();
+        using Number = decltype(value(engine->simulation.queue, 0));
+        auto* numbers = new Number[std::max<size_t>(jobs.arrivals.size(), 1)];
+        nb::capsule memory(numbers, [](void* pointer) noexcept { delete[] static_cast<Number*>(pointer); });
+        engine->simulation.queue.gather(jobs, numbers, value);
+        return nb::cast(nb::ndarray<nb::numpy, Number, nb::ndim<1>>(numbers, {jobs.arrivals.size()}, memory));
+    }
+
+    nb::object users() const {
+        check_current();
+        std::vector<Job*> found(jobs.arrivals.size());
+        engine->simulation.queue.gather(jobs, found.data(), Queue::JobAt());
+        auto* numbers = new int64_t[std::max<size_t>(found.size(), 1)];
+        nb::capsule memory(numbers, [](void* pointer) noexcept { delete[] static_cast<int64_t*>(pointer); });
+        std::transform(found.begin(), found.end(), numbers, [this](Job* job) { return user_of(*job); });
+        return nb::cast(nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>(numbers, {found.size()}, memory));
+    }
+
+    int64_t user_of(Job& job) const {
+        if (job.user < 0) {
+            nb::object name = view_of(job).attr("user");
+            if (!engine->users.contains(name)) engine->users[name] = engine->users.size();
+            job.user = nb::cast<int64_t>(engine->users[name]);
+        }
+        return job.user;
+    }
+};
+
+// The place that a search has found for a job, which is forgotten when the search goes on.
+class ChosenPlace {
+public:
+    ChosenPlace() = default;
+    explicit ChosenPlace(JobPtr job) : job_(std::move(job)) {}
+    ChosenPlace(ChosenPlace&&) = default;
+    ChosenPlace& operator=(ChosenPlace&& other) {
+        forget();
+        job_ = std::move(other.job_);
+        return *this;
+    }
+    ~ChosenPlace() { forget(); }
+
+private:
+    JobPtr job_;
+
+    void forget() {
+        if (job_) Nodes::forget(*job_);
+    }
+};
+
+// Goes through the waiting jobs that fit, each of which is looked at when its turn has come.
+struct Search : View {
+    nb::object condition;
+    std::shared_ptr<HeldReservation> beside;
+    bool fits_only = true, is_over = false;
+    int64_t epoch = 0;
+    bool is_ordered = false;
+    std::vector<int64_t> order = {};  // of arrivals, where they are not gone through in the order of the queue
+    size_t next = 0;
+    int64_t behind = 0, last = 0, nb_changes = 0;
+    ChosenPlace chosen = {};
+
+    JobPtr next_job() {
+        if (is_over) return nullptr;
+        is_over = true;
+        JobPtr job = find();
+        is_over = !job;
+        return job;
+    }
+
+    JobPtr find() {
+        Simulation& simulation = engine->simulation;
+        chosen = {};
+        if (fits_only && simulation.epoch() != epoch) {
+            throw std::runtime_error("hosts may have become free since the jobs that fit were asked for; ask again");
+        }
+        bool on_nodes = simulation.nodes && fits_only;
+        const Reservation* reservation = beside ? &beside->reservation : nullptr;
+        auto allowed = [&](Request request, double estimate) {
+            if (!fits_only) return true;
+            if (!request.fits(simulation.free.available())) return false;
+            if (on_nodes) return !simulation.finds_none(request, estimate, reservation);
+            return !reservation || reservation->allows(request, estimate);
+        };
+        while (true) {
+            JobPtr job;
+            if (is_ordered) {
+                if (next == order.size()) break;
+                job = simulation.queue.at(order[next++]);
+                if (!job || !allowed(job->request, job->estimate)) continue;
+            } else {
+                job = simulation.queue.find(behind, last, allowed);
+                if (!job) break;
+                behind = job->arrival;
+            }
+            if (on_nodes) {
+                if (!simulation.finds_place(*job, reservation)) continue;
+                chosen = ChosenPlace(job);
+            }
+            if (meets(*job)) return job;
+        }
+        if (reservation && condition.is_none()) simulation.note_tried(*reservation, nb_changes, last);
+        return nullptr;
+    }
+
+    // The condition is the policy's, which may do anything meanwhile.
+    bool meets(const Job& job) const {
+        if (condition.is_none()) return true;
+        return is_true(condition(job.request.hosts, job.estimate)) && job.state == State::kWaiting;
+    }
+};
+
+struct QueueView : View {};
+
+constexpr Request kAnything{INT64_MAX};
+
+Waiting waiting_jobs(nb::handle self, int64_t behind, Request free, size_t most = SIZE_MAX) {
+    Engine& engine = engine_of(self);
+    return {{nb::borrow(self), &engine}, engine.simulation.queue.select(behind, free, most)};
+}
+
+// The arrivals of jobs in the order that Python gives them; only the first where that is enough.
+std::vector<int64_t> in_order(Waiting waiting, nb::handle order, bool head_only) {
+    nb::object rank = waiting.engine->rank, shown = nb::cast(std::move(waiting));
+    const std::vector<int64_t>& arrivals = nb::inst_ptr<Waiting>(shown)->jobs.arrivals;
+    std::vector<int64_t> ranked;
+    if (!rank) throw std::runtime_error("the simulation has ended, and the order of its queue with it");
+    for (nb::handle place : rank(order, shown, head_only)) ranked.push_back(arrivals.at(nb::cast<size_t>(place)));
+    return ranked;
+}
+
+Search search(nb::handle self, nb::object condition, nb::object order, nb::handle only_new, nb::handle given) {
+    Engine& engine = engine_of(self);
+    const Simulation& simulation = engine.simulation;
+    std::shared_ptr<HeldReservation> beside;
+    if (!condition.is_none()) types.check_function(condition);
+    if (!given.is_none() && !nb::try_cast(given, beside)) throw_expected("a Reservation", given);
+    if (beside && beside->reservation.nodes != simulation.nodes) {
+        throw nb::value_error("the reservation is not of this simulation");
+    }
+    if (!order.is_none()) types.check_function(order);
+    Search made{{nb::borrow(self), &engine}, std::move(condition), std::move(beside)};
+    made.epoch = simulation.epoch();
+    made.last = simulation.queue.nb_arrived();
+    made.nb_changes = simulation.nb_changes();
+    if (is_true(only_new)) made.behind = simulation.queue.newest_settled();
+    if (made.beside) made.behind = std::max(made.behind, simulation.tried(made.beside->reservation));
+    made.is_ordered = engine.is_ordered || !order.is_none();
+    if (made.is_ordered) made.order = in_order(waiting_jobs(self, made.behind, simulation.free.available()), order, false);
+    return made;
+}
+
+Search all_waiting(nb::object self) {
+    Engine& engine = engine_of(self);
+    Search made{{self, &engine}, nb::none(), nullptr};
+    made.fits_only = false;
+    made.last = engine.simulation.queue.nb_arrived();
+    made.is_ordered = engine.is_ordered;
+    if (made.is_ordered) made.order = in_order(waiting_jobs(self, 0, kAnything), nb::none(), false);
+    return made;
+}
+
+nb::object head(QueueView& view) {
+    const Queue& queue = view.engine->simulation.queue;
+    if (queue.empty()) throw nb::index_error("no job waits");
+    if (!view.engine->is_ordered) return view.engine->view(queue.head());
+    return view.engine->view(queue.at(in_order(waiting_jobs(view.owner, 0, kAnything), nb::none(), true).at(0)));
+}
+
+PyType_Slot queue_slots[] = {
+    visit_slot<QueueView>(),
+    {Py_sq_length, reinterpret_cast<void*>(+[](PyObject* self) {
+         return guarded<Py_ssize_t>(-1, [&] { return inst<QueueView>(self).engine->simulation.queue.size(); });
+     })},
+    {Py_sq_contains, reinterpret_cast<void*>(+[](PyObject* self, PyObject* job) {
+         return guarded(-1, [&] { return static_cast<int>(inst<QueueView>(self).engine->find_waiting(job) != nullptr); });
+     })},
+    {Py_tp_iter, reinterpret_cast<void*>(+[](PyObject* self) {
+         return guarded<PyObject*>(
+             nullptr, [&] { return nb::cast(all_waiting(inst<QueueView>(self).owner)).release().ptr(); });
+     })},
+    {0, nullptr}};
+
+PyType_Slot waiting_slots[] = {visit_slot<Waiting>(), {0, nullptr}};
+
+PyType_Slot search_slots[] = {
+    visit_slot<Search>(),
+    {Py_tp_clear, reinterpret_cast<void*>(+[](PyObject* self) {
+         inst<Search>(self).condition = nb::none();
+         return 0;
+     })},
+    {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+    {Py_tp_iternext, reinterpret_cast<void*>(+[](PyObject* self) {
+         return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+             Search& search = inst<Search>(self);
+             JobPtr job = search.next_job();
+             return job ? search.engine->view(job).release().ptr() : nullptr;
+         });
+     })},
+    {0, nullptr}};
+
+}  // namespace
+
+void bind_queue(nb::module_& module, nb::class_<Engine>& engine) {
+    nb::class_<Waiting> waiting(module, "Waiting", nb::type_slots(waiting_slots),
+                                "Some waiting jobs as columns of numbers, in submission order.");
+    waiting.def("__len__", [](const Waiting& self) { return self.jobs.arrivals.size(); })
+        .def_prop_ro("size", [](const Waiting& self) { return self.column(Queue::SizeAt()); })
+        .def_prop_ro("estimate", [](const Waiting& self) { return self.column(Queue::EstimateAt()); })
+        .def_prop_ro("submission", [](const Waiting& self) { return self.column(Queue::SubmissionAt()); })
+        .def_prop_ro("user", &Waiting::users);
+    refuse_copies(waiting, "Waiting");
+    nb::class_<Search>(module, "Search", nb::type_slots(search_slots));
+    constexpr const char* kind = "JobQueue";
+    nb::class_<QueueView> queue(module, kind, nb::type_slots(queue_slots), "The waiting jobs.");
+    queue.def_prop_ro("head", &head)
+        .def_prop_ro("nb_joined", [](const QueueView& self) { return self.engine->simulation.queue.nb_arrived(); })
+        .def_prop_ro("users", [](const QueueView& self) { return nb::steal(PyDictProxy_New(self.engine->users.ptr())); });
+    refuse_copies(queue, kind);
+    method(queue, kind, "first", [](const QueueView& self, nb::handle count) {
+        return waiting_jobs(self.owner, 0, kAnything, static_cast<size_t>(std::max<int64_t>(count_from(count), 0)));
+    }, any("count"));
+    method(queue, kind, "get", [](const QueueView& self, nb::handle id) -> nb::object {
+        types.check_name(id);
+        JobPtr job = self.engine->simulation.find(to_utf8(id));
+        bool waits = job && job->state == State::kWaiting && self.engine->simulation.could_grant(job->request);
+        return waits ? self.engine->view(job) : nb::none();
+    }, any("job_id"));
+    method(queue, kind, "estimate", [](const QueueView& self, nb::handle object) {
+        JobPtr job = self.engine->find_waiting(object);
+        if (!job) throw nb::key_error(to_utf8(object.attr("id")).c_str());
+        return job->estimate;
+    }, any("job"));
+    engine.def("queue", [](nb::handle self) { return QueueView{{nb::borrow(self), &engine_of(self)}}; })
+        .def("order_queue", [](Engine& self, bool ordered) {
+            self.is_ordered = ordered;
+            self.simulation.reorder();
+        })
+        .def("check_current", [](const Engine&, const Waiting& jobs) { jobs.check_current(); });
+    method(engine, "Cluster", "fitting", &search, any("condition") = nb::none(), any("order") = nb::none(),
+           any("only_new") = false, any("beside") = nb::none());
+}
+
+}  // namespace batsched
