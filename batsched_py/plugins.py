@@ -35,15 +35,15 @@ class Registry(Generic[Plugin]):
     Each module of a package may define some, found by their ``name``, and so may those of other packages that
     are named (``also``) and not imported before they are searched; other distributions offer theirs in an
     entry-point group, under names that are not taken; and ``path/to/file.py:ClassName`` names one that is
-    installed nowhere.
+    installed nowhere. Without a package, none are shipped.
     """
 
     def __init__(
-        self, kind: str, base: type[Plugin], package: str, group: str, also: tuple[str, ...] = ()
+        self, kind: str, base: type[Plugin], package: str | None, group: str, also: tuple[str, ...] = ()
     ) -> None:
         self.kind = kind
         self.base = base
-        self._packages = (package, *also)
+        self._packages = tuple(filter(None, (package, *also)))
         self._group = group
 
     def all(self) -> dict[str, type[Plugin]]:
@@ -56,10 +56,8 @@ class Registry(Generic[Plugin]):
             return self._from_file(name)
         found = self._in_its_module(name) or self._shipped().get(name) or self._installed(name).get(name)
         if found is None:
-            raise InputError(
-                f"there is no {self.kind} {name!r}; known are {', '.join(self.all())}, "
-                "or give path/to/file.py:ClassName"
-            )
+            known = f"known are {', '.join(self.all())}, or" if self.all() else "none is installed;"
+            raise InputError(f"there is no {self.kind} {name!r}; {known} give path/to/file.py:ClassName")
         return found
 
     def knows(self, cls: type[Plugin]) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from batsched_py.workload.model import Workload
     from batsched_py.workload.session_graph import SessionGraph
     from batsched_py.workload.session_statistics import SessionStatistics
-    from batsched_py.workload.sessions import Delimiter
+    from batsched_py.workload.sessions import SessionRule
 
 SHOWN_USERS = 4
 MAX_EDGES = 200_000_000
@@ -27,12 +27,13 @@ MAX_EDGES = 200_000_000
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option(
     "--delimit",
-    metavar="RULE:MINUTES",
+    metavar="RULE:MINUTES|CODE",
     default="arrival:60",
     show_default=True,
     help="What opens a new session: arrival:T, a job T minutes or more after the previous submission; "
     "last:T, more than T minutes after the previous job had finished; "
-    "max:T, more than T minutes after all earlier jobs of the session had finished.",
+    "max:T, more than T minutes after all earlier jobs of the session had finished; or a class of your own, "
+    "path/to/file.py:ClassName.",
 )
 @click.option(
     "-o",
@@ -59,11 +60,11 @@ def command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_js
     from batsched_py.cli.console import console_for_tables
     from batsched_py.workload.session_graph import SessionGraph
     from batsched_py.workload.session_statistics import session_statistics
-    from batsched_py.workload.sessions import Delimiter, cut_workload
+    from batsched_py.workload.sessions import cut_workload, session_rule
     from batsched_py.workload.swf.reader import read_swf
     from batsched_py.workload.swf.workload import swf_to_workload
 
-    delimiter = Delimiter.parse(delimit)
+    delimiter = session_rule(delimit)
     workload = swf_to_workload(read_swf(log))
     sessions = cut_workload(workload, delimiter)
     graphs = {user: SessionGraph(sessions[user], reduced=not all_edges) for user in sessions}
@@ -92,7 +93,7 @@ def command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_js
 
 
 def _write(
-    directory: Path, graphs: dict[str, SessionGraph], workload: Workload, delimiter: Delimiter
+    directory: Path, graphs: dict[str, SessionGraph], workload: Workload, delimiter: SessionRule
 ) -> None:
     from batsched_py.workload.session_files import write_session_graphml, write_session_json
 

@@ -12,7 +12,7 @@ from batsched_py.settings import Rename
 class Choice(Struct, frozen=True):
     """A scheduler or a behaviour of users: its name, and its options as the command line gives them.
 
-    An option whose name ends in ``file`` names a file.
+    An option whose name ends in ``file`` names a file, one whose value is like ``file.py:Class`` names code.
     """
 
     name: str
@@ -35,8 +35,11 @@ class Choice(Struct, frozen=True):
         (['mine/easy.py'], ['sched.py'])
         >>> Choice("calm.py:Calm(patience(own.py:Own))").code_files
         ['calm.py', 'own.py']
+        >>> Choice("think-time", {"sessions": "weekly.py:Weekly"}).code_files
+        ['weekly.py']
         """
-        return [file for _, file, _ in map(_parts, _layers(self.name)) if file is not None]
+        names = [*_layers(self.name), *filter(_names_code, self.options.values())]
+        return [file for _, file, _ in map(_parts, names) if file is not None]
 
     @property
     def files(self) -> list[str]:
@@ -45,12 +48,15 @@ class Choice(Struct, frozen=True):
 
     def renamed(self, rename: Rename) -> Choice:
         """The same choice with other names for its files."""
-        layers = [
-            before if file is None else f"{before}{rename(file)}{after}"
-            for before, file, after in map(_parts, _layers(self.name))
-        ]
+
+        def moved(name: str) -> str:
+            before, file, after = _parts(name)
+            return before if file is None else f"{before}{rename(file)}{after}"
+
+        layers = [moved(layer) for layer in _layers(self.name)]
         options = {
-            key: rename(value) if _names_a_file(key, value) else value for key, value in self.options.items()
+            key: moved(value) if _names_code(value) else rename(value) if _names_a_file(key, value) else value
+            for key, value in self.options.items()
         }
         return Choice("(".join(layers) + ")" * (len(layers) - 1), options)
 
@@ -84,6 +90,10 @@ def _parts(layer: str) -> tuple[str, str | None, str]:
     if colon and tail.endswith(".py"):
         return f"{head}:", tail, ""
     return layer, None, ""
+
+
+def _names_code(value: str) -> bool:
+    return ".py:" in value
 
 
 def _names_a_file(option: str, value: str) -> bool:

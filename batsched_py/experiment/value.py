@@ -431,7 +431,8 @@ class Actors(Struct, frozen=True, kw_only=True):
             ),
             short=Option(
                 "--sessions RULE:MINUTES",
-                "How users' jobs are cut into sessions, like arrival:60; short for -u sessions=...",
+                "How users' jobs are cut into sessions, like arrival:60, or path/to/file.py:ClassName; short "
+                "for -u sessions=...",
             ),
         ),
     ] = None

@@ -27,7 +27,7 @@ from batsched_py.users.named import NamedUsers
 from batsched_py.users.note import recorded_note
 from batsched_py.workload.model import Workload
 from batsched_py.workload.session_graph import SessionGraph
-from batsched_py.workload.sessions import Delimiter, Session, cut_workload
+from batsched_py.workload.sessions import Session, cut_workload, session_rule
 
 #: The first time, not before a given one, at which a user is there to submit a batch; with the number of the
 #: session that the batch opened, as recorded, if it did.
@@ -50,7 +50,11 @@ class InBatches(NamedUsers):
     """What the models of users with batches have in common."""
 
     sessions: Annotated[
-        str, Meta(description="What opens a session: arrival:MINUTES, last:MINUTES or max:MINUTES.")
+        str,
+        Meta(
+            description="What opens a session: arrival:MINUTES, last:MINUTES or max:MINUTES, or a class of "
+            "your own as path/to/file.py:ClassName."
+        ),
     ] = "arrival:60"
     order: Annotated[
         bool, Meta(description="Order constraint: no batch before all jobs of the one before are submitted.")
@@ -74,11 +78,11 @@ class InBatches(NamedUsers):
     """Whether the time between sessions is think time, which is kept like that between batches."""
 
     def __post_init__(self) -> None:
-        self._delimiter = Delimiter.parse(self.sessions)
+        self._rule = session_rule(self.sessions)
 
     def named_users(self, workload: Workload) -> list[User]:
         """One user for each in the workload."""
-        cut = cut_workload(workload, self._delimiter)
+        cut = cut_workload(workload, self._rule)
         assert workload.finishes is not None
         finishes = {
             job.id: float(finish) for job, finish in zip(workload.jobs, workload.finishes, strict=True)

@@ -20,7 +20,7 @@ from batsched_py.users.base import Submission, User
 from batsched_py.users.named import NamedUsers
 from batsched_py.users.note import who
 from batsched_py.workload.model import Workload
-from batsched_py.workload.sessions import Delimiter, Sessions, cut_workload
+from batsched_py.workload.sessions import Delimiter, Sessions, cut_workload, session_rule
 
 
 @dataclass
@@ -35,7 +35,11 @@ class ThinkTime(NamedUsers):
     name = "think-time"
 
     sessions: Annotated[
-        str, Meta(description="What opens a session: arrival:MINUTES, last:MINUTES or max:MINUTES.")
+        str,
+        Meta(
+            description="What opens a session: arrival:MINUTES, last:MINUTES or max:MINUTES, or a class of "
+            "your own as path/to/file.py:ClassName."
+        ),
     ] = "arrival:60"
     edges: Annotated[
         Literal["reduced", "all"],
@@ -43,14 +47,15 @@ class ThinkTime(NamedUsers):
     ] = "reduced"
 
     def __post_init__(self) -> None:
-        self._delimiter = Delimiter.parse(self.sessions)
+        self._rule = session_rule(self.sessions)
 
-    def native_users(self) -> tuple[str, dict[str, Any]]:
-        """The native engine has such users, for jobs that all name a user."""
-        delimiter = self._delimiter
+    def native_users(self) -> tuple[str, dict[str, Any]] | None:
+        """The native engine has such users, for jobs that all name a user and the rules that we have."""
+        if not isinstance(rule := self._rule, Delimiter):
+            return None
         return "think-time", {
-            "rule": delimiter.rule,
-            "seconds": delimiter.seconds,
+            "rule": rule.rule,
+            "seconds": rule.seconds,
             "reduced": self.edges == "reduced",
         }
 
@@ -58,7 +63,7 @@ class ThinkTime(NamedUsers):
         """One user for each in the workload."""
         return [
             ThinkTimeUser(user, sessions, self.edges == "reduced", workload.profiles)
-            for user, sessions in cut_workload(workload, self._delimiter).items()
+            for user, sessions in cut_workload(workload, self._rule).items()
         ]
 
 

@@ -11,7 +11,7 @@ import msgspec
 from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.workload.model import Workload
 from batsched_py.workload.session_graph import SessionGraph
-from batsched_py.workload.sessions import Delimiter
+from batsched_py.workload.sessions import SessionRule
 
 FORMAT_VERSION = 1
 
@@ -26,7 +26,7 @@ _GRAPHML_HEAD = """\
 
 
 def write_session_json(
-    path: Path, user: str, graph: SessionGraph, workload: Workload, delimiter: Delimiter
+    path: Path, user: str, graph: SessionGraph, workload: Workload, delimiter: SessionRule
 ) -> None:
     """Write the sessions of a user with their jobs, those jobs' profiles, and what depends on what.
 

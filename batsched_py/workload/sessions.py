@@ -3,19 +3,24 @@
 Nobody recorded when users sat down to work, so the borders are inferred from the jobs: a user who is silent
 for long enough has left, and the next job opens a new session. The three rules for "long enough" are those
 of Zakay and Feitelson (2012), who found 60 minutes (``arrival``) and 20 minutes (``last``, ``max``) sensible.
+For any other rule, subclass :class:`SessionRule` in a file of your own; ``examples/session_rule.py`` is one.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 from msgspec import Struct
 
+from batsched_py.blame import naming
 from batsched_py.errors import InputError
+from batsched_py.plugins import Registry
 from batsched_py.protocol.jobs import Job
 from batsched_py.workload.jobs import Jobs, Places, as_jobs
 from batsched_py.workload.model import Workload
@@ -30,8 +35,43 @@ if TYPE_CHECKING:
 Rule = Literal["arrival", "last", "max"]
 
 
-class Delimiter(Struct, frozen=True):
-    """Where one session ends and the next begins: a rule, and how long a silence it takes."""
+class SessionRule(ABC):
+    """Where one session of a user ends and the next begins."""
+
+    @abstractmethod
+    def opens(self, submissions: NDArray[Any], finishes: NDArray[Any]) -> NDArray[Any]:
+        """Whether each job of a user but the first opens a session: a column of truth values.
+
+        The jobs are in submission order, with the times when they were submitted and when they had finished.
+        """
+
+    def __str__(self) -> str:
+        return str(getattr(self, "name", type(self).__name__))
+
+
+#: Rules that are named, and not written as ``RULE:MINUTES``.
+SESSION_RULES = Registry[SessionRule](
+    "session rule",
+    SessionRule,  # type: ignore[type-abstract]
+    package=None,
+    group="batsched_py.session_rules",
+)
+
+
+def session_rule(text: str) -> SessionRule:
+    """The rule that is written as ``RULE:MINUTES``, or the class of others that has this name.
+
+    >>> session_rule("arrival:60")
+    Delimiter(rule='arrival', minutes=60.0)
+    """
+    if ".py:" in text or (":" not in text and text in SESSION_RULES.all()):
+        return SESSION_RULES.create(text, {})
+    return Delimiter.parse(text)
+
+
+@dataclass(frozen=True)
+class Delimiter(SessionRule):
+    """A session ends with a silence: how it is measured, and how long it must be."""
 
     rule: Rule
     """What the silence before a job is measured from.
@@ -44,11 +84,7 @@ class Delimiter(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Delimiter:
-        """Read ``RULE:MINUTES``.
-
-        >>> Delimiter.parse("arrival:60")
-        Delimiter(rule='arrival', minutes=60.0)
-        """
+        """Read ``RULE:MINUTES``."""
         name, _, number = text.partition(":")
         try:
             minutes = float(number)
@@ -58,13 +94,28 @@ class Delimiter(Struct, frozen=True):
             if rule == name and isfinite(minutes) and minutes >= 0:
                 return cls(rule, minutes)
         raise InputError(
-            f"session delimiter {text!r}: write arrival:MINUTES, last:MINUTES or max:MINUTES, like arrival:60"
+            f"session delimiter {text!r}: write arrival:MINUTES, last:MINUTES or max:MINUTES, like "
+            "arrival:60, or give path/to/file.py:ClassName"
         )
 
     @property
     def seconds(self) -> float:
         """How long a silence it takes."""
         return self.minutes * 60
+
+    def opens(self, submissions: NDArray[Any], finishes: NDArray[Any]) -> NDArray[Any]:
+        """Whether the silence before each job is long enough."""
+        import numpy as np
+
+        match self.rule:
+            case "arrival":
+                silent_since = submissions
+            case "last":
+                silent_since = finishes
+            case "max":  # jobs of earlier sessions had finished before this one began, and so change nothing
+                silent_since = np.maximum.accumulate(finishes)
+        silence: NDArray[Any] = submissions[1:] - silent_since[:-1]
+        return silence >= self.seconds if self.rule == "arrival" else silence > self.seconds
 
     def __str__(self) -> str:
         return f"{self.rule}:{repr(float(self.minutes)).removesuffix('.0')}"
@@ -91,12 +142,12 @@ class Sessions(Sequence[Session]):
     """
 
     def __init__(
-        self, jobs: Jobs, places: Places, finishes: Callable[[Places], Times], delimiter: Delimiter
+        self, jobs: Jobs, places: Places, finishes: Callable[[Places], Times], rule: SessionRule
     ) -> None:
         """The user's jobs are those in these ``places``, and ``finishes`` tells when they had finished."""
         self.jobs = jobs.part(places)
         """All jobs of the user, in submission order."""
-        self.delimiter = delimiter
+        self.rule = rule
         self._every_job = jobs
         self._places = places
         self._finishes_of = finishes
@@ -170,21 +221,18 @@ class Sessions(Sequence[Session]):
 
         submissions = np.asarray(self.submissions, dtype=np.float64)
         finishes = np.asarray(self.job_finishes)
-        match self.delimiter.rule:
-            case "arrival":
-                silent_since = submissions
-            case "last":
-                silent_since = finishes
-            case "max":  # jobs of earlier sessions had finished before this one began, and so change nothing
-                silent_since = np.maximum.accumulate(finishes)
-        silence = submissions[1:] - silent_since[:-1]
-        threshold = self.delimiter.seconds
-        opens = silence >= threshold if self.delimiter.rule == "arrival" else silence > threshold
+        with naming(f"session rule {str(self.rule)!r}"):
+            opens = np.asarray(self.rule.opens(submissions, finishes), dtype=bool)
+        if opens.shape != (max(len(submissions) - 1, 0),):
+            raise InputError(
+                f"session rule {str(self.rule)!r} gives {opens.size} values for {len(submissions)} jobs; it "
+                "must give one for each but the first"
+            )
         first = np.flatnonzero(opens).astype(np.int32) + np.int32(1)
         return np.concatenate([np.zeros(min(len(submissions), 1), dtype=np.int32), first])
 
 
-def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], delimiter: Delimiter) -> Sessions:
+def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], rule: SessionRule) -> Sessions:
     """Cut the jobs of one user, in submission order, into sessions.
 
     ``finishes`` are the recorded finish times of the jobs, in the same order; none is before the submission.
@@ -192,10 +240,10 @@ def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], delimiter: Deli
     recorded = array("d", finishes)
     if len(recorded) != len(jobs):
         raise ValueError(f"{len(jobs)} jobs and {len(recorded)} finishes")
-    return Sessions(as_jobs(jobs), array("i", range(len(jobs))), _finishes_in(recorded), delimiter)
+    return Sessions(as_jobs(jobs), array("i", range(len(jobs))), _finishes_in(recorded), rule)
 
 
-def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, Sessions]:
+def cut_workload(workload: Workload, rule: SessionRule) -> dict[str, Sessions]:
     """Cut the jobs of every user into sessions.
 
     Users come in the order of their names, short ones first: that of their numbers, where they are numbers.
@@ -211,7 +259,7 @@ def cut_workload(workload: Workload, delimiter: Delimiter) -> dict[str, Sessions
     named = {user: submitted for user, submitted in places.items() if user is not None}
     take = _finishes_in(workload.finishes)
     return {
-        user: Sessions(jobs, named[user], take, delimiter)
+        user: Sessions(jobs, named[user], take, rule)
         for user in sorted(named, key=lambda name: (len(name), name))
     }
 

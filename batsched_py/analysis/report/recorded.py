@@ -12,7 +12,7 @@ import pandas as pd
 from batsched_py.analysis.plots.kinds.graphs import graph_statistics
 from batsched_py.analysis.plots.runs import Run, recorded_run
 from batsched_py.analysis.report.series import Subject
-from batsched_py.workload.sessions import Delimiter
+from batsched_py.workload.sessions import session_rule
 from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.swf.reader import read_swf
 from batsched_py.workload.swf.workload import swf_to_workload
@@ -33,7 +33,7 @@ def _log(file: LogFile) -> SwfLog:
 
 @lru_cache(maxsize=8)
 def _session_graphs(file: LogFile, delimiter: str) -> pd.DataFrame:
-    return graph_statistics(swf_to_workload(_log(file)), [Delimiter.parse(delimiter)])
+    return graph_statistics(swf_to_workload(_log(file)), [session_rule(delimiter)])
 
 
 def recorded_subject(file: LogFile) -> Subject:

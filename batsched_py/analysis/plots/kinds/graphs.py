@@ -16,14 +16,14 @@ from batsched_py.errors import InputError
 from batsched_py.workload.model import Workload
 from batsched_py.workload.session_graph import SessionGraph
 from batsched_py.workload.session_statistics import session_statistics
-from batsched_py.workload.sessions import Delimiter, cut_workload
+from batsched_py.workload.sessions import SessionRule, cut_workload, session_rule
 from batsched_py.workload.swf.workload import swf_to_workload
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet
 
 
-def graph_statistics(workload: Workload, delimiters: Sequence[Delimiter]) -> pd.DataFrame:
+def graph_statistics(workload: Workload, delimiters: Sequence[SessionRule]) -> pd.DataFrame:
     """For each delimiter and user the number of sessions, the longest path and the arity of the graph."""
     rows = []
     for delimiter in delimiters:
@@ -50,7 +50,7 @@ class Graphs(RunsKind):
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """Draw it."""
-        rules = [Delimiter.parse(text) for text in self.delimit]
+        rules = [session_rule(text) for text in self.delimit]
         logs = [run for run in (recorded, *runs) if run is not None]
         curves = []
         for each in logs:
