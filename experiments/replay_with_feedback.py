@@ -26,10 +26,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from batsched_py.analysis.lateness import recorded_submissions
 from batsched_py.analysis.metrics import DAY, measure
 from batsched_py.analysis.outcome import Outcome
 from batsched_py.analysis.schedule import read_schedule
+from batsched_py.analysis.user_metrics import recorded_submissions
 from batsched_py.errors import BatschedError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.run import run_experiment

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from batsched_py.analysis.plots.look import PAGE
-from batsched_py.analysis.plots.style import PALETTE
+from batsched_py.analysis.plots.style import PAGE, PALETTE
 from batsched_py.analysis.statistics import Estimate
 from experiments.populations import Figures, Setting
 from experiments.resampling_tables import by_seed, class_labels

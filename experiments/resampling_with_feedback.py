@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import track
 
 from batsched_py.analysis.plots.figures import blank
-from batsched_py.analysis.plots.look import PAGE
+from batsched_py.analysis.plots.style import PAGE
 from experiments.populations import (
     EDGES,
     Figures,

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from batsched_py.analysis.metrics import DAY
 from batsched_py.analysis.plots.figures import blank
-from batsched_py.analysis.plots.look import PAGE
-from batsched_py.analysis.plots.style import PALETTE
+from batsched_py.analysis.plots.style import PAGE, PALETTE
 from batsched_py.users import USERS
 from batsched_py.users.resample import Resample
 from batsched_py.users.resampled_log import resampled_log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf, isfinite, log10
 from pathlib import Path
@@ -13,8 +13,7 @@ from typing import Final, Literal, cast
 import numpy as np
 import pandas as pd
 
-from batsched_py.analysis.beside import beside
-from batsched_py.analysis.schedule import open_table
+from batsched_py.analysis.schedule import beside, open_table
 from batsched_py.errors import InputError
 from batsched_py.outside.failures import ABSENCES_HEADER
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
@@ -189,3 +188,43 @@ class _Board:
         """The absences that do not end."""
         for hosts, state, since in self._entries:
             yield Absence(hosts, state, since, inf)
+
+
+_HELD_COLUMNS = "job_id,submission_time,eligible_time,reason"
+
+
+@dataclass(frozen=True)
+class HeldJob:
+    """A job that was held until others were over."""
+
+    eligible: float | None
+    """When it joined the queue; nothing if it was rejected."""
+    reason: str
+
+
+def read_held(lines: Iterable[str], name: str) -> dict[str, HeldJob]:
+    """The jobs that were held, by their identifiers; a line that cannot be read is named."""
+    rows = csv.DictReader(lines)
+    try:
+        return {
+            row["job_id"]: HeldJob(
+                float(row["eligible_time"]) if row["eligible_time"] else None, row["reason"]
+            )
+            for row in rows
+        }
+    except (KeyError, ValueError, TypeError, csv.Error):
+        raise InputError(f"{name}:{rows.line_num}: this is no line of held jobs ({_HELD_COLUMNS})") from None
+
+
+def held_beside(jobs_file: str | Path) -> dict[str, HeldJob]:
+    """The jobs that were held, beside a ``PREFIX_jobs.csv``; none if no such file was written."""
+    path = beside(jobs_file, "held")
+    if not path.is_file():
+        return {}
+    with open_table(path) as file:
+        return read_held(file, str(path))
+
+
+def arrivals_of(held: Mapping[str, HeldJob]) -> dict[str, float]:
+    """When the jobs joined the queue that were held, and were not rejected."""
+    return {name: job.eligible for name, job in held.items() if job.eligible is not None}

@@ -17,9 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.analysis.beside import beside
-from batsched_py.analysis.levels import mean_level
-from batsched_py.analysis.schedule import INSTANT, open_table
+from batsched_py.analysis.schedule import INSTANT, beside, mean_level, open_table
 from batsched_py.errors import InputError
 
 Kind = Literal["link", "host", "storage"]

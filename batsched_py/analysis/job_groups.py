@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
-from batsched_py.analysis.classes import CLASSES, class_numbers
-from batsched_py.analysis.runs.measured import Grouping
+from batsched_py.analysis.runs.columns import Grouping
 from batsched_py.analysis.schedule import INSTANT
 from batsched_py.errors import InputError
 from batsched_py.workload.sources.accounting import names_of
@@ -16,6 +16,21 @@ from batsched_py.workload.sources.accounting import names_of
 if TYPE_CHECKING:
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.workload.swf.log import SwfLog
+
+
+#: Up to how many hosts a job is narrow, and up to how many seconds it is short.
+NARROW: Final = 8
+SHORT: Final = 3600.0
+#: The classes that this makes; in their numbers, a short job counts 2 and a wide one 1.
+CLASSES: Final = ("long, narrow", "long, wide", "short, narrow", "short, wide")
+
+
+def class_numbers(run_times: ArrayLike, sizes: ArrayLike) -> NDArray[np.int8]:
+    """The place of each job's class in :data:`CLASSES`."""
+    is_short: NDArray[Any] = np.asarray(run_times) <= SHORT
+    is_wide: NDArray[Any] = np.asarray(sizes) > NARROW
+    return 2 * is_short.astype(np.int8) + is_wide.astype(np.int8)
+
 
 #: The columns of a log that tell the group of a job.
 _COLUMNS: Final = {"partition": "partition", "account": "group"}

@@ -14,8 +14,8 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from batsched_py.analysis import goodput, lateness, reactions
-from batsched_py.analysis.outcome import Outcome, queue_length
+from batsched_py.analysis import user_metrics
+from batsched_py.analysis.outcome import Outcome, nb_restarts, queue_length
 from batsched_py.analysis.schedule import INSTANT
 from batsched_py.protocol.jobs import JobState
 
@@ -89,7 +89,7 @@ def _of_decisions(column: str, what: str, scale: float = 1.0) -> Callable[[Outco
 
 
 def _did(deed: str) -> Callable[[Outcome], float]:
-    return lambda outcome: int((reactions.noted(outcome.schedule, "sober") == deed).sum())
+    return lambda outcome: int((user_metrics.noted(outcome.schedule, "sober") == deed).sum())
 
 
 def _joules(place: int) -> Callable[[Outcome], float]:
@@ -326,7 +326,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "mean_lateness",
         "s",
         "sum over all jobs of (a - recorded a) / n",
-        lambda outcome: lateness.mean_lateness(outcome.lateness),
+        lambda outcome: user_metrics.mean_lateness(outcome.lateness),
         _SUBMITTED,
         needs="recorded",
     ),
@@ -334,7 +334,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "relative_lateness",
         "",
         "1 + mean_lateness / (last recorded a - first recorded a)",
-        lambda outcome: lateness.relative_lateness(outcome.lateness),
+        lambda outcome: user_metrics.relative_lateness(outcome.lateness),
         _SUBMITTED,
         needs="recorded",
     ),
@@ -342,7 +342,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "additional_lateness",
         "s",
         "2 * mean_lateness / (n - 1)",
-        lambda outcome: lateness.additional_lateness(outcome.lateness),
+        lambda outcome: user_metrics.additional_lateness(outcome.lateness),
         _SUBMITTED,
         needs="recorded",
     ),
@@ -374,7 +374,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "nb_departures",
         "",
         "number of jobs whose note says left=..., each a user who lost patience with it",
-        lambda outcome: len(reactions.noted(outcome.schedule, "left")),
+        lambda outcome: len(user_metrics.noted(outcome.schedule, "left")),
         _NOTED + " Only with users who may lose patience.",
         needs="patient_jobs",
     ),
@@ -382,7 +382,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "nb_departures_for_good",
         "",
         "number of jobs whose note says left=for-good",
-        lambda outcome: int((reactions.noted(outcome.schedule, "left") == "for-good").sum()),
+        lambda outcome: int((user_metrics.noted(outcome.schedule, "left") == "for-good").sum()),
         _NOTED + " Only with users who may lose patience.",
         needs="patient_jobs",
     ),
@@ -390,7 +390,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "nb_jobs_abandoned",
         "jobs",
         "sum of abandoned=... (never submitted) + number of jobs whose note says withdrawn=...",
-        lambda outcome: reactions.nb_abandoned(outcome.schedule),
+        lambda outcome: user_metrics.nb_abandoned(outcome.schedule),
         _NOTED + " Only with users who may lose patience.",
         needs="patient_jobs",
     ),
@@ -473,7 +473,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "nb_restarts",
         "",
         "number of executions whose note says restart=..., each handed in again after a failure",
-        lambda outcome: goodput.nb_restarts(outcome.schedule),
+        lambda outcome: nb_restarts(outcome.schedule),
         _FAILED,
         needs="failed_executions",
     ),

@@ -2,22 +2,166 @@
 
 from __future__ import annotations
 
+import csv
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
+from pathlib import Path
+from typing import Final, TextIO
 
+import msgspec
 import numpy as np
 import pandas as pd
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from batsched_py.analysis import goodput, reactions
+from batsched_py.analysis import user_metrics
 from batsched_py.analysis.carried import Carried, slowdown_by_contention
-from batsched_py.analysis.lateness import job_lateness, noted_submissions, users_of
-from batsched_py.analysis.resizes import has_resizes, in_pieces, mean_hosts
-from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets, started
-from batsched_py.analysis.summary import Summary
-from batsched_py.analysis.working_sessions import working_sessions
+from batsched_py.analysis.schedule import (
+    INSTANT,
+    beside,
+    full_ids,
+    has_resizes,
+    host_sets,
+    in_pieces,
+    mean_hosts,
+    open_table,
+    started,
+)
+from batsched_py.analysis.user_metrics import (
+    job_lateness,
+    noted,
+    noted_submissions,
+    users_of,
+    working_sessions,
+)
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import JobState
+
+
+class Summary(Struct, frozen=True):
+    """The values that only the summary has, if it has them."""
+
+    nb_hosts: int | None = None
+    consumed_joules: float | None = None
+    nb_switches: int | None = None
+    """How many times power states were changed."""
+    energy_cost: float | None = None
+    carbon: float | None = None
+    """In grams of CO2."""
+
+
+def read_summary(jobs_file: str | Path) -> Summary:
+    """The summary beside a ``PREFIX_jobs.csv``; nothing if it is missing.
+
+    A simulation that does not account for energy writes 0 joules.
+    """
+    path = beside(jobs_file, "schedule")
+    try:
+        if path.is_file():
+            with path.open(encoding="utf-8", newline="") as file:
+                row = next(csv.DictReader(file), {})
+        elif (path := path.with_suffix(".json")).is_file():
+            row = _texts(path.read_bytes())
+        else:
+            return Summary()
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    return _summary(row)
+
+
+def summary_in(schedule: TextIO | None) -> Summary:
+    """The summary in an open ``schedule.csv``; nothing if there is none."""
+    return _summary(next(csv.DictReader(schedule), {})) if schedule else Summary()
+
+
+def _summary(row: Mapping[str, str]) -> Summary:
+    return Summary(
+        _count(row.get("nb_computing_machines") or ""),
+        _joules(row.get("consumed_joules") or ""),
+        _count(row.get("nb_grouped_switches") or ""),
+        _number(row.get("energy_cost") or ""),
+        _number(row.get("carbon_grams") or ""),
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _texts(content: bytes) -> dict[str, str]:
+    """The members of a JSON object as texts, as in a table."""
+    try:
+        fields = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return {name: str(value) for name, value in fields.items()} if isinstance(fields, dict) else {}
+
+
+def _count(text: str) -> int | None:
+    return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
+
+
+def _joules(text: str) -> float | None:
+    joules = _number(text)
+    return joules if joules is not None and joules > 0 else None
+
+
+_TYPES: Final = {
+    "time": float,
+    "queue": int,
+    "decision_seconds": float,
+    "other_seconds": float,
+    "memory_bytes": float,
+}
+
+
+def decisions_beside(jobs_file: str | Path) -> pd.DataFrame | None:
+    """What each decision took, beside a ``PREFIX_jobs.csv``; nothing if it was not asked for."""
+    path = beside(jobs_file, "decisions")
+    if not path.is_file():
+        return None
+    with open_table(path) as file:
+        try:
+            return pd.read_csv(file, usecols=list(_TYPES), dtype=_TYPES)
+        except ValueError:
+            raise InputError(
+                f"{path}: is not what a simulation with --decisions writes ({','.join(_TYPES)})"
+            ) from None
+
+
+def executions(schedule: pd.DataFrame) -> pd.DataFrame | None:
+    """For each execution the host seconds that were ``useful``, ``lost`` and ``overhead``.
+
+    None if no failure has ended any.
+    """
+    jobs = started(schedule)
+    has_failed = jobs.index.isin(noted(jobs, "failed").index)
+    if not has_failed.any():
+        return None
+    ran = jobs["execution_time"].where(jobs["execution_time"] > INSTANT, 0.0)
+    counts = np.array([len(hosts) for hosts in host_sets(jobs)], dtype=np.int64)
+    hosts = pd.Series(mean_hosts(jobs, counts), jobs.index)
+    overhead = noted(jobs, "overhead").astype(float).reindex(jobs.index, fill_value=0.0)
+    saved = noted(jobs, "saved").astype(float).reindex(jobs.index, fill_value=0.0)
+    has_succeeded = (jobs["final_state"] == JobState.SUCCESS).to_numpy()
+    useful = np.where(has_failed, saved, np.where(has_succeeded, ran - overhead, 0.0))
+    lost = np.where(has_failed, ran - saved - overhead, 0.0)
+    return pd.DataFrame(
+        {"useful": useful * hosts, "lost": lost * hosts, "overhead": overhead * hosts}, jobs.index
+    )
+
+
+def nb_restarts(schedule: pd.DataFrame) -> int:
+    """How many executions were submitted after a failure."""
+    return len(noted(schedule, "restart"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +248,7 @@ class Outcome:
 
     @cached_property
     def lateness(self) -> pd.DataFrame:
-        """The lateness of each job, as :func:`~batsched_py.analysis.lateness.job_lateness` has it."""
+        """The lateness of each job, as :func:`~batsched_py.analysis.user_metrics.job_lateness` has it."""
         return job_lateness(self.schedule, self._recorded)
 
     @cached_property
@@ -115,22 +259,22 @@ class Outcome:
     @cached_property
     def patient_jobs(self) -> pd.DataFrame | None:
         """The jobs by users who may lose patience, if there are such."""
-        return reactions.jobs_with_note(self.schedule, "patience")
+        return user_metrics.jobs_with_note(self.schedule, "patience")
 
     @cached_property
     def sober_jobs(self) -> pd.DataFrame | None:
         """The jobs that sober users wanted to submit inside a window, if there are such."""
-        return reactions.jobs_with_note(self.schedule, "sober")
+        return user_metrics.jobs_with_note(self.schedule, "sober")
 
     @cached_property
     def failed_executions(self) -> pd.DataFrame | None:
         """What of each execution was useful and what was lost, if failures have ended some."""
-        return goodput.executions(self.schedule)
+        return executions(self.schedule)
 
     @cached_property
     def joules_around_windows(self) -> tuple[float, float] | None:
         """The energy of jobs inside and after the windows of sober users, if known."""
-        return reactions.joules_around_windows(self.schedule)
+        return user_metrics.joules_around_windows(self.schedule)
 
     @property
     def _recorded(self) -> pd.DataFrame:

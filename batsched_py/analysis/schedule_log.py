@@ -10,8 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py import __version__
-from batsched_py.analysis.resizes import has_resizes, mean_hosts
-from batsched_py.analysis.schedule import INSTANT, full_ids, host_sets
+from batsched_py.analysis.schedule import INSTANT, full_ids, has_resizes, host_sets, mean_hosts
 from batsched_py.protocol.jobs import JobState
 from batsched_py.workload.jobs import Jobs, as_jobs
 from batsched_py.workload.model import Workload

@@ -16,9 +16,8 @@ from batsched_py.analysis.absences import (
     read_absences,
     sleeps,
 )
-from batsched_py.analysis.beside import beside
-from batsched_py.analysis.schedule import open_table
-from batsched_py.analysis.summary import Summary
+from batsched_py.analysis.outcome import Summary
+from batsched_py.analysis.schedule import beside, open_table
 from batsched_py.campaign.manifest import MANIFEST_FILE, Manifest
 from batsched_py.simulator.external_events import read_events
 

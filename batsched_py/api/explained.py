@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeVar
 
-from batsched_py.analysis.explain import Explanation, Overtaker
-from batsched_py.analysis.node_waits import Lack
-from batsched_py.analysis.remarks import moment
+from batsched_py.analysis.explain import Explanation, Overtaker, moment
+from batsched_py.analysis.nodes import Lack
 from batsched_py.api.quantities import duration, hosts_text
 from batsched_py.ledger.nodes import in_words
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from batsched_py.analysis.carried import Carried
     from batsched_py.analysis.executions import Executions
     from batsched_py.analysis.validator import Policy
-    from batsched_py.analysis.violation import Violation
+    from batsched_py.analysis.validator.rules import Violation
     from batsched_py.api.explained import Explained
     from batsched_py.api.figures import ResultFigures
     from batsched_py.api.log import FileName, Log
@@ -62,7 +62,7 @@ class Result:
         ``user`` is the job's user, ``recorded`` when it was submitted in the log, and ``lateness`` how much
         later it was submitted here; they are missing where the workload does not tell.
         """
-        from batsched_py.analysis.lateness import with_recorded
+        from batsched_py.analysis.user_metrics import with_recorded
 
         return with_recorded(self._schedule, self.workloads)
 
@@ -121,8 +121,7 @@ class Result:
     def metrics(self) -> dict[str, float]:
         """The metrics that `batsched-py metrics --explain` defines, by name."""
         from batsched_py.analysis.metrics import measure
-        from batsched_py.analysis.outcome import Outcome
-        from batsched_py.analysis.summary import summary_in
+        from batsched_py.analysis.outcome import Outcome, summary_in
 
         summary = replace(
             summary_in(self._open("schedule")),
@@ -134,11 +133,10 @@ class Result:
 
     def validate(self, policy: Policy | None = None) -> list[Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
-        from batsched_py.analysis.absences import read_absences
-        from batsched_py.analysis.failure_rule import on_failed_hosts
-        from batsched_py.analysis.held import arrivals_of, read_held
-        from batsched_py.analysis.promises import check_hosts
+        from batsched_py.analysis.absences import arrivals_of, read_absences, read_held
         from batsched_py.analysis.validator import validate
+        from batsched_py.analysis.validator.outside_rules import on_failed_hosts
+        from batsched_py.analysis.validator.promises import check_hosts
         from batsched_py.api.absences import outages_in
 
         file, held = self._open("absences"), self._open("held")
@@ -159,10 +157,9 @@ class Result:
 
         After ``links=True`` it also tells why the job ran longer than alone.
         """
-        from batsched_py.analysis.explain import Evidence, Explainer
-        from batsched_py.analysis.held import read_held
-        from batsched_py.analysis.node_shares import requests_of
-        from batsched_py.analysis.remarks import read_remarks
+        from batsched_py.analysis.absences import read_held
+        from batsched_py.analysis.explain import Evidence, Explainer, read_remarks
+        from batsched_py.analysis.nodes import requests_of
         from batsched_py.api.absences import absences_in
         from batsched_py.api.explained import Explained
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from batsched_py.analysis.node_shares import first_hosts
+from batsched_py.analysis.nodes import first_hosts
 from batsched_py.analysis.plots.runs import read_run
-from batsched_py.analysis.report import Report, Subject, write_report
-from batsched_py.analysis.report.recorded import LogFile, recorded_subject, replaying_subject
-from batsched_py.analysis.runs.measured import repetitions
+from batsched_py.analysis.report import LogFile, Report, recorded_subject, replaying_subject, write_report
+from batsched_py.analysis.report.series import Subject
+from batsched_py.analysis.runs.columns import repetitions
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.manifest import Manifest
 from batsched_py.campaign.processes import usable_cores

@@ -88,11 +88,9 @@ def _read(workloads: Workloads, digests: tuple[str, ...], words: NodeWords | Non
 def _metrics(jobs_file: str, measures: Sequence[str]) -> bytes:
     """All metrics of a schedule, as JSON."""
     from batsched_py.analysis.carried import carried_beside
-    from batsched_py.analysis.decisions import decisions_beside
     from batsched_py.analysis.metrics import measure
-    from batsched_py.analysis.outcome import Outcome
+    from batsched_py.analysis.outcome import Outcome, decisions_beside, read_summary
     from batsched_py.analysis.schedule import read_schedule
-    from batsched_py.analysis.summary import read_summary
 
     outcome = Outcome.of(
         read_schedule(jobs_file),

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from batsched_py.analysis.runs.columns import Column
-from batsched_py.analysis.runs.measured import GROUPINGS, Grouping
+from batsched_py.analysis.runs.columns import GROUPINGS, Column, Grouping
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.run import RunResult
 from batsched_py.errors import InputError
@@ -65,14 +64,12 @@ def _parts(
     run: RunResult, by: Grouping, metrics: Sequence[str], own: Mapping[str, Column], is_imported: bool
 ) -> list[PartOfRun]:
     from batsched_py.analysis.carried import carried_beside
-    from batsched_py.analysis.decisions import decisions_beside
     from batsched_py.analysis.job_groups import groups_of
-    from batsched_py.analysis.lateness import recorded_submissions
     from batsched_py.analysis.metrics import measure_parts
-    from batsched_py.analysis.outcome import Outcome
+    from batsched_py.analysis.outcome import Outcome, decisions_beside, read_summary
     from batsched_py.analysis.own_metrics import OWN_METRICS, measured
     from batsched_py.analysis.schedule import read_schedule
-    from batsched_py.analysis.summary import read_summary
+    from batsched_py.analysis.user_metrics import recorded_submissions
 
     file = run.jobs_file
     outcome = Outcome.of(

@@ -29,8 +29,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from batsched_py.analysis.runs.aggregate import Aggregate, Baseline, aggregate
-from batsched_py.analysis.runs.columns import Column
-from batsched_py.analysis.runs.measured import MeasuredRun, frame_of
+from batsched_py.analysis.runs.columns import Column, MeasuredRun, frame_of
 from batsched_py.campaign.folders import is_name, read_json, write_file
 from batsched_py.campaign.inputs import INPUTS, PlanInput
 from batsched_py.campaign.manifest import is_finished

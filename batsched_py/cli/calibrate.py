@@ -16,8 +16,7 @@ from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
 from batsched_py.protocol.shown import harmless
 
 if TYPE_CHECKING:
-    from batsched_py.analysis.calibration import Calibration
-    from batsched_py.analysis.calibration.waits import Waits
+    from batsched_py.analysis.calibration import Calibration, Waits
     from batsched_py.workload.model import CancelledRule, WalltimeRule
 
 #: So many users and partitions are printed, the busiest ones; the page and the JSON have all of them.

@@ -257,7 +257,7 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
       batsched-py campaign report out/sample -o out/sample/report.html
       batsched-py campaign report plans/sample.toml -o results.tex -o results.parquet
     """
-    from batsched_py.analysis.runs.comparison import compare, comparisons_markdown
+    from batsched_py.analysis.runs.aggregate import compare, comparisons_markdown
     from batsched_py.analysis.runs.tables import tables_of
     from batsched_py.campaign.html_report import write_html
     from batsched_py.cli.campaign_view import print_tables
@@ -417,8 +417,7 @@ def _write_results(
     file: Path, tables: Sequence[ResultTable], frame: Callable[[], pd.DataFrame], remarks: str = ""
 ) -> bool:
     """Write tables for people, or data for programs, by the ending of the file; whether that is known."""
-    from batsched_py.analysis.runs.latex import latex
-    from batsched_py.analysis.runs.tables import markdown
+    from batsched_py.analysis.runs.tables import latex, markdown
     from batsched_py.campaign.folders import write_file
     from batsched_py.campaign.store import write_frame
 

@@ -69,13 +69,12 @@ def command(
       batsched-py explain out/outage 1234 --events outage.txt
       batsched-py explain out/gpu 1234 -w jobs.json -p cluster.toml
     """
+    from batsched_py.analysis.absences import held_beside
     from batsched_py.analysis.carried import carried_beside
-    from batsched_py.analysis.explain import Evidence, Explainer
-    from batsched_py.analysis.held import held_beside
-    from batsched_py.analysis.node_shares import requests_of
-    from batsched_py.analysis.remarks import remarks_beside
+    from batsched_py.analysis.explain import Evidence, Explainer, remarks_beside
+    from batsched_py.analysis.nodes import requests_of
+    from batsched_py.analysis.outcome import read_summary
     from batsched_py.analysis.schedule import read_schedule
-    from batsched_py.analysis.summary import read_summary
     from batsched_py.api.absences import absences_beside
     from batsched_py.api.explained import Explained
     from batsched_py.experiment.build import read_machine, read_workloads

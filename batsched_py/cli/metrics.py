@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 import msgspec
 
-from batsched_py.analysis.runs.measured import GROUPINGS, Grouping
+from batsched_py.analysis.runs.columns import GROUPINGS, Grouping
 from batsched_py.api.quantities import duration, energy
 from batsched_py.api.terminal import say
 from batsched_py.protocol.shown import harmless
@@ -95,14 +95,12 @@ def command(
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
     from batsched_py.analysis.carried import carried_beside
-    from batsched_py.analysis.decisions import decisions_beside
     from batsched_py.analysis.job_groups import groups_of
-    from batsched_py.analysis.lateness import noted_submissions, recorded_submissions
     from batsched_py.analysis.metrics import measure, measure_parts
-    from batsched_py.analysis.outcome import Outcome
+    from batsched_py.analysis.outcome import Outcome, decisions_beside, read_summary
     from batsched_py.analysis.own_metrics import OWN_METRICS, described, measured, name_of
     from batsched_py.analysis.schedule import read_schedule
-    from batsched_py.analysis.summary import read_summary
+    from batsched_py.analysis.user_metrics import noted_submissions, recorded_submissions
     from batsched_py.cli.console import console_for_tables
     from batsched_py.workload.swf.reader import read_swf
 

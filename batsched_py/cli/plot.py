@@ -21,7 +21,7 @@ from batsched_py.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batsched_py.analysis.plots.kind import Kind, RunsKind
+    from batsched_py.analysis.plots.figures import Kind, RunsKind
     from batsched_py.analysis.plots.runs import Run
 
 
@@ -77,8 +77,8 @@ def command() -> None:
 
 def _command(kind: type[Kind]) -> click.Command:
     """The command that draws a kind of figure."""
-    from batsched_py.analysis.plots.kind import RunsKind
-    from batsched_py.analysis.plots.look import Look
+    from batsched_py.analysis.plots.figures import RunsKind
+    from batsched_py.analysis.plots.style import Look
 
     about = inspect.cleandoc(kind.__doc__ or "")
     own, looks = field_options(kind), field_options(Look)
@@ -137,7 +137,7 @@ def _draw_runs(
 
 def _nodes(platform_file: str) -> dict[str, int]:
     """The first host of each node of a machine."""
-    from batsched_py.analysis.node_shares import first_hosts
+    from batsched_py.analysis.nodes import first_hosts
     from batsched_py.experiment import Machine
     from batsched_py.experiment.build import read_machine
 
@@ -158,7 +158,7 @@ def _draw(
 ) -> None:
     """Draw and write a figure; options that were not given have their defaults."""
     from batsched_py.analysis.plots.figures import draw
-    from batsched_py.analysis.plots.look import Look
+    from batsched_py.analysis.plots.style import Look
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
     look = Look.taken_from(given)

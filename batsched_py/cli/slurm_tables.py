@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from batsched_py.analysis.pages.parts import time_text
+from batsched_py.analysis.pages import time_text
 from batsched_py.cli.console import console_for_tables
 from batsched_py.protocol.shown import harmless
 from batsched_py.slurm.comparison import HEADS, Compared, Comparison, cells

@@ -134,15 +134,16 @@ def command(
       batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
       batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
     """
-    from batsched_py.analysis.absences import read_absences
-    from batsched_py.analysis.beside import beside
-    from batsched_py.analysis.closure_rule import into_closures
-    from batsched_py.analysis.failure_rule import on_failed_hosts
-    from batsched_py.analysis.held import arrivals_of, held_beside
-    from batsched_py.analysis.power_rule import over_power_cap, read_switches
-    from batsched_py.analysis.promises import check_hosts
-    from batsched_py.analysis.schedule import open_table, read_schedule
+    from batsched_py.analysis.absences import arrivals_of, held_beside, read_absences
+    from batsched_py.analysis.schedule import beside, open_table, read_schedule
     from batsched_py.analysis.validator import validate
+    from batsched_py.analysis.validator.outside_rules import (
+        into_closures,
+        on_failed_hosts,
+        over_power_cap,
+        read_switches,
+    )
+    from batsched_py.analysis.validator.promises import check_hosts
     from batsched_py.api.absences import outages_in
     from batsched_py.experiment.build import read_machine, read_workloads, words_of
     from batsched_py.outside.closures import read_closures

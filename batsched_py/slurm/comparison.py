@@ -12,14 +12,22 @@ import numpy as np
 import pandas as pd
 from msgspec import Struct
 
-from batsched_py.analysis.calibration.calibration import cells_of, percentiles_of
-from batsched_py.analysis.calibration.figures import distribution, map_of_waits
-from batsched_py.analysis.calibration.waits import Waits
-from batsched_py.analysis.classes import CLASSES, class_numbers
-from batsched_py.analysis.levels import mean_level
-from batsched_py.analysis.pages import write_figures_page
-from batsched_py.analysis.pages.figure import Axis, Figure, Layer, Point
-from batsched_py.analysis.pages.parts import figure, section, table, tiles, time_text
+from batsched_py.analysis.calibration import Waits, cells_of, percentiles_of
+from batsched_py.analysis.calibration_page import distribution, map_of_waits
+from batsched_py.analysis.job_groups import CLASSES, class_numbers
+from batsched_py.analysis.pages import (
+    Axis,
+    Figure,
+    Layer,
+    Point,
+    figure,
+    section,
+    table,
+    tiles,
+    time_text,
+    write_figures_page,
+)
+from batsched_py.analysis.schedule import mean_level
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.log import Floats
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from batsched_py.analysis.held import held_beside
+from batsched_py.analysis.absences import held_beside
 from batsched_py.analysis.schedule import read_schedule, started
 from batsched_py.errors import InputError
 from batsched_py.input_files import read_input

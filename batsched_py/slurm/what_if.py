@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 from msgspec import Struct
 
-from batsched_py.analysis.levels import mean_level
-from batsched_py.analysis.pages import write_figures_page
-from batsched_py.analysis.pages.parts import figure, section, table, tiles, time_text
+from batsched_py.analysis.pages import figure, section, table, tiles, time_text, write_figures_page
+from batsched_py.analysis.schedule import mean_level
 from batsched_py.analysis.statistics import Estimate
 from batsched_py.api.progress import shown
 from batsched_py.errors import InputError

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from batsched_py.analysis.closure_rule import into_closures
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import Policy as Promise
 from batsched_py.analysis.validator import validate
+from batsched_py.analysis.validator.outside_rules import into_closures
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import BatschedError, Deadlock
 from batsched_py.outside.closures import Closure

@@ -14,11 +14,9 @@ import pytest
 from matplotlib.image import imread
 
 import batsched_py as bp
-from batsched_py.analysis.calibration import Calibration, calibration
-from batsched_py.analysis.calibration.figures import all_figures
-from batsched_py.analysis.calibration.verdict import FEWEST_JOBS, WORDS, verdict
-from batsched_py.analysis.calibration.waits import Waits
-from batsched_py.analysis.pages.figure import Bar
+from batsched_py.analysis.calibration import FEWEST_JOBS, WORDS, Calibration, Waits, calibration, verdict
+from batsched_py.analysis.calibration_page import all_figures
+from batsched_py.analysis.pages import Bar
 from batsched_py.workload.swf.log import SwfLog
 from tests.browser import headless
 from tests.logs import log_of
@@ -126,7 +124,7 @@ def test_without_recorded_waits_nothing_can_be_said(tmp_path: Path) -> None:
 
 
 def test_the_rule_in_the_documentation_is_this_one(root: Path) -> None:
-    from batsched_py.analysis.calibration.verdict import FAIR, GOOD
+    from batsched_py.analysis.calibration import FAIR, GOOD
 
     page = (root / "docs" / "calibration.md").read_text()
     for name, (factor, correlation, near) in (("good", GOOD), ("fair", FAIR)):

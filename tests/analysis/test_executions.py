@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import batsched_py as bp
-from batsched_py.analysis.executions import Executions, compare_executions, figures
-from batsched_py.analysis.executions.figures import all_figures
+from batsched_py.analysis import executions
+from batsched_py.analysis.executions import Executions, all_figures, compare_executions
 from batsched_py.analysis.plots.runs import Run, recorded_run, run_of
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.log import SwfLog
@@ -92,7 +92,7 @@ def test_charts_say_of_each_job_what_became_of_it(both: Executions) -> None:
 def test_crowded_charts_begin_where_the_executions_differ(
     both: Executions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "MOST_RECTANGLES", 2)
+    monkeypatch.setattr(executions, "MOST_RECTANGLES", 2)
     drawn, since = all_figures(both)
     assert since == 10.0
     assert drawn["first"] is not None and drawn["first"].x.ends == (10.0, 34.0)

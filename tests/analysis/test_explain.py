@@ -13,8 +13,7 @@ import pytest
 
 import batsched_py as bp
 from batsched_py.analysis.absences import Absence, Absences
-from batsched_py.analysis.explain import Evidence, Explainer, Explanation
-from batsched_py.analysis.remarks import remarks_beside
+from batsched_py.analysis.explain import Evidence, Explainer, Explanation, remarks_beside
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet

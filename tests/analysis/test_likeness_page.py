@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 from matplotlib.image import imread
 
-from batsched_py.analysis.likeness_page.figures import all_figures
-from batsched_py.analysis.pages.figure import Bar
+from batsched_py.analysis.likeness_page import all_figures
+from batsched_py.analysis.pages import Bar
 from batsched_py.cli.main import batsched_py
 from batsched_py.workload.sources import read_log
 from tests.browser import headless

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from batsched_py.analysis.log_page import write_log_page
-from batsched_py.analysis.log_page.figures import all_figures
-from batsched_py.analysis.pages.figure import Bar, Figure
+from batsched_py.analysis.log_page import all_figures, write_log_page
+from batsched_py.analysis.pages import Bar, Figure
 from batsched_py.errors import InputError
 from batsched_py.workload.description import describe
 from batsched_py.workload.sources import read_log

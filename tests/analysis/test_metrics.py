@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batsched_py.analysis.lateness import job_lateness, noted_submissions, recorded_submissions
 from batsched_py.analysis.metrics import METRICS, explain, measure, measure_users
-from batsched_py.analysis.outcome import Outcome, queue_length
+from batsched_py.analysis.outcome import Outcome, Summary, queue_length, read_summary
 from batsched_py.analysis.schedule import read_schedule
-from batsched_py.analysis.summary import Summary, read_summary
+from batsched_py.analysis.user_metrics import job_lateness, noted_submissions, recorded_submissions
 from batsched_py.errors import InputError
 from batsched_py.testing import JobSpec
 from batsched_py.workload.swf.log import SwfLog

@@ -8,8 +8,8 @@ import pytest
 
 from batsched_py.analysis.plots.figures import KINDS, draw
 from batsched_py.analysis.plots.kinds.ecdf import Ecdf
-from batsched_py.analysis.plots.look import Look
 from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.plots.style import Look
 from batsched_py.cli.plot import summaries
 from batsched_py.errors import InputError
 from tests.runs import Row, run_of

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 import batsched_py as bp
 from batsched_py.analysis.runs.aggregate import Baseline, aggregate
-from batsched_py.analysis.runs.latex import latex
-from batsched_py.analysis.runs.tables import markdown, tables_of
+from batsched_py.analysis.runs.tables import latex, markdown, tables_of
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
 from tests.runs import Measured

@@ -13,10 +13,8 @@ import pytest
 from matplotlib.ft2font import FT2Font, LoadFlags
 
 from batsched_py.analysis.metrics import METRICS as METRICS_OF_ALL
-from batsched_py.analysis.runs.aggregate import Baseline, aggregate
-from batsched_py.analysis.runs.comparison import compare, comparisons_markdown
-from batsched_py.analysis.runs.latex import latex, width_of
-from batsched_py.analysis.runs.tables import ResultTable, markdown, tables_of
+from batsched_py.analysis.runs.aggregate import Baseline, aggregate, compare, comparisons_markdown
+from batsched_py.analysis.runs.tables import ResultTable, latex, markdown, tables_of, width_of
 from tests.runs import Measured
 
 METRICS = ["mean_waiting_time", "mean_slowdown", "utilization", "nb_jobs"]

@@ -10,9 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import batsched_py as bp
-from batsched_py.analysis.plots.figures import KINDS
-from batsched_py.analysis.plots.kind import RunsKind
-from batsched_py.analysis.plots.look import Look
+from batsched_py.analysis.plots.figures import KINDS, RunsKind
+from batsched_py.analysis.plots.style import Look
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
 

@@ -16,8 +16,9 @@ import pytest
 from click.testing import CliRunner
 from matplotlib.image import imread
 
-from batsched_py.analysis.report import Report, Subject, write_report
-from batsched_py.analysis.report import page as report_page
+from batsched_py.analysis import report as report_page
+from batsched_py.analysis.report import Report, write_report
+from batsched_py.analysis.report.series import Subject
 from batsched_py.campaign import html_report
 from batsched_py.campaign.html_report import write_html
 from batsched_py.campaign.run import State

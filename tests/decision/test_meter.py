@@ -9,7 +9,7 @@ import pytest
 
 import batsched_py as bp
 from batsched_py import native
-from batsched_py.analysis.decisions import decisions_beside
+from batsched_py.analysis.outcome import decisions_beside
 from batsched_py.analysis.plots.kinds.boxes import queue_sizes, slowdowns
 from batsched_py.analysis.plots.kinds.decisions import by_queue_length, over_time
 from batsched_py.decision.meter import memory_in_use

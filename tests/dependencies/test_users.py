@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from batsched_py.analysis.dependency_rules import dependencies
 from batsched_py.analysis.schedule import full_ids, schedule_in
+from batsched_py.analysis.validator.job_rules import dependencies
 from batsched_py.users.population import WEEK
 from batsched_py.workload.model import Workload
 from tests.feedback import Arbitrary, Record, replay, rows, workload_of

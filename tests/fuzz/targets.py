@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from batsched_py.analysis.outcome import read_summary
 from batsched_py.analysis.schedule import host_sets, read_schedule
-from batsched_py.analysis.summary import read_summary
 from batsched_py.campaign.archive import import_campaign
 from batsched_py.campaign.manifest import FileDigest, Manifest
 from batsched_py.campaign.plan_file import read_plan

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import batsched_py as bp
-from batsched_py.analysis.remarks import remarks_beside
+from batsched_py.analysis.explain import remarks_beside
 from batsched_py.errors import InputError
 from batsched_py.gym import Backfill, ChoosePolicy, PickJob, QueueObservation, SchedulingEnv
 from batsched_py.gym.features import Seen

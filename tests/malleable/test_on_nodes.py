@@ -13,11 +13,9 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from batsched_py.analysis.closure_rule import into_closures
-from batsched_py.analysis.power_rule import over_power_cap
-from batsched_py.analysis.resizes import RESIZES, has_resizes, pieces_of
-from batsched_py.analysis.schedule import host_sets, read_schedule
+from batsched_py.analysis.schedule import RESIZES, has_resizes, host_sets, pieces_of, read_schedule
 from batsched_py.analysis.validator import validate
+from batsched_py.analysis.validator.outside_rules import into_closures, over_power_cap
 from batsched_py.errors import PolicyError
 from batsched_py.ledger.running import RESIZES_HEADER
 from batsched_py.outside.closures import Closure

@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from batsched_py.analysis.metrics import measure
-from batsched_py.analysis.outcome import Outcome
-from batsched_py.analysis.resizes import pieces_of
-from batsched_py.analysis.schedule import host_sets, read_schedule
-from batsched_py.analysis.summary import read_summary
+from batsched_py.analysis.outcome import Outcome, read_summary
+from batsched_py.analysis.schedule import host_sets, pieces_of, read_schedule
 from batsched_py.analysis.validator import validate
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.sizes import malleable_of

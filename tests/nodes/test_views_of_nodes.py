@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from batsched_py.analysis.plots.runs import read_run
-from batsched_py.analysis.report.gantt import gantt
+from batsched_py.analysis.report.figures import gantt
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay

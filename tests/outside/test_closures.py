@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 import batsched_py as bp
-from batsched_py.analysis.closure_rule import into_closures
 from batsched_py.analysis.plots.kinds.gantt import Gantt
-from batsched_py.analysis.plots.look import Look
 from batsched_py.analysis.plots.runs import read_run
 from batsched_py.analysis.plots.sheet import Sheet
+from batsched_py.analysis.plots.style import Look
+from batsched_py.analysis.validator.outside_rules import into_closures
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError, PolicyError
 from batsched_py.outside.closures import Closure, read_closures

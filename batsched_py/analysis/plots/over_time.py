@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import numpy as np
+import pandas as pd
+from msgspec import Meta
 from numpy.typing import NDArray
 
+from batsched_py.analysis import carried
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind
 from batsched_py.analysis.plots.runs import Run
+from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet
+
 
 Floats = NDArray[np.float64]
 
 #: Periods that are taken together; the first one of which a figure has no more than so many.
 PERIODS: Final = ((3600.0, "hour"), (6 * 3600.0, "6 hours"), (86400.0, "day"), (7 * 86400.0, "week"))
+#: Into at most so many periods of equal length the time is divided.
 MOST_PERIODS: Final = 150
 
 
@@ -67,3 +73,112 @@ class MeansKind(RunsKind):
         sheet.supylabel(
             f"{self.label}, mean of each {period_name}" + (" (grey: recorded)" if recorded else "")
         )
+
+
+def recorded_flows(run: Run) -> carried.Carried:
+    """What was recorded of a run."""
+    if run.carried is None:
+        raise InputError(f"{run.label}: nothing tells what its links carried; simulate it with --links")
+    return run.carried
+
+
+@dataclass(frozen=True)
+class FlowsKind(RunsKind):
+    """A figure of the most loaded links or storages."""
+
+    use_of_log: ClassVar[str] = ""
+    of: ClassVar[carried.Kind]
+    """What is shown."""
+    label: ClassVar[str]
+    """What of it."""
+
+    most: Annotated[int, Meta(ge=1, title="N", description="How many have a line.")] = 5
+
+    @abstractmethod
+    def shown(self, flow: Floats, capacity: float) -> Floats:
+        """What a line shows, given the bytes in a second and how many there may be."""
+
+    def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
+        """A panel for each run with its most loaded ones; one that is in several has the same look in all."""
+        tables = {run.label: self._lines(run) for run in runs}
+        names = list(dict.fromkeys(name for table in tables.values() for name in table))
+        looks = dict(zip(names, sheet.line_looks(len(names)), strict=True))
+        unit, unit_name = style.time_unit(max(float(table.index[-1]) for table in tables.values()))
+        axes = sheet.panels(list(tables), height=2.0)
+        for panel, table in zip(axes, tables.values(), strict=True):
+            edges = np.concatenate([[0.0], table.index])
+            for name in table:
+                panel.stairs(table[name], edges / unit, baseline=None, label=name, **looks[name])
+            panel.set_xlim(left=0)
+            style.plain_numbers(panel.yaxis)
+        axes[0].set_ylim(bottom=0)
+        axes[-1].set_xlabel(f"time ({unit_name})")
+        sheet.supylabel(self.label)
+        style.shared_legend(sheet, axes)
+
+    def _lines(self, run: Run) -> pd.DataFrame:
+        """A column for each line, a row for each period with its end."""
+        flows = recorded_flows(run)
+        most = flows.most_loaded(self.of, self.most)
+        if most.empty:
+            raise InputError(f"{run.label}: no {self.of} carried anything, so there is nothing to show")
+        edges = np.linspace(0.0, run.end, MOST_PERIODS + 1)
+        return pd.DataFrame(
+            {
+                name: self.shown(flows.mean_flow(self.of, name, edges), capacity)
+                for name, capacity in zip(most["name"], most["capacity"], strict=True)
+            },
+            index=edges[1:],
+        )
+
+
+Integers = NDArray[np.integer[Any]]
+
+#: So many rectangles are painted at once.
+PIECE: Final = 100_000
+
+
+def paint(
+    left: Floats,
+    right: Floats,
+    bottom: Floats,
+    top: Floats,
+    colours: Floats,
+    colour_of: Integers,
+    columns: int,
+    rows: int,
+) -> Floats:
+    """A white image with these rectangles on it, as ``rows`` x ``columns`` x channels, all from 0 to 1.
+
+    Rectangles are given in pixels, must lie inside the image and should not overlap; the bottom row comes
+    first. ``colours`` has a row for each colour: red, green and blue, or a single shade of grey.
+    ``colour_of`` says which row each rectangle has.
+    """
+    image = np.empty((rows, columns, colours.shape[1]))
+    for channel in range(colours.shape[1]):
+        change = np.zeros((rows + 2, columns + 2))
+        for x, sign_x in ((left, 1.0), (right, -1.0)):
+            for next_column in (0, 1):
+                for y, sign_y in ((bottom, 1.0), (top, -1.0)):
+                    for next_row in (0, 1):
+                        for piece in _pieces(len(left)):
+                            across, share_x = _edge(x[piece], next_column)
+                            along, share_y = _edge(y[piece], next_row)
+                            share = sign_x * share_x * sign_y * share_y
+                            ink = 1.0 - colours[colour_of[piece], channel]
+                            np.add.at(change, (along, across), share * ink)
+        cover = change.cumsum(axis=0).cumsum(axis=1)
+        image[:, :, channel] = 1.0 - cover[:rows, :columns]
+    return image.clip(0.0, 1.0)
+
+
+def _pieces(count: int) -> Iterator[slice]:
+    """Some rectangles after the others, so that memory does not grow with their number."""
+    return (slice(first, first + PIECE) for first in range(0, count, PIECE))
+
+
+def _edge(position: Floats, next_pixel: int) -> tuple[NDArray[np.int64], Floats]:
+    """How much coverage grows at the pixel in which something begins (0), or at the next one (1)."""
+    pixel = np.floor(position).astype(np.int64)
+    fraction = position - pixel
+    return pixel + next_pixel, fraction if next_pixel else 1.0 - fraction

@@ -2,29 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis.absences import Absence, failures_and_closures_beside
-from batsched_py.analysis.beside import beside
 from batsched_py.analysis.carried import Carried, carried_beside
-from batsched_py.analysis.decisions import decisions_beside
-from batsched_py.analysis.lateness import job_lateness, noted_submissions, recorded_submissions
-from batsched_py.analysis.levels import mean_level
-from batsched_py.analysis.remarks import remarks_beside
-from batsched_py.analysis.resizes import has_resizes, in_pieces, mean_hosts
-from batsched_py.analysis.schedule import host_intervals, host_sets, read_schedule, started
-from batsched_py.analysis.summary import read_summary
+from batsched_py.analysis.explain import remarks_beside
+from batsched_py.analysis.metrics import METRICS
+from batsched_py.analysis.outcome import decisions_beside, read_summary
+from batsched_py.analysis.plots import style
+from batsched_py.analysis.schedule import (
+    beside,
+    has_resizes,
+    host_intervals,
+    host_sets,
+    in_pieces,
+    mean_hosts,
+    mean_level,
+    read_schedule,
+    started,
+)
+from batsched_py.analysis.user_metrics import job_lateness, noted_submissions, recorded_submissions
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import JobState
 from batsched_py.schedulers.decisions import Remark
 from batsched_py.workload.swf.log import SwfLog
+
+#: Axes along which a run repeats the same experiment.
+REPEATED: Final = ("seed", "part")
+
+_UNITS: Final = {metric.name: metric.unit for metric in METRICS}
+
+
+def check_columns(table: pd.DataFrame, *names: str) -> None:
+    """Raise an error for a column that is missing."""
+    for name in names:
+        if name not in table:
+            raise InputError(
+                f"the table of results has no column {name!r}; it has {', '.join(table.columns)}"
+            )
+    if table.empty:
+        raise InputError("the table of results is empty, so there is nothing to show")
+
+
+def by_log(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The part of a table for each log."""
+    if "log" not in table:
+        return {"": table}
+    return {str(log): part for log, part in table.groupby("log", sort=False)}
+
+
+def configurations(table: pd.DataFrame, *other: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """What is compared, by name: the combinations of all axes on which rows differ, but for some.
+
+    Logs and repetitions are never among these axes.
+    """
+    common = {"run", "log", *REPEATED, *other, *_UNITS}
+    axes = [column for column in table if column not in common and table[column].nunique(dropna=False) > 1]
+    if not axes:
+        yield str(table["scheduler"].iloc[0]) if "scheduler" in table else "all runs", table
+        return
+    for values, part in table.groupby(axes, sort=False, dropna=False):
+        yield ", ".join(str(value) for value in values if not pd.isna(value)), part
+
+
+def in_unit(table: pd.DataFrame, metric: str) -> tuple[float, str]:
+    """What values of a metric are divided by to be shown, and the label with the unit that they have then."""
+    unit, label = _UNITS.get(metric, ""), metric.removeprefix("nb_").replace("_", " ")
+    if unit == "s":
+        seconds, unit = style.time_unit(float(table[metric].abs().max()))
+        return seconds, f"{label} ({unit})"
+    return 1.0, f"{label} ({unit})" if unit else label
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,7 @@ import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from batsched_py.analysis.plots.look import Look
-from batsched_py.analysis.plots.style import DASHES, GREY, PALETTE
+from batsched_py.analysis.plots.style import DASHES, GREY, PALETTE, Look
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,13 +7,45 @@ in their dashes as well, so that they can be told apart without any colour.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from msgspec import Meta
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
     from batsched_py.analysis.plots.sheet import Sheet
+
+
+@dataclass(frozen=True)
+class Look:
+    """The look of a figure."""
+
+    width: Annotated[
+        Literal["page", "column"], Meta(description="As wide as a page's text, or as one of two columns.")
+    ] = "page"
+    font: Annotated[Literal["sans", "serif"], Meta(description="Letters without serifs, or with.")] = "sans"
+    ink: Annotated[
+        Literal["colour", "grey"],
+        Meta(description="Colours that everybody can tell apart, or shades of grey."),
+    ] = "colour"
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> Look:
+        """The look that is among the options of a figure, which are taken away."""
+        return cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name in options})
+
+    @property
+    def inches(self) -> float:
+        """How wide a figure is."""
+        return 7.2 if self.width == "page" else 3.5
+
+
+#: What figures look like unless told otherwise.
+PAGE: Final = Look()
+
 
 BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 SKY, PURPLE, YELLOW, BLACK = "#56B4E9", "#CC79A7", "#F0E442", "#000000"

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.analysis.classes import CLASSES
+from batsched_py.analysis.job_groups import CLASSES
 from batsched_py.analysis.outcome import queue_length
 from batsched_py.analysis.plots.kinds.arrivals import user_arrivals
 from batsched_py.analysis.plots.kinds.cumulative import cumulative_jobs

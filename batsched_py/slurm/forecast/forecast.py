@@ -14,9 +14,18 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.analysis.pages import write_figures_page
-from batsched_py.analysis.pages.figure import Axis, Figure, Layer, Point
-from batsched_py.analysis.pages.parts import figure, section, table, tiles, time_text
+from batsched_py.analysis.pages import (
+    Axis,
+    Figure,
+    Layer,
+    Point,
+    figure,
+    section,
+    table,
+    tiles,
+    time_text,
+    write_figures_page,
+)
 from batsched_py.api.progress import shown
 from batsched_py.api.simulate import simulate
 from batsched_py.errors import InputError

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from batsched_py.analysis.plots.kind import TELLS_LATENESS, RunsKind
+from batsched_py.analysis.plots.figures import TELLS_LATENESS, RunsKind
 from batsched_py.analysis.plots.kinds.lateness import draw_users
 from batsched_py.analysis.plots.runs import Run
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pandas as pd
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import SHOWN_TOO, TELLS_USERS, RunsKind
+from batsched_py.analysis.plots.figures import SHOWN_TOO, TELLS_USERS, RunsKind
 from batsched_py.analysis.plots.runs import Run, with_recorded
 
 if TYPE_CHECKING:

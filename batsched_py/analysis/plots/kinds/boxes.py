@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind
 from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.analysis.schedule import INSTANT

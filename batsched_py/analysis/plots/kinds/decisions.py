@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind
 from batsched_py.analysis.plots.over_time import period_for
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.errors import InputError

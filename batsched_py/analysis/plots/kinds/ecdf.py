@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 import pandas as pd
 from msgspec import Meta
 
-from batsched_py.analysis.classes import CLASSES, class_numbers
+from batsched_py.analysis.job_groups import CLASSES, class_numbers
 from batsched_py.analysis.metrics import TAU
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import SHOWN_TOO, TELLS_USERS, RunsKind
+from batsched_py.analysis.plots.figures import SHOWN_TOO, TELLS_USERS, RunsKind
 from batsched_py.analysis.plots.kinds.gantt import busiest_users
 from batsched_py.analysis.plots.runs import Run
 

@@ -18,8 +18,8 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import TELLS_USERS, RunsKind
-from batsched_py.analysis.plots.raster import paint
+from batsched_py.analysis.plots.figures import TELLS_USERS, RunsKind
+from batsched_py.analysis.plots.over_time import paint
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.schedule import started
 from batsched_py.errors import InputError

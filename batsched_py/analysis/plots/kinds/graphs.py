@@ -10,7 +10,7 @@ import pandas as pd
 from msgspec import Meta
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.errors import InputError
 from batsched_py.workload.model import Workload

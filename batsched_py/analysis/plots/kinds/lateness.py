@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import pandas as pd
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import TELLS_LATENESS, RunsKind
+from batsched_py.analysis.plots.figures import TELLS_LATENESS, RunsKind
 from batsched_py.analysis.plots.runs import Run
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from batsched_py.analysis.plots.flows import FlowsKind
-from batsched_py.analysis.plots.over_time import Floats
+from batsched_py.analysis.plots.over_time import Floats, FlowsKind
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import pandas as pd
 from msgspec import Meta
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import TableKind
-from batsched_py.analysis.plots.results import by_log, check_columns, configurations, in_unit
+from batsched_py.analysis.plots.figures import TableKind
+from batsched_py.analysis.plots.runs import by_log, check_columns, configurations, in_unit
 from batsched_py.analysis.statistics import CONFIDENCE, Estimate
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from msgspec import Meta
 from numpy.typing import ArrayLike
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import TableKind
-from batsched_py.analysis.plots.results import by_log, check_columns, configurations, in_unit
+from batsched_py.analysis.plots.figures import TableKind
+from batsched_py.analysis.plots.runs import by_log, check_columns, configurations, in_unit
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet

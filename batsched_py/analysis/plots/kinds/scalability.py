@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
 
-from batsched_py.analysis.lateness import additional_lateness
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import TELLS_LATENESS, RunsKind
+from batsched_py.analysis.plots.figures import TELLS_LATENESS, RunsKind
 from batsched_py.analysis.plots.runs import Run
+from batsched_py.analysis.user_metrics import additional_lateness
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet

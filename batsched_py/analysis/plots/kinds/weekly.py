@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.kind import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind
 from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.log import SwfLog

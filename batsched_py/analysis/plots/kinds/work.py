@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from batsched_py.analysis.plots.kind import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind
 from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.errors import InputError
 

@@ -1,20 +1,96 @@
-"""The power that a machine draws, checked against a cap."""
+"""The rule that hosts which are closed take no jobs, written from its definition."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from math import inf
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from batsched_py.analysis.resizes import in_pieces
-from batsched_py.analysis.schedule import full_ids, host_sets
-from batsched_py.analysis.violation import SLACK, Violation
+from batsched_py.analysis.absences import Absence
+from batsched_py.analysis.schedule import (
+    SLACK,
+    before_restarts,
+    ended_by_failures,
+    full_ids,
+    host_sets,
+    in_pieces,
+    started,
+)
+from batsched_py.analysis.validator.rules import Violation
 from batsched_py.errors import InputError
+from batsched_py.outside.closures import Closure
 from batsched_py.outside.curve import Curve
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, read_watts
+from batsched_py.workload.model import Workload
+
+
+def into_closures(
+    schedule: pd.DataFrame, closures: Sequence[Closure], workloads: Sequence[Workload]
+) -> Iterator[Violation]:
+    """The jobs that are started on hosts which close before their walltime is over, or grow into such hosts.
+
+    The workloads tell whose jobs they are, and so which of them a reservation lets in.
+    """
+    users = {job.id: job.user for workload in workloads for job in workload.jobs}
+    schedule = schedule.assign(id=full_ids(schedule))
+    failed = ended_by_failures(schedule)
+    executed = started(schedule)
+    walltimes = executed["requested_time"].where(executed["requested_time"] >= 0, inf)
+    latest = executed["starting_time"] + walltimes
+    pieces = in_pieces(executed)
+    for row, end, hosts in zip(pieces.itertuples(), latest[pieces.index], host_sets(pieces), strict=True):
+        start, user = row.starting_time, users.get(before_restarts(row, failed))
+        for closure in closures:
+            closed = hosts & closure.hosts
+            if closed and closure.bars(user, start + SLACK, end - SLACK):
+                text = (
+                    f"job {row.id} begins on hosts {closed}, which are closed from {closure.start:g} to "
+                    f"{closure.end:g}, and could still run then"
+                )
+                yield Violation("closed", (row.id,), start, text)
+
+
+_FAILED = re.compile(r"(?:^| )failed=([0-9,-]+)(?: |$)")
+
+
+def on_failed_hosts(
+    schedule: pd.DataFrame, absences: Sequence[Absence], events: Sequence[Absence] = ()
+) -> Iterator[Violation]:
+    """The jobs that run on hosts while these are away, and those that no failure has ended as they say.
+
+    The absences are those of ``PREFIX_absences.csv``: a failure ends the jobs on its hosts. Where hosts are
+    taken away by ``events``, jobs may go on.
+    """
+    away = [absence for absence in absences if absence.state == "away"]
+    executed = started(schedule)
+    pieces = in_pieces(executed)
+    for job, start, finish, hosts in zip(
+        full_ids(pieces), pieces["starting_time"], pieces["finish_time"], host_sets(pieces), strict=True
+    ):
+        for absence in away:
+            if start < absence.until - SLACK and finish > absence.since + SLACK and hosts & absence.hosts:
+                text = (
+                    f"job {job} runs on hosts {hosts & absence.hosts}, which are away from {absence.since:g} "
+                    f"to {absence.until:g}"
+                )
+                yield Violation("away", (job,), max(start, absence.since), text)
+    for job, finish, hosts, note in zip(
+        full_ids(executed), executed["finish_time"], host_sets(executed), executed["metadata"], strict=True
+    ):
+        if (found := _FAILED.search(note)) is not None:
+            lost, failing = HostSet.parse(found[1].replace(",", " ")), HostSet()
+            for absence in (*away, *events):
+                if abs(absence.since - finish) <= SLACK:
+                    failing = failing | absence.hosts
+            if not (lost <= failing and lost <= hosts):
+                text = f"job {job} is ended by a failure of hosts {lost}, of which nothing is known"
+                yield Violation("failure", (job,), finish, text)
+
 
 #: A sum of watts may be more than the cap by this share.
 PRECISION = 1e-9

@@ -1,13 +1,10 @@
-"""The rules that every schedule obeys with any policy, and those that its workload adds.
-
-Each rule is a function from the schedule to its violations. It sees the columns of Batsim's ``jobs.csv``,
-the full identifier of each job as ``id`` and its hosts as ``hosts``.
-"""
+"""What the validator finds."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 from math import inf
 from operator import or_
@@ -15,14 +12,27 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.analysis.restarts import before_restarts, ended_by_failures
-from batsched_py.analysis.schedule import INSTANT, started
-from batsched_py.analysis.violation import SLACK, Violation
+from batsched_py.analysis.schedule import INSTANT, SLACK, before_restarts, ended_by_failures, started
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Composed, Profile
 from batsched_py.protocol.sizes import SIZES, have_sizes, shapes_of
 from batsched_py.workload.model import Workload
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken rule: by which jobs, when and how."""
+
+    rule: str
+    jobs: tuple[str, ...]
+    """Full identifiers, ``WORKLOAD!JOB``."""
+    time: float
+    """When it happened in the simulation, or the job's submission if that makes no sense."""
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} at {self.time:.6f}: {self.text}"
 
 
 def _blame(

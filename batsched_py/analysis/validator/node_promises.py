@@ -1,6 +1,6 @@
 """What EASY and conservative backfilling promise on a machine of nodes: it holds in every resource.
 
-See :mod:`~batsched_py.analysis.promises` for what is promised, and for what is assumed.
+See :mod:`~batsched_py.analysis.validator.promises` for what is promised, and for what is assumed.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from math import inf
 import numpy as np
 from msgspec import Struct
 
-from batsched_py.analysis.instants import Life, Timeline
-from batsched_py.analysis.node_shares import Requests, cores_by_node
-from batsched_py.analysis.promises import waiting_instants
-from batsched_py.analysis.violation import SLACK, Violation
+from batsched_py.analysis.nodes import Requests, cores_by_node
+from batsched_py.analysis.schedule import SLACK
+from batsched_py.analysis.validator.promises import Life, Timeline, waiting_instants
+from batsched_py.analysis.validator.rules import Violation
 from batsched_py.ledger.free_nodes import NodeAccount, NodeProfile
 from batsched_py.ledger.nodes import CORES, Demand, Integers, NodeMachine, Placement, demand_of
 from batsched_py.protocol.requests import Request

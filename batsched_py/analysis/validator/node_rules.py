@@ -1,6 +1,6 @@
 """The rules that a machine of nodes adds, for jobs that ask for more than hosts.
 
-Like :mod:`~batsched_py.analysis.rules`, they see a schedule with the columns ``id`` and ``hosts``.
+Like :mod:`~batsched_py.analysis.validator.rules`, they see a schedule with the columns ``id`` and ``hosts``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from batsched_py.analysis.node_shares import Requests, Share, amount_text, executed_shares, has
-from batsched_py.analysis.resizes import in_pieces
-from batsched_py.analysis.schedule import INSTANT, started
-from batsched_py.analysis.violation import SLACK, Violation
+from batsched_py.analysis.nodes import Requests, Share, amount_text, executed_shares, has
+from batsched_py.analysis.schedule import INSTANT, SLACK, in_pieces, started
+from batsched_py.analysis.validator.rules import Violation
 from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.requests import Request, parse_features
 

@@ -11,15 +11,13 @@ from typing import Literal
 
 import pandas as pd
 
-from batsched_py.analysis import dependency_rules, malleable_rules, node_promises, promises, rules
-from batsched_py.analysis.instants import timeline
-from batsched_py.analysis.node_promises import Places
-from batsched_py.analysis.node_rules import node_rules
-from batsched_py.analysis.node_shares import all_hosts, requests_of
-from batsched_py.analysis.resizes import RESIZES, has_resizes, in_pieces
-from batsched_py.analysis.restarts import started_again
-from batsched_py.analysis.schedule import full_ids, host_sets
-from batsched_py.analysis.violation import Violation
+from batsched_py.analysis.nodes import all_hosts, requests_of
+from batsched_py.analysis.schedule import RESIZES, full_ids, has_resizes, host_sets, in_pieces, started_again
+from batsched_py.analysis.validator import job_rules, node_promises, promises, rules
+from batsched_py.analysis.validator.node_promises import Places
+from batsched_py.analysis.validator.node_rules import node_rules
+from batsched_py.analysis.validator.promises import timeline
+from batsched_py.analysis.validator.rules import Violation
 from batsched_py.errors import InputError
 from batsched_py.ledger.free_nodes import NodeAccount
 from batsched_py.ledger.nodes import NodeMachine
@@ -55,7 +53,7 @@ def validate(
             f"what {policy} promises is about jobs that keep their hosts, and some here grow or shrink"
         )
     found = list(_rules(schedule, hosts, workloads, speeds))
-    queued = dependency_rules.as_queued(schedule, workloads, arrivals or {})
+    queued = job_rules.as_queued(schedule, workloads, arrivals or {})
     if machine is None:
         found += _promises(queued, hosts, policy)
     else:
@@ -70,11 +68,11 @@ def _rules(
 ) -> Iterator[Violation]:
     pieces = in_pieces(schedule)
     resized = set(schedule.loc[schedule[RESIZES].map(bool), "id"]) if has_resizes(schedule) else set()
-    any_size = rules.moldable_jobs(workloads) | malleable_rules.malleable_jobs(workloads).keys() | resized
+    any_size = rules.moldable_jobs(workloads) | job_rules.malleable_jobs(workloads).keys() | resized
     any_size |= {execution for execution, job in started_again(schedule).items() if job in any_size}
     yield from rules.overlap(pieces)
     yield from rules.capacity(pieces, hosts, any_size)
-    yield from malleable_rules.resizes(schedule)
+    yield from job_rules.resizes(schedule)
     yield from rules.causality(schedule)
     yield from rules.walltime(schedule)
     yield from rules.arithmetic(schedule)
@@ -83,8 +81,8 @@ def _rules(
     if workloads:
         yield from rules.workload(schedule, workloads)
         yield from rules.sizes(schedule, workloads)
-        yield from dependency_rules.dependencies(schedule, workloads)
-        yield from malleable_rules.malleable(schedule, workloads, speeds)
+        yield from job_rules.dependencies(schedule, workloads)
+        yield from job_rules.malleable(schedule, workloads, speeds)
 
 
 def _promises(schedule: pd.DataFrame, hosts: int | None, policy: Policy | None) -> Iterator[Violation]:

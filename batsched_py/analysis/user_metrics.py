@@ -1,8 +1,4 @@
-"""Lateness: how much later than recorded the users of a replay with feedback submit their jobs.
-
-M. Madon, G. Da Costa and J.-M. Pierson, "Replay with Feedback: How does the performance of HPC system impact
-user submission behavior?", Future Generation Computer Systems, 2024.
-"""
+"""What users did in a simulation: how late they submitted, how they reacted, which sessions they had."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 
-from batsched_py.analysis.schedule import full_ids
+from batsched_py.analysis.schedule import full_ids, started
 from batsched_py.errors import InputError
 from batsched_py.workload.jobs import as_jobs
 from batsched_py.workload.model import Workload
@@ -136,3 +132,77 @@ def relative_lateness(jobs: pd.DataFrame) -> float:
 def additional_lateness(jobs: pd.DataFrame) -> float:
     """By how much each submission adds to the lateness, in seconds, if all of them add the same."""
     return 2 * mean_lateness(jobs) / (len(jobs) - 1) if len(jobs) > 1 else float("nan")
+
+
+#: How long after a window jobs that were put off may come back, in seconds.
+AFTERMATH = 86400.0
+
+
+def noted(schedule: pd.DataFrame, key: str) -> pd.Series[str]:
+    """The value of a key in the note of each job, if it is there."""
+    values: pd.Series[str] = schedule["metadata"].str.extract(rf"(?:^| ){key}=(\S+)", expand=False).dropna()
+    return values
+
+
+def jobs_with_note(schedule: pd.DataFrame, key: str) -> pd.DataFrame | None:
+    """The jobs with a note that has this key, if there are some."""
+    jobs = schedule.loc[noted(schedule, key).index]
+    return None if jobs.empty else jobs
+
+
+def nb_abandoned(schedule: pd.DataFrame) -> int:
+    """How many jobs users who left for good never submitted, or withdrew while they waited."""
+    never = noted(schedule, "abandoned").astype(int).sum()
+    return int(never) + len(noted(schedule, "withdrawn"))
+
+
+def joules_around_windows(schedule: pd.DataFrame) -> tuple[float, float] | None:
+    """The energy of jobs inside the windows of sober users, and in the day after each, outside all windows.
+
+    A job draws constant power while it runs. None if there are no windows or energy was not measured.
+    """
+    windows = noted(schedule, "window").str.split(":", expand=True)
+    jobs = started(schedule)
+    jobs = jobs[jobs["consumed_energy"] >= 0]
+    if windows.empty or jobs.empty:
+        return None
+    bounds = np.unique(windows.to_numpy(float), axis=0)
+    starts, ends = jobs["starting_time"].to_numpy(), jobs["finish_time"].to_numpy()
+    power = jobs["consumed_energy"].to_numpy() / np.maximum(ends - starts, 1e-9)
+    inside = after = 0.0
+    for place, (low, high) in enumerate(bounds):
+        following = bounds[place + 1][0] if place + 1 < len(bounds) else np.inf
+        inside += _drawn(power, starts, ends, low, high)
+        after += _drawn(power, starts, ends, high, min(high + AFTERMATH, following))
+    return inside, after
+
+
+def _drawn(power: np.ndarray, starts: np.ndarray, ends: np.ndarray, low: float, high: float) -> float:
+    return float(power @ np.maximum(np.minimum(ends, high) - np.maximum(starts, low), 0.0))
+
+
+#: A user who thinks for longer than this, in seconds, has ended the session.
+SESSION_BREAK = 20 * 60.0
+
+
+def working_sessions(schedule: pd.DataFrame) -> pd.DataFrame | None:
+    """A row for each session: its user, when it began and ended, and its number of jobs.
+
+    A job opens a session if it is submitted more than 20 minutes after the end of all earlier jobs of its
+    user. A session lasts from its first submission to its last end. Rejected jobs are left out. None if the
+    notes of the jobs do not contain their users.
+    """
+    jobs = started(schedule)
+    users = jobs["metadata"].str.extract(r"(?:^| )user=(\S+)", expand=False)
+    if users.isna().any() or jobs.empty:
+        return None
+    jobs = jobs.assign(user=users).sort_values(["user", "submission_time"], kind="stable")
+    last_end = jobs.groupby("user")["finish_time"].cummax()
+    before = last_end.groupby(jobs["user"]).shift(fill_value=-np.inf)
+    number = (jobs["submission_time"] - before > SESSION_BREAK).cumsum()
+    return jobs.groupby(number).agg(
+        user=("user", "first"),
+        begin=("submission_time", "first"),
+        end=("finish_time", "max"),
+        nb_jobs=("user", "size"),
+    )

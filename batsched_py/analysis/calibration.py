@@ -1,0 +1,284 @@
+"""How far a simulation may be trusted for a log: simulated beside recorded waits, and a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from batsched_py.analysis.job_groups import CLASSES, class_numbers
+from batsched_py.analysis.schedule import started
+from batsched_py.workload.columns import group
+from batsched_py.workload.description.correlation import spearman
+from batsched_py.workload.sources.accounting import names_of
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog
+from batsched_py.workload.wall_clock import DAY, local_time, start_of
+
+#: Two waits are near each other if they differ by no more than this many seconds,
+NEAR_SECONDS = 600.0
+
+#: or if the longer one is at most so many times the shorter one.
+NEAR_FACTOR = 2.0
+
+
+class Waits(Struct, frozen=True, kw_only=True):
+    """What is compared of some jobs; times are in seconds."""
+
+    jobs: int
+    mean_recorded: float
+    mean_simulated: float
+    median_recorded: float
+    median_simulated: float
+    rank_correlation: float | None
+    """Spearman's: 1 if jobs are in the same order by both waits; none where one of them does not vary."""
+    near: float
+    """The share of jobs whose two waits are near each other."""
+    only_recorded: float
+    """The share of jobs that waited for long in the log and hardly in the simulation."""
+    only_simulated: float
+    """The share of jobs for which it was the other way round."""
+
+    @classmethod
+    def of(cls, recorded: Floats, simulated: Floats) -> Waits:
+        """The comparison of some waits, job by job; there must be one job at least."""
+        short, long = np.minimum(recorded, simulated), np.maximum(recorded, simulated)
+        near = (long - short <= NEAR_SECONDS) | (long <= NEAR_FACTOR * short)
+        hardly = short <= long / 10
+        return cls(
+            jobs=len(recorded),
+            mean_recorded=float(recorded.mean()),
+            mean_simulated=float(simulated.mean()),
+            median_recorded=float(np.median(recorded)),
+            median_simulated=float(np.median(simulated)),
+            rank_correlation=spearman(recorded, simulated),
+            near=float(near.mean()),
+            only_recorded=float((~near & hardly & (recorded > simulated)).mean()),
+            only_simulated=float((~near & hardly & (recorded < simulated)).mean()),
+        )
+
+    @property
+    def factor(self) -> float:
+        """How many times the smaller of the two means the larger one is; 1 where both are hardly anything."""
+        low, high = sorted((self.mean_recorded, self.mean_simulated))
+        return 1.0 if high <= NEAR_SECONDS / 10 else high / low if low else float("inf")
+
+
+def causes(log: SwfLog, hosts: int) -> dict[str, int]:
+    """How many jobs each cause concerns; those that concern none are left out."""
+    executed = ~log.never_started & (log.processors > 0)
+    estimated = log.requested_time > 0
+    found = {
+        _machine(log, hosts): np.ones(len(log), dtype=bool),
+        "larger than the machine, so they are rejected": executed & (log.processors > hosts),
+        "started when more processors were in use than the machine has": executed & _above(log, hosts),
+        "cancelled while they waited": log.never_started,
+        "without a recorded wait": executed & (log.wait < 0),
+        "without a requested time": executed & ~estimated,
+        "ran for longer than they had requested": executed & estimated & (log.run_time > log.requested_time),
+        "name a preceding job, for which a simulation does not wait": executed & (log.preceding_job > 0),
+        "in one of several partitions, which are simulated as one machine": executed
+        & _in_several(log.partition),
+        "in one of several queues, whose priorities and limits are not simulated": executed
+        & _in_several(log.queue),
+    }
+    found.pop("", None)
+    return {kind: int(jobs.sum()) for kind, jobs in found.items() if jobs.any()}
+
+
+def _machine(log: SwfLog, hosts: int) -> str:
+    """What is uncertain about the size of the machine, if anything is."""
+    if log.machine_size is None:
+        return "recorded on a machine of unknown size"
+    if any(kind.startswith("size of the machine") for kind in log.guessed):
+        return "recorded on a machine whose size was guessed from its use"
+    if log.machine_size != hosts:
+        return f"recorded on a machine of {log.machine_size:,} processors, not {hosts:,}"
+    return ""
+
+
+def _in_several(numbers: Integers) -> NDArray[np.bool_]:
+    """The jobs that are in any of the parts with a number, if there are several."""
+    known = numbers >= 0
+    return known & (len(np.unique(numbers[known])) > 1)
+
+
+def _above(log: SwfLog, hosts: int) -> NDArray[np.bool_]:
+    """The jobs with which the use of the machine is above its size."""
+    sizes = np.where(log.never_started, 0, np.maximum(log.processors, 0))
+    starts = log.submit + np.maximum(log.wait, 0)
+    times = np.concatenate([starts, starts + log.run_time])
+    order = np.lexsort((np.repeat([1, 0], len(log)), times))
+    in_use = np.empty(len(times), dtype=np.int64)
+    in_use[order] = np.cumsum(np.concatenate([sizes, -sizes])[order])
+    return in_use[: len(log)] > hosts
+
+
+Trust = Literal["good", "fair", "poor", "unknown"]
+
+#: The largest factor between the means, the least rank correlation and the least share of near waits.
+GOOD = (1.25, 0.7, 0.6)
+FAIR = (2.0, 0.5, 0.4)
+
+#: With fewer jobs nothing can be said.
+FEWEST_JOBS = 100
+
+WORDS: dict[Trust, str] = {
+    "good": "The simulation is close to what happened. Its waits may be read as those of this machine, for "
+    "groups of jobs as shown here, and so may differences between schedulers.",
+    "fair": "The simulation resembles what happened. Compare schedulers and settings with it, but do not "
+    "read its waits as those of this machine.",
+    "poor": "The simulation does not show what happened on this machine. Take the log as a workload: what is "
+    "found with it is about the simulated machine and scheduler, not about the recorded ones.",
+    "unknown": "Nothing can be said: the log does not tell how long enough of its jobs waited.",
+}
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """How far to trust, in one word and in several, and why."""
+
+    trust: Trust
+    words: str
+    reasons: list[str]
+
+
+def verdict(waits: Waits | None) -> Verdict:
+    """The verdict on the waits of all jobs that can be compared."""
+    if waits is None or waits.jobs < FEWEST_JOBS:
+        count = 0 if waits is None else waits.jobs
+        return Verdict(
+            trust="unknown",
+            words=WORDS["unknown"],
+            reasons=[f"{count:,} jobs can be compared; {FEWEST_JOBS} are needed"],
+        )
+    correlation = waits.rank_correlation or 0.0
+    trust: Trust = "good" if _is_within(waits, GOOD) else "fair" if _is_within(waits, FAIR) else "poor"
+    return Verdict(
+        trust=trust,
+        words=WORDS[trust],
+        reasons=[
+            f"mean waits differ by a factor of {waits.factor:.2f} (good: at most {GOOD[0]:g}, fair: "
+            f"{FAIR[0]:g})",
+            f"the rank correlation of waits is {correlation:.2f} (good: at least {GOOD[1]:g}, fair: "
+            f"{FAIR[1]:g})",
+            f"{waits.near:.0%} of the jobs have a wait near the recorded one (good: at least {GOOD[2]:.0%}, "
+            f"fair: {FAIR[2]:.0%})",
+        ],
+    )
+
+
+def _is_within(waits: Waits, limits: tuple[float, float, float]) -> bool:
+    most, least_correlation, least_near = limits
+    correlation = waits.rank_correlation or 0.0
+    return waits.factor <= most and correlation >= least_correlation and waits.near >= least_near
+
+
+#: The ways in which jobs are grouped.
+GROUPINGS = ("partition", "class", "month", "user")
+
+
+class Calibration(Struct, frozen=True, kw_only=True):
+    """Simulated beside recorded waits of a log's jobs."""
+
+    log: str
+    """The name of its file."""
+    scheduler: str
+    hosts: int
+    jobs: int
+    """In the log."""
+    waits: Waits | None
+    """Of all jobs that can be compared; none if there is none."""
+    groups: dict[str, dict[str, Waits]]
+    """The same by partition, class, month and user; the busiest partitions and users first."""
+    utilization_recorded: float | None
+    """The share of the machine that these jobs used, from the first submission to the last finish."""
+    utilization_simulated: float | None
+    causes: dict[str, int]
+    """What may explain differences: how many jobs each concerns."""
+    verdict: Verdict
+    percentiles: list[tuple[float, float]]
+    """Recorded and simulated waits, each in growing order, at every percent."""
+    cells: list[tuple[int, int, int]]
+    """How many jobs there are by recorded and simulated wait, each as a power of two of minutes."""
+
+    def save(self, path: str | Path) -> None:
+        """Write it as a page."""
+        from batsched_py.analysis.calibration_page import write_calibration_page
+
+        write_calibration_page(path, self)
+
+
+def calibration(log: SwfLog, schedule: pd.DataFrame, hosts: int, scheduler: str) -> Calibration:
+    """Compare a log with the schedule of its replay on so many hosts.
+
+    Compared are the jobs that were executed in both, and whose recorded wait is known.
+    """
+    ran = started(schedule)
+    simulated_waits = pd.Series(ran["waiting_time"].to_numpy(), index=ran["job_id"])
+    waits = simulated_waits.reindex(log.job_number.astype(str)).to_numpy()
+    compared = (log.wait >= 0) & ~np.isnan(waits) & ~log.never_started
+    part, simulated = log.select(compared), waits[compared]
+    overall = Waits.of(part.wait, simulated) if len(part) else None
+    return Calibration(
+        log=Path(log.path).name or "a log",
+        scheduler=scheduler,
+        hosts=hosts,
+        jobs=len(log),
+        waits=overall,
+        groups={name: _grouped(part, simulated, name) for name in GROUPINGS},
+        utilization_recorded=_utilization(part, part.wait, hosts) if overall else None,
+        utilization_simulated=_utilization(part, simulated, hosts) if overall else None,
+        causes=causes(log, hosts),
+        verdict=verdict(overall),
+        percentiles=percentiles_of(part.wait, simulated) if overall else [],
+        cells=cells_of(part.wait, simulated),
+    )
+
+
+def _grouped(log: SwfLog, simulated: Floats, grouping: str) -> dict[str, Waits]:
+    """The waits of the jobs of each group."""
+    names, codes = np.unique(_labels(log, grouping), return_inverse=True)
+    places = group(codes, len(names)) if len(names) else []
+    found = {
+        str(name): Waits.of(log.wait[chosen], simulated[chosen])
+        for name, chosen in zip(names.tolist(), places, strict=True)
+    }
+    if grouping in ("class", "month"):
+        return found
+    return dict(sorted(found.items(), key=lambda item: -item[1].jobs))
+
+
+def _labels(log: SwfLog, grouping: str) -> NDArray[Any]:
+    if grouping == "class":
+        return np.array(CLASSES)[class_numbers(log.run_time, log.processors)]
+    if grouping == "month":
+        if start_of(log) is None:
+            numbers = ((log.submit - log.submit.min(initial=np.inf)) // (30 * DAY)).astype(np.int64) + 1
+            return np.array([f"30 days, {number:02}" for number in numbers.tolist()], dtype=object)
+        return local_time(log, log.submit).astype("datetime64[M]").astype(str)
+    names = names_of(log, grouping).astype(object)
+    return np.where(names == "", "unknown", names)
+
+
+def _utilization(log: SwfLog, waits: Floats, hosts: int) -> float | None:
+    starts = log.submit + waits
+    length = float((starts + log.run_time).max() - log.submit.min())
+    work = float(log.run_time @ np.maximum(log.processors, 0))
+    return work / (hosts * length) if length > 0 else None
+
+
+def percentiles_of(recorded: Floats, simulated: Floats) -> list[tuple[float, float]]:
+    """Recorded and simulated waits, each in growing order, at every percent."""
+    points = np.arange(101)
+    both = (np.percentile(waits, points).tolist() for waits in (recorded, simulated))
+    return list(zip(*both, strict=True))
+
+
+def cells_of(recorded: Floats, simulated: Floats) -> list[tuple[int, int, int]]:
+    """How many jobs there are by recorded and simulated wait, each as a power of two of minutes."""
+    powers = [np.floor(np.log2(np.maximum(waits / 60, 0.5))).astype(int) for waits in (recorded, simulated)]
+    cells, counts = np.unique(np.stack(powers), axis=1, return_counts=True)
+    return [(one, two, count) for (one, two), count in zip(cells.T.tolist(), counts.tolist(), strict=True)]
