@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from batsched_py.errors import InputError
-from batsched_py.workload.sources.base import Source
+from batsched_py.workload.sources import Source
 from batsched_py.workload.swf.log import SwfLog, swf_log
 
 

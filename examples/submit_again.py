@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.users import Action, EachUser, Submission, User, WrappedUser
-from batsched_py.users.note import who
+from batsched_py.users.rigid import who
 from batsched_py.workload.model import Workload
 
 

@@ -24,8 +24,7 @@ from batsched_py.analysis.metrics import DAY
 from batsched_py.analysis.plots.figures import blank
 from batsched_py.analysis.plots.style import PAGE, PALETTE
 from batsched_py.users import USERS
-from batsched_py.users.resample import Resample
-from batsched_py.users.resampled_log import resampled_log
+from batsched_py.users.resample import Resample, resampled_log
 from batsched_py.workload.changes.estimates import Estimates
 from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.swf.reader import read_swf

@@ -173,7 +173,6 @@ def test_the_library_is_reached_through_few_doors(root: Path) -> None:
         "engines/door.py",
         "engines/native.py",
         "slurm/policy/plan.py",
-        "workload/swf/native_jobs.py",
         "workload/swf/quick_reader.py",
         "campaign/digest.py",
         "cli/main.py",

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from batsched_py.analysis.job_groups import CLASSES, class_numbers
 from batsched_py.analysis.schedule import started
 from batsched_py.workload.columns import group
-from batsched_py.workload.description.correlation import spearman
+from batsched_py.workload.description.distributions import spearman
 from batsched_py.workload.sources.accounting import names_of
-from batsched_py.workload.swf.log import Floats, Integers, SwfLog
-from batsched_py.workload.wall_clock import DAY, local_time, start_of
+from batsched_py.workload.swf.log import DAY, Floats, Integers, SwfLog, local_time, start_of
 
 #: Two waits are near each other if they differ by no more than this many seconds,
 NEAR_SECONDS = 600.0

@@ -23,9 +23,9 @@ from batsched_py.analysis.pages import (
 )
 from batsched_py.workload.description import Description
 from batsched_py.workload.description.bags import BagStatistics
-from batsched_py.workload.description.burstiness import SCALES
 from batsched_py.workload.description.distributions import Distribution
-from batsched_py.workload.wall_clock import WEEK
+from batsched_py.workload.description.memory import SCALES
+from batsched_py.workload.swf.log import WEEK
 
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 

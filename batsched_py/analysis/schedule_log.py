@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from batsched_py import __version__
 from batsched_py.analysis.schedule import INSTANT, full_ids, has_resizes, host_sets, mean_hosts
 from batsched_py.protocol.jobs import JobState
-from batsched_py.workload.jobs import Jobs, as_jobs
-from batsched_py.workload.model import Workload
-from batsched_py.workload.swf.log import Integers, SwfLog, swf_log
-from batsched_py.workload.wall_clock import start_of
+from batsched_py.workload.model import Jobs, Workload, as_jobs
+from batsched_py.workload.swf.log import Integers, SwfLog, start_of, swf_log
 
 #: The status in the format for each way in which a job may end.
 _STATUS: Final = {JobState.SUCCESS: 1, JobState.REJECTED: 5, JobState.KILLED: 5}

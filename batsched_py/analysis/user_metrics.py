@@ -12,8 +12,7 @@ import pandas as pd
 
 from batsched_py.analysis.schedule import full_ids, started
 from batsched_py.errors import InputError
-from batsched_py.workload.jobs import as_jobs
-from batsched_py.workload.model import Workload
+from batsched_py.workload.model import Workload, as_jobs
 from batsched_py.workload.swf.log import SwfLog
 
 _RECORDED: Final = re.compile(r"(?:^| )recorded=(\S+)")

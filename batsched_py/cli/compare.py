@@ -48,8 +48,8 @@ def command(source: Path, models: Sequence[str], seeds: int, output: Path | None
       batsched-py compare HPC2N.swf.gz realistic -o hpc2n.html
     """
     from batsched_py.cli.console import console_for_tables
+    from batsched_py.workload.description.distributions import characterised
     from batsched_py.workload.description.likeness import likeness, traits
-    from batsched_py.workload.description.selection import characterised
     from batsched_py.workload.models import MODELS, LearningModel
     from batsched_py.workload.sources import read_log
 

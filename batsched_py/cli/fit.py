@@ -36,7 +36,7 @@ def command(model: str, source: Path, options: dict[str, str], output: Path) -> 
       batsched-py generate realistic --model hpc2n.json -n 1000 -o like-hpc2n.swf
     """
     from batsched_py.workload.models import MODELS, LearningModel
-    from batsched_py.workload.models.saved import save_model
+    from batsched_py.workload.recipe import save_model
     from batsched_py.workload.sources import read_log
 
     learner = MODELS.create(model, options)

@@ -50,8 +50,7 @@ def command(
     """
     from batsched_py.errors import InputError
     from batsched_py.users import USERS
-    from batsched_py.users.resample import Resample
-    from batsched_py.users.resampled_log import resampled_log
+    from batsched_py.users.resample import Resample, resampled_log
     from batsched_py.workload.swf.log import write_swf
     from batsched_py.workload.swf.reader import read_swf
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from batsched_py.workload.model import Workload
-    from batsched_py.workload.session_graph import SessionGraph
-    from batsched_py.workload.session_statistics import SessionStatistics
+    from batsched_py.workload.session_graph import SessionGraph, SessionStatistics
     from batsched_py.workload.sessions import SessionRule
 
 SHOWN_USERS = 4
@@ -58,8 +57,7 @@ def command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_js
       batsched-py sessions KTH-SP2.swf.gz --delimit arrival:0 --json
     """
     from batsched_py.cli.console import console_for_tables
-    from batsched_py.workload.session_graph import SessionGraph
-    from batsched_py.workload.session_statistics import session_statistics
+    from batsched_py.workload.session_graph import SessionGraph, session_statistics
     from batsched_py.workload.sessions import cut_workload, session_rule
     from batsched_py.workload.swf.reader import read_swf
     from batsched_py.workload.swf.workload import swf_to_workload
@@ -95,7 +93,7 @@ def command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_js
 def _write(
     directory: Path, graphs: dict[str, SessionGraph], workload: Workload, delimiter: SessionRule
 ) -> None:
-    from batsched_py.workload.session_files import write_session_graphml, write_session_json
+    from batsched_py.workload.session_graph import write_session_graphml, write_session_json
 
     written = 0
     try:

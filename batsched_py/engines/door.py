@@ -13,11 +13,10 @@ from batsched_py.schedulers import wrapping
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.runnable import is_plain, refusal
 from batsched_py.simulator.setup import Setup
-from batsched_py.users.base import Behaviour, UsersOf
-from batsched_py.users.wrapping import Wrapper
+from batsched_py.users.base import Behaviour, UsersOf, Wrapper
 from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload
-from batsched_py.workload.swf.native_jobs import NativeJobs, RunTimeProfiles
+from batsched_py.workload.swf.quick_reader import NativeJobs, RunTimeProfiles
 
 if TYPE_CHECKING:
     from batsched_py.simulator.decision_side import Decides

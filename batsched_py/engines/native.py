@@ -38,10 +38,9 @@ from batsched_py.simulator.runnable import refusal
 from batsched_py.simulator.setup import Setup
 from batsched_py.users.base import Behaviour, Submission, User, UsersOf, Withdrawal
 from batsched_py.users.broker import actions_of, blame, hears_starts, name_of, next_time_of
-from batsched_py.users.note import who
-from batsched_py.workload.jobs import as_jobs
-from batsched_py.workload.model import Workload
-from batsched_py.workload.swf.native_jobs import Log, NativeJobs
+from batsched_py.users.rigid import who
+from batsched_py.workload.model import Workload, as_jobs
+from batsched_py.workload.swf.quick_reader import Log, NativeJobs
 
 if TYPE_CHECKING:
     from batsched_py.ledger.nodes import Refusal

@@ -29,10 +29,9 @@ from batsched_py.simulator.platform import Platform, parse_roles, read_platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS, Behaviour
 from batsched_py.users.base import UsersOf
-from batsched_py.users.cancelling import Cancelling
+from batsched_py.users.rigid import Cancelling
 from batsched_py.workload.dependencies import have_dependencies
-from batsched_py.workload.jobs import as_jobs
-from batsched_py.workload.model import Workload
+from batsched_py.workload.model import Workload, as_jobs
 from batsched_py.workload.read import read_workload
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from batsched_py.errors import InputError
 from batsched_py.experiment.value import Experiment, Failures, OnFailure
 from batsched_py.outside.checkpoints import Checkpoints
 from batsched_py.simulator.platform import Platform
-from batsched_py.workload.jobs import as_jobs
-from batsched_py.workload.model import Workload
+from batsched_py.workload.model import Workload, as_jobs
 
 if TYPE_CHECKING:
     from batsched_py.outside.failures import Outage

@@ -9,8 +9,7 @@ from operator import attrgetter
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.workload.jobs import as_jobs
-from batsched_py.workload.model import Workload
+from batsched_py.workload.model import Workload, as_jobs
 
 
 class Submitter:

@@ -32,7 +32,7 @@ from batsched_py.slurm.policy.settings import Configuration, Partition
 from batsched_py.slurm.sbatch import Submission
 from batsched_py.slurm.values import Clock
 from batsched_py.workload.requests import NodeWords
-from batsched_py.workload.sources.slurm_dependencies import in_seconds
+from batsched_py.workload.sources.slurm_fields import in_seconds
 from batsched_py.workload.swf.conventions import profile_name
 
 LONGER = 60.0

@@ -36,9 +36,8 @@ from batsched_py.workload.sources import read_log
 from batsched_py.workload.sources.accounting import names_of
 from batsched_py.workload.sources.sacct import STEP
 from batsched_py.workload.swf.conventions import profile_name
-from batsched_py.workload.swf.log import SwfLog
+from batsched_py.workload.swf.log import SwfLog, start_of
 from batsched_py.workload.swf.workload import swf_to_workload
-from batsched_py.workload.wall_clock import start_of
 
 COLUMNS = ("at", "run", "args")
 

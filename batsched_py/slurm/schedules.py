@@ -25,8 +25,7 @@ from batsched_py.slurm.policy.job import fields_of
 from batsched_py.slurm.policy.slurm import REQUEUED
 from batsched_py.workload.batsim_json import read_batsim_json
 from batsched_py.workload.sources import read_log
-from batsched_py.workload.sources.accounting import names_of
-from batsched_py.workload.sources.quantities import count_hosts
+from batsched_py.workload.sources.accounting import count_hosts, names_of
 
 #: The columns of a recorded scenario.
 RECORDED = ("number", "submit", "eligible", "start", "end", "state", "nodes")

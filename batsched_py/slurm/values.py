@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from batsched_py.protocol.requests import MOST, kibibytes
 from batsched_py.protocol.shown import shown
-from batsched_py.workload.sources.quantities import duration, whole
+from batsched_py.workload.sources.accounting import duration, whole
 
 _NO_LIMIT = ("INFINITE", "UNLIMITED", "-1", "NONE")
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")

@@ -4,10 +4,19 @@ A user says when it acts next and hears when its jobs start and end; it never se
 To write a behaviour, subclass :class:`Behaviour` and :class:`User` in a file of your own (see ``rigid.py``).
 """
 
-from batsched_py.users.base import Action, Behaviour, Remark, Submission, User, Withdrawal
+from batsched_py.users.base import (
+    Action,
+    Behaviour,
+    Behaviours,
+    Remark,
+    Submission,
+    User,
+    Withdrawal,
+    WrappedUser,
+    Wrapper,
+)
 from batsched_py.users.broker import Broker
 from batsched_py.users.named import EachUser
-from batsched_py.users.wrapping import Behaviours, WrappedUser, Wrapper
 
 #: The known behaviours.
 USERS = Behaviours(

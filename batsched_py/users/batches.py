@@ -24,7 +24,7 @@ from batsched_py.protocol.profiles import Profile
 from batsched_py.users.base import Submission, User
 from batsched_py.users.mix import run_time_of
 from batsched_py.users.named import NamedUsers
-from batsched_py.users.note import recorded_note
+from batsched_py.users.rigid import recorded_note
 from batsched_py.workload.model import Workload
 from batsched_py.workload.session_graph import SessionGraph
 from batsched_py.workload.sessions import Session, cut_workload, session_rule

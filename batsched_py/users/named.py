@@ -10,11 +10,9 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
-from batsched_py.users.base import Behaviour, User
-from batsched_py.users.wrapping import Wrapper
+from batsched_py.users.base import Behaviour, User, Wrapper
 from batsched_py.workload.dependencies import among_themselves
-from batsched_py.workload.jobs import as_jobs
-from batsched_py.workload.model import Workload
+from batsched_py.workload.model import Workload, as_jobs
 
 _log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.users.base import Behaviour, Submission, User
 from batsched_py.users.mix import no_longer_than, without_waits
-from batsched_py.users.note import who
+from batsched_py.users.rigid import who
 from batsched_py.workload.model import Workload
 
 HOUR = 3600.0

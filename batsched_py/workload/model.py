@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from abc import abstractmethod
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from msgspec import Struct
 
@@ -12,6 +16,191 @@ from batsched_py.protocol.profiles import Profile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from batsched_py.workload.columns import Numbers
+
+    Places = NDArray[np.signedinteger] | array[int]
+else:
+    Places = Any
+
+#: How many jobs are made at a time when all of them are visited.
+BATCH = 1024
+
+
+class Jobs(Sequence[Job]):
+    """The jobs of a workload, in any order; submission times and users are known without making the jobs."""
+
+    @property
+    @abstractmethod
+    def submission_times(self) -> Numbers:
+        """For each job, when it is submitted."""
+
+    @abstractmethod
+    def users(self) -> tuple[list[str | None], Numbers]:
+        """The names of the users, and for each job the place of its user's name among them."""
+
+    def take(self, places: Places) -> list[Job]:
+        """The jobs in these places."""
+        return self.pick(places.tolist())
+
+    def pick(self, places: list[int]) -> list[Job]:
+        """The jobs in these few places."""
+        return [self[place] for place in places]
+
+    def part(self, places: Places) -> Sequence[Job]:
+        """The jobs in these places, made when they are asked for."""
+        return _Part(self, places)
+
+    def submissions_of(self, places: Places) -> Numbers | array[float]:
+        """When the jobs in these places are submitted."""
+        return self.submission_times[places]
+
+    def by_user(self) -> dict[str | None, Places]:
+        """The places of each user's jobs, in the order of submission; jobs without a user are under None."""
+        from batsched_py.workload.columns import group
+
+        names, user_of = self.users()
+        order = self.by_time()
+        if order is None:
+            groups = group(user_of, len(names))
+        else:
+            groups = [order[places] for places in group(user_of[order], len(names))]
+        return {name: places for name, places in zip(names, groups, strict=True) if len(places)}
+
+    @abstractmethod
+    def nb_larger_than(self, hosts: int) -> int:
+        """How many jobs ask for more hosts than these."""
+
+    @abstractmethod
+    def find(self, job_id: str) -> Job | None:
+        """The job with this identifier, if it is one of these."""
+
+    def by_time(self) -> NDArray[np.signedinteger] | None:
+        """The places in the order of submission (equal times keep theirs); None if the jobs are in it."""
+        import numpy as np
+
+        times = self.submission_times
+        return np.argsort(times, kind="stable") if (times[1:] < times[:-1]).any() else None
+
+    def in_submission_order(self) -> Iterator[Job]:
+        """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
+        import numpy as np
+
+        order = self.by_time()
+        times = self.submission_times if order is None else self.submission_times[order]
+        start = 0
+        while start < len(times):
+            last = times[min(start + BATCH, len(times)) - 1]
+            stop = int(np.searchsorted(times, last, side="right"))
+            batch = self.take(np.arange(start, stop) if order is None else order[start:stop])
+            batch.sort(key=attrgetter("id"))
+            batch.sort(key=attrgetter("submission_time"))
+            yield from batch
+            start = stop
+
+
+class _Part(Sequence[Job]):
+    """Some of the jobs. A log has one part for each user, so a part must not take much memory."""
+
+    __slots__ = ("_jobs", "_places")
+
+    def __init__(self, jobs: Jobs, places: Places) -> None:
+        self._jobs = jobs
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> Job: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Job]: ...
+    def __getitem__(self, place: int | slice) -> Job | list[Job]:
+        if isinstance(place, slice):
+            return self._jobs.pick(self._places[place].tolist())
+        return self._jobs[int(self._places[place])]
+
+
+class ListedJobs(Jobs):
+    """Jobs that exist already."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._jobs = jobs
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    @overload
+    def __getitem__(self, place: int) -> Job: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Job]: ...
+    def __getitem__(self, place: int | slice) -> Job | Sequence[Job]:
+        return self._jobs[place]
+
+    @cached_property
+    def submission_times(self) -> Numbers:
+        """For each job, when it is submitted."""
+        import numpy as np
+
+        return np.array([job.submission_time for job in self._jobs], dtype=np.float64)
+
+    def users(self) -> tuple[list[str | None], Numbers]:
+        """The names of the users, and for each job the place of its user's name among them."""
+        import numpy as np
+
+        places: dict[str | None, int] = {}
+        users = [places.setdefault(job.user, len(places)) for job in self._jobs]
+        return list(places), np.array(users, dtype=np.int32)
+
+    def pick(self, places: list[int]) -> list[Job]:
+        """The jobs in these few places."""
+        jobs = self._jobs
+        return [jobs[place] for place in places]
+
+    def part(self, places: Places) -> Sequence[Job]:
+        """The jobs in these places."""
+        return self.pick(places.tolist())
+
+    def submissions_of(self, places: Places) -> array[float]:
+        """When the jobs in these places are submitted."""
+        return array("d", (self._jobs[place].submission_time for place in places))
+
+    def by_user(self) -> dict[str | None, Places]:
+        """The places of each user's jobs, in the order of submission; jobs without a user are under None."""
+        jobs = self._jobs
+        users: dict[str | None, array[int]] = {}
+        for place in sorted(range(len(jobs)), key=lambda place: jobs[place].submission_time):
+            users.setdefault(jobs[place].user, array("i")).append(place)
+        return dict(users)
+
+    def nb_larger_than(self, hosts: int) -> int:
+        """How many jobs ask for more hosts than these."""
+        return sum(job.size > hosts for job in self._jobs)
+
+    def in_submission_order(self) -> Iterator[Job]:
+        """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
+        jobs = sorted(self._jobs, key=attrgetter("id"))
+        jobs.sort(key=attrgetter("submission_time"))
+        return iter(jobs)
+
+    def find(self, job_id: str) -> Job | None:
+        """The job with this identifier, if it is one of these."""
+        return self._by_id.get(job_id)
+
+    @cached_property
+    def _by_id(self) -> dict[str, Job]:
+        return {job.id: job for job in self._jobs}
+
+
+def as_jobs(jobs: Sequence[Job]) -> Jobs:
+    """The jobs as :class:`Jobs`, which answers questions about all of them at once."""
+    return jobs if isinstance(jobs, Jobs) else ListedJobs(jobs)
+
 
 #: How the walltimes of jobs are made of a log: as requested, but never less than the run time; the larger one
 #: of the requested time and a multiple of the run time; or as requested alone.

@@ -12,18 +12,25 @@ found by one sort, however many edges they represent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import quoteattr
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
+from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.workload.columns import Numbers
-from batsched_py.workload.sessions import Session, Sessions
+from batsched_py.workload.model import Workload
+from batsched_py.workload.sessions import Session, SessionRule, Sessions
 
 if TYPE_CHECKING:
     import networkx
+
 
 Times = NDArray[np.float64]
 Indices = NDArray[np.signedinteger]
@@ -159,3 +166,124 @@ class SessionGraph:
             zip(before, after, self.think_times().tolist(), strict=True), weight="think_time"
         )
         return graph
+
+
+HOUR = 3600.0
+
+
+class SessionStatistics(Struct, frozen=True, kw_only=True):
+    """The figures of one user's session graph, or of those of many users together."""
+
+    users: int
+    jobs: int
+    sessions: int
+    roots: int
+    """Sessions that depend on no other and so start when they were recorded to."""
+    edges: int
+    longest_path: int
+    """Sessions on the longest chain of dependent sessions, of all users."""
+    arity: int
+    """Most sessions that depend on one and the same session."""
+    mean_jobs_per_session: float
+    max_jobs_per_session: int
+    think_time_quartiles: tuple[float, float, float] | None
+    """Think times in seconds that 25 %, 50 % and 75 % of the edges do not exceed; none without edges."""
+    think_times_below_1h: float | None
+    """Share of the edges, from 0 to 1, with a think time of less than an hour."""
+    think_times_below_10h: float | None
+
+
+def session_statistics(graphs: Collection[SessionGraph]) -> SessionStatistics:
+    """The figures of some users' session graphs, each of which has at least one session."""
+    nb_jobs = np.concatenate([graph.nb_jobs for graph in graphs])
+    think_times = np.concatenate([graph.think_times() for graph in graphs])
+    some = len(think_times) > 0
+    low, middle, high = np.quantile(think_times, [0.25, 0.5, 0.75]).tolist() if some else (0, 0, 0)
+    return SessionStatistics(
+        users=len(graphs),
+        jobs=int(nb_jobs.sum()),
+        sessions=len(nb_jobs),
+        roots=sum(int((graph.nb_predecessors == 0).sum()) for graph in graphs),
+        edges=len(think_times),
+        longest_path=max(graph.longest_path() for graph in graphs),
+        arity=max(int(graph.nb_successors.max()) for graph in graphs),
+        mean_jobs_per_session=float(nb_jobs.mean()),
+        max_jobs_per_session=int(nb_jobs.max()),
+        think_time_quartiles=(low, middle, high) if some else None,
+        think_times_below_1h=float((think_times < HOUR).mean()) if some else None,
+        think_times_below_10h=float((think_times < 10 * HOUR).mean()) if some else None,
+    )
+
+
+FORMAT_VERSION = 1
+
+_GRAPHML_HEAD = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="start" for="node" attr.name="start" attr.type="double"/>
+<key id="finish" for="node" attr.name="finish" attr.type="double"/>
+<key id="jobs" for="node" attr.name="jobs" attr.type="int"/>
+<key id="think_time" for="edge" attr.name="think_time" attr.type="double"/>
+"""
+
+
+def write_session_json(
+    path: Path, user: str, graph: SessionGraph, workload: Workload, delimiter: SessionRule
+) -> None:
+    """Write the sessions of a user with their jobs, those jobs' profiles, and what depends on what.
+
+    Sessions are written one by one, a line each: a graph may have millions of edges.
+    """
+    jobs = [job for session in graph.sessions for job in session.jobs]
+    head = {
+        "format": "batsched-py sessions",
+        "version": FORMAT_VERSION,
+        "user": user,
+        "delimiter": str(delimiter),
+        "edges": "reduced" if graph.reduced else "all",
+        "nb_res": workload.nb_hosts,
+        "profiles": {job.profile: BATSIM4.spell_profile(workload.profiles[job.profile]) for job in jobs},
+    }
+    with path.open("wb") as file:
+        file.write(msgspec.json.encode(head)[:-1] + b',"sessions":[')
+        for index in range(len(graph.sessions)):
+            file.write(b",\n" if index else b"\n")
+            file.write(msgspec.json.encode(_session_fields(graph, index)))
+        file.write(b"\n]}\n")
+
+
+def _session_fields(graph: SessionGraph, index: int) -> dict[str, Any]:
+    session = graph.sessions[index]
+    predecessors = graph.predecessors(index)
+    return {
+        "id": index,
+        "start": session.start,
+        "finish": session.finish,
+        "predecessors": predecessors.tolist(),
+        "think_times": (session.start - graph.finishes[predecessors]).tolist(),
+        "jobs": [BATSIM4.spell_job(job) | {"id": job.name} for job in session.jobs],
+    }
+
+
+def write_session_graphml(path: Path, user: str, graph: SessionGraph) -> None:
+    """Write the graph of a user as GraphML, with the attributes of :meth:`SessionGraph.to_networkx`."""
+    before, after = (ends.tolist() for ends in graph.edges())
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(_GRAPHML_HEAD)
+        file.write(f'<graph id={quoteattr(user)} edgedefault="directed">\n')
+        for index, session in enumerate(graph.sessions):
+            data = (
+                _data("start", session.start)
+                + _data("finish", session.finish)
+                + _data("jobs", len(session.jobs))
+            )
+            file.write(f'<node id="{index}">{data}</node>\n')
+        for source, target, think_time in zip(before, after, graph.think_times().tolist(), strict=True):
+            file.write(
+                f'<edge source="{source}" target="{target}">{_data("think_time", think_time)}</edge>\n'
+            )
+        file.write("</graph>\n</graphml>\n")
+
+
+def _data(key: str, value: float) -> str:
+    return f'<data key="{key}">{value!r}</data>'

@@ -22,8 +22,7 @@ from batsched_py.blame import naming
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 from batsched_py.protocol.jobs import Job
-from batsched_py.workload.jobs import Jobs, Places, as_jobs
-from batsched_py.workload.model import Workload
+from batsched_py.workload.model import Jobs, Places, Workload, as_jobs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

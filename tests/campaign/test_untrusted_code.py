@@ -13,7 +13,7 @@ from batsched_py.campaign.plan_file import read_plan
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 from batsched_py.trust import NotTrusted, check_code, distrusting, trusting
-from batsched_py.workload.models.saved import load_model
+from batsched_py.workload.recipe import load_model
 from tests.campaign.test_hostile_archives import RUN, forge, invoke
 from tests.campaigns import conducted
 

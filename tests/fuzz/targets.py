@@ -39,10 +39,10 @@ from batsched_py.users import USERS
 from batsched_py.wire.conversation import read_conversation
 from batsched_py.workload.model import Workload
 from batsched_py.workload.models import MODELS, LearningModel
-from batsched_py.workload.models.saved import load_model, save_model
 from batsched_py.workload.read import read_workload
+from batsched_py.workload.recipe import load_model, save_model
 from batsched_py.workload.sources import read_log
-from batsched_py.workload.wall_clock import start_of, zone_of
+from batsched_py.workload.swf.log import start_of, zone_of
 
 ROOT = Path(__file__).resolve().parents[2]
 _SAMPLE = ROOT / "workloads" / "sample.swf"

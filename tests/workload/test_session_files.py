@@ -13,8 +13,7 @@ import pytest
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.workload.model import Workload
-from batsched_py.workload.session_files import write_session_graphml, write_session_json
-from batsched_py.workload.session_graph import SessionGraph
+from batsched_py.workload.session_graph import SessionGraph, write_session_graphml, write_session_json
 from batsched_py.workload.sessions import Delimiter, Session
 
 FIRST = Job("w0!1", 0.0, 4, 120.0, "short", {"user": 7})

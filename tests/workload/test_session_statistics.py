@@ -8,8 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from batsched_py.workload.session_graph import SessionGraph
-from batsched_py.workload.session_statistics import session_statistics
+from batsched_py.workload.session_graph import SessionGraph, session_statistics
 from batsched_py.workload.sessions import Delimiter, Session, cut_workload
 from batsched_py.workload.swf.reader import read_swf
 from batsched_py.workload.swf.workload import swf_to_workload

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from batsched_py.workload.wall_clock import DAY, HOUR, local_time, wall_clock
+from batsched_py.workload.swf.log import DAY, HOUR, local_time, wall_clock
 from tests.logs import log_of
 
 

@@ -30,7 +30,7 @@ from batsched_py.slurm.forecast.live import (
 )
 from batsched_py.slurm.sbatch import licences
 from batsched_py.slurm.values import count, listed, megabytes, time_limit
-from batsched_py.workload.sources.quantities import count_hosts, duration, whole
+from batsched_py.workload.sources.accounting import count_hosts, duration, whole
 from batsched_py.workload.sources.slurm_fields import resources
 
 _PAIR = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z_/:]*)=(\S*)")

@@ -23,7 +23,7 @@ from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.forecast.live import NEVER, OVER, STATES, Live, LiveJob, check_state
 from batsched_py.slurm.forecast.scontrol import NOTHING, job_of, moment_of
 from batsched_py.slurm.values import number as number_of
-from batsched_py.workload.sources.quantities import duration, written_duration
+from batsched_py.workload.sources.accounting import duration, written_duration
 from batsched_py.workload.sources.slurm_fields import resources
 
 BAR = "|"

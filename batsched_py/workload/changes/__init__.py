@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 from batsched_py.workload.changes.base import HISTORY, Change
-from batsched_py.workload.changes.part import count_parts, outside_of_parts, split
+from batsched_py.workload.changes.period import count_parts, outside_of_parts, split
 from batsched_py.workload.swf.log import SwfLog
 
 #: The known changes.

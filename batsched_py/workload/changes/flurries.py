@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from batsched_py.errors import InputError
 from batsched_py.workload.changes.base import Change
-from batsched_py.workload.description.flurries import (
+from batsched_py.workload.description.users import (
     DOMINATING_SHARE,
     FACTOR,
     SHARE,

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from batsched_py.workload.changes.base import Change
+from batsched_py.errors import InputError
+from batsched_py.workload.changes.base import Change, kept
 from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 
 
@@ -62,3 +63,49 @@ class Load(Change):
 
 def _scaled(times: Floats, factor: float) -> Floats:
     return np.where(times > 0, times * factor, times)
+
+
+@dataclass(frozen=True)
+class Sizes(Change):
+    """Keep the jobs that ran on some numbers of processors."""
+
+    name = "sizes"
+
+    least: Annotated[int, Meta(ge=1, description="The smallest size.")] = 1
+    most: Annotated[int | None, Meta(description="The largest size; any by default.")] = None
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The jobs of these sizes."""
+        inside = (log.processors >= self.least) & (log.processors <= (self.most or np.inf))
+        if not inside.any():
+            raise InputError(f"{self}: no job is left")
+        changed = log.select(inside)
+        return changed, kept(log, changed)
+
+
+@dataclass(frozen=True)
+class Shake(Change):
+    """Change arrivals and run times a little at random (Tsafrir, Ouaknine and Feitelson 2007).
+
+    A result that differs much between shaken logs is an accident of the log. Each change is uniform between
+    its bounds. A job that ran within its requested time still does.
+    """
+
+    name = "shake"
+
+    seed: Annotated[int, Meta(ge=0, description="Another seed is another shake.")]
+    arrivals: Annotated[float, Meta(ge=0, description="Seconds that a job may come earlier or later.")] = 60.0
+    run_times: Annotated[float, Meta(ge=0, lt=1, description="Part that a run time may lose or gain.")] = 0.01
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The shaken log, again in the order of submissions."""
+        random = np.random.default_rng(self.seed)
+        first = log.submit.min()
+        submit = log.submit + random.uniform(-self.arrivals, self.arrivals, len(log))
+        factors = random.uniform(1 - self.run_times, 1 + self.run_times, len(log))
+        within = (log.requested_time > 0) & (log.run_time <= log.requested_time)
+        shaken = np.maximum(np.rint(log.run_time * factors), np.minimum(log.run_time, 1))
+        run_time = np.where(within, np.minimum(shaken, log.requested_time), shaken)
+        changed = replace(log, submit=np.maximum(np.rint(submit), first), run_time=run_time)
+        order = np.argsort(changed.submit, kind="stable")
+        return changed.select(order), "the order of jobs may have changed"

@@ -2,15 +2,82 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Final
 
+import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.workload.changes.base import Change, kept
-from batsched_py.workload.changes.moments import moment
-from batsched_py.workload.swf.log import SwfLog
+from batsched_py.workload.swf.log import (
+    DAY,
+    HOUR,
+    WEEK,
+    Integers,
+    SwfLog,
+    local_time,
+    start_of,
+    wall_clock,
+    zone_of,
+)
+
+_UNITS: Final = {"s": 1.0, "m": 60.0, "min": 60.0, "h": HOUR, "d": DAY, "w": WEEK}
+_SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d|w)")
+
+
+def span(text: str) -> float:
+    """A number of seconds, written with its unit.
+
+    >>> span("90min"), span("4w")
+    (5400.0, 2419200.0)
+    """
+    length = _seconds(text)
+    if not length:
+        raise InputError(
+            f"{text!r} is no span of time; write a number above 0 with s, min, h, d or w, like 28d"
+        )
+    return length
+
+
+def _seconds(text: str) -> float | None:
+    """A number of seconds, which may be 0; none if the text is no span."""
+    parts = _SPAN.fullmatch(text)
+    return None if parts is None else float(parts[1]) * _UNITS[parts[2]]
+
+
+def moment(text: str, log: SwfLog) -> float:
+    """A moment in the time of a log: a date on its wall clock, or a span since its first submission."""
+    if (length := _seconds(text)) is not None:
+        return float(log.submit.min()) + length
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(
+            f"{text!r} is no moment; write a date like 2003-01-15 or 2003-01-15T08:00, or a span since the "
+            "first submission like 30d"
+        ) from None
+    start = start_of(log)
+    if start is None:
+        raise InputError(f"{log.path or 'the log'} does not say when it began; write a span like 30d")
+    return (date if date.tzinfo else date.replace(tzinfo=zone_of(log))).timestamp() - start
+
+
+@dataclass(frozen=True)
+class First(Change):
+    """Keep the first jobs."""
+
+    name = "first"
+
+    jobs: Annotated[int, Meta(gt=0, description="How many.")]
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """Jobs are in the order of their submissions."""
+        changed = log.select(np.arange(min(self.jobs, len(log))))
+        return changed, kept(log, changed)
 
 
 @dataclass(frozen=True)
@@ -38,3 +105,79 @@ class Period(Change):
             raise InputError(f"{self}: no job of {log.path or 'the log'} is submitted in this period")
         changed = log.select(inside)
         return changed, kept(log, changed)
+
+
+@dataclass(frozen=True)
+class Part(Change):
+    """Cut the log into equal parts and keep one of them.
+
+    Weeks begin on Mondays at midnight and months on their first day, on the wall clock of the log; parts of
+    another length, like 28d, are counted from the first submission. Parts at both ends that the log does not
+    cover are left out. As the machine is empty at the beginning of a part, long parts distort less.
+    """
+
+    name = "part"
+
+    number: Annotated[int, Meta(gt=0, description="Which one, counted from 1.")]
+    every: Annotated[str, Meta(description="How long a part is: week, month, or a span like 28d.")] = "week"
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The part, if there are so many."""
+        parts = _parts(log, self.every)
+        if self.number > len(parts):
+            raise InputError(f"{self}: {log.path or 'the log'} has {len(parts)} parts of one {self.every}")
+        changed = log.select(parts[self.number - 1])
+        return changed, f"part {self.number} of {len(parts)}, {len(changed)} of {len(log)} jobs kept"
+
+
+def split(log: SwfLog, every: str) -> list[SwfLog]:
+    """All parts of a log, each with its line of history."""
+    return [Part(number, every).apply(log) for number in range(1, count_parts(log, every) + 1)]
+
+
+def count_parts(log: SwfLog, every: str) -> int:
+    """How many parts a log has."""
+    return len(_parts(log, every))
+
+
+def outside_of_parts(log: SwfLog, every: str) -> str:
+    """The jobs at both ends of a log that no whole part has, in words; nothing if all are in one."""
+    parts = _parts(log, every)
+    if not parts:
+        return ""
+    ends = (("first", log.submit[: parts[0][0]]), ("last", log.submit[parts[-1][-1] + 1 :]))
+    return " and ".join(
+        f"the {end} {len(times)} jobs, of {(times[-1] - times[0]) / DAY:.1f} days"
+        for end, times in ends
+        if len(times)
+    )
+
+
+def _parts(log: SwfLog, every: str) -> list[NDArray[np.intp]]:
+    """The positions of the jobs of each part that the log covers and that has jobs."""
+    submit = log.submit
+    if every == "month":
+        numbers, first_is_whole, last_is_whole = _months(log)
+    else:
+        length = WEEK if every == "week" else span(every)
+        clock = wall_clock(log, submit) if every == "week" else submit - submit.min()
+        numbers = (clock // length).astype(np.int64)
+        first_is_whole = float(clock.min()) % length < DAY / 2
+        last_is_whole = float(clock.max()) % length > length - DAY / 2
+    whole = np.ones(len(log), dtype=bool)
+    if not first_is_whole:
+        whole &= numbers > numbers.min()
+    if not last_is_whole:
+        whole &= numbers < numbers.max()
+    return [np.flatnonzero(whole & (numbers == number)) for number in np.unique(numbers[whole]).tolist()]
+
+
+def _months(log: SwfLog) -> tuple[Integers, bool, bool]:
+    """The month of each job, and whether the log covers the first and the last of them."""
+    if start_of(log) is None:
+        raise InputError(f"{log.path or 'the log'} does not say when it began, so not where its months are")
+    days = local_time(log, log.submit).astype("datetime64[D]")
+    months = days.astype("datetime64[M]")
+    first_is_whole = days.min() == months.min().astype("datetime64[D]")
+    last_is_whole = days.max() == (months.max() + 1).astype("datetime64[D]") - 1
+    return months.astype(np.int64), bool(first_is_whole), bool(last_is_whole)

@@ -17,8 +17,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from batsched_py.workload.description.distributions import Distribution, distribution
-from batsched_py.workload.description.selection import requested
+from batsched_py.workload.description.distributions import Distribution, distribution, requested
 from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 
 Indices = NDArray[np.intp]

@@ -10,12 +10,18 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.workload.description.bags import DELTA, contiguous_bags, repeat_gaps
-from batsched_py.workload.description.burstiness import spatial_entropy, temporal_entropy
-from batsched_py.workload.description.correlation import pearson
-from batsched_py.workload.description.distributions import kolmogorov_smirnov
-from batsched_py.workload.description.memory import arrival_hurst
-from batsched_py.workload.description.persistence import persistence
-from batsched_py.workload.description.selection import characterised, requested
+from batsched_py.workload.description.distributions import (
+    characterised,
+    kolmogorov_smirnov,
+    pearson,
+    requested,
+)
+from batsched_py.workload.description.memory import (
+    arrival_hurst,
+    persistence,
+    spatial_entropy,
+    temporal_entropy,
+)
 from batsched_py.workload.swf.log import SwfLog
 
 

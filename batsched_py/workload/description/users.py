@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
-from batsched_py.workload.description.distributions import Distribution, distribution
-from batsched_py.workload.swf.log import SwfLog
+from batsched_py.workload.description.bags import bag_keys
+from batsched_py.workload.description.distributions import Distribution, distribution, requested
+from batsched_py.workload.swf.log import WEEK, Integers, SwfLog
 
 #: A user who has not submitted for this many seconds has left (Zakay and Feitelson 2012).
 SILENCE: Final = 3600.0
-SHOWN_USERS: Final = 10
+_SHOWN_USERS: Final = 10
 
 
 class BusyUser(Struct, frozen=True, kw_only=True):
@@ -65,7 +67,7 @@ def users(log: SwfLog) -> Users:
                 share_of_jobs=float(jobs[i] / jobs.sum()),
                 share_of_work=float(work[i] / work.sum()) if work.any() else 0.0,
             )
-            for i in busiest[:SHOWN_USERS]
+            for i in busiest[:_SHOWN_USERS]
         ],
         half_of_jobs=int(np.searchsorted(np.cumsum(jobs[busiest]), jobs.sum() / 2)) + 1,
         sessions=len(firsts),
@@ -73,3 +75,159 @@ def users(log: SwfLog) -> Users:
         session_durations=durations,
         breaks=distribution(gaps[same_user & (gaps >= SILENCE)]),
     )
+
+
+SHARE: Final = 0.5
+FACTOR: Final = 3.0
+DOMINATING_SHARE: Final = 0.25
+_LISTED_USERS: Final = 5
+
+
+class Flurry(Struct, frozen=True, kw_only=True):
+    """A surge of one user."""
+
+    user: int
+    first_week: int
+    """Weeks count from 0, which begins with the first submission."""
+    last_week: int
+    jobs: int
+    """Jobs of the user in these weeks."""
+    share_of_jobs: float
+    """Their share of all jobs of these weeks."""
+
+
+class DominatingUser(Struct, frozen=True, kw_only=True):
+    """A user whose jobs are a large part of the whole log."""
+
+    user: int
+    jobs: int
+    share_of_jobs: float
+
+
+class Flurries(Struct, frozen=True, kw_only=True):
+    """What single users do to the statistics of a log."""
+
+    flurries: list[Flurry]
+    dominating: list[DominatingUser]
+    weekly: dict[str, list[int]]
+    """Jobs in each week of the users that stand out or are the busiest, by number, then of ``others``."""
+
+
+def flurries(log: SwfLog) -> Flurries:
+    """Find the flurries and dominating users of a log."""
+    found = find_flurries(log)
+    dominating = find_dominating(log)
+    return Flurries(flurries=found, dominating=dominating, weekly=_weekly(log, found))
+
+
+def weeks_of(log: SwfLog) -> NDArray[np.int64]:
+    """The week in which each job is submitted."""
+    return ((log.submit - log.submit.min()) // WEEK).astype(np.int64)
+
+
+def find_flurries(log: SwfLog, share: float = SHARE, factor: float = FACTOR) -> list[Flurry]:
+    """The flurries of a log, in the order of their weeks; jobs without a user are never a flurry."""
+    weeks = weeks_of(log)
+    per_week = np.bincount(weeks)
+    numbers, who = np.unique(log.user, return_inverse=True)
+    table = np.zeros((len(numbers), len(per_week)), dtype=np.int64)
+    np.add.at(table, (who, weeks), 1)
+    surge = (table >= share * per_week) & (table >= factor * np.median(per_week)) & (numbers >= 0)[:, None]
+    found = []
+    for row in np.flatnonzero(surge.any(axis=1)).tolist():
+        padded = np.concatenate([[0], surge[row].astype(np.int8), [0]])
+        firsts, lasts = np.flatnonzero(np.diff(padded) == 1), np.flatnonzero(np.diff(padded) == -1) - 1
+        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+            jobs = int(table[row, first : last + 1].sum())
+            found.append(
+                Flurry(
+                    user=int(numbers[row]),
+                    first_week=first,
+                    last_week=last,
+                    jobs=jobs,
+                    share_of_jobs=jobs / int(per_week[first : last + 1].sum()),
+                )
+            )
+    return sorted(found, key=lambda flurry: (flurry.first_week, flurry.user))
+
+
+def find_dominating(log: SwfLog, share: float = DOMINATING_SHARE) -> list[DominatingUser]:
+    """The users with at least this share of the jobs, busiest first."""
+    numbers, jobs = np.unique(log.user, return_counts=True)
+    return [
+        DominatingUser(user=int(numbers[i]), jobs=int(jobs[i]), share_of_jobs=float(jobs[i] / len(log)))
+        for i in np.argsort(-jobs, kind="stable")
+        if jobs[i] >= share * len(log) and numbers[i] >= 0
+    ]
+
+
+def _weekly(log: SwfLog, found: list[Flurry]) -> dict[str, list[int]]:
+    weeks = weeks_of(log)
+    count = int(weeks.max()) + 1
+    numbers, jobs = np.unique(log.user, return_counts=True)
+    busiest = numbers[np.argsort(-jobs, kind="stable")].tolist()
+    shown = list(dict.fromkeys([*(flurry.user for flurry in found), *busiest]))[:_LISTED_USERS]
+    table = {str(user): np.bincount(weeks[log.user == user], minlength=count).tolist() for user in shown}
+    others = ~np.isin(log.user, shown)
+    return table | {"others": np.bincount(weeks[others], minlength=count).tolist()}
+
+
+_BINS: Final = 24
+_SEED: Final = 0
+
+
+class AttributeLocality(Struct, frozen=True, kw_only=True):
+    """How far weeks are from the whole log in one attribute."""
+
+    distance: float
+    """Mean over weeks, weighted by their jobs, of the total variation distance to the whole log."""
+    by_chance: float
+    """The same with the jobs in a random order."""
+
+
+class Locality(Struct, frozen=True, kw_only=True):
+    """How much jobs are like those around them."""
+
+    run_time: AttributeLocality
+    size: AttributeLocality
+    user: AttributeLocality
+    repetition: float | None
+    """Share of the jobs that agree in all attributes of a bag with the same user's previous job."""
+
+
+def locality(log: SwfLog) -> Locality:
+    """Describe the locality of a log."""
+    weeks = np.unique((log.submit - log.submit.min()) // WEEK, return_inverse=True)[1]
+    return Locality(
+        run_time=_locality(_binned(log.run_time), weeks),
+        size=_locality(_binned(requested(log)), weeks),
+        user=_locality(np.unique(log.user, return_inverse=True)[1], weeks),
+        repetition=_repetition(log),
+    )
+
+
+def _binned(values: NDArray[Any]) -> Integers:
+    """The bin of each value; bins have about the same number of values, and equal values share one."""
+    borders = np.unique(np.quantile(values, np.arange(1, _BINS) / _BINS))
+    return np.searchsorted(borders, values, side="left")
+
+
+def _locality(bins: Integers, weeks: Integers) -> AttributeLocality:
+    shuffled = np.random.default_rng(_SEED).permutation(bins)
+    return AttributeLocality(distance=_distance(bins, weeks), by_chance=_distance(shuffled, weeks))
+
+
+def _distance(bins: Integers, weeks: Integers) -> float:
+    count = int(bins.max()) + 1
+    table = np.bincount(weeks * count + bins, minlength=(int(weeks.max()) + 1) * count).reshape(-1, count)
+    jobs = table.sum(axis=1)
+    whole = table.sum(axis=0) / table.sum()
+    distances = np.abs(table / jobs[:, None] - whole).sum(axis=1) / 2
+    return float(np.average(distances, weights=jobs))
+
+
+def _repetition(log: SwfLog) -> float | None:
+    order = np.argsort(log.user, kind="stable")
+    same_user = np.diff(log.user[order]) == 0
+    keys = bag_keys(log)[order]
+    return float(np.mean((keys[1:] == keys[:-1])[same_user])) if same_user.any() else None

@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal
 import numpy as np
 from msgspec import Meta
 
-from batsched_py.workload.models.base import Model
+from batsched_py.workload.models import Model
 from batsched_py.workload.swf.log import Integers, SwfLog
 
 #: Seconds on 1, 2, 4, 8, 16 and 32 processors; 0 where a program was not measured, or runs for too long.

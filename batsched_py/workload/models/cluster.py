@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from batsched_py.workload.models.base import Model
+from batsched_py.workload.models import Model
 from batsched_py.workload.swf.log import SwfLog
 
 HOUR: Final = 3600.0

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from batsched_py.workload.models.base import Model
+from batsched_py.workload.models import Model
 from batsched_py.workload.swf.log import Floats, Integers, SwfLog
 
 if TYPE_CHECKING:

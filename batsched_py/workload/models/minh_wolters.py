@@ -20,14 +20,12 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from batsched_py.workload.description.bags import DELTA, contiguous_bags
-from batsched_py.workload.description.selection import requested
+from batsched_py.workload.description.distributions import requested
+from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress
 from batsched_py.workload.models.bag_cuts import Exponent, ZipfSizes, cut_bags_by_size, fit_zipf_sizes
-from batsched_py.workload.models.base import Columns, LearningModel, Parameters, Progress
 from batsched_py.workload.models.cascade import Cascade, fit_cascade, generate_arrivals
-from batsched_py.workload.models.mixture import Mixture, Scale, fit_mixture
-from batsched_py.workload.models.shapes import Pairs, count_pairs
-from batsched_py.workload.swf.log import Integers, SwfLog
-from batsched_py.workload.wall_clock import wall_clock
+from batsched_py.workload.models.shapes import Mixture, Pairs, Scale, count_pairs, fit_mixture
+from batsched_py.workload.swf.log import Integers, SwfLog, wall_clock
 
 
 class MinhWoltersParameters(Parameters):

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from batsched_py.workload.description.selection import requested
-from batsched_py.workload.models.base import Columns, LearningModel, Parameters, Progress
+from batsched_py.workload.description.distributions import requested
+from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress
 from batsched_py.workload.swf.log import SwfLog
 
 

@@ -10,15 +10,19 @@ persist as they do in the log, whatever their distribution is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from batsched_py.workload.swf.log import Floats, Integers
+from batsched_py.workload.description.load import daily_work, variation
+from batsched_py.workload.description.memory import LAGS, autocorrelation
+from batsched_py.workload.models import Columns, Progress
+from batsched_py.workload.swf.log import DAY, Floats, Integers
 
 #: How far apart bags are that tell how slowly the present changes.
 _APART: Final = 10
@@ -168,3 +172,134 @@ def _far(values: Floats, users: Integers, programs: Integers) -> float:
 
 def _mean(products: NDArray[np.float64]) -> float:
     return float(products.mean()) if len(products) else 0.0
+
+
+_MOST_STEPS: Final = 12
+#: In so many steps days are compared with those around them less and less.
+_STEPS_OF_WEEKS: Final = 7
+#: How close to the wanted variation is close enough.
+_CLOSE: Final = 1.2
+#: How often the last step is halved, so as not to go farther than needed.
+_HALVINGS: Final = 3
+#: By how much the hidden values of a day with e times the mean work fall in a step, at most.
+_LARGEST_STEP: Final = 0.3
+#: Days with less than this share of the mean work count as if they had it; work varies at least so much.
+_LEAST: Final = 0.1
+
+
+def make_room(
+    values: Floats,
+    whose: Integers,
+    starts: Floats,
+    wanted: float,
+    weigh: Callable[[Floats], Floats | Integers],
+) -> Floats:
+    """The hidden values, lower on days with much, until what days bring varies as wanted.
+
+    Each bag starts at some time and has one of the values: its own, or that of its program. ``weigh`` tells
+    how much each bag brings, given the hidden values.
+    """
+    days = ((starts - starts.min()) // DAY).astype(np.int64)
+    bags = np.bincount(whose)
+    limit = _CLOSE * max(wanted, _LEAST)
+    before = values
+    for step in range(_MOST_STEPS):
+        brought = daily_work(starts, weigh(values))
+        found = variation(brought)
+        if found <= limit:
+            break
+        fullness = np.log(np.maximum(brought / brought.mean(), _LEAST))
+        fullness -= max(1 - step / _STEPS_OF_WEEKS, 0) * _around(fullness)
+        size = min((_CLOSE * found / limit - 1) / 2, _LARGEST_STEP)
+        before, values = values, values - size * np.bincount(whose, fullness[days]) / bags
+    for _ in range(_HALVINGS if before is not values else 0):
+        middle = (before + values) / 2
+        if variation(daily_work(starts, weigh(middle))) <= limit:
+            values = middle
+        else:
+            before = middle
+    return values
+
+
+def fullness_of_days(starts: Floats, processors: Integers) -> Floats:
+    """For each bag, how much the bags of its day ask for: a logarithm, with the mean 0 and the variance 1."""
+    days = ((starts - starts.min()) // DAY).astype(np.int64)
+    full = np.log(daily_work(starts, processors)[days])
+    return (full - full.mean()) / max(float(full.std()), 1e-9)
+
+
+def _around(values: Floats) -> Floats:
+    """For each day the mean of the week around it."""
+    week = np.ones(7)
+    means: Floats = np.convolve(values, week)[3:-3] / np.convolve(np.ones(len(values)), week)[3:-3]
+    return means
+
+
+TRIALS: Final = 6
+#: How little is corrected where jobs share little.
+_RIDGE: Final = 0.01
+#: The largest share of all parts but the bag's own.
+_MOST: Final = 0.99
+
+
+def calibrate(
+    persistence: Persistence,
+    run_times: Floats,
+    bags_per_job: float,
+    trial: Callable[[Persistence, int], Columns],
+    progress: Progress,
+) -> Persistence:
+    """Correct the parts, if there are enough jobs; ``trial`` generates a log with some parts and a seed."""
+    if len(run_times) <= LAGS[-1]:
+        return persistence
+    wanted = _moments(run_times)
+    keeping = max(persistence.everyones_keeping, _fading(wanted, bags_per_job))
+    persistence = replace(persistence, everyones_keeping=keeping)
+    for seed in range(TRIALS):
+        jobs = trial(persistence, seed)
+        missing = (wanted - _moments(jobs["run_time"])) / (seed + 1)
+        near, between, far = (float(np.mean(jobs["user"][lag:] == jobs["user"][:-lag])) for lag in LAGS)
+        lasting = persistence.everyones_keeping ** (LAGS[2] * bags_per_job)
+        user, everyone = _corrections(missing[2], far, lasting)
+        (present,) = _corrections(missing[1] - between * user - everyone, between)
+        (program,) = _corrections(missing[0] - near * (user + present) - everyone, near)
+        persistence = _corrected(persistence, user, present, everyone, program)
+        progress(seed + 1, TRIALS)
+    return persistence
+
+
+def _fading(wanted: Floats, bags_per_job: float) -> float:
+    """The correlation from one bag to the next of what fades as run times do between the last two lags."""
+    ratio = float(np.clip(wanted[2] / max(wanted[1], _RIDGE), _RIDGE, 1 - _RIDGE))
+    return ratio ** (1 / ((LAGS[2] - LAGS[1]) * bags_per_job))
+
+
+def _corrections(missing: float, *shared: float) -> list[float]:
+    """By how much parts change that jobs share to these degrees, to add together what is missing."""
+    scale = missing / (sum(degree**2 for degree in shared) + _RIDGE)
+    return [scale * degree for degree in shared]
+
+
+def _corrected(
+    persistence: Persistence, user: float, present: float, everyone: float, program: float
+) -> Persistence:
+    """The corrected parts; none is negative, and together they leave something to the bag.
+
+    If there is too much of them, those that last least become smaller first.
+    """
+    parts = {
+        "program": persistence.program + program,
+        "present": persistence.present + present,
+        "everyone": persistence.everyone + everyone,
+        "user": persistence.user + user,
+    }
+    parts = {name: max(float(part), 0.0) for name, part in parts.items()}
+    excess = sum(parts.values()) - _MOST
+    for name, part in parts.items():
+        parts[name] = part - float(np.clip(excess, 0, part))
+        excess -= part
+    return replace(persistence, **parts)
+
+
+def _moments(run_times: Floats) -> Floats:
+    return np.array([autocorrelation(np.log(run_times), lag) or 0.0 for lag in LAGS])

@@ -11,42 +11,52 @@ from msgspec.structs import replace
 
 from batsched_py.errors import InputError
 from batsched_py.workload.description.bags import DELTA, Bags, bag_keys, contiguous_bags
+from batsched_py.workload.description.distributions import requested
 from batsched_py.workload.description.load import daily_work, variation
-from batsched_py.workload.description.selection import requested
+from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress
 from batsched_py.workload.models.bag_cuts import (
     BagCuts,
     Exponent,
+    LargeBags,
     ZipfSizes,
     cut_bags,
     cut_bags_by_size,
     fit_bag_cuts,
-)
-from batsched_py.workload.models.base import Columns, LearningModel, Parameters, Progress
-from batsched_py.workload.models.calibration import TRIALS, calibrate
-from batsched_py.workload.models.cascade import Cascade, fit_cascade, generate_arrivals
-from batsched_py.workload.models.crowding import fullness_of_days, make_room
-from batsched_py.workload.models.large_bags import (
-    LargeBags,
     fit_large_bags,
     most_of_small_bags,
     place_large_bags,
 )
-from batsched_py.workload.models.mixture import Scale, fit_mixture
-from batsched_py.workload.models.owners import Owners, draw_owners, fit_owners
+from batsched_py.workload.models.cascade import Cascade, fit_cascade, generate_arrivals
+from batsched_py.workload.models.owners import (
+    Owners,
+    Programs,
+    draw_owners,
+    draw_programs,
+    fit_owners,
+    fit_programs,
+)
 from batsched_py.workload.models.persistence import (
+    TRIALS,
     Persistence,
+    calibrate,
     draw_program_values,
     draw_values,
     fit_persistence,
+    fullness_of_days,
     likeness_of_programs,
+    make_room,
     normal_scores,
 )
-from batsched_py.workload.models.programs import Programs, draw_programs, fit_programs
-from batsched_py.workload.models.requests import Requests, draw_requests, fit_requests
-from batsched_py.workload.models.run_times import Means, draw_run_times, ranks_within
-from batsched_py.workload.models.shapes import Shapes, bag_classes, draw_sizes, fit_shapes
-from batsched_py.workload.swf.log import Floats, Integers, SwfLog
-from batsched_py.workload.wall_clock import wall_clock
+from batsched_py.workload.models.run_times import (
+    Means,
+    Requests,
+    draw_requests,
+    draw_run_times,
+    fit_requests,
+    ranks_within,
+)
+from batsched_py.workload.models.shapes import Scale, Shapes, bag_classes, draw_sizes, fit_mixture, fit_shapes
+from batsched_py.workload.swf.log import Floats, Integers, SwfLog, wall_clock
 
 
 class RealisticParameters(Parameters):

@@ -15,8 +15,8 @@ from batsched_py.protocol.jobs import is_natural
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile, Unintelligible
 from batsched_py.workload.batsim_json import read_content, write_batsim_json
 from batsched_py.workload.requests import NodeWords
+from batsched_py.workload.sources import Source, count_lost
 from batsched_py.workload.sources.accounting import Account
-from batsched_py.workload.sources.base import Source, count_lost
 from batsched_py.workload.swf.conventions import LOG_SPEED
 from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.swf.workload import swf_to_workload

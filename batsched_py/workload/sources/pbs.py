@@ -11,18 +11,20 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from batsched_py.workload.sources import Source, count_lost, read_text
 from batsched_py.workload.sources.accounting import (
     Account,
+    duration,
+    memory,
     most_in_use,
     named_columns,
     names_of,
     preceding_jobs,
+    whole,
+    written_duration,
     zone_named,
 )
-from batsched_py.workload.sources.base import Source, count_lost, read_text
-from batsched_py.workload.sources.quantities import duration, memory, whole, written_duration
-from batsched_py.workload.swf.log import SwfLog
-from batsched_py.workload.wall_clock import on_clock, start_of
+from batsched_py.workload.swf.log import SwfLog, on_clock, start_of
 
 COMPLETED: Final = 1
 FAILED: Final = 0

@@ -17,18 +17,19 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
+from batsched_py.workload.sources import Source, count_lost, open_text
 from batsched_py.workload.sources.accounting import (
     Account,
+    for_each,
+    memory,
     most_in_use,
     named_columns,
     names_of,
     preceding_jobs,
+    written_duration,
     zone_named,
 )
-from batsched_py.workload.sources.base import Source, count_lost, open_text
 from batsched_py.workload.sources.pieces import Piece
-from batsched_py.workload.sources.quantities import for_each, memory, written_duration
-from batsched_py.workload.sources.slurm_dependencies import dependencies
 from batsched_py.workload.sources.slurm_fields import (
     CANCELLED,
     COMPLETED,
@@ -36,9 +37,9 @@ from batsched_py.workload.sources.slurm_fields import (
     STATES,
     UNFINISHED,
     Records,
+    dependencies,
 )
-from batsched_py.workload.swf.log import SwfLog
-from batsched_py.workload.wall_clock import on_clock, start_of
+from batsched_py.workload.swf.log import SwfLog, on_clock, start_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from batsched_py.workload.sources.base import Source
+from batsched_py.workload.sources import Source
 from batsched_py.workload.swf.log import SwfLog, write_swf
 from batsched_py.workload.swf.reader import read_swf
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.workload.columns import BLOCK, Numbers, narrow
-from batsched_py.workload.jobs import Jobs, Places
+from batsched_py.workload.model import Jobs, Places
 from batsched_py.workload.swf.conventions import extra_fields
 
 #: So many extras are kept; jobs with the same values share one.

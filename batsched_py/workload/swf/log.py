@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.workload.swf.conventions import never_started, number_text
-from batsched_py.workload.swf.header import header_lines, machine_size
+from batsched_py.workload.swf.conventions import header_lines, machine_size, never_started, number_text
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -128,3 +131,61 @@ def _numbers(values: NDArray[Any]) -> Iterable[str]:
     """Each value as text; those of a column that is whole, as most are, without looking at each."""
     whole = values.astype(np.int64)
     return map(str, whole.tolist()) if np.array_equal(whole, values) else map(number_text, values.tolist())
+
+
+HOUR: Final = 3600.0
+DAY: Final = 24 * HOUR
+WEEK: Final = 7 * DAY
+
+#: The first Monday of Unix time, 1970-01-05, in seconds.
+_FIRST_MONDAY: Final = 4 * DAY
+_STEP: Final = 900.0
+
+
+def start_of(log: SwfLog) -> int | None:
+    """The Unix time that the times of a log count from, as far as its header says."""
+    words = log.header.get("UnixStartTime", "").split()
+    return int(words[0]) if words and re.fullmatch("[0-9]{1,12}", words[0]) else None
+
+
+def zone_of(log: SwfLog) -> tzinfo:
+    """The time zone of the log: the named one, else that of the recorded difference, else UTC."""
+    try:
+        return ZoneInfo(log.header["TimeZoneString"].strip())
+    except (KeyError, ValueError, OSError):
+        offset = log.header.get("TimeZone", "").strip()
+        seconds = int(offset) if re.fullmatch("-?[0-9]{1,5}", offset) else 0
+        return timezone(timedelta(seconds=seconds)) if 0 < abs(seconds) < DAY else UTC
+
+
+def wall_clock(log: SwfLog, times: Floats) -> Floats:
+    """Seconds on the wall clock, summer time included, since the Monday 0:00 on or before the log's start.
+
+    ``times`` count from the start of the log. Where the header does not say when that was, the log is taken
+    to begin on a Monday at midnight.
+    """
+    start = start_of(log)
+    if start is None:
+        return times
+    local = on_clock(start + times, zone_of(log))
+    first = on_clock(np.array([float(start)]), zone_of(log))[0]
+    return local - (first - (first - _FIRST_MONDAY) % WEEK)
+
+
+def local_time(log: SwfLog, times: Floats) -> NDArray[np.datetime64]:
+    """Dates and times of day on the wall clock; 1970 where the header does not say when the log began."""
+    return on_clock((start_of(log) or 0) + times, zone_of(log)).astype("datetime64[s]")
+
+
+def on_clock(moments: Floats, zone: tzinfo) -> Floats:
+    """Moments of Unix time as the clock of a zone shows them; offsets are looked up for each quarter hour."""
+    steps, step_of = np.unique(np.floor(moments / _STEP), return_inverse=True)
+    offsets = [_offset(step * _STEP, zone) for step in steps.tolist()]
+    return moments + np.array(offsets)[step_of]
+
+
+@lru_cache(maxsize=1 << 16)
+def _offset(moment: float, zone: tzinfo) -> float:
+    offset = datetime.fromtimestamp(moment, zone).utcoffset()
+    assert offset is not None
+    return offset.total_seconds()

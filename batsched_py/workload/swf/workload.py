@@ -11,9 +11,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
+from batsched_py.protocol.dependencies import AFTER, ARRAY
 from batsched_py.protocol.jobs import Job, ReadOnlyDict
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile
 from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather, narrow
+from batsched_py.workload.dependencies import rewritten
 from batsched_py.workload.model import (
     CANCELLED_AFTER,
     CancelledRule,
@@ -25,19 +27,93 @@ from batsched_py.workload.swf.conventions import (
     CANCELLED_LEFT_OUT,
     EXTRA,
     LOG_SPEED,
+    machine_size,
     never_started,
     number_text,
     profile_name,
     run_time_factor,
 )
-from batsched_py.workload.swf.dependencies import with_dependencies
-from batsched_py.workload.swf.header import machine_size
 from batsched_py.workload.swf.jobs import LoggedJobs, RecordedFinishes
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 from batsched_py.workload.swf.reader import SwfReader, keep
 
 if TYPE_CHECKING:
     from batsched_py.workload.requests import NodeWords
+
+
+def with_dependencies(jobs: Sequence[Job], log: SwfLog, preceding: PrecedingRule) -> Sequence[Job]:
+    """The jobs of a log with what they wait for in their ``extra``; the same sequence if it tells nothing.
+
+    What they wait for that is not among the jobs, because it is in no log or was left out, is taken to be
+    over. The source may call jobs by other names than the log, which are in its column ``id``.
+    """
+    told: dict[str, dict[str, str]] = {}
+    if "id" in log.more and ("after" in log.more or "array" in log.more):
+        told = _told(jobs, log)
+    if preceding == "wait":
+        for name, text in _preceding(jobs, log).items():
+            fields = told.setdefault(name, {})
+            if "?" not in fields.get(AFTER, ""):
+                fields[AFTER] = ",".join(filter(None, [fields.get(AFTER), text]))
+    if not any(told.values()):
+        return jobs
+    return [replace(job, extra=job.extra | told[job.name]) if told.get(job.name) else job for job in jobs]
+
+
+def _told(jobs: Sequence[Job], log: SwfLog) -> dict[str, dict[str, str]]:
+    """The fields of each job, by its name; an array has a name that no job has."""
+    kept = {job.name for job in jobs}
+    numbers = {
+        name: str(number)
+        for name, number in zip(log.more["id"].tolist(), log.job_number.tolist(), strict=True)
+        if str(number) in kept
+    }
+    tasks: dict[str, list[str]] = {}
+    for name, number in numbers.items():
+        array, underscore, _ = name.partition("_")
+        if underscore:
+            tasks.setdefault(array, []).append(number)
+    awaited: set[str] = set()
+
+    def rename(name: str) -> str | None:
+        if name not in numbers and name in tasks:
+            awaited.add(name)
+            return f"array{name}"
+        return numbers.get(name)
+
+    nothing = [""] * len(log)
+    after = log.more["after"].tolist() if "after" in log.more else nothing
+    arrays = log.more["array"].tolist() if "array" in log.more else nothing
+    told: dict[str, dict[str, str]] = {}
+    for number, text, array in zip(map(str, log.job_number.tolist()), after, arrays, strict=True):
+        if number in kept and text and (renamed := rewritten(text, rename)):
+            told.setdefault(number, {})[AFTER] = renamed
+        if number in kept and array:
+            told.setdefault(number, {})[ARRAY] = f"array{array}"
+    for array in sorted(awaited):
+        for number in tasks[array]:
+            told.setdefault(number, {}).setdefault(ARRAY, f"array{array}")
+    return told
+
+
+def _preceding(jobs: Sequence[Job], log: SwfLog) -> dict[str, str]:
+    """What each job waits for: its preceding job, if that was submitted before it, and its think time."""
+    kept = {job.name for job in jobs}
+    records = zip(
+        map(str, log.job_number.tolist()),
+        map(str, log.preceding_job.tolist()),
+        log.think_time.tolist(),
+        strict=True,
+    )
+    found: dict[str, str] = {}
+    seen: set[str] = set()
+    for number, before, think_time in records:
+        if number in kept and before in kept and before in seen:
+            delay = f"+{number_text(round(think_time, 6))}s" if think_time > 0 else ""
+            found[number] = f"afterany:{before}{delay}"
+        seen.add(number)
+    return found
+
 
 _log = logging.getLogger(__name__)
 
@@ -78,7 +154,7 @@ def swf_to_workload(
         codes, requests = requests_of(log, words)
         jobs.add(columns, codes, [{"request": request} if request else {} for request in requests])
     if attributes:
-        from batsched_py.workload.attributes.jobs import attributes_of
+        from batsched_py.workload.attributes import attributes_of
 
         jobs.add(columns, *attributes_of(log, attributes))
     pieces = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from batsched_py.workload.description.flurries import find_dominating, find_flurries, flurries
+from batsched_py.workload.description.users import find_dominating, find_flurries, flurries
 from batsched_py.workload.swf.log import SwfLog
 from tests.logs import log_of
 

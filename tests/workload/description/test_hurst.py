@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from batsched_py.workload.description.hurst import ESTIMATORS, hurst
-from batsched_py.workload.models.gaussian_noise import fractional_gaussian_noise
+from batsched_py.workload.description.memory import ESTIMATORS, hurst
+from batsched_py.workload.models.cascade import fractional_gaussian_noise
 
 POINTS = 2**16
 

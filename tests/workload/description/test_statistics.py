@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.workload.description import characterised, describe
-from batsched_py.workload.description.correlation import correlation, pearson
-from batsched_py.workload.description.cycles import cycles
-from batsched_py.workload.description.distributions import distribution, distributions
-from batsched_py.workload.description.load import load
-from batsched_py.workload.description.locality import locality
+from batsched_py.workload.description import describe, quality
+from batsched_py.workload.description.distributions import (
+    characterised,
+    correlation,
+    distribution,
+    distributions,
+    pearson,
+)
+from batsched_py.workload.description.load import cycles, load
 from batsched_py.workload.description.memory import arrival_hurst
-from batsched_py.workload.description.quality import quality
-from batsched_py.workload.description.users import users
-from batsched_py.workload.models.gaussian_noise import fractional_gaussian_noise
+from batsched_py.workload.description.users import locality, users
+from batsched_py.workload.models.cascade import fractional_gaussian_noise
 from tests.logs import log_of
 
 WEEK = 7 * 86400

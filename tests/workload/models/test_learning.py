@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.workload.description import characterised, describe, requested
+from batsched_py.workload.description import describe
 from batsched_py.workload.description.bags import bags_of_tasks
-from batsched_py.workload.description.distributions import kolmogorov_smirnov
-from batsched_py.workload.description.locality import locality
+from batsched_py.workload.description.distributions import characterised, kolmogorov_smirnov, requested
+from batsched_py.workload.description.users import locality
 from batsched_py.workload.models import MODELS, LearningModel
 from batsched_py.workload.models.minh_wolters import MinhWolters, parallelism_classes
 from batsched_py.workload.models.naive import Naive
 from batsched_py.workload.models.realistic import Realistic
-from batsched_py.workload.models.saved import load_model, save_model
 from batsched_py.workload.models.slots import Slots
+from batsched_py.workload.recipe import load_model, save_model
 from batsched_py.workload.sessions import Delimiter, cut_workload
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 from batsched_py.workload.swf.reader import read_swf

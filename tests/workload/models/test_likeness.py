@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.cli.compare import FIRST_SEED
-from batsched_py.workload.description import characterised
+from batsched_py.workload.description.distributions import characterised
 from batsched_py.workload.description.likeness import (
     DISTANCES,
     TOLERANCES,
@@ -17,7 +17,7 @@ from batsched_py.workload.description.likeness import (
     traits,
 )
 from batsched_py.workload.models import MODELS, LearningModel
-from batsched_py.workload.models.calibration import TRIALS
+from batsched_py.workload.models.persistence import TRIALS
 from batsched_py.workload.sources import read_log
 
 LOGS = ["HPC2N-2002-2.2-cln", "LLNL-Thunder-2007-1.1-cln"]

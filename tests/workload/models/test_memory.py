@@ -7,14 +7,19 @@ import pytest
 
 from batsched_py.workload.description.bags import Bags
 from batsched_py.workload.description.load import daily_work, variation
-from batsched_py.workload.description.persistence import autocorrelation
-from batsched_py.workload.models.base import Columns
-from batsched_py.workload.models.calibration import calibrate
-from batsched_py.workload.models.crowding import fullness_of_days, make_room
-from batsched_py.workload.models.large_bags import LargeBags, fit_large_bags, place_large_bags
-from batsched_py.workload.models.persistence import Persistence, draw_values, fit_persistence
-from batsched_py.workload.models.recurrence import draw_steps, fit_recurrence
-from batsched_py.workload.models.spread import fit_spread, spread_out
+from batsched_py.workload.description.memory import autocorrelation
+from batsched_py.workload.models import Columns
+from batsched_py.workload.models.bag_cuts import LargeBags, fit_large_bags, place_large_bags
+from batsched_py.workload.models.owners import draw_steps, fit_recurrence
+from batsched_py.workload.models.persistence import (
+    Persistence,
+    calibrate,
+    draw_values,
+    fit_persistence,
+    fullness_of_days,
+    make_room,
+)
+from batsched_py.workload.models.shapes import fit_spread, spread_out
 from batsched_py.workload.swf.log import Integers
 
 DAY = 86400.0

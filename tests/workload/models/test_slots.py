@@ -12,11 +12,9 @@ import pytest
 from batsched_py.analysis.plots.kinds.cycles import CYCLES, distance, shares
 from batsched_py.analysis.plots.runs import recorded_run
 from batsched_py.errors import InputError
-from batsched_py.workload.description.distributions import kolmogorov_smirnov
-from batsched_py.workload.description.selection import characterised, requested
+from batsched_py.workload.description.distributions import characterised, kolmogorov_smirnov, requested
 from batsched_py.workload.models import MODELS
-from batsched_py.workload.models.slot_calendar import SlotCalendar
-from batsched_py.workload.models.slots import Slots
+from batsched_py.workload.models.slots import SlotCalendar, Slots
 from batsched_py.workload.sources import read_log, write_log
 from batsched_py.workload.swf.log import SwfLog
 

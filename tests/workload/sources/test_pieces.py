@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.workload.jobs import as_jobs
-from batsched_py.workload.model import CancelledRule, Workload
+from batsched_py.workload.model import CancelledRule, Workload, as_jobs
 from batsched_py.workload.read import read_workload
 from batsched_py.workload.sources import read_log, sacct, table, write_log
 from batsched_py.workload.sources.accounting import most_in_use

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict
 
 from batsched_py.protocol.jobs import Job
-from batsched_py.workload import jobs as jobs_module
-from batsched_py.workload.jobs import Jobs, ListedJobs, as_jobs
+from batsched_py.workload import model as jobs_module
+from batsched_py.workload.model import Jobs, ListedJobs, as_jobs
 from batsched_py.workload.swf.jobs import LoggedJobs
 from batsched_py.workload.swf.reader import read_swf
 from batsched_py.workload.swf.workload import read_swf_workload, swf_to_workload

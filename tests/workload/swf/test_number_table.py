@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.workload.swf import number_table
-from batsched_py.workload.swf.number_table import read_table
+from batsched_py.workload.swf.reader import read_table
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53), 2**53)
 
@@ -59,7 +58,7 @@ def test_words_that_make_up_for_each_other_are_both_seen() -> None:
 
 
 def test_lines_are_counted_across_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(number_table, "_PIECE", 4)
+    monkeypatch.setattr("batsched_py.workload.swf.reader._PIECE", 4)
     text = b"1 2\n; comment\n\n3 4 5\n6 7\nx 8\n9 10"
     values, lines, wrong = read_table(text, columns=2, comment=b";")
     assert values.tolist() == [[1, 2], [6, 7], [9, 10]]

@@ -14,8 +14,7 @@ from batsched_py.analysis.plots.figures import RunsKind
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.errors import InputError
 from batsched_py.workload.model import Workload
-from batsched_py.workload.session_graph import SessionGraph
-from batsched_py.workload.session_statistics import session_statistics
+from batsched_py.workload.session_graph import SessionGraph, session_statistics
 from batsched_py.workload.sessions import SessionRule, cut_workload, session_rule
 from batsched_py.workload.swf.workload import swf_to_workload
 

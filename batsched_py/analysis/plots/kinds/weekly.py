@@ -14,8 +14,7 @@ from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.figures import RunsKind
 from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.errors import InputError
-from batsched_py.workload.swf.log import SwfLog
-from batsched_py.workload.wall_clock import HOUR, local_time, start_of, wall_clock
+from batsched_py.workload.swf.log import HOUR, SwfLog, local_time, start_of, wall_clock
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet
