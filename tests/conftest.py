@@ -62,7 +62,9 @@ def shared() -> Path:
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
     """What a command that runs inside a test changes of this process is undone."""
-    loggers = [logging.getLogger(name) for name in (None, "batsched_py", "batsched_py.simulator.client")]
+    loggers = [
+        logging.getLogger(name) for name in (None, "batsched_py", "batsched_py.simulator.decision_side")
+    ]
     levels = [logger.level for logger in loggers]
     on_sigterm = signal.getsignal(signal.SIGTERM)
     yield

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from batsched_py.engines.python import Batsim
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform, PlatformHost, PowerState, Role, SleepState
 from batsched_py.workload.model import Workload
 

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import Message, Settings
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup

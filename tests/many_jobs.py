@@ -10,12 +10,11 @@ import sys
 from math import inf
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.protocol.events import Settings
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup

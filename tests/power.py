@@ -8,12 +8,11 @@ from pathlib import Path
 from random import Random
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.experiment import Machine
 from batsched_py.experiment.build import read_machine
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.schedulers import SCHEDULERS, Scheduler
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.platform import Platform, read_platform
 from batsched_py.simulator.setup import Setup

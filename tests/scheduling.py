@@ -10,7 +10,7 @@ import pandas as pd
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.server import Server
 from batsched_py.schedulers import SCHEDULERS, Scheduler
-from batsched_py.simulator.client import RemoteProcess
+from batsched_py.simulator.decision_side import RemoteProcess
 from batsched_py.simulator.platform import Platform
 from batsched_py.testing import schedule_of
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd

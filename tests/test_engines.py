@@ -22,16 +22,15 @@ from hypothesis import strategies as st
 from batsched_py import native
 from batsched_py.cli.main import batsched_py
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.engines.door import why_not_native
 from batsched_py.engines.native import NativeSimulation
-from batsched_py.engines.python import PythonSimulation
+from batsched_py.engines.python import Batsim, PythonSimulation
+from batsched_py.engines.simulation import why_not_native
 from batsched_py.errors import BatschedError, PolicyError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Delay, Homogeneous, Parallel, Profile
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.orders import longest
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate, turns
 from batsched_py.errors import InputError, PolicyError, RuleBroken
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import SCHEDULERS, Cluster
-from batsched_py.simulation import simulate, turns
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup

@@ -1,7 +1,7 @@
 """What links, hosts and storages carried, and how much jobs were slowed down by sharing them.
 
 The simulator writes it with ``--links``: ``PREFIX_uses.csv`` and ``PREFIX_rates.csv`` beside the jobs (see
-:mod:`batsched_py.simulator.network.record`). A task that does the share *rate* of its whole in a second puts
+:mod:`batsched_py.simulator.network.tasks`). A task that does the share *rate* of its whole in a second puts
 *rate* times its amount on each of its links. Alone it may be done sooner; the difference is the time it lost.
 """
 

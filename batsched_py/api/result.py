@@ -13,7 +13,7 @@ from batsched_py.api.overview import Overview
 from batsched_py.api.quantities import as_html, two_columns
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
-from batsched_py.simulator.memory_files import MemoryFiles
+from batsched_py.simulator.outputs import MemoryFiles
 from batsched_py.workload.model import Workload
 
 if TYPE_CHECKING:

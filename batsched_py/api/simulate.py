@@ -20,8 +20,7 @@ from batsched_py.experiment.run import GoThrough, run_experiment
 from batsched_py.plugins import Registry
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.settings import settings_of, struct_from
-from batsched_py.simulator.memory_files import PREFIX, MemoryFiles
-from batsched_py.simulator.outputs import OutputFile
+from batsched_py.simulator.outputs import PREFIX, MemoryFiles, OutputFile
 from batsched_py.users import USERS, Behaviour
 
 if TYPE_CHECKING:

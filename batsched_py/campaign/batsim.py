@@ -34,8 +34,8 @@ from batsched_py.experiment.value import Failures
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.protocol.sizes import refuse_in_messages
-from batsched_py.simulator.machine_files.read import reader_of
-from batsched_py.simulator.machine_files.simgrid import simgrid_lines
+from batsched_py.simulator.machine_files import reader_of
+from batsched_py.simulator.simgrid_xml import simgrid_lines
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.model import Workload
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from batsched_py.errors import InputError
 from batsched_py.experiment import Machine, Scenario
-from batsched_py.simulator.external_events import as_generic_events, read_events
+from batsched_py.simulator.agenda import as_generic_events, read_events
 from batsched_py.simulator.outputs import quoted
 
 

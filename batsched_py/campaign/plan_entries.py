@@ -39,7 +39,7 @@ from batsched_py.experiment.build import new_process, read_machine
 from batsched_py.plugins import PYBATSIM, Registry
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.settings import struct_from, values_of
-from batsched_py.simulator.external_events import read_events
+from batsched_py.simulator.agenda import read_events
 from batsched_py.trust import distrusted_folder
 from batsched_py.users import USERS
 

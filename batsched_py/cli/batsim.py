@@ -20,7 +20,7 @@ from batsched_py.experiment import Scenario
 from batsched_py.protocol.events import Settings
 
 if TYPE_CHECKING:
-    from batsched_py.simulator.client import RemoteProcess
+    from batsched_py.simulator.decision_side import RemoteProcess
 
 #: Where a decision process is looked for, as Batsim does it.
 DEFAULT_ENDPOINT = "tcp://localhost:28000"
@@ -28,7 +28,7 @@ DEFAULT_ENDPOINT = "tcp://localhost:28000"
 #: What each of Batsim's levels lets through here; the messages themselves are the client's debug lines.
 _LEVELS = {
     "quiet": {"batsched_py": logging.ERROR},
-    "network-only": {"batsched_py.simulator.client": logging.DEBUG},
+    "network-only": {"batsched_py.simulator.decision_side": logging.DEBUG},
     "information": {},
     "info": {},
     "debug": {"batsched_py": logging.DEBUG},
@@ -162,13 +162,12 @@ def command(
     For scripts that call `batsim` by its name:
       batsched-py batsim --install ~/.local/bin
     """
+    from batsched_py.engines.python import simulate
     from batsched_py.experiment.build import new_batsim, read_machine, read_workloads, words_of
     from batsched_py.protocol.dialects import VERSIONS
     from batsched_py.protocol.sizes import refuse_in_messages
-    from batsched_py.simulation import simulate
-    from batsched_py.simulator.client import RemoteProcess
-    from batsched_py.simulator.outputs import Outputs
-    from batsched_py.simulator.outputs5 import Batsim5Outputs
+    from batsched_py.simulator.decision_side import RemoteProcess
+    from batsched_py.simulator.outputs import Batsim5Outputs, Outputs
     from batsched_py.wire.sockets import AskingEnd
 
     config = scenario.settings.scheduler_config

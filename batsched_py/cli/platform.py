@@ -77,7 +77,7 @@ def _text(node: Node) -> str:
 
 
 def _write(path: Path, platform: Platform) -> None:
-    from batsched_py.simulator.machine_files.simgrid import simgrid_lines
+    from batsched_py.simulator.simgrid_xml import simgrid_lines
 
     try:
         with path.open("w", encoding="utf-8") as file:

@@ -106,7 +106,7 @@ def command(
         click.echo(f"{actors.scheduler.name} listens at {end.endpoint}")
         dialect = VERSIONS.get(protocol)
         if notes is not None:
-            from batsched_py.decision.notes import NoteKeeper
+            from batsched_py.decision.server import NoteKeeper
 
             Server(end, lambda: NoteKeeper(begin(), notes), dialect=dialect).serve()
             return

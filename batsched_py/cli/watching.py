@@ -15,7 +15,7 @@ from batsched_py.api.terminal import say
 if TYPE_CHECKING:
     from batsched_py.decision.process import DecisionProcess
     from batsched_py.decision.pybatsim import PyBatsimProcess
-    from batsched_py.simulator.engine import Batsim
+    from batsched_py.engines.python import Batsim
 
 
 class Pace(NamedTuple):

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 from batsched_py.blame import is_fault, line_of, told
 from batsched_py.decision.held_jobs import HeldJobs
-from batsched_py.decision.restarts import FailureRule, Restarts
-from batsched_py.decision.submissions import Submissions
+from batsched_py.decision.submissions import FailureRule, Restarts, Submissions
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.holds import Release
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob

@@ -1,31 +1,33 @@
-"""Schedulers of PyBatsim 3.2, run unchanged in our process.
+"""Schedulers of PyBatsim 3.2, and decision components of PyBatsim 4, run unchanged in our process.
 
 PyBatsim's own code drives its scheduler; only its socket is replaced, by a channel that hands over our
-messages in the form of Batsim's wire. What its schedulers print and log, which is a lot, is shown on the
-standard error where we log everything ourselves, and nowhere otherwise. PyBatsim is an optional peer: nothing
-else needs it.
+messages in the form of Batsim's wire (Batsim 5's for PyBatsim 4). What its schedulers print and log, which is
+a lot, is shown on the standard error where we log everything ourselves, and nowhere otherwise. PyBatsim is an
+optional peer: nothing else needs it. The two versions cannot be installed together.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import io
 import json
 import logging
 import sys
 from collections.abc import Iterator, Mapping
 from os.path import isfile
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from batsched_py.blame import culprit
 from batsched_py.errors import InputError, PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
-from batsched_py.plugins import PYBATSIM
+from batsched_py.plugins import PYBATSIM, execute_file
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialect import Dialect
-from batsched_py.protocol.dialects import BATSIM4
+from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.trust import check_code
 
 _log = logging.getLogger(__name__)
@@ -36,7 +38,7 @@ _INSTALL = (
 )
 
 
-class Channel:
+class JsonChannel:
     """Stands in PyBatsim's place of a socket."""
 
     def __init__(self) -> None:
@@ -123,7 +125,7 @@ class PyBatsim3Process(PyBatsimProcess):
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
         super().__init__(name, options)
         self._scheduler = load_scheduler(name, self._options)
-        self._channel = Channel()
+        self._channel = JsonChannel()
 
     def _converse(self, request: bytes) -> bytes:
         self._channel.request = json.loads(request)
@@ -218,3 +220,90 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+class TextChannel:
+    """Stands in PyBatsim's place of a socket."""
+
+    def __init__(self) -> None:
+        self.request = b""
+        self.reply = b""
+
+    def recv(self) -> bytes:
+        """What Batsim says, in bytes."""
+        return self.request
+
+    def recv_string(self) -> str:
+        """What Batsim says."""
+        return self.request.decode()
+
+    def send(self, reply: bytes) -> None:
+        """What the component says, in bytes."""
+        self.reply = reply
+
+    def send_json(self, reply: dict[str, Any]) -> None:
+        """What the component says."""
+        self.reply = json.dumps(reply).encode()
+
+
+class PyBatsim4Process(PyBatsimProcess):
+    """A decision process whose decisions a component of PyBatsim 4 makes."""
+
+    def __init__(self, name: str, options: Mapping[str, str]) -> None:
+        super().__init__(name, options, BATSIM5)
+        self._channel = TextChannel()
+        with quietly():
+            asked = self._codec.open(self._greet)
+        assert asked is not None
+        self.needs = asked
+
+    def _greet(self, said: bytes) -> bytes:
+        """What the component answers to the opening words."""
+        module = importlib.import_module("pybatsim.batsim")
+        self._driver = module.Batsim(endpoint="")
+        self._driver._zmq_socket = self._channel
+        self._channel.request = said
+        self._driver._recv_init_msg()
+        try:
+            self._component = _load(self._name)(self._driver, self._options)
+            self._driver.register_edc(self._component)
+        except InputError:
+            raise
+        except Exception as error:
+            raise self._unloadable(error) from error
+        return self._channel.reply
+
+    def _converse(self, request: bytes) -> bytes:
+        self._channel.request = request
+        self._driver.recv_msg()
+        self._driver.dispatch_msg()
+        self._driver.send_msg()
+        if self.finished:
+            self._component.finalize()
+        return self._channel.reply
+
+    def _begin(self, begins: ev.SimulationBegins) -> None:
+        super()._begin(begins)
+        self._driver.simulation_metadata.edc_init_str = begins.settings.scheduler_config
+
+
+def _load(name: str) -> Any:
+    """The class behind ``pybatsim:NAME``, or the only one in ``pybatsim:path/to/file.py``."""
+    place = name.removeprefix(PYBATSIM)
+    if not place.endswith(".py"):
+        known = dict(importlib.import_module("pybatsim.plugin").find_plugin_edcs())
+        if place not in known:
+            raise InputError(f"scheduler {name!r}: No such scheduler; PyBatsim 4 knows {', '.join(known)}")
+        return known[place]
+    if not isfile(place):
+        raise InputError(f"scheduler {name!r}: there is no file {place}")
+    module = execute_file(Path(place))
+    classes = [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value) and value.__module__ == module.__name__ and hasattr(value, "handle_msg")
+    ]
+    if len(classes) != 1:
+        names = ", ".join(each.__name__ for each in classes) or "none"
+        raise InputError(f"scheduler {name!r}: expected one decision component in the file, found {names}")
+    return classes[0]

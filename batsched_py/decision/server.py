@@ -6,15 +6,19 @@ answered, by what makes the simulator stop and say why, before the error travels
 
 from __future__ import annotations
 
+import csv
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from batsched_py.errors import PeerVanished, ProtocolError
+from batsched_py.errors import InputError, PeerVanished, ProtocolError
 from batsched_py.protocol.dialect import Codec, Dialect
 from batsched_py.protocol.dialects import BATSIM4, opens, refusal, spoken_in
-from batsched_py.protocol.events import Message, Settings, SimulationBegins, stop
-from batsched_py.wire.sockets import AnsweringEnd
+from batsched_py.protocol.events import Message, SetJobMetadata, Settings, SimulationBegins, stop
+
+if TYPE_CHECKING:
+    from batsched_py.wire.sockets import AnsweringEnd
 
 _log = logging.getLogger(__name__)
 
@@ -132,3 +136,50 @@ class Server:
             said = self._end.receive()
             answer = codec.answer(said, needs)
         return self._decode(codec, said)
+
+
+_HEADER = ["job_id", "metadata"]
+
+
+class NoteKeeper:
+    """A decision process whose notes are kept, and written to a file when the simulation has ended.
+
+    Batsim 4 writes what a user notes on a job into the column ``metadata`` of its ``jobs.csv``. A Batsim 5
+    leaves that column empty. So the decision process can keep the notes, in a CSV file of its own.
+    """
+
+    def __init__(self, process: Answers, path: Path) -> None:
+        self._process = process
+        self._path = path
+        self._notes: dict[str, str] = {}
+
+    @property
+    def needs(self) -> Settings:
+        """What a simulator must allow."""
+        return self._process.needs
+
+    @property
+    def finished(self) -> bool:
+        """Whether the simulation has ended."""
+        return self._process.finished
+
+    def react(self, request: Message) -> Message:
+        """Answer one request."""
+        reply = self._process.react(request)
+        for event in reply.events:
+            if isinstance(event, SetJobMetadata):
+                self._notes[event.job_id] = event.metadata
+        if self.finished:
+            write_notes(self._path, self._notes)
+        return reply
+
+
+def write_notes(path: Path, notes: dict[str, str]) -> None:
+    """Write the notes on jobs, by their identifiers."""
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(_HEADER)
+            writer.writerows(notes.items())
+    except OSError as error:
+        raise InputError(f"cannot write the notes to {path}: {error.strerror}") from None

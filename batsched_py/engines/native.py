@@ -32,9 +32,9 @@ from batsched_py.protocol.profiles import Delay, Homogeneous
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.selection import selection
+from batsched_py.simulator.catalog import refusal
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.paje import PajeTrace
-from batsched_py.simulator.runnable import refusal
 from batsched_py.simulator.setup import Setup
 from batsched_py.users.base import Behaviour, Submission, User, UsersOf, Withdrawal
 from batsched_py.users.broker import actions_of, blame, hears_starts, name_of, next_time_of

@@ -21,7 +21,7 @@ from batsched_py.protocol.jobs import Host, Job
 from batsched_py.schedulers import cluster
 from batsched_py.schedulers.cluster import Order
 from batsched_py.schedulers.selection import Selection
-from batsched_py.simulator.runnable import check_io_job, refusal
+from batsched_py.simulator.catalog import check_io_job, refusal
 from batsched_py.simulator.setup import Setup
 
 if TYPE_CHECKING:

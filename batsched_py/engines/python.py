@@ -2,16 +2,244 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.simulation import Simulation, Situation
+from batsched_py.errors import Deadlock, InputError, RuleBroken
+from batsched_py.ledger.ledger import Effect
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.events import Message
+from batsched_py.protocol.jobs import as_told
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulation import simulate, turns
-from batsched_py.simulator.decision_side import Decides
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.outputs import Results
+from batsched_py.simulator.decision_side import Decides, DecisionSide
+from batsched_py.simulator.outputs import Outputs, Results
+from batsched_py.simulator.setup import Setup
+from batsched_py.simulator.world import World
+
+#: The decisions that come alive when they are read, whatever their time.
+_REGISTRATIONS = frozenset({ev.RegisterProfile, ev.RegisterJob, ev.RegistrationFinished})
+
+#: The decisions of which Batsim counts the members.
+_EXACT = frozenset(
+    {
+        ev.ExecuteJob,
+        ev.RejectJob,
+        ev.KillJobs,
+        ev.CallMeLater,
+        ev.SetHostsState,
+        ev.SetJobMetadata,
+        ev.QueryEnergy,
+    }
+)
+
+
+class Batsim:
+    """One simulation, seen from the side that knows what happens.
+
+    There are two ways to go through it. With a decision process in this process, :meth:`instants` stops
+    whenever something is to be decided. Otherwise :meth:`begin` gives the first
+    request, and :meth:`advance` takes the reply to it and gives the next, until there is none; decisions that
+    would make Batsim abort raise :class:`RuleBroken`.
+    """
+
+    def __init__(self, setup: Setup, outputs: Outputs | None = None) -> None:
+        self.outputs = Outputs(None) if outputs is None else outputs
+        self._settings = setup.settings
+        self._world = World(setup, self.outputs)
+        self.machines = self._world.machines
+        self.ledger = self._world.ledger
+        self._agenda = self._world.agenda
+        self._decisions: deque[ev.Event] = deque()
+        self._reply_now = 0.0
+        self._ended = False
+        self._instants = self._world.instants()
+
+    @property
+    def now(self) -> float:
+        """The time that the simulation has come to."""
+        return self._agenda.now
+
+    @property
+    def drawn_joules(self) -> float:
+        """What all hosts have drawn so far; nothing where energy is not accounted for."""
+        return self._world.drawn_joules
+
+    # --- in one process --------------------------------------------------------------------------
+
+    def instants(self, side: DecisionSide) -> Generator[float, list[Effect], None]:
+        """Go through the simulation with a decision side that shares the ledger.
+
+        This stops at each instant at which something is to be decided, when all of the instant has happened
+        and was told, and is sent what was decided::
+
+            instants = batsim.instants(process)
+            now = next(instants)
+            while True:  # StopIteration says that all is over
+                now = instants.send(process.decide(now))
+        """
+        world = self._world
+        world.listener = side
+        world.begin()
+        side.join(world.begins, world.ledger)
+        instants = world.instants()
+        world.set_out((yield next(instants)))
+        for now in instants:
+            effects = yield now
+            if effects or now > self._agenda.clock:
+                world.carry_out(effects)
+        self._check_end()
+        side.happened(ev.SimulationEnds(time=self._agenda.now))
+        world.end()
+
+    # --- by messages -----------------------------------------------------------------------------
+
+    def begin(self) -> ev.Message:
+        """What is said first."""
+        self._world.speak_in_messages()
+        self._world.begin()
+        next(self._instants)
+        while not self._agenda.instant_is_over():
+            self._agenda.happen()
+        return ev.Message(0.0, [self._world.begins])
+
+    def advance(self, reply: ev.Message) -> ev.Message | None:
+        """Apply a reply; what is said next, or nothing when the simulation is over."""
+        if self._ended:
+            if reply.events:
+                raise RuleBroken(
+                    f"{name_of(reply.events[0])} came in the reply to SIMULATION_ENDS, when all is over"
+                )
+            self._world.end()
+            return None
+        if reply.events or reply.now > self._agenda.clock:
+            if not self._world.news:
+                self._agenda.give_notices()
+            self._read(reply)
+            self._world.ready = False
+            self._go_on_deciding(None)
+        return self._next_request()
+
+    def _read(self, reply: ev.Message) -> None:
+        self.ledger.registry.next_reply()
+        for decision in reply.events:
+            if decision.time > reply.now:
+                raise RuleBroken(
+                    f"{name_of(decision)} at {decision.time:f} lies after its message's `now` {reply.now:f}"
+                )
+            if decision.extra and type(decision) in _EXACT:
+                members = ", ".join(decision.extra)
+                raise RuleBroken(
+                    f"{name_of(decision)} at {decision.time:f}: it may not have the members {members}"
+                )
+            if type(decision) in _REGISTRATIONS:
+                if type(decision) is ev.RegisterJob:
+                    decision.job = as_told(decision.job)
+                self._decide(decision)
+        self._decisions.extend(reply.events)
+        self._reply_now = reply.now
+
+    def _go_on_deciding(self, _: None) -> None:
+        """Carry decisions out in order, each at its time; then the decision process is ready again."""
+        decisions, agenda = self._decisions, self._agenda
+        while decisions:
+            decision = decisions[0]
+            if decision.time > agenda.clock:
+                agenda.at(decision.time, self._go_on_deciding)
+                return
+            decisions.popleft()
+            if type(decision) not in _REGISTRATIONS:
+                self._decide(decision)
+            elif type(decision) is ev.RegisterJob and self._settings.acknowledge_dynamic_jobs:
+                self._world.acknowledge(decision.job)
+        if self._reply_now > agenda.clock:
+            agenda.at(self._reply_now, self._be_ready)
+        else:
+            self._world.ready = True
+
+    def _decide(self, decision: ev.Event) -> None:
+        """Take a decision down, and carry it out."""
+        try:
+            self._world.apply(self.ledger.decide(decision, self._agenda.clock))
+        except RuleBroken as broken:
+            raise RuleBroken(f"{name_of(decision)} at {decision.time:f}: {broken}") from None
+
+    def _be_ready(self, _: None) -> None:
+        self._world.ready = True
+
+    def _next_request(self) -> ev.Message:
+        now = next(self._instants, None)
+        if now is not None:
+            return self._world.messenger.message(now)
+        self._check_end()
+        self._ended = True
+        return ev.Message(self._agenda.now, [ev.SimulationEnds(time=self._agenda.now)])
+
+    def _check_end(self) -> None:
+        if (fault := self._world.why_stuck()) is not None:
+            raise Deadlock(f"deadlock at {self._agenda.clock:f}: nothing else will happen, yet {fault}")
+
+
+def name_of(decision: ev.Event) -> str:
+    """How a decision is called."""
+    return decision.type if isinstance(decision, ev.Unknown) else type(decision).__name__
+
+
+def simulate(batsim: Batsim, process: Decides, on_turn: Callable[[], None] | None = None) -> Results:
+    """Run a whole simulation; ``on_turn`` is called after each exchange, to show progress.
+
+    If both sides are here, and the one that decides takes no time for it, they share one ledger. Otherwise
+    they exchange messages.
+    """
+    try:
+        if isinstance(process, DecisionProcess) and not process.scheduling_delay:
+            _share_a_ledger(batsim, process, on_turn)
+        else:
+            request: Message | None = batsim.begin()
+            while request is not None:
+                request = batsim.advance(process.react(request))
+                if on_turn is not None:
+                    on_turn()
+    except BaseException:
+        batsim.outputs.abandon()
+        raise
+    return batsim.outputs.results
+
+
+def _share_a_ledger(batsim: Batsim, process: DecisionProcess, on_turn: Callable[[], None] | None) -> None:
+    instants, decide = batsim.instants(process), process.decide
+    now = next(instants)
+    while True:
+        try:
+            now = instants.send(decide(now))
+        except StopIteration:
+            return
+        if on_turn is not None:
+            on_turn()
+
+
+def turns(batsim: Batsim, process: DecisionProcess) -> Generator[Cluster, None, None]:
+    """Go through a whole simulation, but leave each turn of the policy to the caller.
+
+    At its turn, the caller looks at the cluster and says to it what to start, or lets the policy decide after
+    all, by ``process.ask()``. The simulation is the same as :func:`simulate` runs, and may be left before its
+    end.
+    """
+    if process.scheduling_delay:
+        raise InputError("a slow scheduler, with a scheduling delay, has no turns that can be left to others")
+    instants = batsim.instants(process)
+    try:
+        now = next(instants)
+        while True:
+            effects: list[Effect] = yield from process.turns(now)
+            try:
+                now = instants.send(effects)
+            except StopIteration:
+                return
+    except BaseException:
+        batsim.outputs.abandon()
+        raise
 
 
 class PythonSimulation(Simulation):

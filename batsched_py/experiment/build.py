@@ -22,8 +22,8 @@ from batsched_py.protocol.events import Event, Settings
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.decisions import HEADER, remark_writer
 from batsched_py.settings import pairs_in
-from batsched_py.simulator.machine_files.read import may_have_nodes, reader_of
-from batsched_py.simulator.network.simple import SimpleNetwork
+from batsched_py.simulator.machine_files import may_have_nodes, reader_of
+from batsched_py.simulator.network.routing import SimpleNetwork
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.simulator.platform import Platform, parse_roles, read_platform
 from batsched_py.simulator.setup import Setup
@@ -36,7 +36,7 @@ from batsched_py.workload.read import read_workload
 
 if TYPE_CHECKING:
     from batsched_py.decision.pybatsim import PyBatsimProcess
-    from batsched_py.simulator.engine import Batsim
+    from batsched_py.engines.python import Batsim
     from batsched_py.workload.requests import NodeWords
     from batsched_py.workload.swf.log import SwfLog
 
@@ -192,7 +192,7 @@ def check_withdrawals(workloads: Sequence[Workload]) -> None:
 def _new_pybatsim(scheduler: Choice) -> PyBatsimProcess:
     """A scheduler of the PyBatsim that is installed: version 4 is a package called ``pybatsim``."""
     if find_spec("pybatsim") is not None:
-        from batsched_py.decision.pybatsim4 import PyBatsim4Process
+        from batsched_py.decision.pybatsim import PyBatsim4Process
 
         return PyBatsim4Process(scheduler.name, scheduler.options)
     from batsched_py.decision.pybatsim import PyBatsim3Process
@@ -246,7 +246,7 @@ def _failures(scenario: Scenario, platform: Platform, workloads: Sequence[Worklo
 def _read_events(scenario: Scenario, generic: bool) -> list[list[Event]]:
     if not scenario.events:
         return []
-    from batsched_py.simulator.external_events import read_events, read_generic_events
+    from batsched_py.simulator.agenda import read_events, read_generic_events
 
     if generic:
         return [read_generic_events(file, f"ee{number}") for number, file in enumerate(scenario.events)]
@@ -262,7 +262,7 @@ def new_batsim(
     generic_events: bool = False,
 ) -> Batsim:
     """The built-in Batsim for a decision process elsewhere; without a prefix it writes no files."""
-    from batsched_py.simulator.engine import Batsim
+    from batsched_py.engines.python import Batsim
 
     check_withdrawals(workloads)
     setup = new_setup(scenario, platform, workloads, generic_events)

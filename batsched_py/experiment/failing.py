@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from batsched_py.decision.restarts import FailureRule
+from batsched_py.decision.submissions import FailureRule
 from batsched_py.errors import InputError
 from batsched_py.experiment.value import Experiment, Failures, OnFailure
 from batsched_py.outside.checkpoints import Checkpoints

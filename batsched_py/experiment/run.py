@@ -16,7 +16,7 @@ from batsched_py.workload.model import Workload
 if TYPE_CHECKING:
     from batsched_py.decision.process import DecisionProcess
     from batsched_py.decision.pybatsim import PyBatsimProcess
-    from batsched_py.simulator.engine import Batsim
+    from batsched_py.engines.python import Batsim
 
 #: Goes through a simulation that is ready to begin; the number is that of its jobs, 0 if it is unknown.
 GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int], None]"
@@ -47,8 +47,7 @@ def run_experiment(
             with _rare_garbage_collection(), meanwhile(simulation):
                 simulation.run()
             return simulation
-        from batsched_py.engines.python import PythonSimulation
-        from batsched_py.simulator.engine import Batsim
+        from batsched_py.engines.python import Batsim, PythonSimulation
 
         batsim = Batsim(setup, outputs)
         simulation = PythonSimulation(batsim, process)

@@ -5,7 +5,7 @@
     env = gymnasium.make("batsched_py/PickJob-v0", episodes="workloads/sample.swf", hosts=64)
 
 No thread runs: a simulation stops by itself at each turn of the policy, see
-:func:`batsched_py.simulation.turns`.
+:func:`batsched_py.engines.python.turns`.
 """
 
 from batsched_py.errors import InputError

@@ -1,13 +1,21 @@
-"""The side of a simulation that is told what happens and decides what to do."""
+"""The side of a simulation that is told what happens and decides what to do: here, or in another process."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import logging
+from typing import TYPE_CHECKING, Protocol
 
+from batsched_py.errors import PeerFailed
 from batsched_py.ledger.ledger import Effect, Ledger
 from batsched_py.protocol import events as ev
+from batsched_py.protocol.dialect import Dialect
+from batsched_py.protocol.dialects import BATSIM4
+from batsched_py.protocol.events import reason_to_stop
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.simulator.catalog import Catalog
+
+if TYPE_CHECKING:
+    from batsched_py.wire.sockets import AskingEnd
 
 
 class Listener(Protocol):
@@ -76,3 +84,35 @@ class Messenger:
         self._ledger.unheard.clear()
         untold, self._untold = self._untold, []
         return ev.Message(now, untold)
+
+
+_log = logging.getLogger(__name__)
+
+
+class RemoteProcess:
+    """Reacts to requests by asking the decision process at the other end."""
+
+    def __init__(self, end: AskingEnd, dialect: Dialect = BATSIM4) -> None:
+        self._end = end
+        self._codec = dialect.codec()
+        self._open = False
+
+    def open(self, config: str = "") -> ev.Settings | None:
+        """Open the conversation, with a text for the decision process; for what it asks, where it can."""
+        self._open = True
+        return self._codec.open(self._ask, config)
+
+    def react(self, request: ev.Message) -> ev.Message:
+        """Send a request and wait for the reply to it; before the first, open the conversation."""
+        if not self._open:
+            self.open()
+        reply = self._codec.decode_reply(self._ask(self._codec.encode_request(request)))
+        if (reason := reason_to_stop(reply)) is not None:
+            raise PeerFailed(f"the decision process failed: {reason}")
+        return reply
+
+    def _ask(self, said: bytes) -> bytes:
+        _log.debug("sending %s", said)
+        reply = self._end.ask(said)
+        _log.debug("received %s", reply)
+        return reply

@@ -1,18 +1,32 @@
-"""The energy that hosts draw: F. Heinrich et al., "Predicting the Energy-Consumption of MPI Applications at
-Scale Using Only a Single Node", CLUSTER 2017, which is the model of SimGrid.
+"""The power that hosts draw, the energy that it adds up to, and hosts that change their power state.
 
-A host draws a power that depends on its power state and on the busy share of its cores, and that changes
-only at instants the simulation knows; its energy is the sum of power times duration.
+The model is that of SimGrid: F. Heinrich et al., "Predicting the Energy-Consumption of MPI Applications at
+Scale Using Only a Single Node", CLUSTER 2017. A host draws a power that depends on its power state and on the
+busy share of its cores, and that changes only at instants the simulation knows; its energy is the sum of
+power times duration. What the energy costs, and the carbon that it causes, is added up on the way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from batsched_py.errors import InputError
+from batsched_py.outside.curve import CURVES, Curve, Known
+from batsched_py.protocol.events import Event, HostsPStateChanged, HostsStateChanged
 from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import HostState
 from batsched_py.simulator.agenda import Agenda
+from batsched_py.simulator.machines import Machines
+from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.platform import PlatformHost
+
+if TYPE_CHECKING:
+    from batsched_py.simulator.runner import Runner
+    from batsched_py.simulator.world import Context
 
 #: Is told from when to when how many watts were drawn by all hosts.
 OnDrawn = Callable[[float, float, float], None]
@@ -86,3 +100,283 @@ class Meter:
         """Joules that these hosts have drawn."""
         now, joules, watts, since = self._agenda.clock, self._joules, self._watts, self._since
         return sum([joules[host] + watts[host] * (now - since[host]) for host in hosts])
+
+
+JOULES_PER_KWH = 3.6e6
+
+OUTSIDE_HEADER = "name,time,value\n"
+
+
+class _Account(Struct):
+    """The sum of one curve's value over the energy that was drawn."""
+
+    name: str
+    curve: Curve
+    total: float = 0.0
+    counted: float = 0.0
+    """What it was at the last end of a job."""
+
+
+class Bill:
+    """Multiplies energy by its price and its carbon intensity.
+
+    As in the account of energy, what counts is what was drawn until the last end of a job.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self._accounts = [
+            _Account(name, curve)
+            for name, curve in (("energy_cost", known.price), ("carbon_grams", known.carbon))
+            if curve is not None
+        ]
+
+    def draw(self, start: float, end: float, watts: float) -> None:
+        """Add the energy of this power from one time to another."""
+        for account in self._accounts:
+            for since, until, value in account.curve.steps(start, end):
+                account.total += (until - since) * watts / JOULES_PER_KWH * value
+
+    def job_ends(self) -> None:
+        """A job ends: count what was drawn until now."""
+        for account in self._accounts:
+            account.counted = account.total
+
+    def complete(self, results: Results) -> None:
+        """Put the sums into the results."""
+        results.bill = {account.name: account.counted for account in self._accounts}
+
+
+def write_outside(known: Known, outputs: Outputs, end: float) -> None:
+    """Write down what prices, carbon, temperature and power cap were until the end."""
+    write = outputs.open("outside", OUTSIDE_HEADER)
+    for name in CURVES:
+        curve = getattr(known, name)
+        for since, _, value in () if curve is None else curve.steps(0.0, end):
+            write(f"{name},{since:.6f},{value:.10g}\n")
+
+
+MACHINE_STATES_HEADER = "time,nb_sleeping,nb_switching_on,nb_switching_off,nb_idle,nb_computing\n"
+ENERGY_HEADER = "time,energy,event_type,wattmin,epower\n"
+POWER_STATES_HEADER = "time,machine_id,new_pstate\n"
+
+#: Two rows that are closer than this in time have no mean power between them.
+LEAST_INTERVAL = 1e-6
+
+
+class MachineStateTrace:
+    """How many hosts are in which state, in ``machine_states.csv``."""
+
+    def __init__(self, machines: Machines, agenda: Agenda, outputs: Outputs) -> None:
+        self._machines = machines
+        self._agenda = agenda
+        self._write = outputs.open("machine_states", MACHINE_STATES_HEADER)
+
+    def row(self) -> None:
+        """Write down what is now. Storage hosts are not among the idle ones until they have worked."""
+        count = self._machines.number_in
+        self._write(
+            f"{self._agenda.clock:g},{count(HostState.SLEEPING)},{count(HostState.SWITCHING_ON)},"
+            f"{count(HostState.SWITCHING_OFF)},{count(HostState.IDLE) - self._machines.storages},"
+            f"{count(HostState.COMPUTING)}\n"
+        )
+
+
+class EnergyTrace:
+    """The energy at starts and ends of jobs and at changes of power states, in ``consumed_energy.csv``."""
+
+    def __init__(self, meter: Meter, agenda: Agenda, outputs: Outputs, bill: Bill | None = None) -> None:
+        self.meter = meter
+        self.bill = bill
+        self._agenda = agenda
+        self._write = outputs.open("consumed_energy", ENERGY_HEADER)
+        self._before = (0.0, 0.0)
+        self._first_submission = self._last_end = -1.0
+
+    @property
+    def consumed_joules(self) -> float:
+        """What was drawn from the first submission of a static job to the last end of a job.
+
+        Batsim begins with -1 for both.
+        """
+        return self._last_end - self._first_submission
+
+    def first_submission(self, _: None) -> None:
+        """The first static job is submitted now."""
+        self._first_submission = self.meter.total()
+
+    def job_starts(self, hosts: HostSet) -> float:
+        """A job is about to start; what its hosts have drawn before."""
+        self._row("s")
+        return self.meter.drawn_by(hosts)
+
+    def job_ends(self, hosts: HostSet) -> float:
+        """A job has left its hosts; what they have drawn until now."""
+        self._last_end = self._row("e")
+        if self.bill is not None:
+            self.meter.tell_drawn()
+            self.bill.job_ends()
+        return self.meter.drawn_by(hosts)
+
+    def job_resizes(self, taken: HostSet, left: HostSet) -> float:
+        """A job is about to take some hosts and to leave others; what the former have drawn more so far."""
+        self._row("r")
+        return self.meter.drawn_by(taken) - self.meter.drawn_by(left)
+
+    def power_states_change(self) -> None:
+        """Power states are about to change, or have changed."""
+        self._row("p")
+
+    def _row(self, kind: str) -> float:
+        now, joules = self._agenda.clock, self.meter.total()
+        (time, before), self._before = self._before, (now, joules)
+        power = f"{(joules - before) / (now - time):g}" if now - time >= LEAST_INTERVAL else "NA"
+        self._write(f"{now:g},{joules:g},{kind},{self.meter.least_watts:g},{power}\n")
+        return joules
+
+
+class PowerStateTrace:
+    """The changes of power states, in ``pstate_changes.csv``."""
+
+    def __init__(self, hosts: Sequence[PlatformHost], agenda: Agenda, outputs: Outputs) -> None:
+        self._agenda = agenda
+        self._write = outputs.open("pstate_changes", POWER_STATES_HEADER)
+        for pstate in sorted({host.pstate for host in hosts}):
+            self.row(HostSet.of(host.id for host in hosts if host.pstate == pstate), pstate)
+
+    def row(self, hosts: HostSet, pstate: int) -> None:
+        """Hosts are in a power state now; -1 and -2 are on the way to a computing or sleeping one."""
+        self._write(f"{self._agenda.clock:g},{hosts},{pstate}\n")
+
+
+#: What the trace of power states calls the way to a computing state, and to a sleeping one.
+WAKING, FALLING_ASLEEP = -1, -2
+
+
+#: Sends a message from a host to the master, and says what happens when it arrives.
+Send = Callable[[int, Callable[[], None]], None]
+
+
+class Request(Struct, eq=False):
+    """A request to put hosts into a power state."""
+
+    hosts: HostSet
+    pstate: int
+    left: int
+    """The hosts that are not there yet, as a mask."""
+
+
+class Power:
+    """The hosts' power states, and the requests to change them.
+
+    From one computing state to another a host changes at once. To fall asleep or wake up it passes through a
+    state of its own for this, in which it executes one flop. Where messages take time, each host then says
+    that it has arrived.
+    """
+
+    def __init__(
+        self, context: Context, runner: Runner, tell: Callable[[Event], None], send: Send | None
+    ) -> None:
+        assert context.energy is not None
+        self._hosts = context.hosts
+        self._agenda = context.agenda
+        self._machines = context.machines
+        self._energy_trace = context.energy
+        self._meter = context.energy.meter
+        self._state_trace = context.states
+        self._pstate_trace = PowerStateTrace(context.hosts, context.agenda, context.outputs)
+        self._results = context.outputs.results
+        self._runner = runner
+        self._tell = tell
+        self._send = send
+        self._pstates = [host.pstate for host in context.hosts]
+        self.asleep: dict[HostState, HostSet] = {
+            state: HostSet()
+            for state in (HostState.SLEEPING, HostState.SWITCHING_ON, HostState.SWITCHING_OFF)
+        }
+        """The hosts that sleep or are on their way, also while they are unavailable."""
+
+    def request(self, hosts: HostSet, pstate: int) -> None:
+        """Begin to put hosts into a power state."""
+        first = self._hosts[next(iter(hosts))]
+        self._energy_trace.power_states_change()
+        self._pstate_trace.row(hosts, FALLING_ASLEEP if pstate in first.sleep_states else WAKING)
+        self._results.nb_grouped_switches += 1
+        self._results.nb_machine_switches += len(hosts)
+        request = Request(hosts, pstate, hosts.mask)
+        at_once: list[int] = []
+        ways: dict[float, list[int]] = {}
+        for host in hosts:
+            seconds = self._leave(host, pstate)
+            (at_once if seconds is None else ways.setdefault(seconds, [])).append(host)
+        for seconds, travellers in ways.items():
+            self._agenda.at(self._agenda.clock + seconds, self._arrive, (request, HostSet.of(travellers)))
+        if at_once:
+            self._count_off((request, HostSet.of(at_once)), trace_states=False)
+        if self._state_trace is not None:
+            self._state_trace.row()
+
+    def change(self, hosts: HostSet, pstate: int) -> None:
+        """Put hosts into a power state at once, without the time and energy of falling asleep or waking."""
+        self._energy_trace.power_states_change()
+        self._pstate_trace.row(hosts, pstate)
+        for host in hosts:
+            self._put(host, pstate)
+        self._tell(HostsPStateChanged(hosts, pstate))
+
+    def _leave(self, number: int, pstate: int) -> float | None:
+        """Let a host leave its power state for another; how long it is on its way, if it is at all."""
+        host, present = self._hosts[number], self._pstates[number]
+        if present in host.sleep_states:
+            way, state = host.sleep_states[present].switch_on, HostState.SWITCHING_ON
+        elif pstate in host.sleep_states:
+            way, state = host.sleep_states[pstate].switch_off, HostState.SWITCHING_OFF
+        else:
+            self._put(number, pstate)
+            return None
+        self._turn(number, state)
+        self._put(number, way)
+        self._meter.put_load(number, 1 / host.cores)
+        return 1 / host.pstates[way].speed
+
+    def _arrive(self, arrival: tuple[Request, HostSet]) -> None:
+        """Hosts are in the power state they were put into; this is told when all others have arrived too."""
+        request, hosts = arrival
+        for number in hosts:
+            self._meter.put_load(number, 0.0)
+            self._put(number, request.pstate)
+            asleep = request.pstate in self._hosts[number].sleep_states
+            after = HostState.SLEEPING if asleep else HostState.IDLE
+            self._turn(number, after)
+        if self._send is None:
+            self._agenda.at(self._agenda.clock, self._count_off, arrival)
+        else:
+            for number in hosts:
+                self._send(number, partial(self._count_off, (request, HostSet.of([number]))))
+
+    def _turn(self, number: int, state: HostState) -> None:
+        """A host is in a state; one that is unavailable stays so, and is in this state when it comes back."""
+        host = HostSet.of([number])
+        for other in self.asleep:
+            self.asleep[other] = self.asleep[other] - host
+        if state in self.asleep:
+            self.asleep[state] = self.asleep[state] | host
+        if not host & self._machines.away[HostState.UNAVAILABLE]:
+            self._machines.turn(host, state, HostSet(), self._agenda.clock)
+
+    def _put(self, number: int, pstate: int) -> None:
+        host = self._hosts[number]
+        self._pstates[number] = pstate
+        self._meter.put_in_state(number, pstate)
+        if host.computes_in(pstate):
+            self._runner.computing.set_speed(number, host.pstates[pstate].speed)
+
+    def _count_off(self, arrival: tuple[Request, HostSet], trace_states: bool = True) -> None:
+        request, hosts = arrival
+        request.left &= ~hosts.mask
+        if request.left:
+            return
+        self._pstate_trace.row(request.hosts, request.pstate)
+        self._energy_trace.power_states_change()
+        if trace_states and self._state_trace is not None:
+            self._state_trace.row()
+        self._tell(HostsStateChanged(request.hosts, request.pstate))

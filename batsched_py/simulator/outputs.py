@@ -1,16 +1,22 @@
-"""Batsim's output files, column by column and decimal by decimal."""
+"""Batsim's output files, column by column and decimal by decimal.
+
+Files of Batsim 5 are beside those of Batsim 4; programs that want results and no files keep them in memory.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain, repeat
-from math import inf
+from math import inf, isfinite
 from operator import add, attrgetter, lt, sub, truediv
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
+
+import msgspec
 
 from batsched_py import __version__
 from batsched_py.errors import InputError
@@ -411,3 +417,88 @@ def quoted(text: str) -> str:
 
 def write_nowhere(text: str) -> None:
     """Write nothing."""
+
+
+class Batsim5Outputs(Outputs):
+    """Files whose names just follow the prefix, such as ``out/``; what came out of it all is in JSON.
+
+    The makespan begins with the first submission of a job that was executed. Batsim 5 also writes a
+    ``real_exec_info.json``, which holds nothing but seconds of its own clock; the same simulation must give
+    the same bytes, so we do not.
+    """
+
+    _after_prefix = ""
+    _first_submission = inf
+
+    def finished(self, job: Job, *end: Any, **named: Any) -> None:
+        """A job left its hosts."""
+        self._first_submission = min(self._first_submission, job.submission_time)
+        super().finished(job, *end, **named)
+
+    def _write_schedule(self, machines: CountsHosts) -> None:
+        values = self._schedule(machines)
+        if self.results.nb_finished:
+            values["makespan"] = self.results.makespan - self._first_submission
+        told = {
+            name: None if isinstance(value, float) and not isfinite(value) else value
+            for name, value in values.items()
+            if value != UNMEASURED
+        }
+        if self._prefix:
+            write = self._begin_file("schedule.json", "")
+            write(msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n")
+
+
+#: What the names of files begin with; nobody sees it.
+PREFIX = "kept"
+
+
+class MemoryFile:
+    """The lines of one file."""
+
+    def __init__(self, path: Path, header: str) -> None:
+        self.path = path
+        self._pieces = [header]
+
+    def write(self, text: str) -> None:
+        """Add some lines."""
+        self._pieces.append(text)
+
+    def complete(self) -> None:
+        """What was written stays."""
+
+    def abandon(self) -> None:
+        """Nobody will ask for what was written."""
+
+    @property
+    def text(self) -> str:
+        """All that was written."""
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
+
+
+class MemoryFiles:
+    """The files of one simulation, by what their names end with: ``jobs.csv``, ``schedule.csv``, ..."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, MemoryFile] = {}
+
+    def new_file(self, path: Path, header: str) -> MemoryFile:
+        """Begin a file."""
+        file = MemoryFile(path, header)
+        self._files[path.name.removeprefix(f"{PREFIX}_")] = file
+        return file
+
+    def open(self, name: str) -> TextIO | None:
+        """The text of the table of this name, such as ``jobs``, if there is one."""
+        file = self._files.get(f"{name}.csv")
+        return None if file is None else io.StringIO(file.text)
+
+    def save(self, prefix: str) -> list[str]:
+        """Write all of them as ``PREFIX_jobs.csv`` and so on; their names."""
+        saved = []
+        for name, file in self._files.items():
+            written = OutputFile(Path(f"{prefix}_{name}"), file.text)
+            written.complete()
+            saved.append(str(written.path))
+        return saved

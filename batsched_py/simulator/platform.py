@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from batsched_py.ledger.nodes import NodeMachine
-    from batsched_py.simulator.network.routing import Network
-    from batsched_py.simulator.network.simple import SimpleNetwork
+    from batsched_py.simulator.network.routing import Network, SimpleNetwork
     from batsched_py.simulator.simgrid_xml import DeclaredHost
 
 #: The largest machine that is simulated; each host takes a kilobyte.

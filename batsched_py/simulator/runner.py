@@ -1,11 +1,11 @@
-"""Running jobs: task by task, until they end, reach their walltime or are killed."""
+"""Running jobs: launched, then task by task, until they end, reach their walltime or are killed."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
 from math import ceil, inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.rules import check_existence
@@ -28,16 +28,68 @@ from batsched_py.protocol.profiles import (
     Transfer,
 )
 from batsched_py.protocol.sizes import MALLEABLE
-from batsched_py.simulator.agenda import Action
-from batsched_py.simulator.catalog import Catalog
-from batsched_py.simulator.computing import Computing
-from batsched_py.simulator.context import Context
-from batsched_py.simulator.execution import Execution, Frame
-from batsched_py.simulator.malleable import MalleableTasks
-from batsched_py.simulator.network.demand import Demand, add_computation, add_io
+from batsched_py.simulator.agenda import Action, Agenda
+from batsched_py.simulator.catalog import Catalog, check_io_job
+from batsched_py.simulator.execution import Computing, Execution, Frame, MalleableTasks
+from batsched_py.simulator.network.solver import Demand, add_computation, add_io
 from batsched_py.simulator.network.tasks import FluidTasks
-from batsched_py.simulator.paje import shows_kill
-from batsched_py.simulator.runnable import check_io_job
+from batsched_py.simulator.paje import PajeTrace, shows_kill
+from batsched_py.simulator.setup import Setup
+
+if TYPE_CHECKING:
+    from batsched_py.simulator.world import Context
+
+
+class Procedures:
+    """Lets time pass between the decision to start a job and its start, and between its end and its report.
+
+    A resource manager launches a job, and cleans its hosts afterwards. Both take time in reality, and none in
+    Batsim, which therefore underestimates how long jobs wait (Dutot, Mercier, Poquet and Richard, 2016,
+    sections 7.2 and 9). The hosts of the job are not free in these times, and compute nothing.
+    """
+
+    def __init__(
+        self, setup: Setup, agenda: Agenda, trace: PajeTrace | None, begin: Callable[[RunningJob], None]
+    ) -> None:
+        self._launch_time = setup.launch_time
+        self._cleaning_time = setup.cleaning_time
+        self._agenda = agenda
+        self._trace = trace
+        self._begin = begin
+        self._launching: dict[str, tuple[int, RunningJob]] = {}
+
+    def launch(self, running: RunningJob) -> None:
+        """A job is to be started."""
+        if not self._launch_time:
+            self._begin(running)
+            return
+        now = self._agenda.clock
+        number = self._agenda.at(now + self._launch_time, self._launched, running.job.id)
+        self._launching[running.job.id] = number, running
+        if self._trace is not None:
+            self._trace.job_launches(running.hosts, now)
+
+    def _launched(self, job_id: str) -> None:
+        _, running = self._launching.pop(job_id)
+        self._begin(running)
+
+    def stop_launching(self, job_id: str) -> None:
+        """Begin a job at once if it is being launched, because it is to be killed."""
+        if job_id in self._launching:
+            self._agenda.cancel(self._launching[job_id][0])
+            self._launched(job_id)
+
+    def clean(self, then: Callable[[], None]) -> None:
+        """Do something when the hosts of a job that has ended are clean."""
+        if self._cleaning_time:
+            self._agenda.at(self._agenda.clock + self._cleaning_time, _do, then)
+        else:
+            then()
+
+
+def _do(action: Callable[[], None]) -> None:
+    action()
+
 
 #: A storage host may be given less computation than this.
 LEAST_FLOPS = 1e-10

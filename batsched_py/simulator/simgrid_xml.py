@@ -1,4 +1,4 @@
-"""The hosts a SimGrid platform file declares (versions 3 to 4.1 of its format).
+"""Platform files of SimGrid: the hosts that they declare (versions 3 to 4.1), and machines written as one.
 
 Hosts are given one by one (``<host>``, ``<peer>``) or in bulk (``<cluster>``, ``<cabinet>``). Links and
 routes are read by :mod:`~batsched_py.simulator.network.reading`. The format's DTD is never fetched.
@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
 from xml.etree import ElementTree
+from xml.parsers import expat
 from xml.parsers.expat import ExpatError
+from xml.sax.saxutils import quoteattr
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,8 +21,34 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError
 from batsched_py.input_files import read_input
 from batsched_py.protocol.shown import shown
-from batsched_py.simulator.platform import MOST_HOSTS
-from batsched_py.simulator.xml_lines import parse_xml
+from batsched_py.simulator.platform import MOST_HOSTS, Platform, PlatformHost
+
+
+class _Element(ElementTree.Element):
+    line = 0
+
+
+def line_of(element: ElementTree.Element) -> int:
+    """The line in which an element begins."""
+    assert isinstance(element, _Element)
+    return element.line
+
+
+def parse_xml(text: bytes, lines_before: int = 0) -> ElementTree.Element:
+    """The root of an XML document, in front of which so many lines were left out; nothing else is fetched."""
+    parser = expat.ParserCreate()
+    builder = ElementTree.TreeBuilder(element_factory=_Element)
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        element = builder.start(tag, attributes)
+        assert isinstance(element, _Element)
+        element.line = parser.CurrentLineNumber + lines_before
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = builder.end
+    parser.Parse(text, True)
+    return builder.close()
+
 
 _PREFIXES = {"": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6, "Z": 7, "Y": 8}
 _LONG_PREFIXES = {"kilo": 1, "mega": 2, "giga": 3, "tera": 4, "peta": 5, "exa": 6, "zeta": 7, "yotta": 8}
@@ -212,3 +240,44 @@ def _count(element: ElementTree.Element, attribute: str, default: int) -> int:
     if re.fullmatch(r"[0-9]{1,9}(\.0*)?", text) is None:
         raise ValueError(f"{attribute} {text!r} is not a whole number")
     return int(float(text))
+
+
+_HEAD = """\
+<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="machine" routing="None">"""
+
+
+def simgrid_lines(platform: Platform) -> Iterator[str]:
+    """The lines of a file with a host for each core and a master; properties say which cores make a node.
+
+    Batsim numbers hosts in the order of their names as plain text. If that is another order than the
+    platform's, each name gets its number in front.
+    """
+    yield _HEAD
+    zone = platform.hosts[0].zone_properties
+    for name, value in zone.items():
+        yield f"    <prop id={quoteattr(name)} value={quoteattr(value)}/>"
+    yield '    <host id="master_host" speed="1Gf"/>'
+    names = [host.name for host in platform.hosts]
+    if names != sorted(names):
+        width = len(str(len(names) - 1))
+        names = [f"{number:0{width}}-{name}" for number, name in enumerate(names)]
+    for name, host in zip(names, platform.hosts, strict=True):
+        yield from _host_lines(name, host)
+    yield "  </zone>"
+    yield "</platform>"
+
+
+def _host_lines(name: str, host: PlatformHost) -> Iterator[str]:
+    properties = {key: value for key, value in host.properties.items() if value}
+    speeds = ",".join(f"{state.speed:.17g}f" for state in host.pstates)
+    start = f"    <host id={quoteattr(name)} speed={quoteattr(speeds)}"
+    if not properties:
+        yield f"{start}/>"
+        return
+    yield f"{start}>"
+    for key, value in properties.items():
+        yield f"      <prop id={quoteattr(key)} value={quoteattr(value)}/>"
+    yield "    </host>"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from heapq import heappop
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
@@ -16,22 +16,68 @@ from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState, as_told, to_tick
-from batsched_py.simulator.bill import write_outside
+from batsched_py.simulator.agenda import Agenda, Outside, Submitter
 from batsched_py.simulator.catalog import Catalog
-from batsched_py.simulator.context import context_of
 from batsched_py.simulator.decision_side import Listener, Messenger
-from batsched_py.simulator.execution import Execution
-from batsched_py.simulator.external_events import Outside
-from batsched_py.simulator.network.courier import Courier, Message
+from batsched_py.simulator.energy import Bill, EnergyTrace, MachineStateTrace, Meter, Power, write_outside
+from batsched_py.simulator.execution import Execution, PlainJobs
+from batsched_py.simulator.machines import Machines, SharedMachines
 from batsched_py.simulator.network.routing import Network
+from batsched_py.simulator.network.tasks import Courier, Message, Record
 from batsched_py.simulator.outputs import NO_JOULES, Outputs
 from batsched_py.simulator.paje import PajeTrace
-from batsched_py.simulator.plain import PlainJobs
-from batsched_py.simulator.power import Power
-from batsched_py.simulator.procedures import Procedures
-from batsched_py.simulator.runner import Runner
+from batsched_py.simulator.platform import PlatformHost
+from batsched_py.simulator.runner import Procedures, Runner
 from batsched_py.simulator.setup import Setup
-from batsched_py.simulator.submitter import Submitter
+
+
+class Context(Struct):
+    """The hosts, the clock, and the files that tell what happens."""
+
+    hosts: Sequence[PlatformHost]
+    agenda: Agenda
+    machines: Machines
+    outputs: Outputs
+    energy: EnergyTrace | None
+    states: MachineStateTrace | None
+    network: Network | None = None
+    """What jobs send bytes over, if that takes time."""
+    record: Record | None = None
+    """Of what links, hosts and storages carry, if that is asked for."""
+    trace: PajeTrace | None = None
+    """Of the schedule, if that is asked for."""
+
+
+def context_of(setup: Setup, outputs: Outputs) -> Context:
+    """The context of a simulation that begins."""
+    platform = setup.platform
+    hosts = [*platform.hosts, *platform.storages]
+    agenda = Agenda()
+    machines = (SharedMachines if setup.shares_hosts else Machines)(
+        len(platform.hosts), len(platform.storages)
+    )
+    return Context(
+        hosts,
+        agenda,
+        machines,
+        outputs,
+        _energy_trace(setup, hosts, agenda, outputs) if setup.energy else None,
+        MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None,
+        setup.network,
+        Record(hosts, len(platform.storages), agenda, outputs) if outputs.links else None,
+        PajeTrace([host.name for host in hosts], outputs.open_schedule_trace)
+        if outputs.schedule_trace
+        else None,
+    )
+
+
+def _energy_trace(
+    setup: Setup, hosts: Sequence[PlatformHost], agenda: Agenda, outputs: Outputs
+) -> EnergyTrace:
+    bill = None if setup.known is NOTHING_KNOWN else Bill(setup.known)
+    meter = Meter(hosts, agenda, None if bill is None else bill.draw)
+    return EnergyTrace(meter, agenda, outputs, bill)
+
 
 #: Batsim stretches shorter waits for a call to this.
 LEAST_CALL = 1e-5
@@ -117,7 +163,7 @@ class World:
 
         The times of these stops come out, first of all the beginning. What is decided has to be given to
         :meth:`carry_out` before the next one is asked for. Plain jobs end right here: see
-        :class:`~batsched_py.simulator.plain.PlainJobs`.
+        :class:`~batsched_py.simulator.execution.PlainJobs`.
         """
         yield 0.0
         agenda, end_plain = self.agenda, self._end_plain

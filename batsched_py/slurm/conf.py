@@ -14,11 +14,9 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from batsched_py.protocol.shown import shown, shown_name
-from batsched_py.simulator.machine_files.nodes import NodeKind
-from batsched_py.simulator.machine_files.slurm import node_kinds, read_gres, with_node_sets
-from batsched_py.simulator.machine_files.slurm_lines import ConfLine, read_conf
-from batsched_py.simulator.machine_files.toml import KEYS
+from batsched_py.simulator.machine_files import KEYS, NodeKind
 from batsched_py.simulator.platform import MOST_HOSTS
+from batsched_py.simulator.slurm_conf import ConfLine, node_kinds, read_conf, read_gres, with_node_sets
 from batsched_py.slurm import conf_settings
 from batsched_py.slurm.conf_settings import SETTINGS, Values
 from batsched_py.slurm.findings import Findings

@@ -22,8 +22,8 @@ from batsched_py.api.simulate import simulate
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.shown import shown, shown_name
-from batsched_py.simulator.machine_files.slurm_lines import conf_line
-from batsched_py.simulator.machine_files.toml import read_toml_machine
+from batsched_py.simulator.machine_files import read_toml_machine
+from batsched_py.simulator.slurm_conf import conf_line
 from batsched_py.slurm.conf import changed as changed_by_line
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.policy.settings import UNUSED, Configuration, is_unused, read_configuration

@@ -18,8 +18,7 @@ from batsched_py.protocol.hosts import compact
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.shown import shown
-from batsched_py.simulator.machine_files.nodes import NodeKind
-from batsched_py.simulator.machine_files.toml import toml_machine
+from batsched_py.simulator.machine_files import NodeKind, toml_machine
 from batsched_py.slurm.accounting import Accounting, read_accounting, together
 from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.findings import Finding, Findings

@@ -17,16 +17,15 @@ from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import Policy as Promise
 from batsched_py.analysis.validator import validate
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.decision.restarts import FailureRule
+from batsched_py.decision.submissions import FailureRule
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.outside.closures import Closure
 from batsched_py.outside.curve import Known
 from batsched_py.protocol.events import Event, Settings
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous, HomogeneousTotal
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
-from batsched_py.simulation import simulate
 from batsched_py.simulator.decision_side import Decides
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup

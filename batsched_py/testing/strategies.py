@@ -15,7 +15,7 @@ except ImportError:
 from batsched_py.outside.closures import Closure
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.simulator.platform import Platform
 from batsched_py.testing.runs import JobSpec
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, turns
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol import events as ev
 from batsched_py.schedulers.decisions import Remark
-from batsched_py.simulation import turns
-from batsched_py.simulator.engine import Batsim
 
 if TYPE_CHECKING:
     from batsched_py.decision.pybatsim import PyBatsimProcess

@@ -58,7 +58,7 @@ class Agreement(Struct, frozen=True):
 
 
 class Simulates(Protocol):
-    """The side of the simulator, such as a :class:`~batsched_py.simulator.engine.Batsim`."""
+    """The side of the simulator, such as a :class:`~batsched_py.engines.python.Batsim`."""
 
     def begin(self) -> Message:
         """The first request."""

@@ -115,7 +115,7 @@ def sources(*roots: str) -> set[str]:
 def test_the_code_of_a_run_is_what_its_modules_reach() -> None:
     reached = sources(SIMULATE)
     assert {
-        "batsched_py.simulator.engine",
+        "batsched_py.engines.python",
         "batsched_py.ledger.ledger",
         "batsched_py.workload.swf.reader",
         "batsched_py.analysis.metrics",

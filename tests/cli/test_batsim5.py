@@ -13,15 +13,14 @@ from click.testing import CliRunner
 
 from batsched_py.cli.main import batsched_py
 from batsched_py.decision.server import Server
+from batsched_py.engines.python import simulate
 from batsched_py.experiment import Actors, Choice, Machine, Scenario, Workloads
 from batsched_py.experiment.build import new_batsim, new_process, read_machine, read_workloads
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.protocol.events import Settings
 from batsched_py.schedulers import SCHEDULERS
-from batsched_py.simulation import simulate
-from batsched_py.simulator.client import RemoteProcess
-from batsched_py.simulator.outputs import Outputs
-from batsched_py.simulator.outputs5 import Batsim5Outputs
+from batsched_py.simulator.decision_side import RemoteProcess
+from batsched_py.simulator.outputs import Batsim5Outputs, Outputs
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 from tests.cli.test_serve_and_batsim import first_jobs, scenario
 from tests.processes import PATIENCE, Peer, call_here, recording, serving

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
-from batsched_py.simulator.external_events import read_generic_events
+from batsched_py.simulator.agenda import read_generic_events
 from tests.processes import PATIENCE, call_here, recording, serving
 
 ROOT = Path(__file__).parents[2]

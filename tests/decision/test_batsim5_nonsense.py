@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import BatschedError
 from batsched_py.protocol.dialects import BATSIM5
 from batsched_py.protocol.events import Message
 from batsched_py.schedulers import SCHEDULERS
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.setup import Setup
 from tests.drive import platform, workload
 

@@ -11,7 +11,7 @@ from pytest import approx
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.protocol.events import Message
-from batsched_py.simulator.client import RemoteProcess
+from batsched_py.simulator.decision_side import RemoteProcess
 from batsched_py.testing.runs import rows_in, rows_of
 from batsched_py.wire.sockets import AskingEnd
 from batsched_py.workload.model import Workload

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import PolicyError
 from batsched_py.protocol.events import Message
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup

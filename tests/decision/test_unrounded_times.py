@@ -16,16 +16,15 @@ import pytest
 from msgspec.structs import replace
 
 from batsched_py.campaign.batsim5 import fill_in_notes
-from batsched_py.decision.notes import NoteKeeper
-from batsched_py.decision.server import Answers, Server
+from batsched_py.decision.server import Answers, NoteKeeper, Server
+from batsched_py.engines.python import simulate
 from batsched_py.experiment import Actors, Choice, Machine, Scenario, Workloads
 from batsched_py.experiment.build import new_batsim, new_process, read_machine, read_workloads
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim5.codec import Batsim5Codec
 from batsched_py.protocol.dialects import BATSIM5
-from batsched_py.simulation import simulate
-from batsched_py.simulator.client import RemoteProcess
-from batsched_py.simulator.outputs5 import Batsim5Outputs
+from batsched_py.simulator.decision_side import RemoteProcess
+from batsched_py.simulator.outputs import Batsim5Outputs
 from batsched_py.users import USERS
 from batsched_py.wire.conversation import ConversationFile, read_conversation
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd

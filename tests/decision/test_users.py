@@ -7,6 +7,7 @@ from math import inf
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import PolicyError, ProtocolError
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialects import BATSIM5
@@ -14,7 +15,6 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import Cluster, Scheduler
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import Action, Remark, Submission, User, Withdrawal
 from tests.drive import platform

@@ -9,11 +9,10 @@ import pytest
 from msgspec import structs
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.jobs import JobState
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.users.base import UsersOf

@@ -18,7 +18,7 @@ from batsched_py.experiment.build import (
 from batsched_py.experiment.run import run_experiment
 from batsched_py.protocol.events import Settings
 from batsched_py.protocol.jobs import Job
-from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.simulator.platform import Platform
 from batsched_py.workload.model import Workload
 

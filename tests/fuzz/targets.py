@@ -24,6 +24,7 @@ from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.run import Run
 from batsched_py.campaign.store import Campaign, Wanted
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import BatschedError
 from batsched_py.experiment import Actors, Choice, Experiment, Scenario, Workloads
 from batsched_py.protocol import events as ev
@@ -31,8 +32,7 @@ from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.easy import Easy
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.external_events import read_events
+from batsched_py.simulator.agenda import read_events
 from batsched_py.simulator.platform import Platform, read_platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS

@@ -13,14 +13,13 @@ from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import validate
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.native import NativeSimulation
-from batsched_py.engines.python import PythonSimulation
+from batsched_py.engines.python import Batsim, PythonSimulation
 from batsched_py.errors import BatschedError
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup

@@ -9,7 +9,7 @@ import pytest
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import Scheduler
-from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.machine_files import NodeKind, platform_of
 from tests.hostile.acts import ACTS, HANDED
 from tests.hostile.mistakes import DEEDS, MISTAKES, MOMENTS
 from tests.hostile.outcomes import JOBS, Policy, needs_both, outcome_of_policy, same_outcomes

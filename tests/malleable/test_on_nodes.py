@@ -27,7 +27,7 @@ from batsched_py.protocol.profiles import Delay
 from batsched_py.protocol.sizes import malleable_of
 from batsched_py.schedulers import Cluster, Scheduler
 from batsched_py.schedulers.capped import Capped
-from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.workload.model import Workload

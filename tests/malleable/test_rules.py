@@ -14,7 +14,8 @@ import batsched_py as bp
 from batsched_py.campaign.batsim import Simulator, run_batsim
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines import new_simulation
-from batsched_py.engines.door import why_not_native
+from batsched_py.engines.python import Batsim
+from batsched_py.engines.simulation import why_not_native
 from batsched_py.errors import BatschedError, InputError, PolicyError
 from batsched_py.experiment import Actors, Choice, Experiment, Scenario
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable, Settings
@@ -23,7 +24,6 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.sizes import Malleable, malleable_of
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.orders import order
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
 from batsched_py.workload.model import Workload

@@ -11,8 +11,7 @@ import pytest
 from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.requests import _Fields, read_request
 from batsched_py.schedulers.node_choice import CHOICES
-from batsched_py.simulator.machine_files.read import reader_of
-from batsched_py.simulator.machine_files.toml import read_toml_machine
+from batsched_py.simulator.machine_files import read_toml_machine, reader_of
 from tests.processes import call_here
 
 ROOT = Path(__file__).parents[2]

@@ -12,15 +12,14 @@ from batsched_py.analysis.schedule import host_sets
 from batsched_py.analysis.validator import validate
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines import new_simulation
-from batsched_py.engines.door import why_not_native
-from batsched_py.engines.python import PythonSimulation
+from batsched_py.engines.python import Batsim, PythonSimulation
+from batsched_py.engines.simulation import why_not_native
 from batsched_py.errors import PolicyError
 from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, HomogeneousTotal
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing.runs import schedule_of

@@ -14,7 +14,7 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import SCHEDULERS, Wrapper
 from batsched_py.schedulers.selection import SelectionName
-from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing.runs import schedule_of

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import zmq
 
-from batsched_py.simulator.machine_files.simgrid import simgrid_lines
+from batsched_py.simulator.simgrid_xml import simgrid_lines
 from batsched_py.workload.batsim_json import write_batsim_json
 from tests.nodes.test_machine_files import TOML
 from tests.nodes.test_reference import as_platform, as_workload, random_jobs, random_machine

@@ -10,7 +10,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import SCHEDULERS
-from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.testing.runs import schedule_of
 from batsched_py.workload.model import Workload
 from tests.nodes.reference import Node, Reference, RefJob

@@ -17,7 +17,7 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.schedulers.node_choice import CHOICES
-from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.testing.runs import schedule_of
 from batsched_py.workload.model import Workload
 from tests.nodes.test_reference import as_platform, as_workload, random_jobs, random_machine

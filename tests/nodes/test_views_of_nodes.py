@@ -13,11 +13,11 @@ from rich.console import Console
 from batsched_py.analysis.plots.runs import read_run
 from batsched_py.analysis.report.figures import gantt
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import SCHEDULERS
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.machine_files.toml import read_toml_machine
+from batsched_py.simulator.machine_files import read_toml_machine
 from batsched_py.simulator.setup import Setup
 from batsched_py.watch.dashboard import Dashboard
 from batsched_py.watch.scenes import Scene, scenes

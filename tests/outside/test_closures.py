@@ -16,6 +16,7 @@ from batsched_py.analysis.plots.sheet import Sheet
 from batsched_py.analysis.plots.style import Look
 from batsched_py.analysis.validator.outside_rules import into_closures
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import InputError, PolicyError
 from batsched_py.outside.closures import Closure, read_closures
 from batsched_py.outside.curve import Known
@@ -24,10 +25,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.memory_files import PREFIX, MemoryFiles
-from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.outputs import PREFIX, MemoryFiles, Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.workload.model import Workload

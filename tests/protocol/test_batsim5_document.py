@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import ProtocolError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialects import BATSIM5
 from batsched_py.schedulers import Cluster, Scheduler
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.setup import Setup
 from tests.conftest import ROOT
 from tests.drive import platform, workload

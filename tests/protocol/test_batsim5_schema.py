@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialects import BATSIM5
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers import Cluster
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.setup import Setup
 from tests.drive import GIGA, computing, platform, workload
 from tests.feedback import Arbitrary, Record, workload_of

@@ -11,14 +11,13 @@ import pytest
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.server import Server
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol.batsim4.codec import Batsim4Codec
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5, DIALECTS
 from batsched_py.protocol.events import Message, Settings
 from batsched_py.schedulers import SCHEDULERS
-from batsched_py.simulation import simulate
-from batsched_py.simulator.client import RemoteProcess
-from batsched_py.simulator.engine import Batsim
+from batsched_py.simulator.decision_side import RemoteProcess
 from batsched_py.simulator.setup import Setup
 from batsched_py.wire.conversation import ConversationFile, read_conversation, record
 from batsched_py.wire.replay import replay_to_batsim, replay_to_decision

@@ -11,12 +11,11 @@ import pytest
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator.outside_rules import over_power_cap, read_switches
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import PolicyError
 from batsched_py.outside.curve import Curve, Known
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.capped import Capped
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import workload_of

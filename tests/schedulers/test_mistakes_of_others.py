@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import InputError
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import JobSpec, schedule_of, starts, workload_of

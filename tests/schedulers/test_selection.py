@@ -23,7 +23,7 @@ from batsched_py.schedulers.selection import (
     selection,
     spread,
 )
-from batsched_py.simulator.network.simple import SimpleNetwork
+from batsched_py.simulator.network.routing import SimpleNetwork
 from batsched_py.simulator.platform import Platform, read_platform
 from batsched_py.testing import JobSpec, schedule_of, workload_of
 from tests.scheduling import policy

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import PolicyError
 from batsched_py.protocol import events as ev
 from batsched_py.schedulers import SCHEDULERS, Cluster
 from batsched_py.schedulers.sleeper import Sleeper
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.platform import SleepState, read_platform
 from batsched_py.simulator.setup import Setup

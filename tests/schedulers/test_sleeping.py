@@ -17,9 +17,9 @@ from batsched_py.outside.curve import Known
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers import SCHEDULERS
-from batsched_py.simulator.machine_files.simgrid import simgrid_lines
 from batsched_py.simulator.platform import read_platform
 from batsched_py.simulator.setup import Setup
+from batsched_py.simulator.simgrid_xml import simgrid_lines
 from batsched_py.testing import workload_of
 from tests.drive import GIGA, workload
 from tests.power import INNER, machine, node_jobs, nodes_machine, power60, run, sized, starts

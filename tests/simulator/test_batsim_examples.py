@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import BatschedError
 from batsched_py.protocol.events import Settings
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.external_events import read_events
+from batsched_py.simulator.agenda import read_events
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform, read_platform
 from batsched_py.simulator.setup import Setup

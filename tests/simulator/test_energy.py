@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
 from tests.drive import GIGA, Drive, computing, execute, platform, workload

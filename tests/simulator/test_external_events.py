@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import InputError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState
 from batsched_py.schedulers import SCHEDULERS
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.external_events import read_events
+from batsched_py.simulator.agenda import read_events
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
 from tests.drive import Drive, execute, platform, workload

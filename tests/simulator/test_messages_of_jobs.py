@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import Deadlock, InputError
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import JobState
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.setup import Setup
 from tests.drive import Drive, execute, platform, workload
 

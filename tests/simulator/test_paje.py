@@ -16,7 +16,7 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Homogeneous
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulator.external_events import read_events
+from batsched_py.simulator.agenda import read_events
 from batsched_py.simulator.paje import PajeTrace
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup

@@ -12,14 +12,13 @@ import pytest
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.native import NativeSimulation
-from batsched_py.engines.python import PythonSimulation
+from batsched_py.engines.python import Batsim, PythonSimulation
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Homogeneous
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.external_events import read_events
+from batsched_py.simulator.agenda import read_events
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup

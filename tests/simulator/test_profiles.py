@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import InputError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
@@ -22,7 +23,6 @@ from batsched_py.protocol.profiles import (
     Receive,
     Send,
 )
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.setup import Setup
 from batsched_py.workload.model import Workload
 from tests.drive import GIGA, Drive, execute, platform, workload

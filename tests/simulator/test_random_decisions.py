@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
 from tests.drive import platform, workload

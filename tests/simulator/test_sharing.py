@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.network.solver import Fluid, Resource, Use, component, join, leave, solve
 from batsched_py.simulator.setup import Setup
 from tests.drive import GIGA, Drive, computing, execute, platform, workload

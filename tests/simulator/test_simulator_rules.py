@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import Deadlock, InputError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import JobState
 from batsched_py.protocol.profiles import Composed, Delay, Homogeneous
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.protocol.jobs import Job
-from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.submitter import Submitter
+from batsched_py.simulator.agenda import Agenda, Submitter
 from batsched_py.workload.model import Workload
 
 TIMES = st.lists(st.integers(0, 3), max_size=12)

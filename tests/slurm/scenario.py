@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.hosts import HostSet, expand
-from batsched_py.simulator.machine_files.nodes import platform_of
+from batsched_py.simulator.machine_files import platform_of
 from batsched_py.simulator.platform import Platform
 from batsched_py.slurm.comparison import Compared, compare
 from batsched_py.slurm.phases import simulations

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.simulator.machine_files.toml import read_toml_machine
+from batsched_py.simulator.machine_files import read_toml_machine
 from batsched_py.slurm.policy.settings import Configuration, read_configuration
 from batsched_py.slurm.scenario import Scenario, Sources, configuration_text, read_scenario, write_scenario
 from tests.processes import call_here

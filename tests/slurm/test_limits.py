@@ -10,7 +10,7 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import Deadlock
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
-from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.slurm.policy.job import WaitingRecord
 from batsched_py.slurm.policy.loops import Backfill
 from batsched_py.slurm.policy.nodes import Share

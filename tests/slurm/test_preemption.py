@@ -9,11 +9,11 @@ from typing import Any
 from batsched_py.analysis.validator import validate
 from batsched_py.api.simulate import simulate as simulate_files
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim
+from batsched_py.engines.python import simulate as run
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
-from batsched_py.simulation import simulate as run
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.machine_files.nodes import NodeKind, platform_of
+from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
 from batsched_py.slurm.policy.settings import Configuration, Partition, Preemption, PreemptMode

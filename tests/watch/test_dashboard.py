@@ -7,13 +7,13 @@ import io
 from rich.console import Console
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim
 from batsched_py.outside.closures import Closure
 from batsched_py.outside.curve import Curve, Known
 from batsched_py.protocol.events import HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import JobSpec, workload_of

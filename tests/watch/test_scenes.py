@@ -9,10 +9,10 @@ import pytest
 
 from batsched_py.api.simulate import simulate_experiment
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import JobSpec, workload_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import InputError
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import JobSpec, workload_of

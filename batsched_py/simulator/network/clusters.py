@@ -11,8 +11,7 @@ from math import prod
 
 from msgspec import Struct
 
-from batsched_py.simulator.network.links import Duplex, Link, cable
-from batsched_py.simulator.network.zones import Host, Point, Router, Way, Zone
+from batsched_py.simulator.network.zones import Duplex, Host, Link, Point, Router, Way, Zone, cable
 
 
 class Wiring(Struct, frozen=True):

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TypeGuard
 
+from msgspec import Struct
+
 from batsched_py.errors import InputError
-from batsched_py.simulator.network.clusters import Cluster, Topology
-from batsched_py.simulator.network.links import Link, Route, total_latency
-from batsched_py.simulator.network.zones import NoRoute, Point, Way, Zone
+from batsched_py.simulator.network.clusters import Cluster, FatTree, Topology, Wiring
+from batsched_py.simulator.network.zones import (
+    Link,
+    NoRoute,
+    Point,
+    Route,
+    Router,
+    Way,
+    Zone,
+    parse_bandwidth,
+    parse_latency,
+    total_latency,
+)
 
 #: TCP sends this many bytes before it waits for an answer (``network/TCP-gamma`` of SimGrid).
 TCP_GAMMA = 4194304.0
@@ -186,3 +198,45 @@ def _zones_around(point: Point) -> list[Zone]:
         zones.append(zone)
         zone = zone.zone
     return zones
+
+
+class SimpleNetwork(Struct, frozen=True):
+    """What is said of a network: bandwidths and latencies with units, the shape of a fat tree."""
+
+    bandwidth: str
+    latency: str = "0"
+    backbone: str | None = None
+    fat_tree: str | None = None
+
+    def build(self, hosts: int) -> Network:
+        """The network of so many hosts, called host0, host1 and so on. The master stands at the router."""
+        wiring = Wiring(
+            self._read("bandwidth", parse_bandwidth, self.bandwidth),
+            self._read("latency", parse_latency, self.latency),
+            backbone=self._backbone(),
+        )
+        names, numbers = [f"host{number}" for number in range(hosts)], range(hosts)
+        if self.fat_tree is None:
+            cluster = Cluster("network", None, names, numbers, wiring)
+        else:
+            cluster = FatTree("network", None, names, numbers, wiring)
+            try:
+                cluster.shape(self.fat_tree)
+            except ValueError as error:
+                raise InputError(f"--fat-tree {self.fat_tree}: {error}") from None
+        return Network(cluster.hosts, Router("master", cluster))
+
+    def _backbone(self) -> Link | None:
+        if self.backbone is None:
+            return None
+        if self.fat_tree is not None:
+            raise InputError("--backbone is for hosts behind one switch; a --fat-tree has none")
+        latency = self._read("latency", parse_latency, self.latency)
+        return Link("backbone", self._read("backbone", parse_bandwidth, self.backbone), latency)
+
+    @staticmethod
+    def _read(name: str, parse: Callable[[str], float], text: str) -> float:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise InputError(f"--{name}: {error}") from None

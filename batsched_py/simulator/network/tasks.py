@@ -2,25 +2,102 @@
 
 This is SimGrid's model of parallel tasks (L07). A task first waits for the latency of its longest route. Then
 it advances on all its hosts and links at one rate, which the solver finds again for all tasks that are
-connected to one that began or ended.
+connected to one that began or ended. Messages to the master are such tasks, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any, Protocol
 
 from msgspec import Struct
 
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.computing import Computing
 from batsched_py.simulator.energy import Meter
-from batsched_py.simulator.network.demand import Demand
-from batsched_py.simulator.network.links import Link
-from batsched_py.simulator.network.record import Record
+from batsched_py.simulator.execution import Computing, Execution
 from batsched_py.simulator.network.routing import TCP_GAMMA, Network
-from batsched_py.simulator.network.solver import Fluid, Resource, Use, component, join, leave, solve
+from batsched_py.simulator.network.solver import Demand, Fluid, Resource, Use, component, join, leave, solve
+from batsched_py.simulator.network.zones import Link
+from batsched_py.simulator.outputs import Outputs, quoted
+from batsched_py.simulator.platform import PlatformHost
+
+USES_HEADER = "task,job_id,kind,name,capacity,amount\n"
+RATES_HEADER = "time,task,rate,rate_alone,kind,name\n"
+
+#: A task that is slower by less than this share is as fast as alone, but for rounding.
+LEAST_SLOWING = 1e-6
+
+
+class Record:
+    """What links, hosts and storages carry over time, in two files.
+
+    ``PREFIX_uses.csv`` has what each task asks of each link, host and storage, written when it begins to
+    flow. ``PREFIX_rates.csv`` has which part of the whole it does in a second, whenever that changes, and 0
+    at its end; beside it the rate that it would have alone, and what holds it back if others share that.
+
+    The product of both files is what a link carries. They are far smaller than a row for each link and
+    change. Messages to the master, of one byte each, are left out.
+    """
+
+    def __init__(
+        self, hosts: Sequence[PlatformHost], storages: int, agenda: Agenda, outputs: Outputs
+    ) -> None:
+        self._names = [quoted(host.name) for host in hosts]
+        self._storages = range(len(hosts) - storages, len(hosts))
+        self._agenda = agenda
+        self._write_uses = outputs.open("uses", USES_HEADER)
+        self._write_rates = outputs.open("rates", RATES_HEADER)
+
+    def new_demand(self) -> Demand:
+        """A demand that counts the bytes that storages send and receive."""
+        return Demand(stored=dict.fromkeys(self._storages, 0.0))
+
+    def begins(self, owner: object, fluid: Fluid, stored: Mapping[int, float] | None) -> None:
+        """A task begins to use its resources."""
+        if not isinstance(owner, Execution):
+            return
+        begin = f"{fluid.number},{quoted(owner.job.id)}"
+        rows = [
+            f"{begin},{self._kind_and_name(resource)},{resource.capacity!r},{use.total!r}\n"
+            for resource, use in fluid.uses.items()
+        ]
+        rows += [
+            f"{begin},storage,{self._names[host]},,{amount!r}\n"
+            for host, amount in (stored or {}).items()
+            if amount > 0
+        ]
+        self._write_uses("".join(rows))
+
+    def changes(self, owner: object, fluid: Fluid) -> None:
+        """A task has another rate from now on."""
+        if not isinstance(owner, Execution):
+            return
+        alone = rate_alone(fluid)
+        is_slowed = fluid.rate < alone * (1 - LEAST_SLOWING) and bool(fluid.shared)
+        held_by = self._kind_and_name(fullest(fluid)) if is_slowed else ","
+        self._write_rates(f"{self._agenda.clock!r},{fluid.number},{fluid.rate!r},{alone!r},{held_by}\n")
+
+    def ends(self, owner: object, fluid: Fluid) -> None:
+        """A task uses its resources no more."""
+        if isinstance(owner, Execution):
+            self._write_rates(f"{self._agenda.clock!r},{fluid.number},0.0,{rate_alone(fluid)!r},,\n")
+
+    def _kind_and_name(self, resource: Resource) -> str:
+        if resource.host >= 0:
+            return f"host,{self._names[resource.host]}"
+        return f"link,{quoted(resource.name)}"
+
+
+def rate_alone(fluid: Fluid) -> float:
+    """The rate that a task would have if nobody shared anything with it."""
+    return min(fluid.bound, min([resource.capacity / use.total for resource, use in fluid.uses.items()]))
+
+
+def fullest(fluid: Fluid) -> Resource:
+    """Of what a task shares, the one of which the least was left when rates were last found."""
+    return min(fluid.shared, key=lambda resource: resource.rest / resource.capacity)
 
 
 class Owner(Protocol):
@@ -181,3 +258,62 @@ class FluidTasks:
         if resource is None:
             resource = self._links[link] = Resource(link.name, link.bandwidth, link.fatpipe)
         return resource
+
+
+#: Bytes of a message.
+SIZE = 1.0
+
+
+class Message(Struct, eq=False):
+    """A message of one byte."""
+
+    host: int | None
+    """Where it comes from; nothing if it comes from the master itself, and so arrives at once."""
+    arrive: Callable[[], None]
+    """What happens when it has arrived."""
+    agenda_number: int = 0
+
+
+class Courier:
+    """Carries messages to the master over the same links that jobs use.
+
+    As in Batsim, the master receives one message at a time. The next one sets out when the one before has
+    arrived.
+    """
+
+    def __init__(self, network: Network, tasks: FluidTasks, agenda: Agenda) -> None:
+        self.busy = False
+        """Whether a message is on its way."""
+        self._network = network
+        self._tasks = tasks
+        self._agenda = agenda
+        self._waiting: deque[Message] = deque()
+
+    def send(self, message: Message) -> None:
+        """Send a message, as soon as those before have arrived."""
+        self._waiting.append(message)
+        if not self.busy:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Let the next messages arrive, or the next one set out."""
+        self.busy = True
+        while self._waiting:
+            message, demand = self._waiting[0], Demand()
+            if message.host is not None:
+                demand.send_along(self._network.route_to_master(message.host), SIZE)
+                self._tasks.begin(message, demand, self._happen_in)
+                return
+            self._waiting.popleft()
+            message.arrive()
+        self.busy = False
+
+    def _happen_in(self, message: Message, seconds: float, then: Callable[[Message], None] | None) -> None:
+        message.agenda_number = self._agenda.at(self._agenda.clock + seconds, then or self._arrive, message)
+
+    def _arrive(self, message: Message) -> None:
+        if self._tasks.has(message):
+            self._tasks.stop(message)
+        self._waiting.popleft()
+        message.arrive()
+        self._go_on()

@@ -29,7 +29,7 @@ from batsched_py.analysis.pages import (
 from batsched_py.api.progress import shown
 from batsched_py.api.simulate import simulate
 from batsched_py.errors import InputError
-from batsched_py.simulator.machine_files.nodes import NodeKind
+from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.accounting import read_accounting, together
 from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.findings import Findings

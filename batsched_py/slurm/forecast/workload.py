@@ -17,7 +17,7 @@ from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.protocol.shown import shown
-from batsched_py.simulator.machine_files.nodes import NodeKind
+from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.forecast.live import LiveJob
 from batsched_py.slurm.jobs import WORKLOAD, JobMaker, Submitted

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.network.simple import SimpleNetwork
+from batsched_py.simulator.network.routing import SimpleNetwork
 from batsched_py.simulator.platform import Platform, read_platform
 from batsched_py.simulator.setup import Setup
 from tests.drive import Drive, execute, workload

@@ -12,11 +12,11 @@ import pytest
 
 import batsched_py as bp
 from batsched_py.analysis.carried import carried_beside
+from batsched_py.engines.python import Batsim
 from batsched_py.errors import InputError
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.simulator.engine import Batsim
-from batsched_py.simulator.network.simple import SimpleNetwork
+from batsched_py.simulator.network.routing import SimpleNetwork
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform, read_platform
 from batsched_py.simulator.setup import Setup

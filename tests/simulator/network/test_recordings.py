@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines.python import Batsim, simulate
 from batsched_py.experiment.choice import Choice
 from batsched_py.experiment.value import Actors, Machine, Workloads
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulation import simulate
-from batsched_py.simulator.engine import Batsim
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import read_platform
 from batsched_py.simulator.setup import Setup

@@ -12,9 +12,9 @@ import pytest
 from msgspec import Struct
 
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.computing import Computing
-from batsched_py.simulator.network.demand import Demand
+from batsched_py.simulator.execution import Computing
 from batsched_py.simulator.network.reading import NetworkReader
+from batsched_py.simulator.network.solver import Demand
 from batsched_py.simulator.network.tasks import FluidTasks
 from batsched_py.simulator.platform import PlatformHost, PowerState
 from batsched_py.simulator.simgrid_xml import declared_hosts, read_root
