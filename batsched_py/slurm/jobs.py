@@ -19,7 +19,6 @@ from math import ceil, inf
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from batsched_py.protocol.dependencies import AFTER, ARRAY, read_dependency
 from batsched_py.protocol.hosts import expand
@@ -42,13 +41,17 @@ NEARLY = 5.0
 """A job that ends so shortly before its time limit may reach it if it is launched late."""
 
 
-def may_reach(time_limit: float, run_time: float) -> bool:
-    """Whether a job may run out of time."""
-    return run_time > time_limit - NEARLY
-
-
-def longest(time_limit: float, partition: Partition | None, configuration: Configuration) -> float:
-    """How long a job runs at most that is killed because of its time limit."""
+def limited(
+    fields: dict[str, Any],
+    time_limit: float,
+    run_time: float,
+    partition: Partition | None,
+    configuration: Configuration,
+) -> float:
+    """How long a job runs at most; if it may run out of time, its fields tell its time limit."""
+    if run_time <= time_limit - NEARLY:
+        return time_limit
+    fields["time_limit"] = time_limit
     over = None if partition is None else partition.over_time_limit
     return time_limit + LONGER + (configuration.scheduling.over_time_limit if over is None else over)
 
@@ -127,6 +130,13 @@ def without_shared_gpus(request: Mapping[str, Any], tasks: int) -> tuple[dict[st
     return made, {"gpus": gpus}
 
 
+def settled(request: Mapping[str, Any], tasks: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A request without what only Slurm can tell when it chooses nodes, and what the policy is told."""
+    request, of_gpus = without_shared_gpus(request, tasks)
+    request, of_tasks = divided(request)
+    return request, of_tasks | of_gpus
+
+
 WORKLOAD = "w0"
 """The name of every workload that is made here."""
 
@@ -137,17 +147,6 @@ _ARRAY = re.compile(r"([0-9,:-]+)(?:%([1-9][0-9]{0,8}))?")
 _TASKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([1-9][0-9]{0,8}))?")
 _COUNT_OF_NODES = re.compile(r"\*[0-9]+")
 _MOST_TASKS = 1_000_000
-
-
-class Submitted(Struct, frozen=True):
-    """A call of ``sbatch``."""
-
-    name: str
-    """The job's name in the workload."""
-    at: float
-    run_time: float
-    submission: Submission
-    where: str
 
 
 class JobMaker:
@@ -165,34 +164,57 @@ class JobMaker:
         self._arrays: set[str] = set()
         """The submissions until now that were arrays."""
 
-    def jobs(self, submitted: Submitted) -> Iterator[Job]:
+    def jobs(self, asked: Submission) -> Iterator[Job]:
         """The job of a submission, or the tasks of its array; none if something is wrong with it."""
         try:
-            yield from self._made(submitted)
+            yield from self._made(asked)
         except ValueError as error:
-            self._findings.mistake(submitted.where, str(error))
+            self._findings.mistake(asked.where, str(error))
 
-    def _made(self, submitted: Submitted) -> list[Job]:
-        asked = submitted.submission
+    def _made(self, asked: Submission) -> list[Job]:
         settle_gpus(asked)
         partition = self._partition(asked)
-        tasks, request = self._request(asked, partition, submitted.where)
+        tasks, request = self._request(asked, partition)
         size = tasks * asked.cpus_per_task
-        request, of_gpus = without_shared_gpus(request, tasks)
-        request, of_tasks = divided(request)
+        request, told = settled(request, tasks)
         read_request(size, request)
         extra: dict[str, Any] = {"request": request}
         if asked.user:
             extra["user"] = asked.user
         if name := asked.fields.get("name"):
             extra["name"] = name
-        fields = dict(asked.fields) | of_tasks | of_gpus
+        fields = self._fields(asked, told)
+        walltime = limited(
+            fields, _time_limit(asked, partition), asked.run_time, partition, self._configuration
+        )
+        if fields:
+            extra[FIELD] = fields
+        names, limit = task_names(asked.name, asked.array)
+        if asked.array:
+            self._arrays.add(asked.name)
+            extra[ARRAY] = asked.name + (f"%{limit}" if limit else "")
+        after = self._after(asked.dependency, asked.where)
+        profile = profile_name(asked.run_time)
+        return [
+            Job(
+                f"{WORKLOAD}!{name}",
+                asked.at,
+                size,
+                walltime,
+                profile,
+                extra | {AFTER: _of_task(after, name, self._arrays)} if after else extra,
+            )
+            for name in names
+        ]
+
+    def _fields(self, asked: Submission, told: Mapping[str, Any]) -> dict[str, Any]:
+        """What the policy is told beside the request."""
+        fields = {**asked.fields, **told}
         if _has_open_range(asked):
             fields["least_cpus"] = asked.cpus_per_task
-        if asked.begin:
-            fields["begin"] = self._seconds_until(asked.begin, submitted.at)
-        if asked.deadline:
-            fields["deadline"] = self._seconds_until(asked.deadline, submitted.at)
+        for name, moment in (("begin", asked.begin), ("deadline", asked.deadline)):
+            if moment:
+                fields[name] = max(round(self._clock.moment(moment, asked.at) - asked.at, 3), 0.0)
         if asked.memory_per_node == 0 and self._gives_memory():
             fields["all_memory"] = True
         if asked.time is None:
@@ -201,29 +223,9 @@ class JobMaker:
             expand(fields.get(key, ""))
         given = {key: value for key, value in fields.items() if value is not None}
         for missing in self._names.missing(given):
-            self._findings.left_out(submitted.where, missing)
-        if slurm := msgspec.to_builtins(msgspec.convert(given, JobFields)):
-            extra[FIELD] = slurm
-        walltime = _time_limit(asked, partition)
-        if may_reach(walltime, submitted.run_time):
-            extra.setdefault(FIELD, {})["time_limit"] = walltime
-            walltime = longest(walltime, partition, self._configuration)
-        names, limit = task_names(submitted.name, asked.array)
-        if asked.array:
-            self._arrays.add(submitted.name)
-            extra[ARRAY] = submitted.name + (f"%{limit}" if limit else "")
-        after = self._after(asked.dependency, submitted.where)
-        return [
-            Job(
-                f"{WORKLOAD}!{name}",
-                submitted.at,
-                size,
-                walltime,
-                profile_name(submitted.run_time),
-                extra | {AFTER: _of_task(after, name, self._arrays)} if after else extra,
-            )
-            for name in names
-        ]
+            self._findings.left_out(asked.where, missing)
+        made: dict[str, Any] = msgspec.to_builtins(msgspec.convert(given, JobFields))
+        return made
 
     def _partition(self, asked: Submission) -> Partition:
         """The first partition of a job; that of jobs that name none is the default one."""
@@ -238,11 +240,10 @@ class JobMaker:
         asked.partitions = (default[-1].name,)
         return default[-1]
 
-    def _request(self, asked: Submission, partition: Partition, where: str) -> tuple[int, dict[str, Any]]:
+    def _request(self, asked: Submission, partition: Partition) -> tuple[int, dict[str, Any]]:
         """How many tasks there are, and the field ``request``."""
         least, most = asked.nodes or (1, None)
         linear = self._configuration.selection.type == "linear"
-        exclusive = asked.exclusive or linear or partition.over_subscribe == "exclusive"
         tasks = asked.tasks or least * (asked.tasks_per_node or 1)
         if most is not None and _has_open_range(asked):
             tasks = most
@@ -252,45 +253,36 @@ class JobMaker:
             request |= {"tasks": tasks, "cores": asked.cpus_per_task}
         if asked.nodes is not None and most is not None:
             request["nodes"] = least if least == most or most > tasks == least else [least, max(most, least)]
-        if asked.tasks_per_node:
-            request["tasks_per_node"] = asked.tasks_per_node
-        per_node = self._resources(asked.resources_per_node, where)
-        per_core, of_node = self._memory(asked, partition, where)
-        if per_core:
-            request["per_core"] = {"memory": per_core}
+        per_node = self._resources(asked.resources_per_node, asked.where)
+        per_core, of_node = self._memory(asked, partition)
         if of_node:
             per_node["memory"] = of_node
-        if per_node:
-            request["per_node"] = per_node
-        if per_job := self._resources(asked.resources_per_job, where):
-            request["per_job"] = per_job
-        if per_task := self._resources(asked.resources_per_task, where):
-            request["per_task"] = per_task
-        if exclusive:
-            request["exclusive"] = True
-        if asked.features:
-            request["features"] = self._features(asked.features, where)
-        if asked.one_switch:
-            request["one_switch"] = True
-        if asked.licences:
-            request["licences"] = asked.licences
-        return tasks, request | {"partitions": list(asked.partitions)}
-
-    def _seconds_until(self, moment: str, submitted: float) -> float:
-        """How long after its submission a moment is that a job names."""
-        return max(round(self._clock.moment(moment, submitted) - submitted, 3), 0.0)
+        more = {
+            "tasks_per_node": asked.tasks_per_node,
+            "per_core": {"memory": per_core} if per_core else None,
+            "per_node": per_node,
+            "per_job": self._resources(asked.resources_per_job, asked.where),
+            "per_task": self._resources(asked.resources_per_task, asked.where),
+            "exclusive": asked.exclusive or linear or partition.over_subscribe == "exclusive",
+            "features": self._features(asked.features, asked.where) if asked.features else "",
+            "one_switch": asked.one_switch,
+            "licences": asked.licences,
+            "partitions": list(asked.partitions),
+        }
+        return tasks, request | {name: value for name, value in more.items() if value}
 
     def _gives_memory(self) -> bool:
         return self._configuration.selection.memory and "memory" in self._words.resources
 
-    def _memory(self, asked: Submission, partition: Partition, where: str) -> tuple[int, int]:
+    def _memory(self, asked: Submission, partition: Partition) -> tuple[int, int]:
         """The memory of each core and of each node, in MB; a job without any gets all memory of its nodes."""
         selection = self._configuration.selection
         if asked.memory_per_gpu:
-            self._findings.left_out(where, "--mem-per-gpu is not modelled")
+            self._findings.left_out(asked.where, "--mem-per-gpu is not modelled")
         if not self._gives_memory():
             if asked.memory_per_cpu or asked.memory_per_node:
-                self._findings.left_out(where, "memory is not given out on this cluster, and not asked for")
+                what = "memory is not given out on this cluster, and not asked for"
+                self._findings.left_out(asked.where, what)
             return 0, 0
         if asked.memory_per_cpu or asked.memory_per_node is not None:
             return asked.memory_per_cpu or 0, asked.memory_per_node or 0

@@ -23,10 +23,10 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.shown import shown
 from batsched_py.slurm.findings import Findings, read_text
-from batsched_py.slurm.jobs import KnownNames, Submitted, divided, longest, may_reach, without_shared_gpus
+from batsched_py.slurm.jobs import KnownNames, limited, settled
 from batsched_py.slurm.policy.job import FIELD
 from batsched_py.slurm.policy.settings import Configuration
-from batsched_py.slurm.sbatch import read_options
+from batsched_py.slurm.sbatch import Submission, read_options
 from batsched_py.slurm.values import Clock, number
 from batsched_py.workload.batsim_json import RECORDED_FINISH
 from batsched_py.workload.dependencies import rewritten
@@ -55,7 +55,7 @@ USER = "root"
 """Who submits jobs that do not say."""
 
 
-def read_submissions(path: Path, findings: Findings) -> Iterator[Submitted]:
+def read_submissions(path: Path, findings: Findings) -> Iterator[Submission]:
     """The jobs of a file, named by their numbers."""
     rows = csv.reader(StringIO(read_text(path, findings)))
     head = next(rows, [])
@@ -74,19 +74,18 @@ def read_submissions(path: Path, findings: Findings) -> Iterator[Submitted]:
         except ValueError as error:
             findings.mistake(where, str(error))
             continue
-        last = max(submitted.at, last) + SUBMITTING
-        yield replace(submitted, at=last)
+        submitted.at = last = max(submitted.at, last) + SUBMITTING
+        yield submitted
 
 
-def _submission(place: int, values: dict[str, str], where: str, findings: Findings) -> Submitted:
+def _submission(place: int, values: dict[str, str], where: str, findings: Findings) -> Submission:
     for name in _JOB.findall(values["args"]):
         if not 1 <= int(name) < place:
             raise ValueError(f"{shown('%' + name)} is no job above this line")
-    words = shlex.split(_JOB.sub(r"\1", values["args"]))
-    submission = read_options(words, where, findings)
-    submission.user = submission.user or USER
-    run_time = number(values["run"]) + LAUNCHING
-    return Submitted(str(place), number(values["at"]), run_time, submission, where)
+    submission = read_options(shlex.split(_JOB.sub(r"\1", values["args"])), where, findings)
+    submission.name, submission.user = str(place), submission.user or USER
+    submission.run_time, submission.at = number(values["run"]) + LAUNCHING, number(values["at"])
+    return submission
 
 
 #: Columns of a log beside the format, and the fields that they become.
@@ -123,7 +122,7 @@ def jobs_of(
         if what.startswith("size of the machine"):
             continue
         findings.left_out(log.path, f"guessed: {what} ({count} x)")
-    jobs = list(_with_fields(workload, log, configuration, words))
+    jobs = list(_LogJobs(log, configuration, words).of(workload))
     known = workload.profiles
     longer = {job.profile: Delay(seconds=job.walltime) for job in jobs if job.profile not in known}
     for what, count in _missing(log, jobs, configuration, words).items():
@@ -182,11 +181,6 @@ def _waiting_for_earlier(jobs: Iterable[Job], path: str, findings: Findings) -> 
     return jobs
 
 
-def _nodes(asked: int, had: int) -> int | list[int]:
-    """How many nodes a job asked for at least; it had more only if it asked for a range."""
-    return [asked, had] if had > asked else asked
-
-
 def _with_type(request: dict[str, Any], type_: str, words: NodeWords) -> dict[str, Any]:
     """A request that asks for GPUs of a type, if the machine has any."""
     name = f"gpu:{type_}"
@@ -199,53 +193,66 @@ def _with_type(request: dict[str, Any], type_: str, words: NodeWords) -> dict[st
     }
 
 
-def _with_fields(
-    workload: Workload, log: SwfLog, configuration: Configuration, words: NodeWords
-) -> Iterator[Job]:
-    users = names_of(log, "user")
-    executables = names_of(log, "executable")
-    rows = {number: row for row, number in enumerate(log.job_number.tolist())}
-    columns = {field: log.more[name] for name, field in _FIELDS.items() if name in log.more}
-    partitions = {partition.name: partition for partition in configuration.partitions}
-    default = [partition.name for partition in configuration.partitions if partition.default]
-    eligible, types, states = log.more.get("eligible"), log.more.get("gpu_type"), log.more["state"]
-    linear = configuration.selection.type == "linear"
-    finishes = workload.finishes
-    assert finishes is not None
-    for job, finish in zip(workload.jobs, finishes, strict=True):
-        row = rows[int(job.name)]
-        fields: dict[str, Any] = {
-            name: str(column[row]) for name, column in columns.items() if str(column[row])
-        }
-        if eligible is not None and eligible[row] > 0 and AFTER not in job.extra:
-            fields["begin"] = float(eligible[row])
-        if executables[row]:
-            fields["name"] = str(executables[row])
-        extra: dict[str, Any] = dict(job.extra)
-        extra.pop("user", None)
-        if users[row]:
-            extra["user"] = str(users[row])
-        request = dict(extra.get("request", {}))
-        if isinstance(request.get("nodes"), list):
-            request["nodes"] = _nodes(request["nodes"][0], int(log.more["nodes"][row]))
-        if types is not None and types[row]:
-            request = _with_type(request, str(types[row]), words)
-        names = request.setdefault("partitions", default)
-        shared = [partitions[name] for name in names if name in partitions]
+class _LogJobs:
+    """Tells the jobs of a log what it says of them for Slurm."""
+
+    def __init__(self, log: SwfLog, configuration: Configuration, words: NodeWords) -> None:
+        self._log = log
+        self._configuration = configuration
+        self._words = words
+        self._users, self._executables = names_of(log, "user"), names_of(log, "executable")
+        self._columns = {field: log.more[name] for name, field in _FIELDS.items() if name in log.more}
+        self._partitions = {partition.name: partition for partition in configuration.partitions}
+        self._default = [partition.name for partition in configuration.partitions if partition.default]
+
+    def of(self, workload: Workload) -> Iterator[Job]:
+        """The jobs of the log as a workload, with fields and requests for Slurm."""
+        rows = {number: row for row, number in enumerate(self._log.job_number.tolist())}
+        assert workload.finishes is not None
+        for job, finish in zip(workload.jobs, workload.finishes, strict=True):
+            yield self._job(job, rows[int(job.name)], float(finish))
+
+    def _job(self, job: Job, row: int, finish: float) -> Job:
+        extra = {key: value for key, value in job.extra.items() if key != "user"}
+        if self._users[row]:
+            extra["user"] = str(self._users[row])
+        fields, request = self._fields(job, row), self._request(extra.get("request", {}), row)
+        shared = [self._partitions[name] for name in request["partitions"] if name in self._partitions]
+        linear = self._configuration.selection.type == "linear"
         if linear or any(partition.over_subscribe == "exclusive" for partition in shared):
             request["exclusive"] = True
-        request, of_gpus = without_shared_gpus(request, request.get("tasks", job.size))
-        request, of_tasks = divided(request)
-        fields |= of_tasks | of_gpus
-        walltime, profile = job.walltime, job.profile
+        request, told = settled(request, request.get("tasks", job.size))
+        fields |= told
+        limit, profile, partition = job.walltime, job.profile, shared[0] if shared else None
         if not job.has_walltime:
             fields["no_time_limit"] = True
-            if shared:
-                walltime = shared[0].default_time or shared[0].max_time
-        if may_reach(walltime, float(log.run_time[row])):
-            fields["time_limit"] = walltime
-            walltime = longest(walltime, shared[0] if shared else None, configuration)
-            if states[row] == "TIMEOUT":
-                profile = profile_name(walltime)
-        extra |= {"request": request, FIELD: fields, RECORDED_FINISH: float(finish)}
-        yield replace(job, walltime=walltime, profile=profile, extra=extra)
+            if partition is not None:
+                limit = partition.default_time or partition.max_time
+        run_time = float(self._log.run_time[row])
+        walltime = limited(fields, limit, run_time, partition, self._configuration)
+        if "time_limit" in fields and self._log.more["state"][row] == "TIMEOUT":
+            profile = profile_name(walltime)
+        extra |= {"request": request, FIELD: fields, RECORDED_FINISH: finish}
+        return replace(job, walltime=walltime, profile=profile, extra=extra)
+
+    def _fields(self, job: Job, row: int) -> dict[str, Any]:
+        fields: dict[str, Any] = {
+            name: str(column[row]) for name, column in self._columns.items() if str(column[row])
+        }
+        eligible = self._log.more.get("eligible")
+        if eligible is not None and eligible[row] > 0 and AFTER not in job.extra:
+            fields["begin"] = float(eligible[row])
+        if self._executables[row]:
+            fields["name"] = str(self._executables[row])
+        return fields
+
+    def _request(self, told: Mapping[str, Any], row: int) -> dict[str, Any]:
+        """What a job asked for; it had more nodes than the least only if it asked for a range of them."""
+        request, types = dict(told), self._log.more.get("gpu_type")
+        if isinstance(request.get("nodes"), list):
+            least, had = request["nodes"][0], int(self._log.more["nodes"][row])
+            request["nodes"] = [least, had] if had > least else least
+        if types is not None and types[row]:
+            request = _with_type(request, str(types[row]), self._words)
+        request.setdefault("partitions", self._default)
+        return request

@@ -48,14 +48,21 @@ _GPUS = re.compile(rf"(?:({_TYPE}):)?([0-9]{{1,9}})", re.IGNORECASE)
 
 
 class Submission(Struct, kw_only=True):
-    """What a call of ``sbatch`` asks for."""
+    """A job as it was submitted: what a call of ``sbatch`` asks for, whatever file tells of it."""
 
+    name: str = ""
+    """The job's name in the workload."""
+    where: str = ""
+    """Where it stands in a file."""
+    at: float = 0.0
+    run_time: float = 0.0
     nodes: tuple[int, int | None] | None = None
     """At least and at most."""
     tasks: int | None = None
     cpus_per_task: int = 1
     tasks_per_node: int | None = None
     time: float | None = None
+    """Its time limit; none if it did not say, ``inf`` if there is no limit."""
     memory_per_node: int | None = None
     """In MB, as all memory; 0 is all the memory of a node."""
     memory_per_cpu: int | None = None
@@ -80,7 +87,7 @@ class Submission(Struct, kw_only=True):
 
 def read_options(words: Sequence[str], where: str, findings: Findings) -> Submission:
     """The submission with these options; what is wrong or not modelled is noted."""
-    submission = Submission()
+    submission = Submission(where=where)
     for name, value in _options(words, where, findings):
         if name in _READERS:
             known = set(submission.fields)

@@ -130,10 +130,11 @@ def test_squeue_json_of_both_kinds_tells_the_same(cluster: Path) -> None:
     def plain(job: LiveJob) -> dict[str, Any]:
         return {
             "job_id": int(job.id), "job_state": {"running": "RUNNING", "waiting": "PENDING"}[job.state],
-            "user_name": job.user, "account": job.account, "qos": job.qos, "partition": "batch",
-            "priority": job.priority, "time_limit": int(job.time_limit // 60), "start_time": job.started or 0,
-            "eligible_time": job.eligible, "node_count": job.nodes, "cpus": job.tasks, "tasks": job.tasks,
-            "cpus_per_task": 1, "nodes": job.node_list, "dependency": job.dependency, "shared": "none",
+            "user_name": job.user, "account": job.fields["account"], "qos": "normal", "partition": "batch",
+            "priority": job.fields["priority"], "time_limit": int((job.time or 0) // 60),
+            "start_time": job.started or 0, "nodes": job.fields.get("node_list", ""),
+            "eligible_time": job.eligible, "node_count": job.nodes[0], "cpus": job.tasks, "tasks": job.tasks,
+            "cpus_per_task": 1, "dependency": job.dependency, "shared": "none",
             "name": "a",
         }  # fmt: skip
 
@@ -171,7 +172,7 @@ def queue_of(root: Path, tmp_path: Path, name: str) -> dict[str, dict[str, Any]]
     found = {job.id: msgspec.structs.asdict(job) for job in jobs}
     for fields in found.values():
         del fields["where"], fields["one_switch"]
-    del found["18"]["time_limit"]  # that of its partition, which is none
+    del found["18"]["time"]  # that of its partition, which is none
     return found
 
 
@@ -183,9 +184,10 @@ def test_a_real_queue_is_read_alike_from_text_and_json(root: Path, tmp_path: Pat
         {"gpu": 3, "gpu:a100": 3},
         {"gpu": 2},
     )
-    assert (found["14"]["nodes"], found["14"]["most_nodes"], found["18"]["nodes"]) == (2, 3, 1)
-    assert (found["2"]["tasks"], found["2"]["name"], found["18"]["name"]) == (8, "two words", "n=am e|x")
-    assert (found["12"]["licences"], found["15"]["node_list"], found["15"]["exclude"]) == (
+    told = {name: fields["fields"] for name, fields in found.items()}
+    assert (found["14"]["nodes"], found["18"]["nodes"][0]) == ((2, 3), 1)
+    assert (found["2"]["tasks"], told["2"]["name"], told["18"]["name"]) == (8, "two words", "n=am e|x")
+    assert (found["12"]["licences"], told["15"]["node_list"], told["15"]["exclude"]) == (
         {"matlab": 2},
         "n3",
         "n1",

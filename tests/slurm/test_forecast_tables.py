@@ -89,7 +89,7 @@ def test_without_any_time_limit_there_is_no_forecast(tables: Path, tmp_path: Pat
 
 def test_each_task_of_an_array_in_a_row_of_its_own(tables: Path) -> None:
     live = read_live(tables / "each.txt", "UTC", Findings(), 0.0)
-    tasks = [job for job in live.jobs if job.array_id == "5"]
+    tasks = [job for job in live.jobs if job.name == "5"]
     assert [(job.id, job.array) for job in tasks] == [(f"5_{task}", str(task)) for task in range(3, 9)]
 
 
@@ -106,10 +106,10 @@ def test_states_times_and_arrays(tmp_path: Path) -> None:
     assert jobs.keys() == {"12_3", "12_[4-8%2]", "13", "15", "16"}
     assert jobs["12_3"].started == 100_000 - 93_784
     assert jobs["12_3"].array == "3%2", "the limit is that of the whole array"
-    assert jobs["13"].time_limit == 0, "it ends"
-    assert (jobs["15"].nodes, jobs["15"].time_limit) == (1024, float("inf"))
-    assert (jobs["16"].priority, jobs["16"].time_limit) == (0, None)
-    assert jobs["12_[4-8%2]"].priority > jobs["15"].priority > 0
+    assert jobs["13"].time == 0, "it ends"
+    assert (jobs["15"].nodes[0], jobs["15"].time) == (1024, float("inf"))
+    assert (jobs["16"].fields["priority"], jobs["16"].time) == (0, None)
+    assert jobs["12_[4-8%2]"].fields["priority"] > jobs["15"].fields["priority"] > 0
 
 
 def test_what_a_job_has_in_all_tells_processors_memory_and_gpus(tmp_path: Path) -> None:
@@ -119,10 +119,10 @@ def test_what_a_job_has_in_all_tells_processors_memory_and_gpus(tmp_path: Path) 
         header + "1|gpu|RUNNING|50:00|10:00|cpu=8,mem=800M,node=2,billing=8,gres/gpu=4|0.5|n[1-2]\n"
         "2|gpu|COMPLETI|0:00|10:00|cpu=1,mem=100M,node=1,billing=1|0.00000000023283|n3\n",
     )
-    assert (jobs["1"].tasks, jobs["1"].memory_per_cpu, jobs["1"].nodes) == (8, 100, 2)
+    assert (jobs["1"].tasks, jobs["1"].memory_per_cpu, jobs["1"].nodes[0]) == (8, 100, 2)
     assert jobs["1"].resources_per_node == {"gpu": 2}
-    assert jobs["1"].time_limit == 3600
-    assert (jobs["1"].priority, jobs["2"].priority) == (1 << 31, 1), "of 2 ** 32 - 1"
+    assert jobs["1"].time == 3600
+    assert [jobs[name].fields["priority"] for name in "12"] == [1 << 31, 1], "of 2 ** 32 - 1"
 
 
 def test_running_jobs_may_share_a_node_and_its_memory(tables: Path, tmp_path: Path) -> None:

@@ -143,16 +143,17 @@ class Wish(Struct, frozen=True):
         found = [job for job in jobs if job.id == self.job and job.state == "waiting"]
         if not found:
             raise InputError(f"there is no waiting job {self.job!r}")
-        if not found[0].priority:
+        if found[0].is_held:
             raise InputError(f"job {self.job!r} is held, and has no forecast")
         return [self._changed(job) if job.id == self.job else job for job in jobs]
 
     def _changed(self, job: LiveJob) -> LiveJob:
-        changed = replace(job, time_limit=self.time or job.time_limit)
-        if self.nodes is None:
-            return changed
-        tasks = job.tasks if job.most_nodes is None else job.tasks * self.nodes // job.nodes
-        return replace(changed, nodes=self.nodes, most_nodes=self.nodes, tasks=max(tasks, self.nodes))
+        changed = replace(job, time=self.time or job.time)
+        if self.nodes is not None:
+            least, most = job.nodes
+            tasks = job.tasks if most is None else job.tasks * self.nodes // least
+            changed.nodes, changed.tasks = (self.nodes, self.nodes), max(tasks, self.nodes)
+        return changed
 
 
 def forecast(
@@ -182,7 +183,7 @@ def forecast(
                 drawn.append(simulator.starts(variant, _drawn(accuracy, seed)))
                 done.append(1)
             starts.append({job.id: _start(job.id, by_limits, drawn) for job in variant})
-    waiting = [job for job in jobs if job.state == "waiting" and job.priority]
+    waiting = [job for job in jobs if not job.runs and not job.is_held]
     expected = [_expected(job, starts[0][job.id]) for job in waiting]
     expected.sort(key=lambda job: (job.start.by_limits is None, job.start.by_limits or 0.0, job.id))
     instead = None
@@ -191,8 +192,8 @@ def forecast(
         instead = _expected(changed, starts[1][wish.job])
     return Forecast(
         now=datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M:%S"),
-        running=sum(job.state == "running" for job in jobs),
-        held=sum(job.state == "waiting" and not job.priority for job in jobs),
+        running=sum(job.runs for job in jobs),
+        held=sum(job.is_held for job in jobs),
         repetitions=len(seeds),
         jobs=expected,
         instead=instead,
@@ -227,11 +228,11 @@ class _Simulator:
         )
         table = result.jobs.dropna(subset=["starting_time"])
         found: dict[str, float] = defaultdict(lambda: np.inf)
-        ids = {name: job.id for job in jobs if job.array for name in task_names(job.array_id, job.array)[0]}
+        ids = {name: job.id for job in jobs if job.array for name in task_names(job.name, job.array)[0]}
         for name, start in zip(table["job_id"].astype(str), table["starting_time"], strict=True):
             key = ids.get(name, name)
             found[key] = min(found[key], float(start))
-        running = {job.id for job in jobs if job.state == "running"}
+        running = {job.id for job in jobs if job.runs}
         self.misplaced = max(self.misplaced, sum(found[name] > SETTLED for name in running))
         return dict(found)
 
@@ -273,12 +274,12 @@ def _expected(job: LiveJob, start: Start) -> Expected:
     return Expected(
         id=job.id,
         user=job.user,
-        account=job.account,
+        account=job.fields.get("account", ""),
         partition=",".join(job.partitions),
-        nodes=job.nodes,
+        nodes=job.nodes[0],
         cpus=job.tasks * job.cpus_per_task,
-        time_limit=inf if job.time_limit is None else job.time_limit,
-        priority=job.priority,
+        time_limit=inf if job.time is None else job.time,
+        priority=job.fields["priority"],
         start=start,
     )
 

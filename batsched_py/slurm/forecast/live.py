@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,13 +22,10 @@ from batsched_py.slurm.conf import Cluster
 from batsched_py.slurm.findings import Findings, read_text
 from batsched_py.slurm.policy.job import GPU
 from batsched_py.slurm.policy.settings import Configuration
-from batsched_py.slurm.sbatch import gres
+from batsched_py.slurm.sbatch import Submission, gres
 from batsched_py.workload.sources.slurm_fields import resources
 
 State = Literal["running", "waiting"]
-
-#: Amounts of resources, by the fields of a job that they go to.
-Asked = dict[str, dict[str, int]]
 
 #: What Slurm calls the states that count here; a job in any other one is over.
 STATES: dict[str, State] = {
@@ -60,49 +57,36 @@ _GRES = "gres/"
 _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
-class LiveJob(Struct, frozen=True, kw_only=True):
-    """A job that waits or runs; moments are in Unix time."""
+class LiveJob(Submission, kw_only=True):
+    """A job that waits or runs; moments are in Unix time.
+
+    Its field ``node_list`` has the nodes that it runs on, or that it must have. One of ``priority`` 0 is
+    held, or waits for ever.
+    """
 
     id: str
+    """What Slurm calls it: some tasks of an array have one, like ``12_[4-9%2]``."""
     state: State
-    where: str
-    """Where it stands in the file."""
-    user: str = ""
-    account: str = ""
-    qos: str = ""
-    partitions: tuple[str, ...] = ()
-    priority: int = 0
-    """A job of priority 0 is held, or waits for ever."""
-    time_limit: float | None = None
-    """That of its partition if it has none; ``inf`` if there is no limit."""
+    nodes: tuple[int, int | None]
+    tasks: int
     started: float | None = None
     """Of a running job; of a waiting one, when Slurm plans to start it."""
     eligible: float | None = None
-    nodes: int = 1
-    """At least; a job that runs has so many."""
-    most_nodes: int | None = None
-    tasks: int = 1
-    cpus_per_task: int = 1
-    tasks_per_node: int | None = None
-    node_list: str = ""
-    """The nodes of a running job, and those that a waiting one must have."""
-    exclude: str = ""
-    memory_per_cpu: int = 0
-    """In MB."""
-    memory_per_node: int = 0
-    resources_per_node: dict[str, int] = {}
-    resources_per_job: dict[str, int] = {}
-    resources_per_task: dict[str, int] = {}
-    licences: dict[str, int] = {}
-    one_switch: bool = False
-    features: str = ""
-    dependency: str = ""
-    reservation: str = ""
-    exclusive: bool = False
-    name: str = ""
-    array_id: str = ""
-    array: str = ""
-    """Which tasks of the array it is, with how many of these may run at once, like ``4-9%2``."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs."""
+        return self.state == "running"
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it waits, and will not start."""
+        return not (self.runs or self.fields["priority"])
+
+    @property
+    def node_names(self) -> list[str]:
+        """The nodes that it runs on, or that it must have."""
+        return expand(self.fields.get("node_list", ""))
 
 
 class Live(Struct):
@@ -113,11 +97,6 @@ class Live(Struct):
     """In Unix time; unknown if the listing does not tell."""
     columns: frozenset[str] | None = None
     """Those of a table; other listings tell all that counts."""
-
-
-def task_id(array: str, tasks: str) -> str:
-    """How Slurm calls some tasks of an array."""
-    return f"{array}_{tasks}" if tasks.isdigit() else f"{array}_[{tasks}]"
 
 
 def read_live(path: Path, zone: str, findings: Findings, moment: float | None = None) -> Live:
@@ -143,8 +122,8 @@ def read_live(path: Path, zone: str, findings: Findings, moment: float | None = 
         findings.mistake(str(path), f"there are two jobs {shown_name(twice[0])}")
     for job in live.jobs:
         try:
-            expand(job.node_list)
-            expand(job.exclude)
+            expand(job.fields.get("node_list", ""))
+            expand(job.fields.get("exclude", ""))
         except ValueError as error:
             findings.mistake(job.where, f"job {shown_name(job.id)}: {error}")
     live.jobs.sort(key=_number)
@@ -164,7 +143,7 @@ def check_state(state: str, where: str, findings: Findings) -> State | None:
     return STATES.get(state)
 
 
-def resources_asked(per: Mapping[str, str], total: str, nodes: int, tasks: int, runs: bool) -> Asked:
+def resources_asked(per: Mapping[str, str], total: str, nodes: int, tasks: int, runs: bool) -> dict[str, Any]:
     """The further resources of a job, such as GPUs, by node, by task and of the whole job.
 
     They are told ``per`` each of these, or else in all. A running job is taken to have as many on each of its
@@ -213,9 +192,9 @@ def completed(live: Live, path: Path, cluster: Cluster, findings: Findings) -> l
 def with_limit(job: LiveJob, configuration: Configuration) -> LiveJob:
     """The job, with the time limit of its partition if it has none."""
     partition = next((each for each in configuration.partitions if each.name in job.partitions), None)
-    if job.time_limit is not None or partition is None:
+    if job.time is not None or partition is None:
         return job
-    return replace(job, time_limit=partition.default_time or partition.max_time)
+    return replace(job, time=partition.default_time or partition.max_time)
 
 
 def _of_table(
@@ -234,8 +213,8 @@ def _of_table(
     if says_none("processors", "jobs that wait are taken to need whole nodes", "CPUS", "TRES_ALLOC"):
         jobs = _with_whole_nodes(jobs)
     elif says_none("tasks", "each is taken to have one processor, on as many nodes as told", "TASKS"):
-        jobs = [replace(job, most_nodes=job.nodes) if job.state == "waiting" else job for job in jobs]
-    if not any(job.state == "running" for job in jobs):
+        jobs = [job if job.runs else replace(job, nodes=(job.nodes[0],) * 2) for job in jobs]
+    if not any(job.runs for job in jobs):
         findings.left_out(str(path), "tells of no running job: all nodes are taken to be free")
     says_none("priorities", "jobs are taken in the order of the table", "PRIORITY")
     says_none("run times", "running jobs are taken to have just started", "TIME", "START_TIME")
@@ -265,12 +244,9 @@ def _whole_names(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
 
 def _with_whole_nodes(jobs: Sequence[LiveJob]) -> list[LiveJob]:
     """Give jobs their nodes for themselves, unless they run on nodes of others."""
-    running = Counter(node for job in jobs if job.state == "running" for node in expand(job.node_list))
+    running = Counter(node for job in jobs if job.runs for node in job.node_names)
     return [
-        replace(
-            job,
-            exclusive=job.state == "waiting" or all(running[node] == 1 for node in expand(job.node_list)),
-        )
+        replace(job, exclusive=not job.runs or all(running[node] == 1 for node in job.node_names))
         for job in jobs
     ]
 
@@ -278,7 +254,7 @@ def _with_whole_nodes(jobs: Sequence[LiveJob]) -> list[LiveJob]:
 def _check_limits(jobs: Sequence[LiveJob], configuration: Configuration, findings: Findings) -> None:
     """Without time limits of jobs, their partitions must have some."""
     for job in jobs:
-        if with_limit(job, configuration).time_limit == inf:
+        if with_limit(job, configuration).time == inf:
             partition = shown_name(",".join(job.partitions))
             findings.mistake(
                 job.where,

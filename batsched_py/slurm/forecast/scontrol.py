@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from math import inf
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -26,11 +25,10 @@ from batsched_py.slurm.forecast.live import (
     LiveJob,
     check_state,
     resources_asked,
-    task_id,
 )
 from batsched_py.slurm.sbatch import licences
 from batsched_py.slurm.values import count, listed, megabytes, time_limit
-from batsched_py.workload.sources.accounting import count_hosts, duration, whole
+from batsched_py.workload.sources.accounting import count_hosts, duration, whole, written_duration
 from batsched_py.workload.sources.slurm_fields import resources
 
 _PAIR = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z_/:]*)=(\S*)")
@@ -50,7 +48,8 @@ def read_scontrol(path: Path, text: str, zone: str, findings: Findings) -> Live:
         if check_state(fields["JobState"], where, findings) is None:
             continue
         try:
-            job = job_of(where, fields, zone)
+            started, eligible = (moment_of(fields, name, zone) for name in ("StartTime", "EligibleTime"))
+            job = job_of(where, fields, started, eligible)
         except ValueError as error:
             findings.mistake(where, f"job {shown_name(fields['JobId'])}: {error}")
             continue
@@ -86,8 +85,8 @@ def _records(path: Path, text: str, findings: Findings) -> Iterator[tuple[str, d
         yield where, fields
 
 
-def job_of(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
-    """A job that has these fields."""
+def job_of(where: str, fields: Mapping[str, str], started: float | None, eligible: float | None) -> LiveJob:
+    """A job that has these fields, and was or will be started and eligible at these moments."""
     state = STATES[fields["JobState"]]
     runs = state == "running"
     total = next((fields[name] for name in ("AllocTRES", "ReqTRES", "TRES") if name in fields), "")
@@ -101,37 +100,40 @@ def job_of(where: str, fields: Mapping[str, str], zone: str) -> LiveJob:
     per = {unit: fields.get(f"TresPer{unit.title()}", "") for unit in ("node", "job", "task")}
     per_node = fields.get("NtasksPerN:B:S:C", "0").partition(":")[0]
     limit = "0" if fields["JobState"] == ENDING else fields.get("TimeLimit", "UNLIMITED")
+    array = _array(fields)
+    told = {
+        "account": fields.get("Account"),
+        "qos": fields.get("QOS"),
+        "reservation": fields.get("Reservation"),
+        "name": fields.get("JobName"),
+        "node_list": fields.get("NodeList" if runs else "ReqNodeList"),
+        "exclude": None if runs else fields.get("ExcNodeList"),
+        "priority": 0 if fields.get("Reason") == NEVER else count(fields.get("Priority", "0")),
+    }
     return LiveJob(
-        id=_name(fields),
+        id=_id(fields),
+        name=fields.get("ArrayJobId", "") if array else _id(fields),
         state=state,
         where=where,
         user=fields.get("UserId", "").partition("(")[0],
-        account=fields.get("Account", ""),
-        qos=fields.get("QOS", ""),
         partitions=listed(fields.get("Partition", "")),
-        priority=0 if fields.get("Reason") == NEVER else count(fields.get("Priority", "0")),
-        time_limit=None if limit == "Partition_Limit" else time_limit(limit),
-        started=moment_of(fields, "StartTime", zone),
-        eligible=moment_of(fields, "EligibleTime", zone),
-        nodes=nodes,
-        most_nodes=max(most, nodes) if most and not runs else None,
+        time=None if limit == "Partition_Limit" else time_limit(limit),
+        started=started,
+        eligible=eligible,
+        nodes=(nodes, max(most, nodes) if most and not runs else None),
         tasks=tasks,
         cpus_per_task=each,
         tasks_per_node=None if runs else (whole(per_node) or None),
-        node_list=fields.get("NodeList" if runs else "ReqNodeList", ""),
-        exclude="" if runs else fields.get("ExcNodeList", ""),
-        memory_per_cpu=megabytes(fields["MinMemoryCPU"]) if "MinMemoryCPU" in fields else 0,
-        memory_per_node=megabytes(fields["MinMemoryNode"]) if "MinMemoryNode" in fields else 0,
+        memory_per_cpu=megabytes(fields.get("MinMemoryCPU", "0")) or None,
+        memory_per_node=megabytes(fields.get("MinMemoryNode", "0")) or None,
         licences=licences(fields.get("Licenses", "")),
         one_switch=fields.get("Switches", "").partition("@")[0] == "1",
         **resources_asked(per, total, nodes, tasks, runs),
         features=fields.get("Features", ""),
         dependency=re.sub(r"\([^)]*\)", "", fields.get("Dependency", "")),
-        reservation=fields.get("Reservation", ""),
         exclusive=fields.get("OverSubscribe") == "NO",
-        name=fields.get("JobName", ""),
-        array_id=fields.get("ArrayJobId", ""),
-        array=_array(fields),
+        array=array,
+        fields={name: value for name, value in told.items() if value not in (None, "")},
     )
 
 
@@ -144,11 +146,12 @@ def _range(fields: Mapping[str, str], name: str, default: str = "1") -> tuple[in
         raise ValueError(f"{name}={shown(fields[name])} is not a number") from None
 
 
-def _name(fields: Mapping[str, str]) -> str:
+def _id(fields: Mapping[str, str]) -> str:
     """The number of a job; tasks of arrays have the form ``ARRAY_TASK`` or ``ARRAY_[TASKS]``."""
-    if "ArrayJobId" in fields and "ArrayTaskId" in fields:
-        return task_id(fields["ArrayJobId"], fields["ArrayTaskId"])
-    return fields["JobId"]
+    if "ArrayJobId" not in fields or "ArrayTaskId" not in fields:
+        return fields["JobId"]
+    tasks = fields["ArrayTaskId"]
+    return f"{fields['ArrayJobId']}_{tasks if tasks.isdigit() else f'[{tasks}]'}"
 
 
 def _array(fields: Mapping[str, str]) -> str:
@@ -184,7 +187,8 @@ def read_squeue(path: Path, text: str, findings: Findings) -> Live:
         where = f"{path}, job {place}"
         try:
             if check_state(_state(fields), where, findings) is not None:
-                jobs.append(_job(where, fields))
+                moments = [_number(fields, name) or None for name in ("start_time", "eligible_time")]
+                jobs.append(job_of(where, _as_printed(fields), *moments))
         except ValueError as error:
             findings.mistake(where, str(error))
     try:
@@ -194,56 +198,50 @@ def read_squeue(path: Path, text: str, findings: Findings) -> Live:
     return Live(jobs, now)
 
 
-def _job(where: str, fields: Mapping[str, Any]) -> LiveJob:
-    state = STATES[_state(fields)]
-    runs = state == "running"
-    node_list = _text(fields, "nodes")
-    total = _text(fields, "tres_alloc_str") or _text(fields, "tres_req_str")
-    # how many nodes a waiting job will have is estimated; what it asked for at least is among its resources
-    least = int(resources(total).get("node", 0.0)) or int(_number(fields, "node_count") or 1)
-    nodes = max(count_hosts(node_list) if runs else least, 1)
-    cpus, tasks = int(_number(fields, "cpus") or 1), int(_number(fields, "tasks") or 0)
-    each = int(_number(fields, "cpus_per_task") or 0)
-    if runs:  # it may have more processors than it asked for
-        tasks, each = cpus, 1
-    elif not each:  # versions differ
-        each = cpus // tasks if tasks else 1
-    each = max(each, 1)
-    tasks = max(tasks or cpus // each, nodes, 1)
-    most = int(_number(fields, "max_nodes") or 0)
-    per = {unit: _text(fields, f"tres_per_{unit}") for unit in ("node", "job", "task")}
-    return LiveJob(
-        id=_name_in_json(fields),
-        state=state,
-        where=where,
-        user=_text(fields, "user_name"),
-        account=_text(fields, "account"),
-        qos=_text(fields, "qos"),
-        partitions=listed(_text(fields, "partition")),
-        priority=0 if _text(fields, "state_reason") == NEVER else int(_number(fields, "priority") or 0),
-        time_limit=_time_limit(fields),
-        started=_number(fields, "start_time") or None,
-        eligible=_number(fields, "eligible_time") or None,
-        nodes=nodes,
-        most_nodes=max(most, nodes) if most and not runs else None,
-        tasks=tasks,
-        cpus_per_task=each,
-        tasks_per_node=None if runs else int(_number(fields, "tasks_per_node") or 0) or None,
-        node_list=node_list if runs else _text(fields, "required_nodes"),
-        exclude="" if runs else _text(fields, "excluded_nodes"),
-        memory_per_cpu=int(_number(fields, "memory_per_cpu") or 0),
-        memory_per_node=int(_number(fields, "memory_per_node") or 0),
-        licences=licences(_text(fields, "licenses")),
-        one_switch=_number(fields, "required_switches") == 1,
-        **resources_asked(per, total, nodes, tasks, runs),
-        features=_text(fields, "features"),
-        dependency=re.sub(r"\([^)]*\)", "", _text(fields, "dependency")),
-        reservation=_text(fields, "resv_name"),
-        exclusive="none" in _words(fields.get("shared")) or "true" in _words(fields.get("exclusive")),
-        name=_text(fields, "name"),
-        array_id=f"{array:.0f}" if (array := _number(fields, "array_job_id")) else "",
-        array=_array_in_json(fields),
-    )
+#: Texts in JSON, and the fields that ``scontrol show job`` prints of them.
+_TEXTS = {
+    "user_name": "UserId", "account": "Account", "qos": "QOS", "partition": "Partition", "name": "JobName",
+    "state_reason": "Reason", "nodes": "NodeList", "required_nodes": "ReqNodeList",
+    "excluded_nodes": "ExcNodeList", "resv_name": "Reservation", "tres_alloc_str": "AllocTRES",
+    "tres_req_str": "ReqTRES",
+    "tres_per_node": "TresPerNode", "tres_per_job": "TresPerJob", "tres_per_task": "TresPerTask",
+    "licenses": "Licenses", "features": "Features", "dependency": "Dependency",
+}  # fmt: skip
+
+#: The same for whole numbers; those that are 0 tell nothing.
+_NUMBERS = {
+    "cpus": "NumCPUs", "tasks": "NumTasks", "tasks_per_node": "NtasksPerN:B:S:C", "priority": "Priority",
+    "memory_per_cpu": "MinMemoryCPU", "memory_per_node": "MinMemoryNode", "required_switches": "Switches",
+    "array_job_id": "ArrayJobId", "array_max_tasks": "ArrayTaskThrottle",
+}  # fmt: skip
+
+
+def _as_printed(fields: Mapping[str, Any]) -> dict[str, str]:
+    """The fields that ``scontrol show job`` prints of a job in JSON."""
+    found = {printed: _text(fields, name) for name, printed in _TEXTS.items()}
+    found |= {printed: f"{int(_number(fields, name) or 0)}" for name, printed in _NUMBERS.items()}
+    found = {name: text for name, text in found.items() if text not in ("", "0")}
+    cpus, tasks = int(found.get("NumCPUs", "1")), int(found.get("NumTasks", "0"))
+    each = int(_number(fields, "cpus_per_task") or 0) or (cpus // tasks if tasks else 1)  # versions differ
+    least, most = (int(_number(fields, name) or 0) for name in ("node_count", "max_nodes"))
+    found |= {
+        "JobState": _state(fields),
+        "NumNodes": f"{least or 1}-{most}",
+        "CPUs/Task": f"{each}",
+        "TimeLimit": _time_limit(fields),
+    }
+    task = _number(fields, "array_task_id")
+    if "ArrayJobId" in found and (
+        tasks_of := _text(fields, "array_task_string") or ("" if task is None else f"{task:.0f}")
+    ):
+        found["ArrayTaskId"] = tasks_of
+    elif (job := _number(fields, "job_id")) is None:
+        raise ValueError("tells no job_id")
+    else:
+        found["JobId"] = f"{job:.0f}"
+    if "none" in _words(fields.get("shared")) or "true" in _words(fields.get("exclusive")):
+        found["OverSubscribe"] = "NO"
+    return found
 
 
 def _state(fields: Mapping[str, Any]) -> str:
@@ -257,30 +255,6 @@ def _state(fields: Mapping[str, Any]) -> str:
 def _words(value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
     return [str(each) for each in values if each not in (None, "")]
-
-
-def _name_in_json(fields: Mapping[str, Any]) -> str:
-    """The number of a job; tasks of arrays have the form ``ARRAY_TASK`` or ``ARRAY_[TASKS]``."""
-    array, tasks = _number(fields, "array_job_id"), _tasks(fields)
-    if array and tasks:
-        return task_id(f"{array:.0f}", tasks)
-    job = _number(fields, "job_id")
-    if job is None:
-        raise ValueError("tells no job_id")
-    return f"{job:.0f}"
-
-
-def _tasks(fields: Mapping[str, Any]) -> str:
-    """The tasks of an array that a record is about, if it is about any."""
-    task = _number(fields, "array_task_id")
-    if not _number(fields, "array_job_id"):
-        return ""
-    return _text(fields, "array_task_string") or ("" if task is None else f"{task:.0f}")
-
-
-def _array_in_json(fields: Mapping[str, Any]) -> str:
-    tasks, limit = _tasks(fields), _number(fields, "array_max_tasks")
-    return tasks if "%" in tasks or not (tasks and limit) else f"{tasks}%{limit:.0f}"
 
 
 def _number(fields: Mapping[str, Any], name: str) -> float | None:
@@ -297,15 +271,13 @@ def _number(fields: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
-def _time_limit(fields: Mapping[str, Any]) -> float | None:
-    """In seconds; none if it is that of the partition."""
-    if _state(fields) == ENDING:
-        return 0.0
+def _time_limit(fields: Mapping[str, Any]) -> str:
+    """As it is printed; a job in JSON that has none has that of its partition."""
     value = fields.get("time_limit")
     if isinstance(value, Mapping) and value.get("infinite"):
-        return inf
+        return "UNLIMITED"
     minutes = _number(fields, "time_limit")
-    return None if minutes is None else minutes * 60.0
+    return "Partition_Limit" if minutes is None else written_duration(minutes * 60.0)
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:

@@ -16,8 +16,6 @@ from math import isnan
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from msgspec.structs import replace
-
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.forecast.live import NEVER, OVER, STATES, Live, LiveJob, check_state
@@ -166,13 +164,14 @@ def _jobs(
     for place, (where, fields) in enumerate(rows.items()):
         fields.setdefault("Priority", str(len(rows) - place))
         try:
-            job = job_of(where, fields, zone)
+            started, eligible = (moment_of(fields, name, zone) for name in ("StartTime", "EligibleTime"))
+            job = job_of(where, fields, started, eligible)
         except ValueError as error:
             findings.mistake(where, f"job {shown_name(fields['JobId'])}: {error}")
             continue
         ran = _seconds(fields, "RunTime")
-        if job.state == "running" and job.started is None and now is not None and ran is not None:
-            job = replace(job, started=now - ran)
+        if job.runs and job.started is None and now is not None and ran is not None:
+            job.started = now - ran
         yield job
 
 

@@ -13,16 +13,14 @@ from math import inf
 
 from msgspec.structs import replace
 
-from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.protocol.shown import shown
 from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.forecast.live import LiveJob
-from batsched_py.slurm.jobs import WORKLOAD, JobMaker, Submitted
+from batsched_py.slurm.jobs import WORKLOAD, JobMaker
 from batsched_py.slurm.policy.settings import Configuration
-from batsched_py.slurm.sbatch import Submission
 from batsched_py.slurm.scenario import words_of
 from batsched_py.slurm.values import Clock
 from batsched_py.workload.model import Workload
@@ -78,75 +76,54 @@ def workload_of(
     made: list[Job] = []
     profiles = {}
     for place, job in enumerate(jobs):
-        name = job.array_id if job.array else job.id
-        if job.state == "waiting" and (not job.priority or _waits_for(job.dependency, stuck)):
-            stuck.add(name)
+        if job.is_held or (not job.runs and _waits_for(job.dependency, stuck)):
+            stuck.add(job.name)
             continue
-        if job.state == "running":
-            _check_nodes(job, nodes, findings)
-        ran = max(now - job.started, 0.0) if job.state == "running" and job.started is not None else 0.0
-        if job.state == "running":
+        ran = 0.0
+        if job.runs:
+            ran = 0.0 if job.started is None else max(now - job.started, 0.0)
             started[job.id] = ran
+            _check_nodes(job, nodes, findings)
         left = max(round(run_time(job, ran) - ran), 1)
-        alike = namesakes[job.user, job.name]
-        submission = _submission(job, now, ran, FIRST - place)
-        others = [each for each in alike if each != name]
+        alike = namesakes[job.user, job.fields.get("name", "")]
+        others = [each for each in alike if each != job.name]
+        alike[job.name] = None
+        submission = _from_now_on(job, now, ran, FIRST - place)
+        submission.run_time = left
         submission.dependency = _still_open(job.dependency, known, started, others)
-        alike[name] = None
         profiles[profile_name(left)] = Delay(seconds=left)
-        found = list(maker.jobs(Submitted(name, 0.0, left, submission, job.where)))
-        known |= {name, *(each.name for each in found)}
+        found = list(maker.jobs(submission))
+        known |= {job.name, *(each.name for each in found)}
         made += found
     return Workload(WORKLOAD, made, profiles, sum(len(kind.names) * kind.cores for kind in machine))
 
 
 def _check_nodes(job: LiveJob, nodes: set[str], findings: Findings) -> None:
     """Note a running job on nodes that are not there."""
-    if unknown := [name for name in expand(job.node_list) if name not in nodes]:
+    if unknown := [name for name in job.node_names if name not in nodes]:
         findings.left_out(job.where, f"job {job.id} runs on {shown(unknown[0])}, which has no NodeName")
 
 
 def limit_of(job: LiveJob) -> float:
     """The time limit of a job; one without a limit runs for very long."""
-    return FOR_EVER if job.time_limit is None or job.time_limit == inf else job.time_limit
+    return FOR_EVER if job.time is None or job.time == inf else job.time
 
 
-def _submission(job: LiveJob, now: float, ran: float, first: int) -> Submission:
-    is_running = job.state == "running"
-    fields = {
-        "account": job.account,
-        "qos": job.qos,
-        "reservation": job.reservation,
-        "name": job.name,
-        "priority": first if is_running else job.priority,
-    }
-    features = job.features
-    if is_running:
-        features = "|".join(map(_feature, expand(job.node_list)))
-    else:
-        fields |= {"node_list": job.node_list, "exclude": job.exclude}
-    if not is_running and job.eligible is not None and job.eligible > now:
+def _from_now_on(job: LiveJob, now: float, ran: float, first: int) -> LiveJob:
+    """What would have to be submitted now for the rest of a job that ran for a while already."""
+    fields, features, (least, most) = dict(job.fields), job.features, job.nodes
+    if job.runs:
+        fields["priority"] = first
+        fields.pop("node_list", None)
+        features = "|".join(map(_feature, job.node_names))
+    elif job.eligible is not None and job.eligible > now:
         fields["begin"] = job.eligible - now
-    most = job.nodes if is_running or job.nodes > 1 else None
-    return Submission(
-        nodes=(job.nodes, job.most_nodes or most),
-        tasks=job.tasks,
-        cpus_per_task=job.cpus_per_task,
-        tasks_per_node=job.tasks_per_node,
+    return replace(
+        job,
+        nodes=(least, most or (least if job.runs or least > 1 else None)),
         time=max(limit_of(job) - ran, 60.0),
-        memory_per_cpu=job.memory_per_cpu or None,
-        memory_per_node=job.memory_per_node or None,
-        resources_per_node=job.resources_per_node,
-        resources_per_job=job.resources_per_job,
-        resources_per_task=job.resources_per_task,
-        licences=job.licences,
-        one_switch=job.one_switch,
         features=features,
-        partitions=job.partitions,
-        exclusive=job.exclusive,
-        array=job.array,
-        user=job.user,
-        fields={name: value for name, value in fields.items() if value != ""},
+        fields=fields,
     )
 
 
