@@ -15,8 +15,7 @@ between them point one way.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from batsched_py.api.calibrate import calibrate
-    from batsched_py.api.log import Log, generate, read_log
+    from batsched_py.api.log import Log, calibrate, generate, read_log
     from batsched_py.api.plan import Campaign, Plan
     from batsched_py.api.result import Result
     from batsched_py.api.simulate import simulate
@@ -54,7 +53,7 @@ _HOMES = {
     "Result": "api.result",
     "Scheduler": "schedulers",
     "User": "users",
-    "calibrate": "api.calibrate",
+    "calibrate": "api.log",
     "generate": "api.log",
     "read_log": "api.log",
     "simulate": "api.simulate",

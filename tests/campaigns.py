@@ -14,11 +14,10 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-from batsched_py.campaign.conduct import conduct, planned_campaign, runs_to_do
 from batsched_py.campaign.execute import execute
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.run import Run, RunResult
-from batsched_py.campaign.store import Campaign
+from batsched_py.campaign.store import Campaign, conduct, planned_campaign, runs_to_do
 from tests.processes import PATIENCE
 
 #: What a run's results are; its manifest has wall-clock times, and so is another each time.

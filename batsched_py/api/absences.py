@@ -18,7 +18,7 @@ from batsched_py.analysis.absences import (
 )
 from batsched_py.analysis.outcome import Summary
 from batsched_py.analysis.schedule import beside, open_table
-from batsched_py.campaign.manifest import MANIFEST_FILE, Manifest
+from batsched_py.campaign.run import MANIFEST_FILE, Manifest
 from batsched_py.simulator.agenda import read_events
 
 

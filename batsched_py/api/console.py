@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import IO
 
@@ -24,3 +25,13 @@ class TextConsole(Console):
                 yield segment
             else:
                 yield Segment(printable(segment.text), segment.style)
+
+
+#: Wider than any table.
+_WIDE = 10_000
+
+
+def console_for_tables() -> TextConsole:
+    """The terminal; in a file or a pipe, tables are as wide as they need to be, so that nothing is cut."""
+
+    return TextConsole() if sys.stdout.isatty() else TextConsole(width=_WIDE)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from batsched_py.analysis.explain import Explanation, Overtaker, moment
 from batsched_py.analysis.nodes import Lack
-from batsched_py.api.quantities import duration, hosts_text
+from batsched_py.api.terminal import duration, hosts_text
 from batsched_py.ledger.nodes import in_words
 
 Value = TypeVar("Value")

@@ -1,4 +1,4 @@
-"""Logs: read, described, changed, generated, written."""
+"""Logs: read, described, changed, generated, written, and replayed to calibrate a simulation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from batsched_py.api.quantities import as_html, duration
+from batsched_py.api.simulate import Options, simulate
+from batsched_py.api.terminal import as_html, duration
 from batsched_py.workload.changes import CHANGES, Change, change_log
 from batsched_py.workload.changes.flurries import Action
 from batsched_py.workload.changes.period import Part, split
@@ -19,7 +20,11 @@ from batsched_py.workload.swf.log import COLUMNS, SwfLog
 if TYPE_CHECKING:
     import pandas as pd
 
+    from batsched_py.analysis.calibration import Calibration
+    from batsched_py.api.result import Result
+    from batsched_py.schedulers import Scheduler
     from batsched_py.workload.description import Description
+
 
 #: The name of a file.
 FileName = str | os.PathLike[str]
@@ -213,3 +218,28 @@ class Log:
     def users(self, keep: Sequence[int] = (), drop: Sequence[int] = ()) -> Log:
         """Keep the jobs of some users, or leave them out."""
         return self._do("users", keep=keep, drop=drop)
+
+
+def calibrate(
+    log: Log | FileName,
+    scheduler: str | type[Scheduler] | Scheduler = "easy",
+    *,
+    options: Options | None = None,
+    progress: bool | None = None,
+    **settings: Any,
+) -> Calibration:
+    """Replay a log as it was, and compare the simulated with the recorded waits.
+
+    The scheduler should be like that of the recorded machine. The settings are those of
+    :func:`batsched_py.simulate`. ``calibrate(...).verdict`` says how far to trust such simulations of this
+    log, and ``calibrate(...).save("page.html")`` writes a page.
+    """
+    known = log if isinstance(log, Log) else read_log(log)
+    return compared(known, simulate(known, scheduler, options=options, progress=progress, **settings))
+
+
+def compared(log: Log, replay: Result) -> Calibration:
+    """A log beside its replay."""
+    from batsched_py.analysis.calibration import calibration
+
+    return calibration(log.columns, replay.jobs, replay.overview.hosts, replay.overview.scheduler)

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Self
 from batsched_py.analysis.runs.aggregate import Baseline
 from batsched_py.api.figures import CampaignFigures
 from batsched_py.api.log import FileName, Log
-from batsched_py.api.progress import shown, somebody_looks, waiting
+from batsched_py.api.terminal import shown, somebody_looks, waiting
 from batsched_py.campaign import store
-from batsched_py.campaign.conduct import conduct, planned_campaign, runs_to_do
 from batsched_py.campaign.executors import executor_of
 from batsched_py.campaign.plan import BUILT_IN
 from batsched_py.campaign.plan_file import plan_of
 from batsched_py.campaign.plan_text import PlanText, PlanWords
 from batsched_py.campaign.prepare import prepared
 from batsched_py.campaign.run import RunResult, State
+from batsched_py.campaign.store import conduct, planned_campaign, runs_to_do
 from batsched_py.errors import InputError, RunsFailed
 
 if TYPE_CHECKING:

@@ -9,15 +9,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from batsched_py.api.overview import Overview
-from batsched_py.api.progress import shown, somebody_looks
-from batsched_py.api.result import Result
+import msgspec
+from msgspec import Struct
+
+from batsched_py import __version__
+from batsched_py.api.result import Overview, Result
+from batsched_py.api.terminal import shown, somebody_looks
+from batsched_py.decision.meter import memory_in_use
 from batsched_py.engines import Simulation
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment
 from batsched_py.experiment.build import NOTHING_GIVEN, Given, read_workloads, words_of
 from batsched_py.experiment.run import GoThrough, run_experiment
 from batsched_py.plugins import Registry
+from batsched_py.protocol.jobs import HostState
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.settings import settings_of, struct_from
 from batsched_py.simulator.outputs import PREFIX, MemoryFiles, OutputFile
@@ -26,6 +31,7 @@ from batsched_py.users import USERS, Behaviour
 if TYPE_CHECKING:
     from batsched_py.api.log import FileName, Log
     from batsched_py.workload.swf.log import SwfLog
+
 
 Plugin = TypeVar("Plugin")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -124,7 +130,6 @@ def simulate_experiment(
             yield
 
     def status(simulation: Simulation) -> Callable[[], bytes]:
-        from batsched_py.api.status import telling_status
 
         return telling_status(experiment, simulation, nb_jobs)
 
@@ -199,3 +204,74 @@ def _actor(registry: Registry[Plugin], given: Any, options: Options | None) -> t
         return given, Choice(name)
     choice = Choice.of(name, options or {})
     return (None if registry.knows(cls) else registry.make(cls, name, options or {})), choice
+
+
+class Amount(Struct, frozen=True):
+    """How much there is of something, and how much of it is in use; memory is in KiB."""
+
+    total: int
+    used: int
+
+
+class JobCounts(Struct, frozen=True):
+    """How many jobs there are."""
+
+    total: int
+    """In the workloads; users may submit fewer or more."""
+    waiting: int
+    running: int
+    ended: int
+    """Finished, killed or rejected."""
+
+
+class Status(Struct, frozen=True):
+    """How far a simulation is."""
+
+    workloads: list[str]
+    scheduler: str
+    users: str | None
+    engine: str
+    now: float
+    """Simulated seconds."""
+    share_done: float | None
+    """The share of the jobs that have ended; unknown if users have submitted more than there were."""
+    jobs: JobCounts
+    hosts: Amount
+    resources: dict[str, Amount]
+    """Of the nodes, if the machine has any."""
+    elapsed_seconds: float
+    """Since the simulation began, of real time."""
+    processor_seconds: float
+    """Of this process."""
+    memory_bytes: int
+    version: str
+
+
+def telling_status(experiment: Experiment, simulation: Simulation, nb_jobs: int) -> Callable[[], bytes]:
+    """What tells the status of a simulation that begins now, as JSON."""
+    began = time.monotonic()
+
+    def tell() -> bytes:
+        actors, situation = experiment.actors, simulation.situation()
+        ended = simulation.outputs.nb_ended
+        computing = simulation.machines.number_in(HostState.COMPUTING)
+        status = Status(
+            workloads=list(experiment.scenario.workloads.files),
+            scheduler=actors.scheduler.name,
+            users=None if actors.users is None else actors.users.name,
+            engine=simulation.engine,
+            now=situation.now,
+            share_done=ended / nb_jobs if nb_jobs and ended <= nb_jobs else None,
+            jobs=JobCounts(nb_jobs, situation.waiting, situation.running, ended),
+            hosts=Amount(simulation.machines.count, computing),
+            resources={
+                name: Amount(total, total - free) for name, (free, total) in situation.resources.items()
+            },
+            elapsed_seconds=round(time.monotonic() - began, 3),
+            processor_seconds=round(time.process_time(), 3),
+            memory_bytes=memory_in_use(),
+            version=__version__,
+        )
+        return msgspec.json.encode(status)
+
+    return tell

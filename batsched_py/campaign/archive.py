@@ -23,11 +23,10 @@ from msgspec import Struct
 
 from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.folders import LARGEST_JSON, decode_json, is_name, publish, workspace, write_file
-from batsched_py.campaign.inputs import INPUTS
-from batsched_py.campaign.manifest import MANIFEST_FILE, SEAL_FILE
 from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE
-from batsched_py.campaign.result_files import is_result
-from batsched_py.campaign.run import RUNS
+from batsched_py.campaign.prepare import INPUTS
+from batsched_py.campaign.results import is_result
+from batsched_py.campaign.run import MANIFEST_FILE, RUNS, SEAL_FILE
 from batsched_py.campaign.store import TABLE_FILE, Campaign
 from batsched_py.errors import InputError
 from batsched_py.trust import IMPORTED_FILE

@@ -14,11 +14,19 @@ from batsched_py.blame import culprit
 from batsched_py.campaign.batsim import find_simulator
 from batsched_py.campaign.digest import code_of, digest_of_code, identity
 from batsched_py.campaign.folders import publish, workspace
-from batsched_py.campaign.manifest import FileDigest, Manifest, host_facts, is_finished, versions
 from batsched_py.campaign.plan import BUILT_IN
-from batsched_py.campaign.result_files import is_result
-from batsched_py.campaign.results import simulate_into
-from batsched_py.campaign.run import WORK, Run, RunResult, State
+from batsched_py.campaign.results import is_result, simulate_into
+from batsched_py.campaign.run import (
+    WORK,
+    FileDigest,
+    Manifest,
+    Run,
+    RunResult,
+    State,
+    host_facts,
+    is_finished,
+    versions,
+)
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.experiment import Experiment
 from batsched_py.trust import trusting

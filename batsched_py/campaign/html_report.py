@@ -13,9 +13,8 @@ from batsched_py.analysis.report import LogFile, Report, recorded_subject, repla
 from batsched_py.analysis.report.series import Subject
 from batsched_py.analysis.runs.columns import repetitions
 from batsched_py.campaign.digest import digest_of_file
-from batsched_py.campaign.manifest import Manifest
 from batsched_py.campaign.processes import usable_cores
-from batsched_py.campaign.run import RunResult, State
+from batsched_py.campaign.run import Manifest, RunResult, State
 from batsched_py.campaign.run_parts import is_population
 from batsched_py.campaign.store import Campaign
 from batsched_py.errors import InputError

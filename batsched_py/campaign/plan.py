@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from batsched_py.analysis.runs.columns import Column
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.inputs import PlanInput
+    from batsched_py.campaign.prepare import PlanInput
     from batsched_py.campaign.run import Run
 
 #: The axes of a plan that have tables, with the table of each.
@@ -59,7 +59,7 @@ def usual_folder(plan: Path, name: str, simulator: str = BUILT_IN) -> Path:
 
 
 class PlanEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of a table; :mod:`~batsched_py.campaign.plan_settings` adds the settings that it may give."""
+    """An entry of a table; :mod:`~batsched_py.campaign.plan_entries` adds the settings that it may give."""
 
 
 class LogSource(PlanEntry, frozen=True, kw_only=True):

@@ -1,7 +1,8 @@
 """The entries of a plan's tables: checked, and composed to experiments.
 
-Whatever can be known without simulating is found out here: whether files are there and can be read, whether
-schedulers and users exist and have the options that they are given.
+An entry may say the settings whose declaration names its table, and a few keys more. Whatever can be known
+without simulating is found out here: whether files are there and can be read, whether schedulers and users
+exist and have the options that they are given.
 """
 
 from __future__ import annotations
@@ -11,37 +12,72 @@ from collections.abc import Sequence
 from itertools import product
 from os.path import isfile
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, defstruct
 from msgspec.structs import replace
 
 from batsched_py import __version__
 from batsched_py.analysis.runs.columns import Column
 from batsched_py.campaign.digest import digest_of_file
-from batsched_py.campaign.inputs import InputFiles
-from batsched_py.campaign.made_logs import parts_of
-from batsched_py.campaign.plan import MOST_RUNS, LogSource, MissingLog, PluginEntry, UnmadeLog
-from batsched_py.campaign.plan_settings import (
-    LogEntry,
-    PlatformEntry,
-    SchedulerEntry,
-    as_list,
-    keys_of,
-    settings_in,
-)
+from batsched_py.campaign.plan import MOST_RUNS, LogSource, MissingLog, PlanEntry, PluginEntry, UnmadeLog
+from batsched_py.campaign.plan_text import KeyPath as KeyPath
 from batsched_py.campaign.plan_text import PlanText
-from batsched_py.campaign.toml_lines import Path as KeyPath
+from batsched_py.campaign.prepare import InputFiles, parts_of
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Scenario, Workloads
 from batsched_py.experiment.build import new_process, read_machine
 from batsched_py.plugins import PYBATSIM, Registry
 from batsched_py.schedulers import SCHEDULERS
-from batsched_py.settings import struct_from, values_of
+from batsched_py.settings import Setting, settings_of, struct_from, values_of
 from batsched_py.simulator.agenda import read_events
 from batsched_py.trust import distrusted_folder
 from batsched_py.users import USERS
+
+Base = TypeVar("Base", bound=Struct)
+
+
+def keys_of(table: str) -> dict[str, Setting]:
+    """The settings that a table gives, by key; the name of a scheduler or of users is not among them."""
+    keys = {setting.plan_key: setting for setting in settings_of(Experiment) if not setting.is_choice}
+    return {key: setting for (place, key), setting in keys.items() if place == table}
+
+
+def settings_in(entry: Struct, table: str) -> dict[str, Any]:
+    """The values that an entry of a table gives, by the names of the settings."""
+    values = [(setting, getattr(entry, key)) for key, setting in keys_of(table).items()]
+    return {each.name: tuple(as_list(value)) if each.is_several else value for each, value in values}
+
+
+def as_list(value: Any) -> list[Any]:
+    """One or several; nothing when nothing is said."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _entry(name: str, table: str, base: type[Base]) -> type[Base]:
+    fields = [
+        (key, _type(setting), setting.default)
+        for key, setting in keys_of(table).items()
+        if key not in base.__struct_fields__
+    ]
+    kind: type[Any] = defstruct(name, fields, bases=(base,), kw_only=True, frozen=True)
+    return kind
+
+
+def _type(setting: Setting) -> Any:
+    """The type of a key; where several values may be given, one may stand alone."""
+    if setting.is_several:
+        return str | list[str]
+    return setting.annotation if setting.bounds is None else Annotated[setting.annotation, setting.bounds]
+
+
+LogEntry = _entry("LogEntry", "logs", LogSource)
+PlatformEntry = _entry("PlatformEntry", "platforms", PlanEntry)
+SchedulerEntry = _entry("SchedulerEntry", "schedulers", PluginEntry)
+
 
 #: A log with one of these keys is described by a recipe.
 RECIPE = {"model", "changes", "kind"}

@@ -21,7 +21,6 @@ from msgspec.structs import replace
 from batsched_py.analysis.runs.aggregate import Baseline
 from batsched_py.analysis.runs.columns import Column
 from batsched_py.campaign.allocators import allocating, read_allocators
-from batsched_py.campaign.inputs import inputs_of
 from batsched_py.campaign.plan import (
     DEFAULT_METRICS,
     MADE,
@@ -33,9 +32,9 @@ from batsched_py.campaign.plan import (
     Plan,
     usual_folder,
 )
-from batsched_py.campaign.plan_entries import Entries, PlannedPlugin, compose
-from batsched_py.campaign.plan_settings import as_list
+from batsched_py.campaign.plan_entries import Entries, PlannedPlugin, as_list, compose
 from batsched_py.campaign.plan_text import PlanText
+from batsched_py.campaign.prepare import inputs_of
 from batsched_py.campaign.run import Run
 from batsched_py.trust import code_named_in
 

@@ -1,10 +1,16 @@
-"""The text of a plan, which can tell where in it a mistake is."""
+"""The text of a plan, which can tell where in it a mistake is; and values as such a text.
+
+The parser of the standard library forgets line numbers once a text is well formed, and writes nothing. Here a
+text that parses is scanned again for its headers and keys; a key inside an inline table is found by the line
+of that table.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -13,10 +19,120 @@ import msgspec
 from msgspec import Struct
 
 from batsched_py.campaign.folders import is_name
-from batsched_py.campaign.toml_lines import Path as KeyPath
-from batsched_py.campaign.toml_lines import line_of
-from batsched_py.campaign.toml_text import to_toml
 from batsched_py.errors import InputError
+
+#: The way to a value: keys, and places in arrays of tables.
+KeyPath = tuple[str | int, ...]
+
+_KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
+_ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
+
+
+def line_of(text: str, path: KeyPath) -> int:
+    """The number of the line that says most about ``path``: its own, or that of the closest table around it.
+
+    >>> line_of('[hosts]\\nsmall = {count = 4}\\n', ("hosts", "small", "count"))
+    2
+    """
+    best, depth = 1, 0
+    for number, found in _keys(text):
+        common = _common(found, path)
+        if common > depth:
+            best, depth = number, common
+    return best
+
+
+def _keys(text: str) -> Iterator[tuple[int, KeyPath]]:
+    """Every header and assignment with its line."""
+    table: KeyPath = ()
+    lengths: dict[KeyPath, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = _parts(header[2])
+            if header[1] == "[[":
+                place = lengths.setdefault(table, 0)
+                lengths[table] += 1
+                table = (*table, place)
+            yield number, table
+        elif assignment := _ASSIGNMENT.match(line):
+            yield number, (*table, *_parts(assignment[1]))
+
+
+def _parts(dotted: str) -> KeyPath:
+    return tuple(part.strip("\"'") for part in re.findall(_KEY, dotted))
+
+
+def _common(first: KeyPath, second: KeyPath) -> int:
+    """How many steps two paths have in common."""
+    length = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        length += 1
+    return length
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def to_toml(content: Mapping[str, object]) -> str:
+    """A table of values, tables of values, and lists of tables.
+
+    >>> print(to_toml({"title": "both", "seeds": [1, 2], "logs": {"kth": {"file": "kth.swf"}}}), end="")
+    title = "both"
+    seeds = [1, 2]
+    <BLANKLINE>
+    [logs]
+    kth = { file = "kth.swf" }
+    """
+    plain = {key: value for key, value in content.items() if not _tables(value)}
+    parts = ["".join(_line(key, value) for key, value in plain.items())]
+    for key, value in content.items():
+        if key in plain:
+            continue
+        is_one = isinstance(value, Mapping)
+        head = f"[{_key(key)}]" if is_one else f"[[{_key(key)}]]"
+        tables: Any = [value] if is_one else value
+        parts += [f"{head}\n" + "".join(_line(*line) for line in table.items()) for table in tables]
+    return "\n".join(filter(None, parts))
+
+
+def _tables(value: object) -> bool:
+    """Whether a value is a table, or a list of some."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(each, Mapping) for each in value)
+    return isinstance(value, Mapping)
+
+
+def _line(key: str, value: object) -> str:
+    return f"{_key(key)} = {_value(value)}\n"
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _text(key)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return repr(value)
+        case str():
+            return _text(value)
+        case Mapping():
+            inside = ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items())
+            return f"{{ {inside} }}" if inside else "{}"
+        case list() | tuple():
+            return f"[{', '.join(map(_value, value))}]"
+    raise TypeError(f"{value!r} cannot be written in a plan")
+
 
 _AT = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<place>.*)`)?$", re.DOTALL)
 

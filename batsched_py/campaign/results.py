@@ -1,23 +1,26 @@
-"""One simulation into one folder: the files of a Batsim, and what is measured of them.
+"""One simulation into one folder, in limited time: the files of a Batsim, and what is measured of them.
 
 Whatever changes the results of a run is in this module or reached from it.
 """
 
 from __future__ import annotations
 
+import ctypes
+import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from threading import Event, Thread, current_thread, get_ident, main_thread
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from batsched_py.blame import culprit
-from batsched_py.campaign.alarm import OutOfTime, alarm
 from batsched_py.campaign.batsim import Simulator, SimulatorFailed, run_batsim
 from batsched_py.campaign.digest import digest_of_file
-from batsched_py.campaign.result_files import METRICS_FILE, PREFIX
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment, Scenario, Workloads
 from batsched_py.experiment.build import read_workloads, words_of
@@ -26,6 +29,86 @@ from batsched_py.workload.model import Workload
 
 if TYPE_CHECKING:
     from batsched_py.workload.requests import NodeWords
+
+
+#: What is measured of a run.
+METRICS_FILE = "metrics.json"
+
+#: How the names of a Batsim's files begin, as they do by default, and how they end.
+PREFIX = "out"
+_ENDINGS = (".csv", ".json", ".trace")
+
+
+def is_result(name: str) -> bool:
+    """Whether a file of this name can be one of a run's results.
+
+    >>> [is_result(name) for name in ("metrics.json", "out_jobs.csv", "out_jobs.py", "out_/../a.csv")]
+    [True, True, False, False]
+    """
+    is_of_batsim = name.startswith(f"{PREFIX}_") and name.endswith(_ENDINGS)
+    return name == METRICS_FILE or (is_of_batsim and name.isprintable() and "/" not in name)
+
+
+#: What goes on in spite of it is interrupted again after so many seconds.
+AGAIN = 1.0
+
+
+class OutOfTime(BaseException):
+    """The time is over. It is no :class:`Exception`, so that a policy that catches those does not go on."""
+
+
+@contextmanager
+def alarm(seconds: float | None) -> Iterator[None]:
+    """Interrupt what this thread does meanwhile after so many seconds."""
+    if seconds is None:
+        yield
+        return
+    with _signal(seconds) if current_thread() is main_thread() else _watch(seconds):
+        yield
+
+
+@contextmanager
+def _signal(seconds: float) -> Iterator[None]:
+    """The main thread hears signals, even in the middle of a wait."""
+    before = signal.signal(signal.SIGALRM, _ring)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _ring(number: int, frame: FrameType | None) -> None:
+    raise OutOfTime
+
+
+@contextmanager
+def _watch(seconds: float) -> Iterator[None]:
+    """Any other, such as that of a Dask worker, can be made to raise something before its next step."""
+    over, here = Event(), get_ident()
+    watcher = Thread(target=_interrupt, args=(here, seconds, over), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        with suppress(OutOfTime):  # what is pending is raised here: the interpreter looks for it until it is
+            _raise_in(here)
+            while True:
+                pass
+
+
+def _interrupt(thread: int, seconds: float, over: Event) -> None:
+    while not over.wait(seconds):
+        _raise_in(thread)
+        seconds = AGAIN
+
+
+def _raise_in(thread: int) -> None:
+    """Let a thread raise that its time is over before its next step; there is at most one to be raised."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))
 
 
 def simulate_into(

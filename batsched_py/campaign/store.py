@@ -11,18 +11,23 @@
     DIR/metrics.csv          a row for each finished run
     DIR/imported.json        where the campaign came from, if others made it
     DIR/work/                what is under way; nothing there matters to a reader
+
+Conducting a campaign means to find out which runs of a plan are not done yet, to do them, and to record what
+failed.
 """
 
 from __future__ import annotations
 
 import fcntl
 import io
+import logging
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 from msgspec import Struct, field
@@ -30,18 +35,21 @@ from msgspec.structs import replace
 
 from batsched_py.analysis.runs.aggregate import Aggregate, Baseline, aggregate
 from batsched_py.analysis.runs.columns import Column, MeasuredRun, frame_of
+from batsched_py.campaign.execute import run_identity
 from batsched_py.campaign.folders import is_name, read_json, write_file
-from batsched_py.campaign.inputs import INPUTS, PlanInput
-from batsched_py.campaign.manifest import is_finished
-from batsched_py.campaign.plan import BUILT_IN, CAMPAIGN_FILE, NAME, NUMBERED, PLAN_FILE, TABLES
-from batsched_py.campaign.result_files import METRICS_FILE
-from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, State
+from batsched_py.campaign.plan import BUILT_IN, CAMPAIGN_FILE, NAME, NUMBERED, PLAN_FILE, TABLES, Plan
+from batsched_py.campaign.prepare import INPUTS, PlanInput
+from batsched_py.campaign.results import METRICS_FILE
+from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, State, is_finished
 from batsched_py.campaign.run_parts import groupings_in, split_runs
 from batsched_py.errors import InputError
-from batsched_py.trust import is_distrusted
+from batsched_py.experiment import Experiment
+from batsched_py.experiment.run import run_command
+from batsched_py.trust import code_named_in, is_distrusted
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 TABLE_FILE = "metrics.csv"
 FAILURES = "failures"
@@ -251,3 +259,90 @@ def write_frame(path: Path, table: pd.DataFrame) -> None:
         case _:
             raise InputError(f"{path}: a table is written as .csv or .parquet")
     write_file(path, buffer.getvalue())
+
+
+_log = logging.getLogger(__name__)
+
+
+class Executor(Protocol):
+    """Where runs are executed."""
+
+    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
+        """Do all runs; tell of each as soon as it is done."""
+
+
+def planned_campaign(
+    plan: Plan, folder: Path, simulator: str = BUILT_IN, time_limit: float | None = None
+) -> Campaign:
+    """The campaign in a folder as the plan wants it now: inputs are read and digested."""
+    runs = []
+    with code_named_in(plan.file, plan.trusted):
+        for run in plan.runs:
+            assert run.experiment is not None
+            runs.append(
+                replace(
+                    run,
+                    identity=run_identity(run.experiment, simulator, run.measures),
+                    campaign=str(folder.resolve()),
+                    command=_command(plan, run.name, run.experiment, simulator),
+                    simulator=simulator,
+                    time_limit=time_limit,
+                    trusted=plan.trusted,
+                )
+            )
+    wanted = Wanted(
+        plan.name,
+        plan.title,
+        plan.metrics,
+        simulator,
+        runs,
+        plan.baseline,
+        plan.own,
+        plan.remarks,
+        plan.inputs,
+    )
+    return Campaign(folder, wanted, plan.text)
+
+
+def runs_to_do(plan: Plan, campaign: Campaign, only: Sequence[str] = ()) -> list[Run]:
+    """All runs of the planned campaign that are not done, or ``only`` those of them that are named."""
+    names = {run.name for run in plan.runs}
+    for name in only:
+        if name not in names:
+            raise InputError(f"{plan.file}: there is no run {name!r}; see `batsched-py campaign plan`")
+    return [
+        result.run
+        for result in campaign.results()
+        if result.state is not State.DONE and (not only or result.name in only)
+    ]
+
+
+def conduct(campaign: Campaign, runs: Sequence[Run], executor: Executor) -> Iterator[RunResult]:
+    """Have runs executed; tell of each as soon as it is done and a failure is recorded."""
+    warned: set[str] = set()
+    with campaign.lock():
+        campaign.write()
+        try:
+            for result in executor.run(runs) if runs else ():
+                for warning in result.warnings:
+                    if warning not in warned:
+                        _log.warning(warning)
+                warned.update(result.warnings)
+                campaign.record(result)
+                yield result
+        finally:
+            campaign.write_table(campaign.folder / TABLE_FILE)
+
+
+def _command(plan: Plan, name: str, experiment: Experiment, simulator: str) -> str:
+    """What makes a run again, alone, from the present directory."""
+    if simulator == BUILT_IN:
+        return run_command(experiment.renamed(_shown), name)
+    file = _shown(str(plan.file.resolve()))
+    arguments = ["campaign", "run", file, "--simulator", simulator, "--only", name, "-d", name]
+    return shlex.join(["batsched-py", *arguments])
+
+
+def _shown(file: str) -> str:
+    """A path as one would name it from here: below the present directory, relative to it."""
+    return file.removeprefix(f"{os.getcwd()}{os.sep}")

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from batsched_py.api.progress import waiting
-from batsched_py.api.terminal import say
+from batsched_py.api.terminal import say, waiting
 from batsched_py.campaign.executors import EXECUTORS, executor_of
 from batsched_py.campaign.plan import BUILT_IN, MissingLog, usual_folder
 from batsched_py.cli.options import SECONDS, Decorator
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from batsched_py.analysis.runs.tables import ResultTable
     from batsched_py.campaign.store import Campaign
+
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -68,7 +68,7 @@ def files_option(help: str) -> Decorator[Any]:
 
 
 @click.group("campaign")
-def command() -> None:
+def campaign_command() -> None:
     """Run all simulations of a plan, and make tables of their results.
 
     A plan is a TOML file: logs, platforms, schedulers, users and seeds, which are crossed. What is finished
@@ -83,7 +83,7 @@ def command() -> None:
     """
 
 
-@command.command("plan")
+@campaign_command.command("plan")
 @plan_argument
 @logs_option
 @trust_option
@@ -102,7 +102,7 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
         say(f"not made yet: {names} ({len(plan.unmade)}); `campaign run` makes them", err=True)
 
 
-@command.command("run")
+@campaign_command.command("run")
 @plan_argument
 @folder_option
 @logs_option
@@ -166,10 +166,10 @@ def run_command(
       batsched-py campaign run plans/sample.toml --executor slurm -j 32
     """
     from batsched_py.analysis.runs.tables import tables_of
-    from batsched_py.campaign.conduct import conduct, planned_campaign, runs_to_do
     from batsched_py.campaign.plan_file import read_plan
     from batsched_py.campaign.prepare import prepared
     from batsched_py.campaign.run import State
+    from batsched_py.campaign.store import conduct, planned_campaign, runs_to_do
     from batsched_py.cli.campaign_view import print_tables, with_live_view, with_progress
 
     where = executor_of(executor, address, workers)
@@ -194,7 +194,7 @@ def run_command(
     print_tables(tables_of(campaign.aggregated()))
 
 
-@command.command("status")
+@campaign_command.command("status")
 @plan_argument
 @folder_option
 @logs_option
@@ -207,9 +207,9 @@ def status_command(
 
     A stale run was finished with other inputs, options or code than it would have now.
     """
-    from batsched_py.campaign.conduct import planned_campaign
     from batsched_py.campaign.plan_file import read_plan
     from batsched_py.campaign.run import State
+    from batsched_py.campaign.store import planned_campaign
 
     folder = folder or _usual_folder(plan_file, simulator)
     plan = read_plan(plan_file, log_folders, trust, folder)
@@ -225,7 +225,7 @@ def status_command(
     say(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
 
 
-@command.command("show")
+@campaign_command.command("show")
 @campaign_argument
 @click.argument("run")
 def show_command(place: Path, run: str) -> None:
@@ -236,7 +236,7 @@ def show_command(place: Path, run: str) -> None:
     say(msgspec.json.format(msgspec.json.encode(finished[run].manifest)))
 
 
-@command.command("report")
+@campaign_command.command("report")
 @campaign_argument
 @files_option(
     "Write a page with tables and figures (.html), tables as Markdown (.md) or LaTeX (.tex), or all "
@@ -280,7 +280,7 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     _remark(wanted.remarks)
 
 
-@command.command("table")
+@campaign_command.command("table")
 @campaign_argument
 @click.option(
     "--by",
@@ -345,7 +345,7 @@ def table_command(
     _remark(campaign.wanted.remarks)
 
 
-@command.command("export")
+@campaign_command.command("export")
 @campaign_argument
 @click.argument("archive", metavar="FILE.zip", type=FILE)
 def export_command(place: Path, archive: Path) -> None:
@@ -362,7 +362,7 @@ def export_command(place: Path, archive: Path) -> None:
     say(f"{archive}: {runs} runs")
 
 
-@command.command("import")
+@campaign_command.command("import")
 @click.argument("archive", metavar="FILE.zip", type=FILE)
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option(

@@ -1,14 +1,19 @@
-"""``batsched-py generate``: a log that never was."""
+"""``batsched-py generate``, ``fit``, ``resample`` and ``compare``: logs of models, and how real they are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from batsched_py.api.progress import waiting
-from batsched_py.cli.pairs import pairs_option
+from batsched_py.api.terminal import waiting
+from batsched_py.cli.options import FILE, pairs_option
 from batsched_py.errors import InputError
+
+if TYPE_CHECKING:
+    from batsched_py.workload.description.likeness import Likeness, Traits
 
 
 @click.command("generate")
@@ -47,7 +52,7 @@ from batsched_py.errors import InputError
     required=True,
     help="Where the log goes: OUT.swf, OUT.swf.gz, OUT.json, OUT.csv, ...",
 )
-def command(
+def generate_command(
     model: str,
     source: Path | None,
     saved: Path | None,
@@ -82,3 +87,206 @@ def command(
         write_log(output, log)
     days = (log.submit[-1] - log.submit[0]) / 86400
     click.echo(f"{output}: {len(log):,} jobs in {days:.1f} days")
+
+
+@click.command("fit")
+@click.argument("model")
+@click.option(
+    "--like",
+    "source",
+    metavar="LOG",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The log that the model learns from.",
+)
+@pairs_option("-p", "--parameter", "options", "An option of the model, like run_times=linear.")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), required=True, help="Where it goes."
+)
+def fit_command(model: str, source: Path, options: dict[str, str], output: Path) -> None:
+    """Fit the MODEL of this name to a log and save what it learned as JSON, to generate from it later.
+
+    The file has no jobs in it, but distributions, so it may be shared where the log may not.
+
+    \b
+    Examples:
+      batsched-py fit realistic --like HPC2N.swf.gz -o hpc2n.json
+      batsched-py generate realistic --model hpc2n.json -n 1000 -o like-hpc2n.swf
+    """
+    from batsched_py.workload.models import MODELS, LearningModel
+    from batsched_py.workload.recipe import save_model
+    from batsched_py.workload.sources import read_log
+
+    learner = MODELS.create(model, options)
+    if not isinstance(learner, LearningModel):
+        raise InputError(f"the model {model} has its parameters already and learns from no log")
+    log = read_log(source)
+    with waiting(f"Learning from {source.name}") as moved:
+        learner.fit(log, moved)
+    save_model(output, learner)
+    click.echo(f"{output}: {model} like {source.name}, {output.stat().st_size / 1024:.0f} KB")
+
+
+@click.command("resample")
+@click.argument("log_file", metavar="LOG.swf", type=FILE)
+@click.option("--weeks", metavar="N", type=click.IntRange(1), help="How long.  [default: as the log]")
+@click.option(
+    "--seed",
+    metavar="S",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Another seed gives another log.",
+)
+@click.option(
+    "--load",
+    metavar="F",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="How many times the users of the log there are.",
+)
+@click.option(
+    "-u",
+    "--user-option",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Another option of `batsched-py users resample`, like long_term=8 or oversample=12:5.",
+)
+@click.option("-o", "--output", metavar="OUT.swf", type=FILE, required=True, help="Where the new log goes.")
+def resample_command(
+    log_file: str, weeks: int | None, seed: int, load: float, settings: tuple[str, ...], output: str
+) -> None:
+    """Write a log in which new users, each with the jobs of one of LOG.swf, come and go.
+
+    Every job keeps its weekday and its time of the day. The same seed gives the same bytes. With feedback,
+    the same population is `batsched-py run --users resample`.
+
+    \b
+    Examples:
+      batsched-py resample KTH-SP2.swf.gz --weeks 520 --seed 1 -o ten-years.swf.gz
+      batsched-py resample KTH-SP2.swf.gz --load 1.5 -u oversample=93:10 -o busy.swf
+    """
+    from batsched_py.errors import InputError
+    from batsched_py.users import USERS
+    from batsched_py.users.resample import Resample, resampled_log
+    from batsched_py.workload.swf.log import write_swf
+    from batsched_py.workload.swf.reader import read_swf
+
+    options = {"weeks": str(weeks or 0), "seed": str(seed), "load": str(load)}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"-u {text}: write KEY=VALUE")
+        options[key] = value
+    population = USERS.create("resample", options)
+    assert isinstance(population, Resample)
+    new = resampled_log(read_swf(log_file), population)
+    try:
+        write_swf(output, new)
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+    click.echo(f"{output}: {len(new)} jobs by {len(set(new.user.tolist()))} users")
+
+
+#: The seed of the first log of each model: one that the trials of fitting do not know.
+FIRST_SEED: Final = 200
+
+
+@click.command("compare")
+@click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
+@click.argument("models", metavar="[MODEL]...", nargs=-1)
+@click.option(
+    "--seeds",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="How many logs of each model are generated and compared.",
+)
+@click.option(
+    "-o", "--output", metavar="PAGE.html", type=click.Path(path_type=Path), help="Write a page with figures."
+)
+def compare_command(source: Path, models: Sequence[str], seeds: int, output: Path | None) -> None:
+    """Fit MODELs to a LOG, generate as many jobs as it has, and print how like it they are.
+
+    Without MODELs these are realistic, minh-wolters (the published model) and naive (Poisson arrivals,
+    uniform run times and sizes). A cell has the mean over all seeds and the largest distance to the log; a
+    cross says that some seed is farther away than is tolerated. KS is the Kolmogorov-Smirnov distance. "Run
+    times, 10 jobs apart" is the autocorrelation of the logarithms of run times, at this lag. The seeds are
+    200, 201 and so on, because fitting tries the first ones.
+
+    \b
+    Examples:
+      batsched-py compare HPC2N.swf.gz
+      batsched-py compare LLNL-Thunder.swf.gz realistic slots --seeds 10
+      batsched-py compare HPC2N.swf.gz realistic -o hpc2n.html
+    """
+    from batsched_py.api.console import console_for_tables
+    from batsched_py.workload.description.distributions import characterised
+    from batsched_py.workload.description.likeness import likeness, traits
+    from batsched_py.workload.models import MODELS, LearningModel
+    from batsched_py.workload.sources import read_log
+
+    log = read_log(source)
+    jobs = len(characterised(log))
+    original = traits(log)
+    found: dict[str, list[Likeness]] = {}
+    shown = {"log": log}
+    for name in models or ("realistic", "minh-wolters", "naive"):
+        model = MODELS.create(name, {})
+        if not isinstance(model, LearningModel):
+            raise InputError(f"the model {name} learns from no log; there is nothing to compare")
+        with waiting(f"{name}: learning") as moved:
+            model.fit(log, moved)
+        with waiting(f"{name}: generating") as moved:
+            found[name] = []
+            for number in range(seeds):
+                copy = model.generate(jobs, FIRST_SEED + number)
+                shown.setdefault(name, copy)
+                found[name].append(likeness(original, traits(copy)))
+                moved(number + 1, seeds)
+    title = f"{source.name}: {jobs:,} jobs, {seeds} {'seed' if seeds == 1 else 'seeds'}"
+    heads, rows = ["", "log", *found, "tolerance"], _rows(original, found)
+    if output is not None:
+        from batsched_py.analysis.likeness_page import write_likeness_page
+
+        write_likeness_page(output, title, heads, rows, shown)
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, box=box.SIMPLE)
+    for head in heads:
+        table.add_column(head, justify="right" if head else "left", no_wrap=not head)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console_for_tables().print(table)
+    if output is not None:
+        click.echo(output)
+
+
+def _rows(original: Traits, found: dict[str, list[Likeness]]) -> list[list[str]]:
+    """The cells of the table: each check, the log's value, those of the models, and what is tolerated."""
+    from batsched_py.workload.description.likeness import DISTANCES, TOLERANCES, failures
+
+    failed = {name: failures(original, copies) for name, copies in found.items()}
+    rows = []
+    for row in (*TOLERANCES, *DISTANCES):
+        log = original.quantities.get(row, 0.0)
+        cells = []
+        for name, copies in found.items():
+            values = [(copy.quantities | copy.distances)[row] for copy in copies]
+            farthest = max(abs(value - log) for value in values)
+            mark = "✗" if failed[name][row] else "✓"
+            cells.append(f"{_number(sum(values) / len(values))} ({_number(farthest)}) {mark}")
+        if row in DISTANCES:
+            rows.append([f"KS, {row}", "0", *cells, f"{DISTANCES[row]:.2f}"])
+        else:
+            rows.append([row, _number(log), *cells, str(TOLERANCES[row])])
+    return rows
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if not abs(value) >= 100 else f"{value:,.0f}"

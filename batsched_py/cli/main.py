@@ -43,35 +43,35 @@ class SigTerm(KeyboardInterrupt):
     """Stops a command from wherever it is, as Ctrl-C does."""
 
 
-#: Every command, with what it is good for. Each is called ``command`` in a module of its name.
+#: Every command: the module where it is ``NAME_command``, and what it is good for.
 COMMANDS = {
-    "batsim": "The built-in Batsim, with Batsim's options.",
-    "calibrate": "Tell how far a simulation may be trusted for a log.",
-    "campaign": "Run a whole plan of simulations.",
-    "change": "Cut, scale, filter, clean or shake a log.",
-    "changes": "List or describe the changes of a log.",
-    "compare": "Compare models with the log they learn from.",
-    "convert": "Convert logs: SWF, Batsim, sacct, PBS, CSV, Parquet.",
-    "describe": "Describe a log, as text, JSON or a page.",
-    "diff": "Compare two executions of one workload, job by job.",
-    "explain": "Tell why a job waited.",
-    "fit": "Fit a model to a log and save it.",
-    "generate": "Generate a log from a model.",
-    "metrics": "Measure a schedule.",
-    "models": "List or describe the models that generate logs.",
-    "platform": "Show the nodes of a machine.",
-    "plot": "Draw figures of schedules, logs and sessions.",
-    "record": "Write down a conversation.",
-    "replay": "Hold a recorded conversation again.",
-    "resample": "Make a new log of the users of an old one.",
-    "run": "Simulate a workload, in one process.",
-    "schedulers": "List or describe the schedulers.",
-    "serve": "Decide for a Batsim in another process.",
-    "sessions": "Cut the jobs of a log's users into sessions.",
-    "slurm": "Simulate a Slurm cluster from its files.",
-    "status": "Ask a simulation in another process how far it is.",
-    "users": "List or describe the behaviours of users.",
-    "validate": "Check a schedule for violations.",
+    "batsim": ("batsim", "The built-in Batsim, with Batsim's options."),
+    "calibrate": ("validate", "Tell how far a simulation may be trusted for a log."),
+    "campaign": ("campaign", "Run a whole plan of simulations."),
+    "change": ("logs", "Cut, scale, filter, clean or shake a log."),
+    "changes": ("listings", "List or describe the changes of a log."),
+    "compare": ("generate", "Compare models with the log they learn from."),
+    "convert": ("logs", "Convert logs: SWF, Batsim, sacct, PBS, CSV, Parquet."),
+    "describe": ("logs", "Describe a log, as text, JSON or a page."),
+    "diff": ("metrics", "Compare two executions of one workload, job by job."),
+    "explain": ("metrics", "Tell why a job waited."),
+    "fit": ("generate", "Fit a model to a log and save it."),
+    "generate": ("generate", "Generate a log from a model."),
+    "metrics": ("metrics", "Measure a schedule."),
+    "models": ("listings", "List or describe the models that generate logs."),
+    "platform": ("batsim", "Show the nodes of a machine."),
+    "plot": ("plot", "Draw figures of schedules, logs and sessions."),
+    "record": ("serve", "Write down a conversation."),
+    "replay": ("serve", "Hold a recorded conversation again."),
+    "resample": ("generate", "Make a new log of the users of an old one."),
+    "run": ("run", "Simulate a workload, in one process."),
+    "schedulers": ("listings", "List or describe the schedulers."),
+    "serve": ("serve", "Decide for a Batsim in another process."),
+    "sessions": ("logs", "Cut the jobs of a log's users into sessions."),
+    "slurm": ("slurm", "Simulate a Slurm cluster from its files."),
+    "status": ("run", "Ask a simulation in another process how far it is."),
+    "users": ("listings", "List or describe the behaviours of users."),
+    "validate": ("validate", "Check a schedule for violations."),
 }
 
 
@@ -86,13 +86,16 @@ class Commands(click.Group):
         """The command of this name, if there is one."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"batsched_py.cli.{cmd_name}").command
+        module, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(
+            importlib.import_module(f"batsched_py.cli.{module}"), f"{cmd_name}_command"
+        )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, use) for name, (_, use) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what it raises for the user to read becomes one line."""

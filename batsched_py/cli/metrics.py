@@ -1,8 +1,8 @@
-"""``batsched-py metrics``: what a schedule is worth."""
+"""``batsched-py metrics``, ``diff`` and ``explain``: what a schedule is worth, and why it is as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
@@ -12,12 +12,16 @@ import click
 import msgspec
 
 from batsched_py.analysis.runs.columns import GROUPINGS, Grouping
-from batsched_py.api.quantities import duration, energy
-from batsched_py.api.terminal import say
+from batsched_py.api.terminal import duration, energy, say, waiting
+from batsched_py.cli.options import struct_options
+from batsched_py.experiment import Machine, Workloads
 from batsched_py.protocol.shown import harmless
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from batsched_py.analysis.executions import Executions
+
 
 #: What is measured, by name; none where it makes no sense.
 Figures = dict[str, float | None]
@@ -74,7 +78,7 @@ def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
     callback=_explain,
     help="Print the formula of every metric, and exit.",
 )
-def command(
+def metrics_command(
     schedule_file: Path,
     log_file: Path | None,
     hosts: int | None,
@@ -101,7 +105,7 @@ def command(
     from batsched_py.analysis.own_metrics import OWN_METRICS, described, measured, name_of
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.user_metrics import noted_submissions, recorded_submissions
-    from batsched_py.cli.console import console_for_tables
+    from batsched_py.api.console import console_for_tables
     from batsched_py.workload.swf.reader import read_swf
 
     schedule = read_schedule(schedule_file)
@@ -192,3 +196,174 @@ def _number(value: float | None) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return "-" if value is None or isnan(value) else f"{value:z,.3f}"
+
+
+@click.command("diff")
+@click.argument("first", metavar="[LABEL=]FIRST_jobs.csv")
+@click.argument("second", metavar="[LABEL=]SECOND_jobs.csv")
+@click.option(
+    "-n",
+    "--jobs",
+    "count",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="Print so many jobs, those whose starts differ most.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Write a page with both Gantt charts (FILE.html), or a table of all jobs (FILE.csv, FILE.parquet); "
+    "may be given several times.",
+)
+def diff_command(first: str, second: str, count: int, outputs: tuple[Path, ...]) -> None:
+    """Compare two executions of one workload: simulated twice, or in reality and in simulation.
+
+    An execution is the jobs.csv of a simulation, by this or any other Batsim, or a log (.swf, .swf.gz, or a
+    table with a column submit) as it was recorded. Jobs are known by their names. Differences are those of
+    the second execution from the first.
+
+    \b
+    Examples:
+      batsched-py diff easy_jobs.csv conservative_jobs.csv -o both.html
+      batsched-py diff real=KTH-SP2.swf.gz simulated=out_jobs.csv -o differences.csv
+    """
+    from batsched_py.analysis.executions import compare_executions
+    from batsched_py.cli.options import read_runs
+
+    with waiting("Comparing") as moved:
+        moved(0, 2 + len(outputs))
+        found = compare_executions(*read_runs([first, second]))
+        for done, output in enumerate(outputs, 2):
+            moved(done, 2 + len(outputs))
+            found.save(output)
+    for line in _lines(found, count):
+        click.echo(line)
+    for output in outputs:
+        click.echo(output)
+
+
+def _lines(found: Executions, count: int) -> Iterator[str]:
+    first, second = (harmless(run.label) for run in found.runs)
+    yield f"{'':<24}{first:>16.16}{second:>16.16}"
+    for name, both in found.measured().items():
+        texts = [f"{each:.2f}" if "slowdown" in name else duration(each) for each in both]
+        yield "{:<24}{:>16}{:>16}".format(name, *texts)
+    yield f"{'jobs only there':<24}{len(found.only_first):>16,}{len(found.only_second):>16,}"
+    yield ""
+    yield f"{len(found.jobs):,} jobs ran in both."
+    if found.has_other_size.any():
+        yield f"{found.has_other_size.sum():,} of them held other numbers of hosts: is this one workload?"
+    knows_hosts = all(run.intervals is not None for run in found.runs)
+    if found.first_difference is None:
+        yield "Each at the same time" + (", on the same hosts." if knows_hosts else ".")
+        return
+    later, earlier = ((found.is_moved & (sign * found.jobs["later"] > 0)).sum() for sign in (1, -1))
+    elsewhere = f", {found.has_other_hosts.sum():,} run on other hosts" if knows_hosts else ""
+    yield f"In {second}, {later:,} start later, {earlier:,} start earlier{elsewhere}."
+    yield f"The first difference is at {duration(found.first_difference)}."
+    if not count:
+        return
+    yield ""
+    starts = f"{'start, ' + first:>22.22}{'start, ' + second:>22.22}"
+    yield f"{'job':<20}{starts}{'later by':>12}{'longer run':>12}"
+    for job in found.jobs[found.differs].iloc[:count].itertuples():
+        times = (duration(job.first_start), duration(job.second_start))
+        yield "{:<20}{:>22}{:>22}{:>12}{:>12}".format(
+            harmless(str(job.Index)), *times, _signed(job.later), _signed(job.longer_run)
+        )
+
+
+def _signed(seconds: float) -> str:
+    return ("-" if seconds < 0 else "") + duration(abs(seconds))
+
+
+@click.command("explain")
+@click.argument("prefix", metavar="PREFIX")
+@click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
+@click.option(
+    "--hosts",
+    metavar="N",
+    type=click.IntRange(1),
+    help="The number of hosts.  [default: what PREFIX_schedule.csv says, else those that were used]",
+)
+@click.option(
+    "--events",
+    "--external-events",
+    "events",
+    metavar="FILE",
+    multiple=True,
+    help="The events from outside that the simulation was given, which tell what hosts were away when; may "
+    "be repeated.  [default: what the manifest of a campaign's run names]",
+)
+@click.option(
+    "-p",
+    "--platform",
+    "platform_file",
+    metavar="FILE",
+    type=click.Path(),
+    help="The machine of nodes it was made on; with -w, it is told which resource a job waited for.",
+)
+@struct_options("workloads", Workloads)
+def explain_command(
+    prefix: str,
+    jobs: tuple[str, ...],
+    hosts: int | None,
+    events: tuple[str, ...],
+    platform_file: str | None,
+    workloads: Workloads,
+) -> None:
+    """Tell why jobs waited, from the PREFIX_jobs.csv of this or any other Batsim.
+
+    From the schedule alone: a job's place in the queue over time, how many hosts were free, who held those
+    that it got, and who overtook it although it was there first. Where the simulation was run with --remarks,
+    PREFIX_remarks.csv tells which reservations there were: how that of the job moved, and why those who
+    overtook were allowed to. Hosts that were asleep or switching are known from PREFIX_pstate_changes.csv,
+    those that failed or were closed from PREFIX_absences.csv, and those that were away from --events; where
+    nothing tells, they count as free, and it is said that they do. A job that waited for others was not in
+    the queue until it was eligible, as PREFIX_held.csv tells. Times count from the job's submission.
+
+    Where it was run with --links, it is told how much longer than alone the job ran, and what it shared with
+    whom.
+
+    On a machine of nodes (-p) it is told what a job waited for: cores, memory, GPUs, licences, or empty
+    nodes, and for how long. What jobs asked for is in the workload (-w).
+
+    \b
+    Examples:
+      batsched-py run -w KTH-SP2.swf.gz -s easy -e out/kth --remarks
+      batsched-py explain out/kth 1234
+      batsched-py explain out/outage 1234 --events outage.txt
+      batsched-py explain out/gpu 1234 -w jobs.json -p cluster.toml
+    """
+    from batsched_py.analysis.absences import held_beside
+    from batsched_py.analysis.carried import carried_beside
+    from batsched_py.analysis.explain import Evidence, Explainer, remarks_beside
+    from batsched_py.analysis.nodes import requests_of
+    from batsched_py.analysis.outcome import read_summary
+    from batsched_py.analysis.schedule import read_schedule
+    from batsched_py.api.absences import absences_beside
+    from batsched_py.api.explained import Explained
+    from batsched_py.experiment.build import read_machine, read_workloads
+
+    read = read_workloads(workloads)
+    machine = None if platform_file is None else read_machine(Machine(file=platform_file), read).as_nodes()
+    file = Path(prefix if prefix.endswith("jobs.csv") else f"{prefix}_jobs.csv")
+    schedule, summary = read_schedule(file), read_summary(file)
+    known = Evidence(
+        hosts=hosts or summary.nb_hosts,
+        remarks=remarks_beside(file),
+        absences=absences_beside(file, schedule, summary, events),
+        carried=carried_beside(file),
+        machine=machine,
+        requests={} if machine is None else requests_of(read, schedule),
+        held=held_beside(file),
+    )
+    explainer = Explainer(schedule, known)
+    for job in jobs:
+        say(str(Explained(explainer.explain(job))))

@@ -1,26 +1,59 @@
-"""The settings of an experiment, or of a part of it, as options of a command.
+"""What options of commands are made of: settings of an experiment, fields of a class, pairs, runs.
 
-The options are made from the fields of the structs, where each setting is declared. The command is handed
-the struct itself.
+The settings are declared once, as fields of structs. Their options are made from these fields, and the
+command is handed the struct itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import dataclasses
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
 from io import TextIOWrapper
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, Meta, Struct
 
-from batsched_py.cli.pairs import parse_pairs
 from batsched_py.errors import InputError
 from batsched_py.experiment.choice import Choice
 from batsched_py.input_files import open_input
 from batsched_py.settings import Setting, settings_of, struct_from
 
+if TYPE_CHECKING:
+    from batsched_py.analysis.plots.runs import Run
+    from batsched_py.workload.swf.log import SwfLog
+
+
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def pairs_option(short: str, long: str, name: str, help: str) -> Callable[[Command], Command]:
+    """An option that may be given several times."""
+    return click.option(
+        short,
+        long,
+        name,
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=parse_pairs,
+        help=f"{help} May be given several times.",
+    )
+
+
+def parse_pairs(ctx: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
+    """Read the pairs, for click."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE")
+        if key in pairs:
+            raise click.BadParameter(f"{key!r} is given twice")
+        pairs[key] = value
+    return pairs
+
 
 #: What gives a command an option, or several.
 Decorator = Callable[[Command], Command]
@@ -165,3 +198,74 @@ def text_in(file: str) -> str:
             return stream.read()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def field_options(cls: type[Any]) -> list[click.Option]:
+    """An option for each field; its value is text, which is converted when the object is made.
+
+    What a field means is in ``Annotated[..., Meta(description=...)]``, what its value is called in
+    ``Meta(title=...)``. A field that holds several values may be given several times.
+    """
+    hints = get_type_hints(cls, include_extras=True)
+    return [_option(field, hints[field.name]) for field in dataclasses.fields(cls)]
+
+
+def _option(field: dataclasses.Field[Any], hint: Any) -> click.Option:
+    bare, meta = get_args(hint)[0], next(each for each in get_args(hint) if isinstance(each, Meta))
+    several = get_origin(bare) is tuple
+    notes = [meta.description]
+    if several:
+        notes.append("May be given several times.")
+    usual: Any = field.default
+    if usual not in (None, ()):
+        notes.append(f" [default: {', '.join(usual) if several else usual}]")
+    return click.Option(
+        [f"--{field.name.replace('_', '-')}"],
+        type=click.Choice(get_args(bare)) if get_origin(bare) is Literal else str,
+        metavar=meta.title,
+        multiple=several,
+        help=" ".join(filter(None, notes)),
+    )
+
+
+def read_runs(texts: Sequence[str], log: SwfLog | None = None, distinct: bool = True) -> Iterator[Run]:
+    """The runs that were given; no two have one label, unless it need not be ``distinct``.
+
+    ``log`` is the one that they replay.
+    """
+    from batsched_py.analysis.plots.runs import read_run, recorded_run
+
+    labels = {"recorded"}
+    for text in texts:
+        label, equals, file = text.partition("=")
+        if not equals:
+            label, file = _default_label(Path(text)), text
+        if distinct and label in labels:
+            raise InputError(f"{text}: the label {label!r} is taken; give another one, as in LABEL={file}")
+        labels.add(label)
+        recorded = _read_log(file)
+        yield read_run(file, label, log) if recorded is None else recorded_run(recorded, label)
+
+
+def _read_log(file: str) -> SwfLog | None:
+    """The log in a file, if it is one: of the Standard Workload Format, or a table with a column submit."""
+    from batsched_py.workload.sources import read_log
+    from batsched_py.workload.sources.table import Table
+    from batsched_py.workload.swf.reader import read_swf
+
+    path = Path(file)
+    if file.lower().endswith((".swf", ".swf.gz")):
+        return read_swf(path)
+    try:
+        with path.open("rb") as opened:
+            beginning = opened.read(1 << 16)
+    except OSError:
+        return None
+    return read_log(path, "csv") if Table().recognises(beginning) else None
+
+
+def _default_label(path: Path) -> str:
+    """The prefix of a ``PREFIX_jobs.csv``, the name of a log, or the folder of a ``jobs.csv`` alone."""
+    if ".swf" in path.name.lower():
+        return path.name[: path.name.lower().index(".swf")]
+    return path.name.removesuffix("jobs.csv").removesuffix("_") or path.absolute().parent.name

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from batsched_py.api.progress import waiting
-from batsched_py.cli.fields import field_options
-from batsched_py.cli.given_runs import read_runs
+from batsched_py.api.terminal import waiting
+from batsched_py.cli.options import field_options, read_runs
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def summaries() -> dict[str, str]:
 
 
 @click.group("plot", cls=Kinds)
-def command() -> None:
+def plot_command() -> None:
     """Draw a figure as PNG, SVG or PDF, whichever its name ends in.
 
     Most kinds compare runs with each other and with the log that they replay. A run is the jobs.csv of a

@@ -1,25 +1,119 @@
-"""``batsched-py run``: a whole simulation in one process."""
+"""``batsched-py run``: a whole simulation in one process; ``batsched-py status``: how far it is."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import msgspec
 
-from batsched_py.api.quantities import two_columns
+from batsched_py.api.terminal import say, two_columns
 from batsched_py.cli.options import struct_options
-from batsched_py.cli.watching import (
-    Pace,
-    answer_at,
-    live_option,
-    show_live,
-    status_option,
-    step_option,
-    step_through,
-)
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
+
+if TYPE_CHECKING:
+    from batsched_py.decision.process import DecisionProcess
+    from batsched_py.decision.pybatsim import PyBatsimProcess
+    from batsched_py.engines.python import Batsim
+
+
+class Pace(NamedTuple):
+    """How quickly a live view moves."""
+
+    seconds: float = 0.0
+    """So many simulated seconds a second; 0 for as many as possible."""
+    paused: bool = False
+    """Whether it waits for a key before it moves."""
+
+
+class PaceType(click.ParamType):
+    """``paused``, or so many simulated seconds a second."""
+
+    name = "pace"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Pace:
+        """Read it."""
+        if isinstance(value, Pace):
+            return value
+        if value in ("", "paused"):
+            return Pace(paused=value == "paused")
+        try:
+            seconds = float(str(value))
+        except ValueError:
+            seconds = -1.0
+        if not 0 < seconds < float("inf"):
+            self.fail(f"{value!r} is neither 'paused' nor a number of simulated seconds a second", param, ctx)
+        return Pace(seconds)
+
+
+step_option = click.option(
+    "--step",
+    metavar="[COMMAND]",
+    is_flag=False,
+    flag_value="",
+    help="Stop each time the scheduler was asked, show what happened and what it decided, and ask what to "
+    "do. With a COMMAND such as 'until 5h', 'job 12' or 'when queue > 10', stop there first.",
+)
+
+live_option = click.option(
+    "--live",
+    metavar="[PACE]",
+    is_flag=False,
+    flag_value="",
+    type=PaceType(),
+    help="Show the simulation on the terminal while it runs: queue, running jobs, hosts, curves; keys pause "
+    "it and step. PACE is 'paused' to begin with a pause, or so many simulated seconds a second.",
+)
+
+
+status_option = click.option(
+    "--status",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value="",
+    help="Answer `batsched-py status` while the simulation runs: at a port of this machine, or a socket with "
+    "the name of a file.  [PREFIX_status.sock if no ADDRESS is given]",
+)
+
+
+def answer_at(address: str, tell: Callable[[], bytes]) -> AbstractContextManager[None]:
+    """Tell whoever asks at an address how far the simulation is."""
+    from batsched_py.watch.status_socket import answering
+
+    return answering(address, tell)
+
+
+def step_through(
+    first: str, batsim: Batsim, process: DecisionProcess | PyBatsimProcess, nb_jobs: int
+) -> None:
+    """Go step by step through the simulation, as the standard input says; where that ends, to its end."""
+    from batsched_py.watch.scenes import watch
+    from batsched_py.watch.stepper import Stepper
+
+    def ask() -> str:
+        click.echo("step> ", nl=False, err=True)
+        return sys.stdin.readline() or "continue"
+
+    watch(Stepper(ask, partial(say, err=True), first), batsim, process)
+
+
+def show_live(
+    pace: Pace, title: str, batsim: Batsim, process: DecisionProcess | PyBatsimProcess, nb_jobs: int
+) -> None:
+    """Go through the simulation and show it."""
+    from batsched_py.watch.live import LiveView
+    from batsched_py.watch.scenes import watch
+    from batsched_py.watch.screen import Screen
+
+    with Screen() as screen:
+        view = LiveView(screen, title, nb_jobs, *pace)
+        watch(view, batsim, process)
+        view.hold()
 
 
 @click.command("run")
@@ -31,7 +125,7 @@ from batsched_py.experiment import Experiment
 @live_option
 @status_option
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
-def command(
+def run_command(
     experiment: Experiment,
     prefix: str,
     step: str | None,
@@ -73,3 +167,31 @@ def command(
         experiment, export=prefix, progress=True, watched=watched, answering=answering
     ).overview
     click.echo(msgspec.json.encode(overview) if as_json else two_columns(overview.rows()))
+
+
+@click.command("status")
+@click.argument("address", default="out_status.sock", metavar="[ADDRESS]")
+def status_command(address: str) -> None:
+    """Ask a simulation in another process of this machine how far it is, and print its answer as JSON.
+
+    The simulation must have been begun with --status. ADDRESS is what it was given there: a port, or the name
+    of a file; without one, out_status.sock. The answer has the simulated time, how many jobs wait, run and
+    have ended, how much of the machine is in use, and the time and memory that the simulation took.
+
+    \b
+    Examples:
+      batsched-py run -w KTH-SP2.swf.gz -s conservative --status &
+      batsched-py status
+      batsched-py run -w KTH-SP2.swf.gz -s conservative --status 8765 &
+      batsched-py status 8765
+    """
+    import msgspec
+
+    from batsched_py.errors import InputError
+    from batsched_py.watch.status_socket import ask
+
+    told = ask(address)
+    try:
+        click.echo(msgspec.json.format(told.strip(), indent=2))
+    except msgspec.DecodeError:
+        raise InputError(f"what answers at {address} is no simulation of ours") from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from batsched_py.api.progress import waiting
+from batsched_py.api.terminal import waiting
 from batsched_py.cli.slurm_options import (
     FILE,
     FOLDER,
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from batsched_py.slurm.findings import Findings
     from batsched_py.slurm.scenario import Sources
 
+
 PHASES = 20
 """So often an imported scenario is simulated if nothing is said."""
 
 
 @click.group("slurm")
-def command() -> None:
+def slurm_command() -> None:
     """A twin of a Slurm cluster: its configuration in, its schedule out, compared with the real one.
 
     \b
@@ -47,7 +48,7 @@ def command() -> None:
     """
 
 
-@command.command("import")
+@slurm_command.command("import")
 @click.argument("source", metavar="SLURM.CONF", type=click.Path(path_type=Path))
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option(
@@ -116,7 +117,7 @@ def import_command(
         )
 
 
-@command.command("compare")
+@slurm_command.command("compare")
 @click.argument("recorded", metavar="RECORDED...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.argument("simulated", metavar="SIMULATED", type=click.Path(path_type=Path))
 @click.option(
@@ -232,5 +233,5 @@ def _tell(findings: Findings, file: Path) -> None:
         click.echo(f"{len(findings.without_effect)} settings shape no schedule")
 
 
-command.add_command(what_if_command)
-command.add_command(forecast_command)
+slurm_command.add_command(what_if_command)
+slurm_command.add_command(forecast_command)

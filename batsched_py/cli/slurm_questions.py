@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from batsched_py.cli.pairs import pairs_option
+from batsched_py.cli.options import pairs_option
 from batsched_py.cli.slurm_options import (
     FILE,
     FOLDER,

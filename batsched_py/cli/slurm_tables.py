@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from batsched_py.analysis.pages import time_text
-from batsched_py.cli.console import console_for_tables
+from batsched_py.api.console import console_for_tables
 from batsched_py.protocol.shown import harmless
 from batsched_py.slurm.comparison import HEADS, Compared, Comparison, cells
 from batsched_py.slurm.forecast.forecast import Forecast, forecast_cells, forecast_heads

@@ -14,8 +14,13 @@ from msgspec.structs import asdict, replace
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
-from batsched_py.experiment.failing import failure_rule, failures_of, with_failure_rule
-from batsched_py.experiment.outlook import outlook_of, read_curves
+from batsched_py.experiment.outside import (
+    failure_rule,
+    failures_of,
+    outlook_of,
+    read_curves,
+    with_failure_rule,
+)
 from batsched_py.ledger import holds
 from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol.events import Event, Settings

@@ -1,15 +1,21 @@
-"""Running one experiment from its beginning to its end."""
+"""Running one experiment from its beginning to its end, and the options of the command that does the same."""
 
 from __future__ import annotations
 
 import gc
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 from batsched_py.engines import Simulation, new_simulation
 from batsched_py.experiment.build import NOTHING_GIVEN, Given, build
+from batsched_py.experiment.choice import Choice
 from batsched_py.experiment.value import Experiment
+from batsched_py.settings import Setting, settings_of, values_of
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.workload.model import Workload
 
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
     from batsched_py.decision.process import DecisionProcess
     from batsched_py.decision.pybatsim import PyBatsimProcess
     from batsched_py.engines.python import Batsim
+
 
 #: Goes through a simulation that is ready to begin; the number is that of its jobs, 0 if it is unknown.
 GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int], None]"
@@ -81,3 +88,38 @@ def _rare_garbage_collection() -> Iterator[None]:
     finally:
         gc.unfreeze()
         gc.set_threshold(*thresholds)
+
+
+def run_command(experiment: Experiment, prefix: str) -> str:
+    """The command that makes an experiment again, for a shell; it writes ``PREFIX_jobs.csv`` and so on."""
+    return shlex.join(["batsched-py", "run", *options_of(experiment), "-e", prefix])
+
+
+def serve_options(experiment: Experiment) -> list[str]:
+    """The options with which ``batsched-py serve`` decides in an experiment."""
+    jobs = [] if experiment.actors.users is None else options_of(experiment.scenario.workloads)
+    return [*options_of(experiment.actors), *jobs]
+
+
+def options_of(part: Struct) -> list[str]:
+    """An experiment or a part of it as options; those that would give a default are left out."""
+    values = values_of(part)
+    spelled = (_spelled(setting, values[setting.name]) for setting in settings_of(type(part)))
+    return list(chain.from_iterable(spelled))
+
+
+def _spelled(setting: Setting, value: Any) -> list[str]:
+    flag = setting.option.flags[0]
+    if value == setting.default:
+        return []
+    if isinstance(value, Choice):
+        assert setting.option.pairs is not None
+        pairs = [f"{key}={text}" for key, text in value.options.items()]
+        return [flag, value.name, *_each(setting.option.pairs.flags[0], pairs)]
+    if isinstance(value, bool):
+        return [setting.option.off if setting.option.off and not value else flag]
+    return _each(flag, value if setting.is_several else [str(value)])
+
+
+def _each(flag: str, values: list[str]) -> list[str]:
+    return list(chain.from_iterable((flag, value) for value in values))

@@ -21,7 +21,7 @@ import pandas as pd
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.api.progress import shown
+from batsched_py.api.terminal import shown
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.slurm.comparison import Compared, compare
 from batsched_py.slurm.jobs import WORKLOAD

@@ -18,7 +18,7 @@ from msgspec import Struct
 from batsched_py.analysis.pages import figure, section, table, tiles, time_text, write_figures_page
 from batsched_py.analysis.schedule import mean_level
 from batsched_py.analysis.statistics import Estimate
-from batsched_py.api.progress import shown
+from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.slurm.comparison import GROUPINGS, STEPS, labels, usage_figure
 from batsched_py.slurm.phases import Phase

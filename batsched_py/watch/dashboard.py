@@ -15,7 +15,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from batsched_py.api.quantities import duration
+from batsched_py.api.terminal import duration
 from batsched_py.ledger.free_nodes import NodeAccount
 from batsched_py.ledger.ledger import Ledger, RejectedJob
 from batsched_py.outside.curve import NOTHING_KNOWN

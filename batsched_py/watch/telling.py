@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import inf
 
-from batsched_py.api.quantities import duration, hosts_text
+from batsched_py.api.terminal import duration, hosts_text
 from batsched_py.ledger.free_nodes import NodeAccount
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob, describe
 from batsched_py.ledger.nodes import CORES, PLACES, in_words, lacking, where

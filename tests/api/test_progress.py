@@ -14,7 +14,7 @@ from threading import Event
 
 import pytest
 
-from batsched_py.api import progress
+from batsched_py.api import terminal
 from batsched_py.campaign.run import Run, RunResult, State
 from batsched_py.cli.campaign_view import with_progress
 from tests.campaigns import wait_until
@@ -25,9 +25,9 @@ ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 #: Shows a bar at once, and ends when it has been there for a while.
 SCRIPT = """
 from threading import Event
-from batsched_py.api import progress
+from batsched_py.api import terminal
 
-progress.SECONDS_BEFORE_BAR = progress.SECONDS_BETWEEN_UPDATES = 0.0
+terminal.SECONDS_BEFORE_BAR = terminal.SECONDS_BETWEEN_UPDATES = 0.0
 looked, enough = 0, Event()
 
 def how_far():
@@ -37,7 +37,7 @@ def how_far():
         enough.set()
     return {done}, {total}
 
-with progress.shown({what!r}, how_far):
+with terminal.shown({what!r}, how_far):
     enough.wait({patience})
 """
 
@@ -75,7 +75,7 @@ def test_the_bar_fits_a_terminal_of_80_columns(what: str, done: int, total: int)
 
 def lines_of(what: str, done: int, total: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait until so many lines have been asked for."""
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
     looked, enough = 0, Event()
 
     def how_far() -> tuple[int, int]:
@@ -85,7 +85,7 @@ def lines_of(what: str, done: int, total: int, count: int, monkeypatch: pytest.M
             enough.set()
         return done, total
 
-    with progress.shown(what, how_far):
+    with terminal.shown(what, how_far):
         assert enough.wait(PATIENCE)
 
 
@@ -108,7 +108,7 @@ def test_before_anything_is_done_nobody_knows_how_long_it_takes(
 
 
 def test_what_is_quick_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress.shown("jobs", lambda: (1, 2)):
+    with terminal.shown("jobs", lambda: (1, 2)):
         pass
     assert capsys.readouterr() == ("", "")
 
@@ -120,8 +120,8 @@ def test_an_error_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
         looked.set()
         return 1, 2
 
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
-    with pytest.raises(KeyboardInterrupt), progress.shown("jobs", how_far):
+    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
+    with pytest.raises(KeyboardInterrupt), terminal.shown("jobs", how_far):
         assert looked.wait(PATIENCE)
         raise KeyboardInterrupt
     looked.clear()
@@ -132,7 +132,7 @@ def test_a_campaign_tells_how_many_runs_are_done(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each run on the standard output, and on the standard error what would be a bar on a terminal."""
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.001)
+    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.001)
     told: list[str] = []
 
     def is_told(text: str) -> bool:
@@ -149,9 +149,9 @@ def test_a_campaign_tells_how_many_runs_are_done(
 
 NOTEBOOK = """
 from threading import Event
-from batsched_py.api import progress
+from batsched_py.api import terminal
 
-progress.SECONDS_BEFORE_BAR = progress.SECONDS_BETWEEN_UPDATES = 0.0
+terminal.SECONDS_BEFORE_BAR = terminal.SECONDS_BETWEEN_UPDATES = 0.0
 looked, enough = 0, Event()
 
 def how_far():
@@ -161,7 +161,7 @@ def how_far():
         enough.set()
     return looked, 3000
 
-with progress.shown("jobs", how_far):
+with terminal.shown("jobs", how_far):
     enough.wait()
 """
 
@@ -186,4 +186,4 @@ def test_what_a_notebook_needs_makes_none(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
     assert IPython.get_ipython() is None
-    assert not progress.somebody_looks()
+    assert not terminal.somebody_looks()

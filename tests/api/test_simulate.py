@@ -13,7 +13,7 @@ import pytest
 
 import batsched_py as bp
 from batsched_py.api.simulate import simulate_experiment
-from batsched_py.cli.run import command
+from batsched_py.cli.run import run_command
 from batsched_py.errors import InputError
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
@@ -51,7 +51,7 @@ def log() -> bp.Log:
 def test_the_words_are_those_of_run() -> None:
     longest = {
         option.removeprefix("--").replace("-", "_")
-        for parameter in command.params
+        for parameter in run_command.params
         for option in (*parameter.opts, *parameter.secondary_opts)
         if option.startswith("--")
     }
@@ -204,8 +204,8 @@ def test_a_file_that_is_missing_is_named() -> None:
 
 def test_a_command_loads_no_tables_and_no_figures(tmp_path: Path) -> None:
     script = (
-        "import sys; from batsched_py.cli.run import command; "
-        f"command(['-w', {str(SAMPLE)!r}, '-s', 'easy', '-e', {str(tmp_path / 'out')!r}], "
+        "import sys; from batsched_py.cli.run import run_command; "
+        f"run_command(['-w', {str(SAMPLE)!r}, '-s', 'easy', '-e', {str(tmp_path / 'out')!r}], "
         "standalone_mode=False); "
         "print(*sorted({'pandas', 'matplotlib', 'networkx', 'rich'} & set(sys.modules)), file=sys.stderr)"
     )

@@ -10,8 +10,8 @@ from threading import Thread
 
 import pytest
 
-from batsched_py.campaign import alarm as module
-from batsched_py.campaign.alarm import OutOfTime, alarm
+from batsched_py.campaign import results as module
+from batsched_py.campaign.results import OutOfTime, alarm
 from tests.processes import PATIENCE
 
 
@@ -83,7 +83,7 @@ def test_what_comes_back_in_time_is_left_alone(
 PROFILED = """
 import sys
 from threading import Thread
-from batsched_py.campaign.alarm import alarm
+from batsched_py.campaign.results import alarm
 
 def limited():
     with alarm(60):

@@ -13,8 +13,7 @@ from msgspec import structs
 from batsched_py.campaign import batsim
 from batsched_py.campaign.batsim import find_simulator
 from batsched_py.campaign.execute import execute
-from batsched_py.campaign.manifest import Manifest
-from batsched_py.campaign.run import Run
+from batsched_py.campaign.run import Manifest, Run
 from batsched_py.errors import InputError
 from tests.campaigns import RESULTS, to_do
 from tests.processes import call

@@ -11,8 +11,8 @@ import pytest
 
 from batsched_py.campaign.allocators import AllocatorEntry
 from batsched_py.campaign.plan import PluginEntry
+from batsched_py.campaign.plan_entries import LogEntry, PlatformEntry, SchedulerEntry
 from batsched_py.campaign.plan_file import read_plan
-from batsched_py.campaign.plan_settings import LogEntry, PlatformEntry, SchedulerEntry
 from docs_build.settings import tables
 from tests.experiment.commands import parsed
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign import dask_cluster
+from batsched_py.campaign import executors
 from batsched_py.campaign.run import Run
 from batsched_py.errors import InputError
 from tests.campaigns import conducted, manifests, results, wait_until
@@ -87,9 +87,9 @@ def test_a_dask_cluster_gives_the_same_results_even_if_a_worker_is_killed(folder
 
 
 def test_a_cluster_that_is_not_there(first_run: Callable[[], Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.1)
+    monkeypatch.setattr(executors, "PATIENCE", 0.1)
     with pytest.raises(InputError, match=r"there is no Dask cluster at tcp://127\.0\.0\.1:9: "):
-        list(dask_cluster.DaskCluster("tcp://127.0.0.1:9").run([first_run()]))
+        list(executors.DaskCluster("tcp://127.0.0.1:9").run([first_run()]))
 
 
 def test_an_address_is_needed(folder: Path) -> None:

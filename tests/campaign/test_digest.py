@@ -14,7 +14,7 @@ from batsched_py.campaign import digest
 from batsched_py.campaign.digest import digest_of_file, identity
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
-from batsched_py.experiment.command_line import options_of
+from batsched_py.experiment.run import options_of
 from tests.experiment.commands import parsed
 
 

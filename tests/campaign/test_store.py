@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from batsched_py.campaign import digest
-from batsched_py.campaign.conduct import conduct
 from batsched_py.campaign.run import RunResult, State
-from batsched_py.campaign.store import Campaign
+from batsched_py.campaign.store import Campaign, conduct
 from batsched_py.errors import InputError
 from tests.campaigns import Here, conducted, manifests, planned, to_do
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from batsched_py.campaign.toml_lines import Path, line_of
+from batsched_py.campaign.plan_text import KeyPath, line_of
 
 TEXT = """\
 # a comment = with an equals sign
@@ -43,5 +43,5 @@ platform = ["small"]
         (("nowhere",), 1),
     ],
 )
-def test_the_line_of_a_key(path: Path, line: int) -> None:
+def test_the_line_of_a_key(path: KeyPath, line: int) -> None:
     assert line_of(TEXT, path) == line

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from batsched_py.api import progress
+from batsched_py.api import terminal
 from batsched_py.cli.main import batsched_py
 from tests.processes import COMMAND, PATIENCE, PROGRESS, environment
 
@@ -220,7 +220,7 @@ def test_a_simulation_that_fails_leaves_no_file_that_looks_whole(tmp_path: Path)
 
 
 def test_a_long_simulation_shows_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.001)
+    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.001)
     result = invoke("-w", SAMPLE, "-s", "conservative", "-e", tmp_path / "out", "--json")
     assert result.exit_code == 0
     assert " of 3,000 jobs, " in result.stderr

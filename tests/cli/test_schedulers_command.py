@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from batsched_py.cli.schedulers import command
+from batsched_py.cli.listings import schedulers_command
 from batsched_py.schedulers import SCHEDULERS
 
 POLICY = '''
@@ -34,7 +34,7 @@ class Deep(Scheduler):
 
 
 def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(command, arguments)
+    return CliRunner().invoke(schedulers_command, arguments)
 
 
 def test_there_is_a_line_for_each() -> None:

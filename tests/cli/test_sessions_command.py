@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 from click.testing import CliRunner, Result
 
-from batsched_py.cli import sessions
+from batsched_py.cli import logs
 from batsched_py.errors import InputError
 
 #: number, submit, wait, run time, processors and user; the rest is unknown
@@ -31,7 +31,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(sessions.command, [str(argument) for argument in arguments])
+    return CliRunner().invoke(logs.sessions_command, [str(argument) for argument in arguments])
 
 
 def error_of(*arguments: str | Path) -> str:
@@ -100,5 +100,5 @@ def test_a_log_without_users_is_refused(tmp_path: Path) -> None:
 
 
 def test_more_edges_than_can_be_listed_are_refused(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "MAX_EDGES", 2)
+    monkeypatch.setattr(logs, "MAX_EDGES", 2)
     assert "3 edges are too many" in error_of(log, "--all-edges")

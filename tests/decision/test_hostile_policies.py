@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batsched_py import native
-from batsched_py.campaign.conduct import planned_campaign
 from batsched_py.campaign.execute import execute
 from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.store import planned_campaign
 from batsched_py.cli.main import batsched_py
 
 needs_native = pytest.mark.skipif(native.library is None, reason="the native engine is not in use")

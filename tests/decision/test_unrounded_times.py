@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from batsched_py.campaign.batsim5 import fill_in_notes
+from batsched_py.campaign.batsim import fill_in_notes
 from batsched_py.decision.server import Answers, NoteKeeper, Server
 from batsched_py.engines.python import simulate
 from batsched_py.experiment import Actors, Choice, Machine, Scenario, Workloads

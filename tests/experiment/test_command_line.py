@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from batsched_py.cli.options import struct_options
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
-from batsched_py.experiment import command_line as line
+from batsched_py.experiment import run as line
 from batsched_py.protocol.events import Settings
 from tests.experiment.commands import handed, parsed
 from tests.experiment.strategies import experiments

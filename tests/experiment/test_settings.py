@@ -16,7 +16,7 @@ from hypothesis import given
 from msgspec import Struct
 
 import batsched_py as bp
-from batsched_py.campaign.plan_settings import keys_of
+from batsched_py.campaign.plan_entries import keys_of
 from batsched_py.cli import run
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
 from batsched_py.settings import Option, Setting, settings_of, struct_from, values_of
@@ -52,7 +52,7 @@ def test_no_two_settings_are_called_alike() -> None:
 
 @each_setting
 def test_run_has_its_options(setting: Setting) -> None:
-    flags = {flag for each in run.command.params for flag in (*each.opts, *each.secondary_opts)}
+    flags = {flag for each in run.run_command.params for flag in (*each.opts, *each.secondary_opts)}
     for option in (setting.option, *setting.option.further):
         assert {*option.flags, *filter(None, [option.off])} <= flags
 
@@ -95,7 +95,7 @@ import json, sys
 from click.testing import CliRunner
 import batsched_py as bp
 from batsched_py.cli.main import batsched_py
-from batsched_py.experiment.command_line import run_command
+from batsched_py.experiment.run import run_command
 from docs_build.settings import tables
 
 log = sys.argv[1]

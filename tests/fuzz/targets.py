@@ -19,9 +19,8 @@ import msgspec
 from batsched_py.analysis.outcome import read_summary
 from batsched_py.analysis.schedule import host_sets, read_schedule
 from batsched_py.campaign.archive import import_campaign
-from batsched_py.campaign.manifest import FileDigest, Manifest
 from batsched_py.campaign.plan_file import read_plan
-from batsched_py.campaign.run import Run
+from batsched_py.campaign.run import FileDigest, Manifest, Run
 from batsched_py.campaign.store import Campaign, Wanted
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.python import Batsim

@@ -12,7 +12,7 @@ from threading import Thread
 
 import pytest
 
-from batsched_py.cli.batsim import command
+from batsched_py.cli.batsim import batsim_command
 from batsched_py.decision.server import Server
 from batsched_py.wire.sockets import AnsweringEnd
 from tests.golden import RecordedProcess, Recording, rows, same, same_trace
@@ -29,7 +29,9 @@ def run_batsim(arguments: Sequence[str], process: RecordedProcess) -> None:
         service = Thread(target=Server(end, lambda: process).serve)
         service.start()
         try:
-            command.main([*arguments, "-s", end.endpoint, "--timeout", str(PATIENCE)], standalone_mode=False)
+            batsim_command.main(
+                [*arguments, "-s", end.endpoint, "--timeout", str(PATIENCE)], standalone_mode=False
+            )
         finally:
             service.join(PATIENCE)
 

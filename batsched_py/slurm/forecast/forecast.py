@@ -26,8 +26,8 @@ from batsched_py.analysis.pages import (
     time_text,
     write_figures_page,
 )
-from batsched_py.api.progress import shown
 from batsched_py.api.simulate import simulate
+from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.accounting import read_accounting, together

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batsched_py.campaign.made_logs import make
+from batsched_py.campaign.prepare import make
 from batsched_py.errors import InputError
 from batsched_py.protocol.requests import read_request
 from batsched_py.workload.models import MODELS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.cli.compare import FIRST_SEED
+from batsched_py.cli.generate import FIRST_SEED
 from batsched_py.workload.description.distributions import characterised
 from batsched_py.workload.description.likeness import (
     DISTANCES,

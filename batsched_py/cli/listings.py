@@ -1,4 +1,4 @@
-"""How the commands that list things tell what there is."""
+"""``batsched-py schedulers``, ``users``, ``models`` and ``changes``: what there is to choose from."""
 
 from __future__ import annotations
 
@@ -77,3 +77,65 @@ def _meaning(field: dataclasses.Field[Any], hint: Any) -> str:
     if field.default not in (dataclasses.MISSING, None, "", ()):
         notes.append(f"[default: {field.default}]")
     return "  ".join(filter(None, notes))
+
+
+@click.command("schedulers")
+@click.argument("name", required=False)
+def schedulers_command(name: str | None) -> None:
+    """List the schedulers, or describe the one called NAME with its options.
+
+    \b
+    Examples:
+      batsched-py schedulers
+      batsched-py schedulers easy
+      batsched-py schedulers my_policy.py:MyPolicy
+    """
+    from batsched_py.schedulers import SCHEDULERS
+
+    click.echo(describe_all(SCHEDULERS) if name is None else describe(SCHEDULERS, name, "-o"), nl=False)
+
+
+@click.command("users")
+@click.argument("name", required=False)
+def users_command(name: str | None) -> None:
+    """List the behaviours of users, or describe the one called NAME with its options.
+
+    \b
+    Examples:
+      batsched-py users
+      batsched-py users think-time
+      batsched-py users my_users.py:MyBehaviour
+    """
+    from batsched_py.users import USERS
+
+    click.echo(describe_all(USERS) if name is None else describe(USERS, name, "-u"), nl=False)
+
+
+@click.command("models")
+@click.argument("name", required=False)
+def models_command(name: str | None) -> None:
+    """List the models that `batsched-py generate` knows, or describe the one called NAME with its options.
+
+    \b
+    Examples:
+      batsched-py models
+      batsched-py models lublin
+    """
+    from batsched_py.workload.models import MODELS
+
+    click.echo(describe_all(MODELS) if name is None else describe(MODELS, name, "-p"), nl=False)
+
+
+@click.command("changes")
+@click.argument("name", required=False)
+def changes_command(name: str | None) -> None:
+    """List the changes that `batsched-py change` can do, or describe the one called NAME with its options.
+
+    \b
+    Examples:
+      batsched-py changes
+      batsched-py changes load
+    """
+    from batsched_py.workload.changes import CHANGES
+
+    click.echo(describe_all(CHANGES) if name is None else describe(CHANGES, name, ""), nl=False)
