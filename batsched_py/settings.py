@@ -132,6 +132,8 @@ class Setting(Struct, frozen=True):
         if value is not None and self.is_choice:
             return value.renamed(rename)
         if value is not None and self.option.names_code:
+            if not self.is_several:
+                return _renamed_code(value, rename)
             return tuple(_renamed_code(each, rename) for each in value)
         if value is None or not self.option.names_files:
             return value

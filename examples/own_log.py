@@ -1,5 +1,6 @@
 """A kind of log of your own, with one job a line: when it came, how many processors, how many seconds.
 
+batsched-py run -w jobs.txt --log-kind examples/own_log.py:ThreeWords --hosts 64 -s easy
 batsched-py convert jobs.txt jobs.swf --from examples/own_log.py:ThreeWords
 batsched-py convert jobs.swf jobs.txt --to examples/own_log.py:ThreeWords
 """

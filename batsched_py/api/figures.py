@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from batsched_py.analysis.nodes import first_hosts
-from batsched_py.analysis.plots.figures import KINDS, Kind, RunsKind, TableKind, draw
+from batsched_py.analysis.plots.figures import KINDS, Kind, RunsKind, TableKind, draw, name_of
 from batsched_py.analysis.plots.runs import Run, energy_by_time, recorded_run, run_of
 from batsched_py.analysis.plots.style import Look
 from batsched_py.errors import InputError
@@ -30,12 +30,21 @@ class Figures:
 
     _of: ClassVar[type[Kind]]
     """What the kinds have in common."""
+    _other: ClassVar[str]
+    """What other kinds show."""
 
     def __getattr__(self, kind: str) -> Callable[..., Sheet]:
         known = self._kinds()
         if kind not in known:
             raise AttributeError(f"there is no figure {kind!r}; known are {', '.join(known)}")
         return partial(self._draw, known[kind])
+
+    def __call__(self, kind: str | type[Kind], *others: Any, **options: Any) -> Sheet:
+        """The figure of a kind that is named, such as ``path/to/file.py:ClassName``, or is a class."""
+        found = KINDS.find(kind) if isinstance(kind, str) else kind
+        if not issubclass(found, self._of):
+            raise InputError(f"figure {name_of(found)!r} does not show this, but {self._other}")
+        return self._draw(found, *others, **options)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._kinds()]
@@ -54,6 +63,7 @@ class ResultFigures(Figures):
     """Figures of a result, alone or beside others: ``easy.plot.cumulative(fcfs, recorded=log)``."""
 
     _of = RunsKind
+    _other = "the table of a campaign"
 
     def __init__(self, result: Result) -> None:
         self._result = result
@@ -64,20 +74,21 @@ class ResultFigures(Figures):
         runs = runs_of([self._result, *others], kind.labels_are_distinct)
         look = Look.taken_from(options)
         known = None if recorded is None else recorded_run(recorded.columns)
-        return draw(kind.name, runs, known, look, **options)
+        return draw(KINDS.make(kind, name_of(kind), options), runs, known, look)
 
 
 class CampaignFigures(Figures):
     """Figures of the table of a campaign."""
 
     _of = TableKind
+    _other = "runs"
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
 
     def _draw(self, kind: type[TableKind], *others: Any, **options: Any) -> Sheet:
         look = Look.taken_from(options)
-        return draw(kind.name, self._campaign.table(), None, look, **options)
+        return draw(KINDS.make(kind, name_of(kind), options), self._campaign.table(), None, look)
 
 
 def runs_of(results: Sequence[Result], distinct: bool = True) -> list[Run]:

@@ -35,7 +35,8 @@ class Kinds(click.Group):
         """The command that draws this kind of figure, if there is one."""
         from batsched_py.analysis.plots.figures import KINDS
 
-        return _command(KINDS.find(cmd_name)) if cmd_name in summaries() else None
+        is_known = ".py:" in cmd_name or cmd_name in summaries() or cmd_name in KINDS.all()
+        return _command(KINDS.find(cmd_name)) if is_known else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of kinds."""
@@ -62,7 +63,7 @@ def plot_command() -> None:
     simulation, by this or any other Batsim, with or without a name for the figure: LABEL=PREFIX_jobs.csv.
     The size of its machine is read from the PREFIX_schedule.csv beside it. A log (.swf, .swf.gz, or a table
     with a column submit) in the place of a run is shown as it was recorded. `load` and `repetitions` show
-    the table of a campaign instead.
+    the table of a campaign instead. A figure of your own is path/to/file.py:ClassName.
 
     \b
     Examples:
@@ -71,12 +72,13 @@ def plot_command() -> None:
       batsched-py plot graphs LOG.swf --delimit arrival:0 --delimit arrival:60 -o graphs.svg
       batsched-py plot cycles LOG.swf GENERATED.swf -o cycles.svg
       batsched-py plot ecdf e_jobs.csv f_jobs.csv --of slowdown --width column --font serif -o ecdf.pdf
+      batsched-py plot examples/own_figure.py:WaitsBySize out_jobs.csv -o waits.svg
     """
 
 
 def _command(kind: type[Kind]) -> click.Command:
     """The command that draws a kind of figure."""
-    from batsched_py.analysis.plots.figures import RunsKind
+    from batsched_py.analysis.plots.figures import RunsKind, name_of
     from batsched_py.analysis.plots.style import Look
 
     about = inspect.cleandoc(kind.__doc__ or "")
@@ -109,7 +111,7 @@ def _command(kind: type[Kind]) -> click.Command:
         arguments = [click.Argument(["place"], type=click.Path(path_type=Path), metavar="CAMPAIGN|TABLE.csv")]
         params = [*arguments, *own, *looks, output]
         callback = partial(_draw_table, kind)
-    return click.Command(kind.name, callback=callback, params=params, help=about)
+    return click.Command(name_of(kind), callback=callback, params=params, help=about)
 
 
 def _draw_runs(
@@ -156,12 +158,12 @@ def _draw(
     options: dict[str, Any],
 ) -> None:
     """Draw and write a figure; options that were not given have their defaults."""
-    from batsched_py.analysis.plots.figures import draw
+    from batsched_py.analysis.plots.figures import KINDS, draw, name_of
     from batsched_py.analysis.plots.style import Look
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
     look = Look.taken_from(given)
-    draw(kind.name, data, recorded, look, **given).save(output)
+    draw(KINDS.make(kind, name_of(kind), given), data, recorded, look).save(output)
 
 
 def _read_table(place: Path) -> pd.DataFrame:

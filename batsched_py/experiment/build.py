@@ -290,22 +290,15 @@ def read_workloads(
         raise InputError("--walltime-factor is for --walltime max; give both, or none of them")
     rule = workloads.walltime_factor, workloads.walltime, workloads.cancelled
     options = pairs_in(workloads.input_options, "-i")
+    further = words, workloads.preceding, workloads.attributes
     read = []
     for number, file in enumerate(workloads.files):
         if logs and number in logs:
             from batsched_py.workload.swf.workload import swf_to_workload
 
-            read.append(
-                swf_to_workload(
-                    logs[number], f"w{number}", *rule, words, workloads.preceding, workloads.attributes
-                )
-            )
+            read.append(swf_to_workload(logs[number], f"w{number}", *rule, *further))
         else:
-            read.append(
-                read_workload(
-                    file, f"w{number}", *rule, options, words, workloads.preceding, workloads.attributes
-                )
-            )
+            read.append(read_workload(file, f"w{number}", *rule, options, *further, workloads.log_kind))
     return read
 
 

@@ -33,6 +33,14 @@ class Workloads(Struct, frozen=True, kw_only=True):
             "logs.file",
         ),
     ] = ()
+    log_kind: Annotated[
+        str | None,
+        Option(
+            "--log-kind KIND|CODE",
+            "What the logs are, if their names do not tell: a kind that `batsched-py convert` knows, or a "
+            "reader of your own as path/to/file.py:ClassName.",
+        ),
+    ] = None
     input_options: Annotated[
         tuple[str, ...],
         Option(

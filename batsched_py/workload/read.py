@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from batsched_py.blame import naming
 from batsched_py.errors import InputError
 from batsched_py.workload.lines import check_is_file
 from batsched_py.workload.model import CancelledRule, PrecedingRule, WalltimeRule, Workload
@@ -25,20 +26,22 @@ def read_workload(
     words: NodeWords | None = None,
     preceding: PrecedingRule = "ignore",
     attributes: Sequence[str] = (),
+    kind: str | None = None,
 ) -> Workload:
     """Read an SWF log (``.swf``, ``.swf.gz``), a Batsim workload (``.json``) or a log of another known kind.
 
     The rules for walltimes and for jobs that were cancelled while they waited are those of
     :func:`~batsched_py.workload.swf.workload.swf_to_workload`; a Batsim workload says its jobs' walltimes
     itself, and knows nothing of cancelled ones. The same goes for preceding jobs.
-    ``options`` are those of the kind of the file, if it has any. With the ``words`` of a machine of nodes,
-    jobs of logs get requests. They get further ``attributes`` from columns; those of a Batsim workload have
-    all of its fields anyway.
+    The ``kind`` of a log is told by its name, unless it is given. ``options`` are those of its kind, if it
+    has any. With the ``words`` of a machine of nodes, jobs of logs get requests. They get further
+    ``attributes`` from columns; those of a Batsim workload have all of its fields anyway.
     """
     path = check_is_file(path)
     ending = path.name.lower()
     as_whole = words is not None or preceding != "ignore" or bool(attributes)
-    if ending.endswith((".swf", ".swf.gz")) and not options and not as_whole:
+    by_name = kind is None and not options
+    if by_name and ending.endswith((".swf", ".swf.gz")) and not as_whole:
         from batsched_py.workload.swf.quick_reader import read_quickly
 
         if cancelled == "leave-out":
@@ -48,7 +51,7 @@ def read_workload(
         from batsched_py.workload.swf.workload import read_swf_workload  # which needs numpy
 
         return read_swf_workload(path, name, walltime_factor, walltime, cancelled)
-    if ending.endswith(".json") and not options:
+    if kind == "batsim" or (by_name and ending.endswith(".json")):
         from batsched_py.workload.batsim_json import read_batsim_json
 
         if attributes:
@@ -60,11 +63,12 @@ def read_workload(
     from batsched_py.workload.sources.pieces import ReadsPieces, read_in_pieces
     from batsched_py.workload.swf.workload import JobColumns, swf_to_workload
 
-    source = source_of(path, options=options)
+    source = source_of(path, kind, options)
     if not as_whole and isinstance(source, ReadsPieces):
         jobs = JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
         workload = read_in_pieces(source, path, name, jobs)
         if workload is not None:
             return workload
-    log = source.read(path)
+    with naming(f"kind of log {kind!r}"):
+        log = source.read(path)
     return swf_to_workload(log, name, walltime_factor, walltime, cancelled, words, preceding, attributes)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from batsched_py.analysis.plots.style import PAGE, Look
+from batsched_py.blame import naming
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 
@@ -33,7 +34,7 @@ class Kind(ABC):
     """
 
     name: ClassVar[str]
-    """How the kind is called on the command line."""
+    """How the kind is called on the command line; without it, as its class in small letters."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,11 @@ class TableKind(Kind):
         """Draw the table."""
 
 
+def name_of(kind: type[Kind]) -> str:
+    """How a kind is called."""
+    return str(getattr(kind, "name", kind.__name__.lower()))
+
+
 #: The known kinds of figures.
 KINDS = Registry[Kind](
     "figure", Kind, package="batsched_py.analysis.plots.kinds", group="batsched_py.figures"
@@ -81,7 +87,7 @@ def draw(
     """
     made = KINDS.create(kind, options) if isinstance(kind, str) else kind
     sheet = blank(look)
-    with sheet.styled():
+    with sheet.styled(), naming(f"figure {name_of(type(made))!r}"):
         match made:
             case RunsKind():
                 made.draw(sheet, data, recorded)

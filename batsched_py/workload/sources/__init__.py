@@ -28,9 +28,9 @@ class Source(ABC):
     def read(self, path: Path) -> SwfLog:
         """Read a log; what was left out of it or guessed is counted in the log by kind."""
 
-    @abstractmethod
     def write(self, path: Path, log: SwfLog) -> None:
-        """Write a log, piece by piece."""
+        """Write a log, piece by piece; a kind that is only read need not say how."""
+        raise InputError(f"{path}: logs of this kind can be read, but not written")
 
     def lost(self, log: SwfLog) -> dict[str, int]:
         """What such a file cannot keep of a log: how many values of which kind."""
