@@ -83,7 +83,7 @@ SchedulerEntry = _entry("SchedulerEntry", "schedulers", PluginEntry)
 RECIPE = {"model", "changes", "kind"}
 
 #: How walltimes are made, which is no part of a recipe.
-RULE = keys_of("logs").keys() - LogSource.__struct_fields__
+RULE = keys_of("logs").keys() - RECIPE - {*LogSource.__struct_fields__}
 
 
 class PlannedPlugin(Struct, frozen=True):
@@ -154,15 +154,19 @@ class Entries:
             if len(files) > 1 and getattr(entry, key) is not None:
                 self._plan.fail((*path, key), "is for a single file")
         found = tuple(str(self._log_file(path, file, entry)) for file in files)
-        return struct_from(Workloads, self._log_settings(path, entry) | {"files": found})
+        return struct_from(Workloads, self._settings(path, entry, "logs") | {"files": found})
 
-    def _log_settings(self, path: KeyPath, entry: LogSource) -> dict[str, Any]:
-        """The settings that the entry of a log gives, with the code of attributes where it is."""
-        values = settings_in(entry, "logs")
-        attributes = keys_of("logs")["attributes"]
-        code = [file for each in values["attributes"] for file in Choice(each).code_files]
-        self._check_trust((*path, "attributes"), code)
-        return values | {"attributes": attributes.renamed(values["attributes"], self._beside)}
+    def _settings(self, path: KeyPath, entry: PlanEntry, table: str) -> dict[str, Any]:
+        """The settings that an entry gives, with files and code where they are; logs are found elsewhere."""
+        values = settings_in(entry, table)
+        for key, setting in keys_of(table).items():
+            value = values[setting.name]
+            if setting.option.names_code:
+                code = [file for each in as_list(value) for file in Choice(each).code_files]
+                self._check_trust((*path, key), code)
+            if key not in LogSource.__struct_fields__:
+                values[setting.name] = setting.renamed(value, self._beside)
+        return values
 
     def _made_log(self, path: KeyPath, content: dict[str, Any]) -> Workloads:
         """A changed or generated log: a file whose name depends on all that it is made of."""
@@ -176,7 +180,7 @@ class Entries:
                 recipe[key] = str(source)
                 made_of.append(digest_of_file(source))
         made_of += self._locate_code(path, recipe)
-        rules = self._log_settings(path, entry)
+        rules = self._settings(path, entry, "logs")
         if rules["input_options"]:
             recipe["input_options"] = list(rules["input_options"])
         made = self._to_be_made(str(path[-1]), recipe, made_of)
@@ -295,10 +299,8 @@ class Entries:
     def platform(self, name: str, content: Any) -> Scenario:
         """A machine and what happens on it, with the files that describe it under absolute names."""
         path = ("platforms", name)
-        values = settings_in(self._plan.convert(content, PlatformEntry, path), "platforms")
-        for setting in keys_of("platforms").values():
-            values[setting.name] = setting.renamed(values[setting.name], self._beside)
-        scenario = struct_from(Scenario, values)
+        entry = self._plan.convert(content, PlatformEntry, path)
+        scenario = struct_from(Scenario, self._settings(path, entry, "platforms"))
         machine = scenario.machine
         if machine.file is not None and machine.hosts is not None:
             self._plan.fail((*path, "hosts"), "a platform has either a file or a number of hosts")
@@ -324,9 +326,7 @@ class Entries:
         """A scheduler, ours or PyBatsim's."""
         path = ("schedulers", name)
         entry = self._plan.convert(content, SchedulerEntry, path)
-        settings = settings_in(entry, "schedulers")
-        for setting in keys_of("schedulers").values():
-            settings[setting.name] = setting.renamed(settings[setting.name], self._beside)
+        settings = self._settings(path, entry, "schedulers")
         if settings["profile_reuse"] and not settings["dynamic_jobs"]:
             self._plan.fail((*path, "profile_reuse"), "makes sense with dynamic_jobs only")
         choice = self._choice(path, entry)

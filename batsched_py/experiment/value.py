@@ -39,6 +39,7 @@ class Workloads(Struct, frozen=True, kw_only=True):
             "--log-kind KIND|CODE",
             "What the logs are, if their names do not tell: a kind that `batsched-py convert` knows, or a "
             "reader of your own as path/to/file.py:ClassName.",
+            "logs.kind",
         ),
     ] = None
     input_options: Annotated[
