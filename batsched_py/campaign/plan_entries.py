@@ -164,7 +164,7 @@ class Entries:
             if setting.option.names_code:
                 code = [file for each in as_list(value) for file in Choice(each).code_files]
                 self._check_trust((*path, key), code)
-            if key not in LogSource.__struct_fields__:
+            if setting.name != "files":
                 values[setting.name] = setting.renamed(value, self._beside)
         return values
 
