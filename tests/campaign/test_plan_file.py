@@ -232,7 +232,7 @@ MISTAKES = {
     ),
     "an unknown key of a log": (
         '[logs]\nsmall = { file = "small.swf", factor = 2 }\n[schedulers]\neasy = {}\n',
-        ":2: logs.small.factor: there is no such key; known are file, url, sha256, input_options, "
+        ":2: logs.small.factor: there is no such key; known are file, url, sha256, kind, input_options, "
         "attributes, walltime, walltime_factor, cancelled",
     ),
     "a wrong type": (
