@@ -20,7 +20,7 @@ help:  ## list the targets
 demo: .venv/core.stamp  ## simulate the sample, run a campaign, make its report
 	@mkdir -p out
 	$(BIN)/batsched-py run -w workloads/sample.swf --hosts 64 -s easy -e out/demo
-	$(BIN)/batsched-py campaign run plans/sample.toml
+	$(BIN)/batsched-py campaign run examples/plans/sample.toml
 	$(BIN)/batsched-py campaign report out/sample -o out/sample/report.html
 	@echo "Open out/sample/report.html in a browser: tables, figures and Gantt charts of these runs."
 
@@ -64,14 +64,14 @@ $(BIN)/python:
 	$(PIP) -e .
 	@touch $@
 
-.venv/dev.stamp: pyproject.toml requirements-peers.txt $(CORE) | $(BIN)/python
+.venv/dev.stamp: pyproject.toml tests/interop/requirements.txt $(CORE) | $(BIN)/python
 	$(PIP) -e '.[dev]'
-	$(PIP) --no-deps -r requirements-peers.txt
+	$(PIP) --no-deps -r tests/interop/requirements.txt
 	@touch $@ .venv/core.stamp
 
-.venv5/peers.stamp: pyproject.toml requirements-peers5.txt $(CORE)
+.venv5/peers.stamp: pyproject.toml tests/interop/requirements5.txt $(CORE)
 	@mkdir -p .venv5
 	@if test -n "$(PYTHON5)"; then \
 	$(PYTHON5) -m venv .venv5 && \
-	.venv5/bin/python -m pip install --quiet --disable-pip-version-check -e . -r requirements-peers5.txt; fi
+	.venv5/bin/python -m pip install --quiet --disable-pip-version-check -e . -r tests/interop/requirements5.txt; fi
 	@touch $@

@@ -22,7 +22,7 @@ def main() -> None:
     found = ["--logs", str(logs)] if logs.is_dir() else []
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        _campaign("run", f"plans/{plan}.toml", "-d", folder, *found)
+        _campaign("run", f"examples/plans/{plan}.toml", "-d", folder, *found)
         simulated = time.perf_counter() - began
         _campaign("report", folder, "-o", f"{folder}/report.html")
         took = time.perf_counter() - began

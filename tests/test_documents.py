@@ -53,7 +53,7 @@ def test_every_document_with_examples_is_tested() -> None:
 
 @pytest.mark.parametrize("document", SCRIPTS)
 def test_its_examples_run(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder in ("workloads", "platforms", "plans"):
+    for folder in ("workloads", "platforms", "examples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / "HPC2N.swf.gz").write_bytes(gzip.compress((ROOT / "workloads" / "sample.swf").read_bytes()))
     monkeypatch.chdir(tmp_path)

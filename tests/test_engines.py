@@ -622,7 +622,7 @@ def test_the_python_engine_can_be_chosen() -> None:
         "users",
         "models",
         "run -w {root}/workloads/sample.swf -s easy --users think-time",
-        "campaign plan {root}/plans/sample.toml",
+        "campaign plan {root}/examples/plans/sample.toml",
     ],
 )
 def test_a_machine_without_a_compiler_lacks_nothing(command: str, root: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from batsched_py.campaign.plan_file import read_plan
 from batsched_py.cli.main import batsched_py
 
 ROOT = Path(__file__).resolve().parents[1]
-PLAN = (ROOT / "plans" / "newcomer.toml").read_text()
+PLAN = (ROOT / "examples" / "plans" / "newcomer.toml").read_text()
 SCHEDULERS = ["fcfs", "easy", "conservative", "easy++", "sjf"]
 
 
@@ -69,7 +69,7 @@ def test_on_the_sample_log(tmp_path: Path) -> None:
 
 
 def test_the_plan_asks_for_what_the_study_needs(shared: Path) -> None:
-    plan = read_plan(ROOT / "plans" / "newcomer.toml", [shared / "logs"])
+    plan = read_plan(ROOT / "examples" / "plans" / "newcomer.toml", [shared / "logs"])
     assert not plan.missing
     axes = pd.DataFrame([run.axes for run in plan.runs])
     assert axes.groupby("log").part.nunique().to_dict() == {"kth-sp2": 11, "sdsc-ds": 13}
@@ -84,7 +84,7 @@ def test_on_the_logs_themselves(shared: Path, tmp_path: Path) -> None:
     logs.mkdir()
     for name in re.findall(r'file = "(.*)"', PLAN):
         (logs / name).symlink_to(shared / "logs" / name)
-    campaign = study(ROOT / "plans" / "newcomer.toml", logs, tmp_path)
+    campaign = study(ROOT / "examples" / "plans" / "newcomer.toml", logs, tmp_path)
     check(tmp_path, campaign)
     slowdown = campaign.aggregate(metrics=["mean_bounded_slowdown"]).set_index(["log", "load", "scheduler"])
     assert (slowdown.xs("fcfs", level="scheduler").difference_low > 0).all(), "backfilling pays everywhere"

@@ -43,7 +43,7 @@ def test_it_names_every_change_and_every_option_of_a_campaign() -> None:
 
 def test_its_examples_run(tmp_path: Path) -> None:
     """As one script, in a checkout."""
-    for folder in ("workloads", "platforms", "plans"):
+    for folder in ("workloads", "platforms", "examples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     script = "\n".join(EXAMPLES)
     body = "".join(f"    {line}\n" for line in script.splitlines())

@@ -23,7 +23,7 @@ def blocks(language: str) -> list[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the samples and the README's own policy in it."""
     folder = tmp_path_factory.mktemp("readme")
-    for name in ("workloads", "platforms", "plans"):
+    for name in ("workloads", "platforms", "examples"):
         (folder / name).symlink_to(ROOT / name)
     quick_start, policy = blocks("python")
     (folder / "quick_start.py").write_text(quick_start)

@@ -14,7 +14,7 @@ import pytest
 def experiments(root: Path) -> ModuleType:
     """The script as a module."""
     spec = importlib.util.spec_from_file_location(
-        "replay_with_feedback", root / "experiments" / "replay_with_feedback.py"
+        "replay_with_feedback", root / "examples" / "experiments" / "replay_with_feedback.py"
     )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

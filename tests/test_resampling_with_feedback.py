@@ -12,10 +12,17 @@ from click.testing import CliRunner
 from batsched_py.analysis.statistics import Estimate, Paired
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.reader import read_swf
-from experiments.populations import EDGES, Figures, Setting, Task
-from experiments.resampling_tables import AWARE, by_seed, comparisons, cycles, gains, put_into, rooms
-from experiments.resampling_with_feedback import SETTINGS, figures_of, main, tasks
-from experiments.what_logs_show import SESSION_BREAK, rank_correlation, resampled, skill, thoughts, weekly
+from examples.experiments.populations import EDGES, Figures, Setting, Task
+from examples.experiments.resampling_tables import AWARE, by_seed, comparisons, cycles, gains, put_into, rooms
+from examples.experiments.resampling_with_feedback import SETTINGS, figures_of, main, tasks
+from examples.experiments.what_logs_show import (
+    SESSION_BREAK,
+    rank_correlation,
+    resampled,
+    skill,
+    thoughts,
+    weekly,
+)
 
 
 def found(setting: str, scheduler: str, seed: int, jobs: float, load: float = 1.0) -> Figures:

@@ -59,7 +59,7 @@ def arguments_of(command: str) -> list[str]:
 
 
 def experiment(command: str) -> tuple[int, str, str]:
-    """Run ``python -m experiments.NAME``, in this process."""
+    """Run ``python -m examples.experiments.NAME``, in this process."""
     module, *arguments = shlex.split(command.removeprefix("python -m "))
     result = CliRunner().invoke(import_module(module).main, arguments)
     return result.exit_code, result.stdout, result.stderr
@@ -131,7 +131,7 @@ def test_every_row_has_commands_of_ours() -> None:
     for program, command, *rest in (each.split() for row in found for each in row):
         if program == "python":
             assert command == "-m"
-            assert rest[0].startswith("experiments.")
+            assert rest[0].startswith("examples.experiments.")
         else:
             assert program == "batsched-py"
             assert command in COMMANDS

@@ -77,8 +77,8 @@ def campaign_command() -> None:
 
     \b
     Examples:
-      batsched-py campaign plan plans/sample.toml
-      batsched-py campaign run plans/sample.toml
+      batsched-py campaign plan examples/plans/sample.toml
+      batsched-py campaign run examples/plans/sample.toml
       batsched-py campaign report out/sample -o out/sample/report.html
     """
 
@@ -159,11 +159,11 @@ def run_command(
 
     \b
     Examples:
-      batsched-py campaign run plans/sample.toml -j 2 --live
-      batsched-py campaign run plans/sample.toml --simulator batsim
-      batsched-py campaign run plans/replay-with-feedback.toml --logs ~/logs
-      batsched-py campaign run plans/sample.toml --executor dask --address tcp://head:8786
-      batsched-py campaign run plans/sample.toml --executor slurm -j 32
+      batsched-py campaign run examples/plans/sample.toml -j 2 --live
+      batsched-py campaign run examples/plans/sample.toml --simulator batsim
+      batsched-py campaign run examples/plans/replay-with-feedback.toml --logs ~/logs
+      batsched-py campaign run examples/plans/sample.toml --executor dask --address tcp://head:8786
+      batsched-py campaign run examples/plans/sample.toml --executor slurm -j 32
     """
     from batsched_py.analysis.runs.tables import tables_of
     from batsched_py.campaign.plan_file import read_plan
@@ -255,7 +255,7 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     Examples:
       batsched-py campaign report out/sample
       batsched-py campaign report out/sample -o out/sample/report.html
-      batsched-py campaign report plans/sample.toml -o results.tex -o results.parquet
+      batsched-py campaign report examples/plans/sample.toml -o results.tex -o results.parquet
     """
     from batsched_py.analysis.runs.aggregate import compare, comparisons_markdown
     from batsched_py.analysis.runs.tables import tables_of

@@ -13,7 +13,7 @@ from batsched_py.campaign.allocators import AllocatorEntry
 from batsched_py.campaign.plan import PluginEntry
 from batsched_py.campaign.plan_entries import LogEntry, PlatformEntry, SchedulerEntry
 from batsched_py.campaign.plan_file import read_plan
-from docs_build.settings import tables
+from docs.hooks.settings import tables
 from tests.experiment.commands import parsed
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "campaigns.md").read_text()

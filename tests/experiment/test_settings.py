@@ -20,7 +20,7 @@ from batsched_py.campaign.plan_entries import keys_of
 from batsched_py.cli import run
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
 from batsched_py.settings import Option, Setting, settings_of, struct_from, values_of
-from docs_build.settings import tables
+from docs.hooks.settings import tables
 from tests.experiment.strategies import experiments
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +96,7 @@ from click.testing import CliRunner
 import batsched_py as bp
 from batsched_py.cli.main import batsched_py
 from batsched_py.experiment.run import run_command
-from docs_build.settings import tables
+from docs.hooks.settings import tables
 
 log = sys.argv[1]
 if __name__ == "__main__":
@@ -116,7 +116,7 @@ if __name__ == "__main__":
 
 def test_a_new_setting_is_one_line(tmp_path: Path) -> None:
     """In a copy of the package with one field more, commands, Python, plans and pages know the setting."""
-    for package in ("batsched_py", "docs_build"):
+    for package in ("batsched_py", "docs"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     value = tmp_path / "batsched_py" / "experiment" / "value.py"
     before, after = value.read_text().split("    mmax: ")

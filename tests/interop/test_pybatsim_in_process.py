@@ -11,7 +11,7 @@ import pytest
 
 from tests.processes import PATIENCE
 
-pytest.importorskip("batsim", reason="PyBatsim is not installed (see requirements-peers.txt)")
+pytest.importorskip("batsim", reason="PyBatsim is not installed (see tests/interop/requirements.txt)")
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden" / "rigid200_fcfs"
 BATSCHED = [sys.executable, "-m", "batsched_py"]

@@ -28,7 +28,8 @@ NB_JOBS = 60
 LAUNCHER = [sys.executable, "-c", "import sys; from batsim.cmds.launcher import main; sys.exit(main())"]
 
 pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("batsim") is None, reason="needs pip install --no-deps -r requirements-peers.txt"
+    importlib.util.find_spec("batsim") is None,
+    reason="needs pip install --no-deps -r tests/interop/requirements.txt",
 )
 
 #: Those that complete a workload, with the options of Batsim that they are made for.

@@ -49,7 +49,7 @@ def test_the_library_passes_its_own_tests(flags: tuple[str, ...], root: Path, tm
 @pytest.mark.slow
 def test_the_engine_has_no_fault_that_sanitizers_see(root: Path, tmp_path: Path) -> None:
     """All tests of both engines, hostile ones too, with an extension that is built to watch itself."""
-    for name in ("batsched_py", "native", "plans", "tests", "workloads"):
+    for name in ("batsched_py", "examples", "native", "tests", "workloads"):
         shutil.copytree(
             root / name, tmp_path / name, ignore=shutil.ignore_patterns("_native*", "__pycache__")
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import contiguous_on_a_fat_tree as study
+from examples.experiments import contiguous_on_a_fat_tree as study
 
 
 def test_hosts_behind_one_switch_pay_on_a_fat_tree_where_jobs_send_a_lot(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from batsched_py.protocol.requests import read_request
 from batsched_py.workload.models import MODELS
 from batsched_py.workload.read import read_workload
 from batsched_py.workload.swf.log import SwfLog
-from experiments.administrator import answers, in_pieces
+from examples.experiments.administrator import answers, in_pieces
 from tests.processes import call_here
 
 ROOT = Path(__file__).parents[3]

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from batsched_py.analysis.statistics import Estimate, Paired
 from batsched_py.errors import InputError
-from experiments.populations import HOUR, Figures, Setting
+from examples.experiments.populations import HOUR, Figures, Setting
 
 _THROUGHPUT = ("submitted_per_day", "done_per_day", "utilization", "mean_wait")
 _SESSIONS = (

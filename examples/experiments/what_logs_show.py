@@ -1,6 +1,6 @@
 """What logs themselves show of users, which resampling with feedback builds on, by one command.
 
-    python -m experiments.what_logs_show KTH-SP2.swf.gz SDSC-DS.swf.gz --plot logs.svg
+    python -m examples.experiments.what_logs_show KTH-SP2.swf.gz SDSC-DS.swf.gz --plot logs.svg
 
 Three things of D. Feitelson, "Resampling with Feedback" (JSSPP 2021): whether the response time of a job or
 its slowdown tells how long the user thinks before the next one (figure 18); that weeks with large jobs have
@@ -28,7 +28,7 @@ from batsched_py.users.resample import Resample, resampled_log
 from batsched_py.workload.changes.estimates import Estimates
 from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.swf.reader import read_swf
-from experiments.resampling_tables import put_into
+from examples.experiments.resampling_tables import put_into
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

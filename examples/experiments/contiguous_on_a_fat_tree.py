@@ -4,7 +4,7 @@ Jobs that compute and exchange bytes run on 64 hosts, eight to a switch, with fe
 switches than to the hosts. What differs between the simulations is which of the free hosts a job gets, and
 how much jobs send: alone behind one switch, each uses a quarter or three quarters of its links' bandwidth.
 
-    python experiments/contiguous_on_a_fat_tree.py
+    python examples/experiments/contiguous_on_a_fat_tree.py
 """
 
 from __future__ import annotations

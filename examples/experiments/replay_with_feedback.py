@@ -1,6 +1,6 @@
 """The KTH-SP2 tables of "Replay with Feedback", reproduced by one command.
 
-    python experiments/replay_with_feedback.py KTH-SP2-1996-2.1-cln.swf.gz
+    python examples/experiments/replay_with_feedback.py KTH-SP2-1996-2.1-cln.swf.gz
 
 Simulates the 18 experiments of M. Madon, G. Da Costa and J.-M. Pierson, "Replay with Feedback: How does the
 performance of HPC system impact user submission behavior?", FGCS 155, 2024, and prints what comes out beside

@@ -11,7 +11,7 @@ import nbformat
 from mkdocs.structure.files import File, Files
 from nbclient import NotebookClient
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 
 #: How long a cell may take, in seconds.

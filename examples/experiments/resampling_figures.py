@@ -9,8 +9,8 @@ import numpy as np
 
 from batsched_py.analysis.plots.style import PAGE, PALETTE
 from batsched_py.analysis.statistics import Estimate
-from experiments.populations import Figures, Setting
-from experiments.resampling_tables import by_seed, class_labels
+from examples.experiments.populations import Figures, Setting
+from examples.experiments.resampling_tables import by_seed, class_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,6 +1,6 @@
 """The findings of "Resampling with Feedback", looked for on a log by one command.
 
-    python -m experiments.resampling_with_feedback LOG.swf.gz --seeds 30 -o figures.jsonl --plot findings.svg
+    python -m examples.experiments.resampling_with_feedback LOG.swf.gz --seeds 30 -o all.jsonl --plot all.svg
 
 D. Feitelson, "Resampling with Feedback: A New Paradigm of Using Workload Data for Performance Evaluation",
 JSSPP 2021, shows what can be seen when populations are made of the users of a log and these react. For each
@@ -23,7 +23,7 @@ from rich.progress import track
 
 from batsched_py.analysis.plots.figures import blank
 from batsched_py.analysis.plots.style import PAGE
-from experiments.populations import (
+from examples.experiments.populations import (
     EDGES,
     Figures,
     Setting,
@@ -36,8 +36,15 @@ from experiments.populations import (
     replay,
     simulate,
 )
-from experiments.resampling_figures import draw
-from experiments.resampling_tables import classes, comparisons, cycles, put_into, rooms, wait_of_the_log
+from examples.experiments.resampling_figures import draw
+from examples.experiments.resampling_tables import (
+    classes,
+    comparisons,
+    cycles,
+    put_into,
+    rooms,
+    wait_of_the_log,
+)
 
 _RESPONSIVE = ("easy", "user-aware", "user-aware, alpha=1")
 _LOADS = (1.0, 1.5, 2.0)

@@ -4,7 +4,7 @@ What would 20 nodes more do? What if no job overtook another? What if none could
 What would fair share change? And what if half of the GPUs were not there? Each is one simulation beside that
 of the cluster as it is, `platforms/cluster.toml` under EASY. docs/machines.md tells what came out.
 
-    python experiments/administrator.py
+    python examples/experiments/administrator.py
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pandas as pd
 import batsched_py as bp
 from batsched_py.workload.swf.log import COLUMNS, SwfLog, swf_log
 
-CLUSTER = Path(__file__).parents[1] / "platforms" / "cluster.toml"
+CLUSTER = Path(__file__).parents[2] / "platforms" / "cluster.toml"
 DAY = 86_400.0
 #: So many users, those who used most, are heavy.
 HEAVY = 10

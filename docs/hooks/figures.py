@@ -20,7 +20,7 @@ from batsched_py.analysis.plots.over_time import FlowsKind
 from batsched_py.analysis.plots.runs import recorded_run
 from batsched_py.workload.models.slots import Slots
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def on_files(files: Files, config: Any) -> Files:
