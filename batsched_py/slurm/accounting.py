@@ -266,7 +266,6 @@ def _read_associations(
     """Associations; an account that names no parent is below the last one that is less indented."""
     above: list[tuple[int, str]] = []
     account_title = next(title for title in titles if field_name(title) == "account")
-    user_title = next((title for title in titles if field_name(title) == "user"), "")
     tells_parents = False
     accounting.of_sshare = any(field_name(title) == "rawshares" for title in titles)
     for where, row in _rows(titles, lines, findings):
@@ -276,18 +275,18 @@ def _read_associations(
         if "account" not in values:
             findings.mistake(where, "names no account")
             continue
-        if not row.get(user_title, "").strip():
+        if not values.get("user"):
             text = row[account_title]
             indent = len(text) - len(text.lstrip())
             above = [(depth, name) for depth, name in above if depth < indent]
             tells_parents = tells_parents or indent > 0 or "parent" in values
-            if "parent" not in values and above:
-                values["parent"] = above[-1][1]
+            if above:
+                values.setdefault("parent", above[-1][1])
             above.append((indent, values["account"]))
-        if values["account"] == ROOT and "user" not in values:
-            values.pop("parent", None)
+            if values["account"] == ROOT:
+                values.pop("parent", None)
         accounting.add_association(values, where, findings)
-    accounts = [each for each in accounting.associations.values() if not each.user and each.account != ROOT]
+    accounts = [key for key in accounting.associations if not key[1] and key[0] != ROOT]
     if len(accounts) > 1 and not tells_parents:
         findings.left_out(
             lines[0][0], "no parents are told, so all accounts are taken to be below root; add `tree`"

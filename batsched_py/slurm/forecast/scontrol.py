@@ -101,15 +101,6 @@ def job_of(where: str, fields: Mapping[str, str], started: float | None, eligibl
     per_node = fields.get("NtasksPerN:B:S:C", "0").partition(":")[0]
     limit = "0" if fields["JobState"] == ENDING else fields.get("TimeLimit", "UNLIMITED")
     array = _array(fields)
-    told = {
-        "account": fields.get("Account"),
-        "qos": fields.get("QOS"),
-        "reservation": fields.get("Reservation"),
-        "name": fields.get("JobName"),
-        "node_list": fields.get("NodeList" if runs else "ReqNodeList"),
-        "exclude": None if runs else fields.get("ExcNodeList"),
-        "priority": 0 if fields.get("Reason") == NEVER else count(fields.get("Priority", "0")),
-    }
     return LiveJob(
         id=_id(fields),
         name=fields.get("ArrayJobId", "") if array else _id(fields),
@@ -133,8 +124,17 @@ def job_of(where: str, fields: Mapping[str, str], started: float | None, eligibl
         dependency=re.sub(r"\([^)]*\)", "", fields.get("Dependency", "")),
         exclusive=fields.get("OverSubscribe") == "NO",
         array=array,
-        fields={name: value for name, value in told.items() if value not in (None, "")},
+        fields=_told(fields, runs),
     )
+
+
+def _told(fields: Mapping[str, str], runs: bool) -> dict[str, Any]:
+    """What goes into the field ``slurm`` of a job."""
+    names = {"Account": "account", "QOS": "qos", "Reservation": "reservation", "JobName": "name"}
+    names |= {"NodeList": "node_list"} if runs else {"ReqNodeList": "node_list", "ExcNodeList": "exclude"}
+    found: dict[str, Any] = {name: fields[printed] for printed, name in names.items() if fields.get(printed)}
+    found["priority"] = 0 if fields.get("Reason") == NEVER else count(fields.get("Priority", "0"))
+    return found
 
 
 def _range(fields: Mapping[str, str], name: str, default: str = "1") -> tuple[int, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import ceil, inf
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -106,8 +106,13 @@ KIBIBYTES = 1024
 
 
 class PartitionRules(Struct, frozen=True):
-    """What a partition makes of the jobs in it."""
+    """What a partition of a machine makes of the jobs in it."""
 
+    machine: Machine
+    names: Sequence[str]
+    """Those of the machine's resources beside processors and memory."""
+    nodes: int
+    """Those of the partition."""
     whole_nodes: bool = False
     consumes_memory: bool = False
     memory_per_cpu: int = 0
@@ -192,105 +197,128 @@ class Asked(Struct, frozen=True, gc=False):
         return (tasks * -(-self.cpus_per_task // of_core) + -(-left // of_core)) * threads
 
 
-def asked_of(
-    number: int,
-    request: Request,
-    fields: JobFields,
-    nodes: int,
-    partition: int,
-    machine: Machine,
-    names: Sequence[str],
-    rules: PartitionRules,
-    required: int = 0,
-) -> Asked:
-    """What a request means in a partition with its nodes, of which some have what it names.
+class _Memory(NamedTuple):
+    """What a job asks for, in KiB."""
 
-    The ``names`` are those of the other resources of the machine.
-    """
-    of_task, least_cpus = fields.cpus_per_task, fields.least_cpus
-    per_task, per_node = dict(request.per_task), dict(request.per_node)
-    tasks, cores = request.tasks // of_task, request.cores * of_task
-    exclusive = rules.whole_nodes or request.exclusive
-    of_cpu = -(-per_task.pop("memory", 0) // request.cores)
-    of_node = per_node.pop("memory", 0)
+    per_cpu: int
+    per_node: int
+    cpus_of_each: int
+    """So many processors for each that it runs on, because no processor may have all that memory."""
+    least_cpus: int
+    """It has so many processors of each node at least, for the same reason."""
+
+
+def _memory(request: Request, fields: JobFields, rules: PartitionRules) -> _Memory:
+    """The memory of a request, or what the partition gives a job that does not say."""
+    of_cpu = -(-dict(request.per_task).get("memory", 0) // request.cores)
+    of_node = dict(request.per_node).get("memory", 0)
     if not (of_cpu or of_node or fields.all_memory):
         of_cpu, of_node = rules.memory_per_cpu * KIBIBYTES, rules.memory_per_node * KIBIBYTES
-    cpus_of_each, least_of_memory = 1, 0
-    if most_of_cpu := rules.most_memory_per_cpu * KIBIBYTES:
-        cpus_of_each = max(-(-of_cpu // most_of_cpu), 1)
-        cores, of_cpu = cores * cpus_of_each, -(-of_cpu // cpus_of_each)
-        least_of_memory = -(-of_node // most_of_cpu)
-    others = tuple(
+    most = rules.most_memory_per_cpu * KIBIBYTES
+    if not most:
+        return _Memory(of_cpu, of_node, 1, 0)
+    of_each = max(-(-of_cpu // most), 1)
+    return _Memory(-(-of_cpu // of_each), of_node, of_each, -(-of_node // most))
+
+
+class _Resources(NamedTuple):
+    """What a job asks for beside processors and memory, as :class:`Asked` has it."""
+
+    others: tuple[tuple[int, int, int], ...]
+    of_job: tuple[tuple[tuple[int, ...], int], ...]
+    gpus: tuple[tuple[int, int], ...]
+
+
+def _resources(request: Request, fields: JobFields, tasks: int, names: Sequence[str]) -> _Resources:
+    """The resources of a request that the machine has."""
+    per_node, per_task = dict(request.per_node), dict(request.per_task)
+    others = (
         (column, per_node.get(name, 0), per_task.get(name, 0))
         for column, name in enumerate(names)
         if name in per_node or name in per_task
     )
-    of_job = tuple(
+    of_job = (
         (tuple(names.index(each) for each in dict.fromkeys((name, GPU))), fields.gpus[name])
         for name in _told_apart(fields.gpus)
         if name in names
     )
     useful = fields.gpus | {name: count * tasks for name, count in per_task.items()} | per_node
-    if any(name not in names for name in fields.gpus):
-        nodes = 0
-    is_counted_by_tasks = bool(others or of_job)
-    of_each = request.tasks_per_node if request.tasks_per_node <= request.tasks else 0
-    least_of_node = max(cores * (of_each or (tasks if request.most_nodes == 1 else 1)), least_of_memory)
-    most_of_node = MOST
-    if is_counted_by_tasks:
-        is_spread = request.least_nodes == request.most_nodes == tasks
-        most_of_node = (
-            least_of_node if of_each or request.most_nodes == 1 or is_spread or tasks == 1 else MOST
-        )
+    gpus = ((names.index(name), useful[name]) for name in _told_apart(useful) if name in names)
+    return _Resources(tuple(others), tuple(of_job), tuple(gpus))
+
+
+def _of_core(fields: JobFields, rules: PartitionRules, cores: int) -> dict[str, Any]:
+    """How a job with tasks of so many processors uses cores."""
     own_cores = rules.one_task_per_core if fields.tasks_of_core is None else fields.tasks_of_core == 1
     tasks_of_core = 1 if own_cores else fields.tasks_of_core or MOST
-    of_core = min(fields.cpus_of_core or MOST, tasks_of_core * cores)
+    of_core = fields.cpus_of_core or MOST
+    return {
+        "own_cores": own_cores,
+        "cpus_of_core": min(of_core, tasks_of_core * cores),
+        "charged_of_core": of_core,
+    }
+
+
+def asked_of(
+    number: int, request: Request, fields: JobFields, nodes: int, rules: PartitionRules, required: int = 0
+) -> Asked:
+    """What a request means in a partition, of whose nodes some have what it names."""
+    memory = _memory(request, fields, rules)
+    tasks = request.tasks // fields.cpus_per_task
+    cores = request.cores * fields.cpus_per_task * memory.cpus_of_each
+    exclusive = rules.whole_nodes or request.exclusive
+    others, of_job, gpus = _resources(request, fields, tasks, rules.names)
+    is_counted_by_tasks = bool(others or of_job)
+    of_each = request.tasks_per_node if request.tasks_per_node <= request.tasks else 0
+    least_of_node = cores * (of_each or (tasks if request.most_nodes == 1 else 1))
     least = max(request.least_nodes, -(-tasks // request.tasks_per_node))
-    wanted = max(request.most_nodes, least)
-    if request.most_nodes == MOST or of_job or any(of_each_task for _, _, of_each_task in others):
-        wanted = least
+    is_any = request.most_nodes == MOST or of_job or any(per_task for _, _, per_task in others)
+    least_cpus = tasks * cores if fields.least_cpus is None else fields.least_cpus
     asked = Asked(
         number=number,
         tasks=tasks,
         cpus_per_task=cores,
-        unit=cores if of_task == 1 or of_cpu or is_counted_by_tasks else 1,
-        cpus=max(tasks * cores if least_cpus is None else least_cpus, least * least_of_memory),
+        unit=cores if fields.cpus_per_task == 1 or memory.per_cpu or is_counted_by_tasks else 1,
+        cpus=max(least_cpus, least * memory.least_cpus),
         least_nodes=least,
-        wanted_nodes=wanted,
+        wanted_nodes=least if is_any else max(request.most_nodes, least),
         most_nodes=request.most_nodes,
-        nodes=0,
-        partition=partition,
+        nodes=nodes if all(name in rules.names for name in fields.gpus) else 0,
+        partition=rules.nodes,
         required=required,
         exclusive=exclusive,
-        memory_per_cpu=of_cpu,
-        memory_per_node=of_node,
+        memory_per_cpu=memory.per_cpu,
+        memory_per_node=memory.per_node,
         others=others,
         licences=request.licences,
         tasks_per_node=of_each,
-        least_cpus_of_node=least_of_node,
-        cpus_of_node=max(cores * (of_each if of_each and tasks > 1 else 1), least_of_memory),
-        most_cpus_of_node=min(rules.most_cpus_of_node or MOST, most_of_node) % MOST,
-        own_cores=own_cores,
-        cpus_of_core=of_core,
-        charged_of_core=fields.cpus_of_core or MOST,
-        cpus_of_each=cpus_of_each,
+        least_cpus_of_node=max(least_of_node, memory.least_cpus),
+        cpus_of_node=max(cores * (of_each if of_each and tasks > 1 else 1), memory.least_cpus),
+        cpus_of_each=memory.cpus_of_each,
         least_loaded=rules.least_loaded,
         contiguous=fields.contiguous,
         of_job=of_job,
-        gpus=tuple(
-            (names.index(name), MOST if exclusive else useful[name])
-            for name in _told_apart(useful)
-            if name in names
-        ),
+        gpus=tuple((column, MOST) for column, _ in gpus) if exclusive else gpus,
+        **_of_core(fields, rules, cores),
     )
-    return _placed(asked, nodes, machine, request.tasks_per_node, exclusive and rules.consumes_memory)
+    return _placed(asked, rules, request.tasks_per_node)
 
 
-def _placed(asked: Asked, nodes: int, machine: Machine, most_tasks: int, takes_all_memory: bool) -> Asked:
-    """The same on a machine: which of some nodes would do, and how many of its tasks each could take."""
+def _most_cpus_of_node(asked: Asked, rules: PartitionRules) -> int:
+    """It may not have more of a node than the partition allows, or than counts if tasks are counted."""
+    is_counted_by_tasks = asked.others or asked.of_job
+    is_spread = asked.least_nodes == asked.most_nodes == asked.tasks
+    is_fixed = asked.tasks_per_node or asked.most_nodes == 1 or is_spread or asked.tasks == 1
+    most = asked.least_cpus_of_node if is_counted_by_tasks and is_fixed else MOST
+    return min(rules.most_cpus_of_node or MOST, most) % MOST
+
+
+def _placed(asked: Asked, rules: PartitionRules, most_tasks: int) -> Asked:
+    """The same on a machine: which of its nodes would do, and how many of its tasks each could take."""
+    machine, takes_all_memory = rules.machine, asked.exclusive and rules.consumes_memory
     usable, capacities = 0, [0] * len(machine.nodes)
     of_cpu, of_node, of_task = asked.memory_per_cpu, asked.memory_per_node, asked.cpus_per_task
-    for place in places(nodes & machine.up):
+    for place in places(asked.nodes & machine.up):
         node = machine.nodes[place]
         cpus = asked.usable_cpus(node.cpus, node.threads)
         needed = of_node + of_cpu * (node.cpus if takes_all_memory else asked.least_cpus_of_node)
@@ -308,7 +336,12 @@ def _placed(asked: Asked, nodes: int, machine: Machine, most_tasks: int, takes_a
                 if each:
                     most = min(most, (node.others[column] - of_all) // each)
             capacities[place] = max(most, 1)
-    return replace(asked, nodes=usable, capacities=tuple(capacities))
+    return replace(
+        asked,
+        nodes=usable,
+        capacities=tuple(capacities),
+        most_cpus_of_node=_most_cpus_of_node(asked, rules),
+    )
 
 
 def _told_apart(names: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ time. So a job may start before others in the queue if it delays none of their p
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, rank_of
@@ -65,28 +65,16 @@ def look(state: State, now: int, start: Start, full: bool, cancel: Cancel | None
     available = state.up
     stopped = 0
     """Partitions that are stopped, as bits."""
-    nb_partitions = len(state.partitions)
-    most_started, depth = settings.sched_max_job_start, settings.partition_job_depth
     most = len(state.waiting) if full else settings.default_queue_depth + 1
-    nb_looked_at = nb_started = 0
+    nb_looked_at = 0
     marks = False
-    looked_at_of: dict[str, int] = {}
     started: set[str] = set()
-    for record in list(state.waiting):
+    for record in _due(state, now, started):
         partition = record.partition
-        if record.eligible > now or (started and record.job.id in started):
-            continue
-        if most_started and nb_started >= most_started:
-            break
-        if depth:
-            looked_at_of[partition.name] = looked_at_of.get(partition.name, 0) + 1
-            if looked_at_of[partition.name] > depth:
-                continue
         nb_looked_at += 1
         if nb_looked_at > most:
             return Looked(marks, True)
-        bit = partition.bit
-        if stopped & bit and not record.fields.reservation:
+        if stopped & partition.bit and not record.fields.reservation:
             marks = True
             continue
         if state.limits.before_selection(record, now) is Verdict.WAITS or not state.has_licences(record):
@@ -95,14 +83,31 @@ def look(state: State, now: int, start: Start, full: bool, cancel: Cancel | None
             marks = True
         waits = _try(state, record, now, available, start, cancel)
         if waits is None:
-            nb_started += 1
             started.add(record.job.id)
         elif waits and not record.fields.reservation and not _is_too_young(state, record, now):
-            stopped |= bit
+            stopped |= partition.bit
             available &= ~partition.nodes
-            if stopped.bit_count() == nb_partitions:
+            if stopped.bit_count() == len(state.partitions):
                 return Looked(marks or _is_another_behind(state, record, now), False)
     return Looked(marks, False)
+
+
+def _due(state: State, now: int, started: Collection[str]) -> Iterator[WaitingRecord]:
+    """The jobs that the main loop looks at, as long as not too many were ``started`` in the meantime."""
+    settings = state.configuration.scheduling
+    most_started, depth = settings.sched_max_job_start, settings.partition_job_depth
+    looked_at_of: dict[str, int] = {}
+    for record in list(state.waiting):
+        if record.eligible > now or (started and record.job.id in started):
+            continue
+        if most_started and len(started) >= most_started:
+            return
+        if depth:
+            name = record.partition.name
+            looked_at_of[name] = looked_at_of.get(name, 0) + 1
+            if looked_at_of[name] > depth:
+                continue
+        yield record
 
 
 def _is_another_behind(state: State, record: WaitingRecord, now: int) -> bool:

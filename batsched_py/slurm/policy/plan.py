@@ -278,50 +278,59 @@ class Plan:
         is for a job that is not planned for later. Nobody starts now on nodes that are ``completing``. What a
         job would get after the end of the window is not told.
         """
-        later = now
-        cpus = 0
+        later, cpus = now, 0
         is_put_off = was_tried = False
+
+        def found(start: int | None = None, share: Share | None = None, make_way_on: int = 0) -> Found:
+            return Found(start, share, cpus, is_put_off, make_way_on, was_tried)
+
         while True:
-            nodes, begin, end_of_reservation = asked.partition, later, 0
-            if allowed is not None:
-                left = allowed(later)
-                if left is None:
-                    return Found(None, None, cpus, is_put_off, 0, was_tried)
-                nodes, begin, end_of_reservation = nodes & left[0], left[1], left[2]
-            nodes, later = self._left(nodes, begin, max(begin, now) + length)
-            nodes &= asked.nodes
-            if 0 < end_of_reservation < self.ends[-1] and (not later or end_of_reservation < later):
-                later = end_of_reservation
-            if nodes.bit_count() >= asked.least_nodes and not asked.required & ~nodes:
-                was_tried = True
-            found = future.earliest(asked, nodes, now, only_now or without is not None)
-            makes_way = found is None and without is not None
-            if makes_way:
-                assert without is not None
-                found = without.earliest(asked, nodes, now, only_now)
-            if found is None:
+            left = self._nodes_from(asked, later, now, length, allowed)
+            if left is None:
+                return found()
+            nodes, begin, later = left
+            was_tried |= nodes.bit_count() >= asked.least_nodes and not asked.required & ~nodes
+            first = future.earliest(asked, nodes, now, only_now or without is not None)
+            makes_way = first is None
+            if first is None and without is not None:
+                first = without.earliest(asked, nodes, now, only_now)
+            if first is None:
                 if later and not only_now:
                     continue
-                return Found(None, None, cpus, is_put_off, 0, was_tried)
-            start, share = max(found[0], begin), found[1]
-            is_put_off = is_put_off or begin > found[0]
+                return found()
+            start, share = max(first[0], begin), first[1]
+            is_put_off |= begin > first[0]
             cpus = self._machine.cpus_of(share)
             if start <= now:
-                if share.nodes & completing:
-                    start, later = now + 1, 0
-                elif makes_way and only_now:
-                    return Found(None, None, cpus, is_put_off, nodes, was_tried)
-                else:
-                    return Found(start, share, cpus, is_put_off, nodes if makes_way else 0, was_tried)
+                if not share.nodes & completing:
+                    if makes_way and only_now:
+                        return found(make_way_on=nodes)
+                    return found(start, share, nodes if makes_way else 0)
+                start, later = now + 1, 0
             if only_now:
-                return Found(None, None, cpus, is_put_off, 0, was_tried)
+                return found()
             if later and start > later:
                 continue
             if start > now + self._window:
-                return Found(start, None, cpus, is_put_off, 0, was_tried)
+                return found(start)
             if not self._is_kept(share.nodes, self._rounded(start), self._rounded(start + length)):
-                return Found(start, share, cpus, is_put_off, 0, was_tried)
+                return found(start, share)
             later = start
+
+    def _nodes_from(
+        self, asked: Asked, time: int, now: int, length: int, allowed: Allowed | None
+    ) -> tuple[int, int, int] | None:
+        """The nodes that are left to a job from a time on, when it may begin, and when to try again, or 0."""
+        nodes, begin, end_of_reservation = asked.partition, time, 0
+        if allowed is not None:
+            left = allowed(time)
+            if left is None:
+                return None
+            nodes, begin, end_of_reservation = nodes & left[0], left[1], left[2]
+        nodes, later = self._left(nodes, begin, max(begin, now) + length)
+        if 0 < end_of_reservation < self.ends[-1] and (not later or end_of_reservation < later):
+            later = end_of_reservation
+        return nodes & asked.nodes, begin, later
 
 
 MOST_CPUS = 1 << 12

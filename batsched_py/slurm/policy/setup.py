@@ -212,23 +212,12 @@ class Setup:
             nodes = self.machine.named(names) & partition.nodes & ~self.machine.named(expand(fields.exclude))
             required = self.machine.named(expand(fields.node_list))
             request = replace(request, least_nodes=max(request.least_nodes, required.bit_count()))
-            rules = self._rules(partition.settings)
-            asked = asked_of(
-                len(self._asked),
-                request,
-                fields,
-                nodes,
-                partition.nodes,
-                self.machine,
-                self._others,
-                rules,
-                required,
-            )
+            asked = asked_of(len(self._asked), request, fields, nodes, self._rules(partition), required)
             self._asked[key] = asked
         return asked
 
-    def _rules(self, partition: Partition) -> PartitionRules:
-        selection = self._configuration.selection
+    def _rules(self, of: PartitionRecord) -> PartitionRules:
+        partition, selection = of.settings, self._configuration.selection
         of_cpu, of_node = partition.def_mem_per_cpu, partition.def_mem_per_node
         if of_cpu is None and of_node is None:
             of_cpu, of_node = selection.def_mem_per_cpu, selection.def_mem_per_node
@@ -236,6 +225,9 @@ class Setup:
         if of_max is None:
             of_max = selection.max_mem_per_cpu
         return PartitionRules(
+            self.machine,
+            self._others,
+            of.nodes,
             whole_nodes=selection.type == "linear" or partition.over_subscribe == "exclusive",
             consumes_memory=selection.memory,
             memory_per_cpu=(of_cpu or 0) if selection.memory else 0,
