@@ -18,7 +18,7 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
-from batsched_py.users.base import Submission, User
+from batsched_py.users import Submission, User
 from tests.peak import peak
 
 BATCH = 1_000

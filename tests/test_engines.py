@@ -34,8 +34,7 @@ from batsched_py.schedulers.orders import longest
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
-from batsched_py.users import USERS
-from batsched_py.users.base import Action, Remark, Submission, User, UsersOf, Withdrawal
+from batsched_py.users import USERS, Action, Remark, Submission, User, UsersOf, Withdrawal
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
 from tests.feedback import Record, records, workload_of

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from batsched_py.api.simulate import Options, simulate
 from batsched_py.api.terminal import as_html, duration
 from batsched_py.workload.changes import CHANGES, Change, change_log
-from batsched_py.workload.changes.flurries import Action
-from batsched_py.workload.changes.period import Part, split
+from batsched_py.workload.changes.selecting import Action, Part, split
 from batsched_py.workload.description.users import DOMINATING_SHARE, FACTOR, SHARE
 from batsched_py.workload.recipe import log_from_recipe
 from batsched_py.workload.sources import write_log

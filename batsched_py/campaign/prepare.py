@@ -143,7 +143,7 @@ def make(path: Path, recipe: Mapping[str, Any]) -> None:
 @lru_cache(maxsize=256)
 def parts_of(file: Path, digest: str, every: str, options: tuple[str, ...] = ()) -> tuple[int, str]:
     """How many parts a log has, each a week, a month or a span like 28d; and which jobs are in none."""
-    from batsched_py.workload.changes import count_parts, outside_of_parts
+    from batsched_py.workload.changes.selecting import count_parts, outside_of_parts
 
     log = _log(file, None, digest, options)
     return count_parts(log, every), outside_of_parts(log, every)

@@ -90,7 +90,7 @@ def convert_command(
     of Batsim has no words for is refused by name.
     """
     from batsched_py.workload.batsim_json import translate_batsim_json
-    from batsched_py.workload.changes.anonymise import Anonymise
+    from batsched_py.workload.changes.altering import Anonymise
     from batsched_py.workload.sources import read_log, source_of, write_log
     from batsched_py.workload.sources.batsim import Batsim
 
@@ -144,7 +144,8 @@ def change_command(source: Path, target: Path, words: Sequence[str], parts: str 
       batsched-py change LOG.swf users.swf users drop=2 first jobs=10000 estimates rule=exact
       batsched-py change LOG.swf week.swf --parts week
     """
-    from batsched_py.workload.changes import HISTORY, change_log, parse_changes, split
+    from batsched_py.workload.changes import HISTORY, change_log, parse_changes
+    from batsched_py.workload.changes.selecting import split
     from batsched_py.workload.sources import read_log, write_log
 
     steps = parse_changes(words)

@@ -26,7 +26,7 @@ from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.decisions import Remark
 from batsched_py.schedulers.selection import selection
-from batsched_py.users.base import User, UsersOf
+from batsched_py.users import User, UsersOf
 
 if TYPE_CHECKING:
     from batsched_py.ledger.nodes import Refusal

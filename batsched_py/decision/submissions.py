@@ -27,7 +27,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState, to_tick
 from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.sizes import MALLEABLE
-from batsched_py.users.base import Action, Submission, User, Withdrawal
+from batsched_py.users import Action, Submission, User, Withdrawal
 from batsched_py.users.broker import Broker
 
 

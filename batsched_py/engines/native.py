@@ -36,7 +36,7 @@ from batsched_py.simulator.catalog import refusal
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.paje import PajeTrace
 from batsched_py.simulator.setup import Setup
-from batsched_py.users.base import Behaviour, Submission, User, UsersOf, Withdrawal
+from batsched_py.users import Behaviour, Submission, User, UsersOf, Withdrawal
 from batsched_py.users.broker import actions_of, blame, hears_starts, name_of, next_time_of
 from batsched_py.users.rigid import who
 from batsched_py.workload.model import Workload, as_jobs

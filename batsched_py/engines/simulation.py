@@ -18,7 +18,7 @@ from batsched_py.schedulers.cluster import Cluster
 from batsched_py.simulator.catalog import is_plain, refusal
 from batsched_py.simulator.outputs import CountsHosts, Outputs, Results
 from batsched_py.simulator.setup import Setup
-from batsched_py.users.base import Behaviour, UsersOf, Wrapper
+from batsched_py.users import Behaviour, UsersOf, Wrapper
 from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.quick_reader import NativeJobs, RunTimeProfiles

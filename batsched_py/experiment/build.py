@@ -32,8 +32,7 @@ from batsched_py.simulator.network.routing import SimpleNetwork
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.simulator.platform import Platform, parse_roles, read_platform
 from batsched_py.simulator.setup import Setup
-from batsched_py.users import USERS, Behaviour
-from batsched_py.users.base import UsersOf
+from batsched_py.users import USERS, Behaviour, UsersOf
 from batsched_py.users.rigid import Cancelling
 from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload, as_jobs

@@ -28,8 +28,7 @@ from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.platform import Platform
-from batsched_py.users import USERS, Behaviour
-from batsched_py.users.base import UsersOf
+from batsched_py.users import USERS, Behaviour, UsersOf
 from batsched_py.workload.model import Workload, as_jobs
 from batsched_py.workload.models import Model
 from batsched_py.workload.read import read_workload

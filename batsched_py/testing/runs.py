@@ -29,7 +29,7 @@ from batsched_py.simulator.decision_side import Decides
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
-from batsched_py.users.base import UsersOf
+from batsched_py.users import UsersOf
 from batsched_py.users.rigid import Rigid
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.conventions import LOG_SPEED

@@ -16,7 +16,7 @@ from batsched_py.errors import PolicyError
 from batsched_py.protocol.jobs import Job, JobState, to_tick
 from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.shown import harmless, shown
-from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal
+from batsched_py.users import Action, Remark, Submission, User, Withdrawal
 
 #: No number of hosts is so large.
 _BEYOND = 1 << 63

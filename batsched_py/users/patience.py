@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.users.base import Action, Submission, User, WrappedUser
-from batsched_py.users.named import EachUser, one_by_one
+from batsched_py.users import Action, EachUser, Submission, User, WrappedUser, one_by_one
 from batsched_py.workload.model import Workload
 
 #: Into how many classes of about equal size response times are divided, at most; equal ones are in one class.

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.users.base import Action, Behaviour, Submission, User, Wrapper
+from batsched_py.users import Action, Behaviour, NamedUsers, Submission, User, Wrapper, part_of
 from batsched_py.users.broker import Broker
-from batsched_py.users.mix import no_longer_than, shuffled
-from batsched_py.users.named import NamedUsers, part_of
-from batsched_py.users.population import WEEK, Pool, Rules, Stay, Turnover
+from batsched_py.users.population import WEEK, Pool, Rules, Stay, Turnover, no_longer_than, shuffled
 from batsched_py.workload.dependencies import have_dependencies, with_names
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.log import SwfLog

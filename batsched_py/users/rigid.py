@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
-from batsched_py.users.base import Action, Behaviour, Submission, User, Withdrawal, WrappedUser, Wrapper
+from batsched_py.users import Action, Behaviour, Submission, User, Withdrawal, WrappedUser, Wrapper
 from batsched_py.workload.model import CANCELLED_AFTER, Workload, as_jobs
 
 

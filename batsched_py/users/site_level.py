@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.users.base import Behaviour, Submission, User
-from batsched_py.users.mix import no_longer_than, without_waits
+from batsched_py.users import Behaviour, Submission, User
+from batsched_py.users.population import no_longer_than, without_waits
 from batsched_py.users.rigid import who
 from batsched_py.workload.model import Workload
 

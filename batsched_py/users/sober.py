@@ -23,8 +23,7 @@ from batsched_py.errors import InputError
 from batsched_py.input_files import read_input
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Homogeneous, HomogeneousTotal, Profile
-from batsched_py.users.base import Action, Remark, Submission, User, Withdrawal, WrappedUser
-from batsched_py.users.named import EachUser, one_by_one
+from batsched_py.users import Action, EachUser, Remark, Submission, User, Withdrawal, WrappedUser, one_by_one
 from batsched_py.workload.model import Workload
 
 #: Whom a row of a file of chances is for if it names nobody.

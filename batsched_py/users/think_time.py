@@ -16,8 +16,7 @@ from msgspec import Meta, Struct
 
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
-from batsched_py.users.base import Submission, User
-from batsched_py.users.named import NamedUsers
+from batsched_py.users import NamedUsers, Submission, User
 from batsched_py.users.rigid import who
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sessions import Delimiter, Sessions, cut_workload, session_rule

@@ -60,7 +60,7 @@ def read_workload(
             )
         return read_batsim_json(path, name)
     from batsched_py.workload.sources import source_of
-    from batsched_py.workload.sources.pieces import ReadsPieces, read_in_pieces
+    from batsched_py.workload.sources.accounting import ReadsPieces, read_in_pieces
     from batsched_py.workload.swf.workload import JobColumns, swf_to_workload
 
     source = source_of(path, kind, options)

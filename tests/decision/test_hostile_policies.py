@@ -181,7 +181,7 @@ def test_a_policy_that_never_comes_back_is_stopped_by_the_time_limit(body: str, 
 def test_a_user_whose_time_is_none_is_named(tmp_path: Path) -> None:
     users = tmp_path / "users.py"
     users.write_text(
-        "from batsched_py.users.base import Behaviour, User\n"
+        "from batsched_py.users import Behaviour, User\n"
         "class Lost(User):\n"
         "    name = 'lost'\n"
         "    def next_time(self): return float('nan')\n"

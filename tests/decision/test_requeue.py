@@ -19,7 +19,7 @@ from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing.runs import rows_in, rows_of
-from batsched_py.users.base import Submission, User
+from batsched_py.users import Submission, User
 from batsched_py.workload.model import Workload
 
 

@@ -15,7 +15,7 @@ from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.jobs import JobState
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
-from batsched_py.users.base import UsersOf
+from batsched_py.users import UsersOf
 from batsched_py.workload.model import Workload
 from batsched_py.workload.read import read_workload
 from tests.processes import ROOT, call_here

@@ -23,7 +23,7 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
-from batsched_py.users.base import User
+from batsched_py.users import User
 from batsched_py.workload.model import Workload
 
 needs_both = pytest.mark.skipif(native.library is None, reason="the native engine is not in use")

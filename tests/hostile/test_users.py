@@ -13,7 +13,7 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
-from batsched_py.users.base import Behaviour, UsersOf
+from batsched_py.users import Behaviour, UsersOf
 from batsched_py.workload.model import Workload
 from tests.hostile.outcomes import JOBS, PROFILES, needs_both, outcome_of_users, same_outcomes, simulate
 from tests.hostile.users import USERS, Hostile

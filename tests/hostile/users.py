@@ -10,7 +10,7 @@ from typing import Any
 
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Delay, Homogeneous
-from batsched_py.users.base import Remark, Submission, User, Withdrawal
+from batsched_py.users import Remark, Submission, User, Withdrawal
 
 #: Values that most fields cannot have.
 WRONG: dict[str, Any] = {

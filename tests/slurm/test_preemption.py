@@ -21,7 +21,7 @@ from batsched_py.slurm.scenario import Sources, write_scenario
 from batsched_py.slurm.scenario import read_scenario as imported
 from batsched_py.slurm.schedules import read_jobs, simulated_jobs
 from batsched_py.testing.runs import rows_in, rows_of
-from batsched_py.users.base import UsersOf
+from batsched_py.users import UsersOf
 from batsched_py.users.rigid import Rigid
 from batsched_py.workload.batsim_json import read_batsim_json
 from batsched_py.workload.model import Workload

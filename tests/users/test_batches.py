@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.users import USERS, User
-from batsched_py.users.adjusted import DAY, HOUR, Activity
-from batsched_py.users.batches import cut_batches
+from batsched_py.users.batches import DAY, HOUR, Activity, cut_batches
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sessions import Delimiter, cut_workload
 from tests.feedback import Record, replay, rows, static_replay, submissions, workload_of

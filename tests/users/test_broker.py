@@ -9,7 +9,8 @@ import pytest
 from batsched_py.errors import InputError, PolicyError
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Delay
-from batsched_py.users import USERS, Broker, Submission, User
+from batsched_py.users import USERS, Submission, User
+from batsched_py.users.broker import Broker
 
 
 class Scripted(User):

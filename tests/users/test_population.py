@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.users import USERS
-from batsched_py.users.mix import shuffled
-from batsched_py.users.population import WEEK, Pool, Rules, Turnover
+from batsched_py.users.population import WEEK, Pool, Rules, Turnover, shuffled
 from batsched_py.users.resample import PopulationUser, Resample, resampled_log, unroll
 from batsched_py.users.rigid import Rigid
 from batsched_py.workload.swf.log import SwfLog, write_swf

@@ -22,8 +22,15 @@ from msgspec.structs import replace
 from batsched_py.workload.description.bags import DELTA, contiguous_bags
 from batsched_py.workload.description.distributions import requested
 from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress
-from batsched_py.workload.models.bag_cuts import Exponent, ZipfSizes, cut_bags_by_size, fit_zipf_sizes
-from batsched_py.workload.models.cascade import Cascade, fit_cascade, generate_arrivals
+from batsched_py.workload.models.arrivals import (
+    Cascade,
+    Exponent,
+    ZipfSizes,
+    cut_bags_by_size,
+    fit_cascade,
+    fit_zipf_sizes,
+    generate_arrivals,
+)
 from batsched_py.workload.models.shapes import Mixture, Pairs, Scale, count_pairs, fit_mixture
 from batsched_py.workload.swf.log import Integers, SwfLog, wall_clock
 

@@ -14,19 +14,21 @@ from batsched_py.workload.description.bags import DELTA, Bags, bag_keys, contigu
 from batsched_py.workload.description.distributions import requested
 from batsched_py.workload.description.load import daily_work, variation
 from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress
-from batsched_py.workload.models.bag_cuts import (
+from batsched_py.workload.models.arrivals import (
     BagCuts,
+    Cascade,
     Exponent,
     LargeBags,
     ZipfSizes,
     cut_bags,
     cut_bags_by_size,
     fit_bag_cuts,
+    fit_cascade,
     fit_large_bags,
+    generate_arrivals,
     most_of_small_bags,
     place_large_bags,
 )
-from batsched_py.workload.models.cascade import Cascade, fit_cascade, generate_arrivals
 from batsched_py.workload.models.owners import (
     Owners,
     Programs,

@@ -20,6 +20,7 @@ from batsched_py.errors import InputError
 from batsched_py.workload.sources import Source, count_lost, open_text
 from batsched_py.workload.sources.accounting import (
     Account,
+    Piece,
     for_each,
     memory,
     most_in_use,
@@ -29,7 +30,6 @@ from batsched_py.workload.sources.accounting import (
     written_duration,
     zone_named,
 )
-from batsched_py.workload.sources.pieces import Piece
 from batsched_py.workload.sources.slurm_fields import (
     CANCELLED,
     COMPLETED,

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.workload.lines import read_parquet
 from batsched_py.workload.sources import Source, open_text
-from batsched_py.workload.sources.accounting import NAMED, Account, numbered, unix_times, zone_named
-from batsched_py.workload.sources.pieces import Piece
+from batsched_py.workload.sources.accounting import NAMED, Account, Piece, numbered, unix_times, zone_named
 from batsched_py.workload.swf.conventions import CANCELLED
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 

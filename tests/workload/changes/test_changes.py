@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError
-from batsched_py.workload.changes import CHANGES, HISTORY, change_log, parse_changes, split
-from batsched_py.workload.changes.estimates import ROUND
+from batsched_py.workload.changes import CHANGES, HISTORY, change_log, parse_changes
+from batsched_py.workload.changes.altering import ROUND
+from batsched_py.workload.changes.selecting import split
 from batsched_py.workload.swf.log import SwfLog, write_swf
 from batsched_py.workload.swf.reader import read_swf
 from tests.logs import log_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from batsched_py.workload.description.memory import ESTIMATORS, hurst
-from batsched_py.workload.models.cascade import fractional_gaussian_noise
+from batsched_py.workload.models.arrivals import fractional_gaussian_noise
 
 POINTS = 2**16
 

@@ -17,7 +17,7 @@ from batsched_py.workload.description.distributions import (
 from batsched_py.workload.description.load import cycles, load
 from batsched_py.workload.description.memory import arrival_hurst
 from batsched_py.workload.description.users import locality, users
-from batsched_py.workload.models.cascade import fractional_gaussian_noise
+from batsched_py.workload.models.arrivals import fractional_gaussian_noise
 from tests.logs import log_of
 
 WEEK = 7 * 86400

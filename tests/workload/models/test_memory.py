@@ -9,7 +9,7 @@ from batsched_py.workload.description.bags import Bags
 from batsched_py.workload.description.load import daily_work, variation
 from batsched_py.workload.description.memory import autocorrelation
 from batsched_py.workload.models import Columns
-from batsched_py.workload.models.bag_cuts import LargeBags, fit_large_bags, place_large_bags
+from batsched_py.workload.models.arrivals import LargeBags, fit_large_bags, place_large_bags
 from batsched_py.workload.models.owners import draw_steps, fit_recurrence
 from batsched_py.workload.models.persistence import (
     Persistence,

@@ -12,9 +12,8 @@ from msgspec.structs import asdict
 from batsched_py.protocol.jobs import Job
 from batsched_py.workload import model as jobs_module
 from batsched_py.workload.model import Jobs, ListedJobs, as_jobs
-from batsched_py.workload.swf.jobs import LoggedJobs
 from batsched_py.workload.swf.reader import read_swf
-from batsched_py.workload.swf.workload import read_swf_workload, swf_to_workload
+from batsched_py.workload.swf.workload import LoggedJobs, read_swf_workload, swf_to_workload
 
 RECORDS = st.lists(
     st.tuples(st.integers(0, 3) | st.just(2.5), st.integers(0, 3), st.integers(-1, 2), st.integers(-1, 2)),

@@ -18,11 +18,10 @@ from batsched_py.errors import InputError
 from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.read import read_workload
 from batsched_py.workload.swf import quick_reader
-from batsched_py.workload.swf.jobs import LoggedJobs
 from batsched_py.workload.swf.log import COLUMNS, WHOLE
 from batsched_py.workload.swf.quick_reader import Record, read_jobs
 from batsched_py.workload.swf.reader import read_swf
-from batsched_py.workload.swf.workload import swf_to_workload
+from batsched_py.workload.swf.workload import LoggedJobs, swf_to_workload
 
 RULES: tuple[WalltimeRule, ...] = ("at-least-run-time", "max", "requested")
 

@@ -1,18 +1,27 @@
-"""A period of a log."""
+"""Changes that keep some of the jobs: by time, by number, by size, by who stands out."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.changes.base import Change, kept
+from batsched_py.workload.changes import Change, kept
+from batsched_py.workload.description.users import (
+    DOMINATING_SHARE,
+    FACTOR,
+    SHARE,
+    find_dominating,
+    find_flurries,
+    weeks_of,
+)
 from batsched_py.workload.swf.log import (
     DAY,
     HOUR,
@@ -181,3 +190,115 @@ def _months(log: SwfLog) -> tuple[Integers, bool, bool]:
     first_is_whole = days.min() == months.min().astype("datetime64[D]")
     last_is_whole = days.max() == (months.max() + 1).astype("datetime64[D]") - 1
     return months.astype(np.int64), bool(first_is_whole), bool(last_is_whole)
+
+
+def matching(numbers: Integers, keep: Sequence[int], drop: Sequence[int], change: str) -> NDArray[np.bool_]:
+    """Which jobs have one of the numbers to keep, if any are given, and none of those to drop."""
+    for number in (*keep, *drop):
+        if number not in numbers:
+            raise InputError(f"{change}: no job of the log has the number {number}")
+    chosen = np.isin(numbers, keep) if keep else np.ones(len(numbers), dtype=bool)
+    chosen &= ~np.isin(numbers, drop)
+    if not chosen.any():
+        raise InputError(f"{change}: no job is left")
+    return chosen
+
+
+@dataclass(frozen=True)
+class Users(Change):
+    """Keep the jobs of some users, or leave them out."""
+
+    name = "users"
+
+    keep: Annotated[tuple[int, ...], Meta(description="Numbers of users, like 3,7; all by default.")] = ()
+    drop: Annotated[tuple[int, ...], Meta(description="Numbers of users to leave out.")] = ()
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The jobs of those users."""
+        changed = log.select(matching(log.user, self.keep, self.drop, str(self)))
+        return changed, kept(log, changed)
+
+
+@dataclass(frozen=True)
+class Queues(Change):
+    """Keep the jobs of some queues, or leave them out."""
+
+    name = "queues"
+
+    keep: Annotated[tuple[int, ...], Meta(description="Numbers of queues, like 3,7; all by default.")] = ()
+    drop: Annotated[tuple[int, ...], Meta(description="Numbers of queues to leave out.")] = ()
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The jobs of those queues."""
+        changed = log.select(matching(log.queue, self.keep, self.drop, str(self)))
+        return changed, kept(log, changed)
+
+
+@dataclass(frozen=True)
+class Partitions(Change):
+    """Keep the jobs of some partitions, or leave them out."""
+
+    name = "partitions"
+
+    keep: Annotated[
+        tuple[int, ...], Meta(description="Numbers of partitions, like 3,7; all by default.")
+    ] = ()
+    drop: Annotated[tuple[int, ...], Meta(description="Numbers of partitions to leave out.")] = ()
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The jobs of those partitions."""
+        changed = log.select(matching(log.partition, self.keep, self.drop, str(self)))
+        return changed, kept(log, changed)
+
+
+Action = Literal["remove", "keep"]
+
+
+@dataclass(frozen=True)
+class Flurries(Change):
+    """Remove the flurries, or keep nothing else.
+
+    A flurry is a week, counted from the first submission, in which one user submits at least a given share of
+    the jobs and at least a given factor times the jobs of the median week; consecutive weeks are one.
+    """
+
+    name = "flurries"
+
+    action: Annotated[Action, Meta(description="What happens to the jobs of a flurry.")] = "remove"
+    share: Annotated[float, Meta(gt=0, le=1, description="Least share of a week's jobs.")] = SHARE
+    factor: Annotated[float, Meta(gt=0, description="Least multiple of the median week's jobs.")] = FACTOR
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The log without the flurries, or they alone."""
+        weeks = weeks_of(log)
+        found = find_flurries(log, self.share, self.factor)
+        jobs = np.zeros(len(log), dtype=bool)
+        for flurry in found:
+            jobs |= (log.user == flurry.user) & (weeks >= flurry.first_week) & (weeks <= flurry.last_week)
+        which = ", ".join(f"user {each.user} in weeks {each.first_week}-{each.last_week}" for each in found)
+        return _chosen(log, jobs, self.action, str(self), which)
+
+
+@dataclass(frozen=True)
+class Dominating(Change):
+    """Remove the jobs of users who submit a large share of all jobs, or keep nothing else."""
+
+    name = "dominating"
+
+    action: Annotated[Action, Meta(description="What happens to the jobs of these users.")] = "remove"
+    share: Annotated[float, Meta(gt=0, le=1, description="Least share of all jobs.")] = DOMINATING_SHARE
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The log without these users, or they alone."""
+        found = find_dominating(log, self.share)
+        jobs = np.isin(log.user, [each.user for each in found])
+        which = ", ".join(f"user {each.user} with {each.share_of_jobs:.0%} of all jobs" for each in found)
+        return _chosen(log, jobs, self.action, str(self), which)
+
+
+def _chosen(log: SwfLog, jobs: np.ndarray, action: Action, change: str, which: str) -> tuple[SwfLog, str]:
+    left = jobs if action == "keep" else ~jobs
+    if not left.any():
+        raise InputError(f"{change}: no job is left")
+    verb = "kept" if action == "keep" else "removed"
+    return log.select(left), f"{verb} {int(jobs.sum())} of {len(log)} jobs ({which or 'there is none'})"
