@@ -18,7 +18,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.analysis import user_metrics
-from batsched_py.analysis.carried import Carried, slowdown_by_contention
+from batsched_py.analysis.carried import Carried, carried_beside, slowdown_by_contention
 from batsched_py.analysis.schedule import (
     INSTANT,
     beside,
@@ -28,6 +28,7 @@ from batsched_py.analysis.schedule import (
     in_pieces,
     mean_hosts,
     open_table,
+    read_schedule,
     started,
 )
 from batsched_py.analysis.user_metrics import (
@@ -125,15 +126,24 @@ _TYPES: Final = {
 
 def decisions_beside(jobs_file: str | Path) -> pd.DataFrame | None:
     """What each decision took, beside a ``PREFIX_jobs.csv``; nothing if it was not asked for."""
-    path = beside(jobs_file, "decisions")
+    return _table_beside(jobs_file, "decisions", _TYPES)
+
+
+def data_beside(jobs_file: str | Path) -> pd.DataFrame | None:
+    """The additional data beside a ``PREFIX_jobs.csv``; nothing if no class computed any."""
+    return _table_beside(jobs_file, "data", {"time": float, "name": str, "value": float})
+
+
+def _table_beside(jobs_file: str | Path, name: str, types: Mapping[str, type]) -> pd.DataFrame | None:
+    path = beside(jobs_file, name)
     if not path.is_file():
         return None
     with open_table(path) as file:
         try:
-            return pd.read_csv(file, usecols=list(_TYPES), dtype=_TYPES)
+            return pd.read_csv(file, usecols=list(types), dtype=dict(types))
         except ValueError:
             raise InputError(
-                f"{path}: is not what a simulation with --decisions writes ({','.join(_TYPES)})"
+                f"{path}: is not what a simulation with --{name} writes ({','.join(types)})"
             ) from None
 
 
@@ -183,6 +193,19 @@ class Outcome:
     """What jobs lost by sharing links and hosts, by their full identifiers, if that was recorded."""
     decisions: pd.DataFrame | None = None
     """What each decision took, if that was measured."""
+    data: pd.DataFrame | None = None
+    """The changes of additional data, with the columns time, name and value, if classes computed any."""
+
+    @classmethod
+    def read(cls, jobs_file: str | Path) -> Outcome:
+        """The outcome of a simulation, by its ``PREFIX_jobs.csv`` and the files beside it."""
+        return cls.of(
+            read_schedule(jobs_file),
+            read_summary(jobs_file),
+            carried_beside(jobs_file),
+            decisions_beside(jobs_file),
+            data_beside(jobs_file),
+        )
 
     @classmethod
     def of(
@@ -191,6 +214,7 @@ class Outcome:
         summary: Summary,
         carried: Carried | None = None,
         decisions: pd.DataFrame | None = None,
+        data: pd.DataFrame | None = None,
     ) -> Outcome:
         """The outcome of a simulation, with its users' notes about the log that they replayed."""
         return cls(
@@ -202,6 +226,7 @@ class Outcome:
             summary.carbon,
             None if carried is None else carried.lost,
             decisions,
+            data,
         )
 
     @cached_property

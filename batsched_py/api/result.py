@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from batsched_py.analysis.carried import Carried
     from batsched_py.analysis.executions import Executions
+    from batsched_py.analysis.outcome import Outcome
+    from batsched_py.analysis.own_metrics import OwnMetric
     from batsched_py.analysis.validator import Policy
     from batsched_py.analysis.validator.rules import Violation
     from batsched_py.api.explained import Explained
@@ -188,6 +190,15 @@ class Result:
         """
         return self._table("decisions", "decisions=True")
 
+    @cached_property
+    def data(self) -> pd.DataFrame:
+        """The changes of additional data that classes computed, with the columns time, name and value."""
+        return self._table("data", "data=...")
+
+    def monitored(self, name: str) -> pd.DataFrame:
+        """What the monitor of this name has written."""
+        return self._table(f"monitor_{name}", "monitor=...")
+
     @property
     def carried(self) -> Carried:
         """What links, hosts and storages carried, and what jobs lost by it; known after ``links=True``."""
@@ -209,6 +220,18 @@ class Result:
     def metrics(self) -> dict[str, float]:
         """The metrics that `batsched-py metrics --explain` defines, by name."""
         from batsched_py.analysis.metrics import measure
+
+        return measure(self.outcome)
+
+    def measure(self, metric: str | OwnMetric) -> float | None:
+        """A metric of your own, by its name, such as ``path/to/file.py:ClassName``, or as an object."""
+        from batsched_py.analysis.own_metrics import OWN_METRICS, measured
+
+        return measured(OWN_METRICS.create(metric, {}) if isinstance(metric, str) else metric, self.outcome)
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What metrics look at."""
         from batsched_py.analysis.outcome import Outcome, summary_in
 
         summary = replace(
@@ -217,7 +240,8 @@ class Result:
             consumed_joules=self.overview.consumed_joules,
         )
         decisions = self.decisions if self.experiment.decisions else None
-        return measure(Outcome.of(self._schedule, summary, self._carried, decisions))
+        data = self._table_if_written("data")
+        return Outcome.of(self._schedule, summary, self._carried, decisions, data)
 
     def validate(self, policy: Policy | None = None) -> list[Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
@@ -335,11 +359,17 @@ class Result:
             return read_carried(uses, rates)
 
     def _table(self, name: str, asked_for_by: str) -> pd.DataFrame:
+        table = self._table_if_written(name)
+        if table is None:
+            raise InputError(f"{name.replace('_', ' ')} were not written; simulate with {asked_for_by}")
+        return table
+
+    def _table_if_written(self, name: str) -> pd.DataFrame | None:
         import pandas as pd
 
         file = self._open(name)
         if file is None:
-            raise InputError(f"{name.replace('_', ' ')} were not written; simulate with {asked_for_by}")
+            return None
         with file:
             return pd.read_csv(file)
 

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,7 @@ from batsched_py import __version__
 from batsched_py.api.result import Overview, Result
 from batsched_py.api.terminal import shown, somebody_looks
 from batsched_py.decision.meter import memory_in_use
+from batsched_py.decision.observers import DATA, MONITORS, AdditionalData, Monitor
 from batsched_py.engines import Simulation
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 Plugin = TypeVar("Plugin")
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: Names, classes or objects, one or several.
+Observers: TypeAlias = str | type[Plugin] | Plugin | Sequence[str | type[Plugin] | Plugin]
 
 #: Options of a scheduler or of users, as texts or as what they are.
 Options = Mapping[str, Any]
@@ -71,6 +75,8 @@ def simulate(
     users: str | type[Behaviour] | Behaviour | None = None,
     sessions: str | None = None,
     user_options: Options | None = None,
+    monitor: Observers[Monitor] = (),
+    data: Observers[AdditionalData] = (),
     export: FileName | None = None,
     progress: bool | None = None,
     **settings: Any,
@@ -80,7 +86,8 @@ def simulate(
     The ``workload`` is a log, the name of a file (a log, or a Batsim workload), or several that are played
     together. The ``scheduler`` and the ``users`` are names, classes or objects; ``options`` and
     ``user_options`` go with names and classes. An object is used as it is, with everything that it remembers
-    of a simulation before. ``sessions`` is short for the user option of this name.
+    of a simulation before. ``sessions`` is short for the user option of this name. Each ``monitor`` hears
+    what happens, all ``data`` is computed over time: both are names, classes or objects, one or several.
 
     Results are kept in memory, unless ``export`` says where Batsim's files go, as ``-e`` does. Progress is
     shown on terminals and in notebooks, or as ``progress`` says.
@@ -92,14 +99,16 @@ def simulate(
     if users is None and (sessions is not None or user_options):
         raise InputError("there are options for users, but no users; give users=NAME")
     files, logs = _files_and_logs(_several(workload))
+    (listening, heard), (computing, computed) = _observers(MONITORS, monitor), _observers(DATA, data)
     values = dict(_named(word, given) for word, given in settings.items())
-    experiment = struct_from(Experiment, {**values, "files": files, "scheduler": chosen, "users": who})
+    values |= {"files": files, "scheduler": chosen, "users": who, "monitors": heard, "data": computed}
+    experiment = struct_from(Experiment, values)
     return simulate_experiment(
         experiment,
         export=None if export is None else os.fspath(export),
         progress=somebody_looks() if progress is None else progress,
         logs=logs,
-        given=Given(policy, behaviour),
+        given=Given(policy, behaviour, listening, computing),
     )
 
 
@@ -188,6 +197,20 @@ def _with(sessions: str | None, options: Options | None) -> Options:
     if "sessions" in (options or {}):
         raise InputError("sessions are given twice, also among the user_options; give one of them")
     return {**(options or {}), "sessions": sessions}
+
+
+def _observers(registry: Registry[Plugin], given: Any) -> tuple[tuple[Plugin, ...], tuple[str, ...]]:
+    """The objects among what is given, one of each class, and the names."""
+    each = _several(given)
+    names = tuple(name for name in each if isinstance(name, str))
+    made = (one() if inspect.isclass(one) else one for one in each if not isinstance(one, str))
+    return tuple(_checked(registry, one) for one in made), names
+
+
+def _checked(registry: Registry[Plugin], given: Any) -> Plugin:
+    if not isinstance(given, registry.base):
+        raise InputError(f"{given!r} is neither the name of a {registry.kind} nor a {registry.base.__name__}")
+    return given
 
 
 def _actor(registry: Registry[Plugin], given: Any, options: Options | None) -> tuple[Any, Choice]:

@@ -170,17 +170,10 @@ def _read(workloads: Workloads, digests: tuple[str, ...], words: NodeWords | Non
 
 def _metrics(jobs_file: str, measures: Sequence[str]) -> bytes:
     """All metrics of a schedule, as JSON."""
-    from batsched_py.analysis.carried import carried_beside
     from batsched_py.analysis.metrics import measure
-    from batsched_py.analysis.outcome import Outcome, decisions_beside, read_summary
-    from batsched_py.analysis.schedule import read_schedule
+    from batsched_py.analysis.outcome import Outcome
 
-    outcome = Outcome.of(
-        read_schedule(jobs_file),
-        read_summary(jobs_file),
-        carried_beside(jobs_file),
-        decisions_beside(jobs_file),
-    )
+    outcome = Outcome.read(jobs_file)
     metrics: dict[str, float | None] = {**measure(outcome)}
     for name in measures:
         from batsched_py.analysis.own_metrics import OWN_METRICS, measured, name_of

@@ -63,18 +63,14 @@ def groupings_in(axes: Sequence[str]) -> list[Grouping]:
 def _parts(
     run: RunResult, by: Grouping, metrics: Sequence[str], own: Mapping[str, Column], is_imported: bool
 ) -> list[PartOfRun]:
-    from batsched_py.analysis.carried import carried_beside
     from batsched_py.analysis.job_groups import groups_of
     from batsched_py.analysis.metrics import measure_parts
-    from batsched_py.analysis.outcome import Outcome, decisions_beside, read_summary
+    from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.own_metrics import OWN_METRICS, measured
-    from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.user_metrics import recorded_submissions
 
     file = run.jobs_file
-    outcome = Outcome.of(
-        read_schedule(file), read_summary(file), carried_beside(file), decisions_beside(file)
-    )
+    outcome = Outcome.read(file)
     log = None
     if by != "class" and not (by == "user" and outcome.recorded is not None):
         log = _log_of(run, by, is_imported)

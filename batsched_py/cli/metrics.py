@@ -98,21 +98,18 @@ def metrics_command(
       batsched-py metrics out_jobs.csv --by class --metric examples/own_metric.py:P99
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
-    from batsched_py.analysis.carried import carried_beside
     from batsched_py.analysis.job_groups import groups_of
     from batsched_py.analysis.metrics import measure, measure_parts
-    from batsched_py.analysis.outcome import Outcome, decisions_beside, read_summary
+    from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.own_metrics import OWN_METRICS, described, measured, name_of
-    from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.user_metrics import noted_submissions, recorded_submissions
     from batsched_py.api.console import console_for_tables
     from batsched_py.workload.swf.reader import read_swf
 
-    schedule = read_schedule(schedule_file)
+    known = Outcome.read(schedule_file)
+    schedule = known.schedule
     log = read_swf(log_file) if log_file else None
     recorded = noted_submissions(schedule) if log is None else recorded_submissions(log)
-    beside = carried_beside(schedule_file), decisions_beside(schedule_file)
-    known = Outcome.of(schedule, read_summary(schedule_file), *beside)
     outcome = replace(known, nb_hosts=hosts, recorded=recorded)
     others = 0 if recorded is None else int((~schedule["job_id"].isin(recorded.index)).sum())
     if others:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import Struct
 
 from batsched_py import native
+from batsched_py.decision.observers import ObservedProcess
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.sizes import first_malleable, have_sizes
@@ -102,6 +103,7 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
     platform, settings = setup.platform, setup.settings
     reasons = {
         "the native engine is not installed, or turned off": native.library is None,
+        "monitors, and data that a class computes over time": isinstance(process, ObservedProcess),
         "a decision process of another kind": type(process) is not DecisionProcess,
         "a scheduler that takes time to decide": bool(process.scheduling_delay),
         "a policy around another": isinstance(process.scheduler, wrapping.Wrapper),

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from batsched_py.decision.observers import DATA, MONITORS, AdditionalData, Monitor, ObservedProcess
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
@@ -50,6 +51,8 @@ class Given(Struct, frozen=True):
 
     policy: Scheduler | None = None
     behaviour: Behaviour | None = None
+    monitors: tuple[Monitor, ...] = ()
+    data: tuple[AdditionalData, ...] = ()
 
 
 #: The largest share of jobs that may be larger than the machine without anybody saying so.
@@ -103,6 +106,8 @@ def build(
         from batsched_py.decision import meter
 
         process.meter = partial(meter.measuring, outputs.open("decisions", meter.HEADER))
+    if isinstance(process, ObservedProcess):
+        process.record(outputs.open)
     return setup, process, outputs
 
 
@@ -146,6 +151,8 @@ def new_process(
             raise InputError(
                 "a scheduler of PyBatsim knows nothing of closures, prices, carbon or temperature"
             )
+        if actors.monitors or actors.outside.data or given != NOTHING_GIVEN:
+            raise InputError("a scheduler of PyBatsim decides without monitors and additional data")
         if actors.users is not None or actors.scheduling_delay:
             raise InputError("a scheduler of PyBatsim decides without users and without a scheduling delay")
         if once_per_instant:
@@ -160,7 +167,9 @@ def new_process(
             around.inner = behaviour  # type: ignore[misc]
             behaviour = around
         users = UsersOf(behaviour, workloads)
-    return DecisionProcess(
+    return _observed(
+        actors,
+        given,
         policy,
         users,
         actors.scheduling_delay,
@@ -169,6 +178,15 @@ def new_process(
         outlook_of(actors.outside),
         remembers_ends=not workloads or given != NOTHING_GIVEN or _have_dependencies(workloads),
     )
+
+
+def _observed(actors: Actors, given: Given, *arguments: Any, **options: Any) -> DecisionProcess:
+    """A decision process, with the monitors and the additional data if there are any."""
+    if not (actors.monitors or actors.outside.data or given.monitors or given.data):
+        return DecisionProcess(*arguments, **options)
+    monitors = [*(MONITORS.create(name, {}) for name in actors.monitors), *given.monitors]
+    data = [*(DATA.create(name, {}) for name in actors.outside.data), *given.data]
+    return ObservedProcess(*arguments, monitors=monitors, data=data, **options)
 
 
 def _requeues(scheduler: Choice, given: Given) -> bool:

@@ -312,6 +312,15 @@ class OutsideFiles(Struct, frozen=True, kw_only=True):
             "schedulers",
         ),
     ] = None
+    data: Annotated[
+        tuple[str, ...],
+        Option(
+            "--data NAME|CODE",
+            "Additional data that path/to/file.py:ClassName computes over time, for policies and metrics; "
+            "changes are written to PREFIX_data.csv. May be repeated.",
+            "schedulers",
+        ),
+    ] = ()
     outside_period: Annotated[
         float | None,
         Option(
@@ -455,6 +464,15 @@ class Actors(Struct, frozen=True, kw_only=True):
             "schedulers.delay",
         ),
     ] = 0.0
+    monitors: Annotated[
+        tuple[str, ...],
+        Option(
+            "--monitor NAME|CODE",
+            "Let path/to/file.py:ClassName hear what happens: submissions, starts, ends, hosts that go and "
+            "come back. May be repeated.",
+            "schedulers",
+        ),
+    ] = ()
     restarting: OnFailure = OnFailure()
     outside: OutsideFiles = OutsideFiles()
 

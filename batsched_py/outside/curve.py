@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import floor, inf
 
 from msgspec import Struct
@@ -133,6 +133,8 @@ class Known(Struct, frozen=True):
     """The most power that the machine may draw, in watts."""
     closures: Sequence[Closure] = ()
     """Maintenance windows and advance reservations; ``cluster.fits`` knows them already."""
+    data: Mapping[str, float] = {}
+    """What classes of others compute over time, by their names: the values of now."""
 
 
 #: The fields that are curves.
