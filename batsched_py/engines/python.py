@@ -1,22 +1,43 @@
-"""The Python engine: does everything, and is the specification of the native one."""
+"""The Python engine: the loop of a simulation. It does everything; the native one is held to it.
+
+A simulation goes from instant to instant. At each,
+
+1. what the agenda has for that time happens: jobs are submitted and end, hosts come and go, calls are made.
+   The decision side hears of each thing as it happens (:meth:`Batsim._next_instant`);
+2. when all of it has happened, the decision side is asked: users act, jobs that were held join the queue, the
+   policy decides, and all again while what it decides makes users act at once
+   (:meth:`~batsched_py.decision.process.DecisionProcess.decide`). A decision that breaks a rule is refused,
+   any other stands in the ledger at once;
+3. what was decided takes effect (:meth:`Batsim._carry_out`, by :meth:`World.apply
+   <batsched_py.simulator.world.World.apply>`). That puts down on the agenda what will follow from it: a job
+   that is started will end.
+
+The simulation is over when the agenda is empty and all was told. If a job waits then, that is a deadlock.
+
+A decision process elsewhere, or one that takes time to decide, does not share the ledger: the same instants
+are told to it by messages, and its replies are carried out decision by decision, each at its time.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator
+from heapq import heappop
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.simulation import Simulation, Situation
 from batsched_py.errors import Deadlock, InputError, RuleBroken
 from batsched_py.ledger.ledger import Effect
+from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.events import Message
-from batsched_py.protocol.jobs import as_told
+from batsched_py.protocol.jobs import JobState, as_told, to_tick
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.simulator.decision_side import Decides, DecisionSide
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.world import World
+
+_SUCCESS = JobState.SUCCESS
 
 #: The decisions that come alive when they are read, whatever their time.
 _REGISTRATIONS = frozenset({ev.RegisterProfile, ev.RegisterJob, ev.RegistrationFinished})
@@ -39,9 +60,9 @@ class Batsim:
     """One simulation, seen from the side that knows what happens.
 
     There are two ways to go through it. With a decision process in this process, :meth:`instants` stops
-    whenever something is to be decided. Otherwise :meth:`begin` gives the first
-    request, and :meth:`advance` takes the reply to it and gives the next, until there is none; decisions that
-    would make Batsim abort raise :class:`RuleBroken`.
+    whenever something is to be decided. Otherwise :meth:`begin` gives the first request, and :meth:`advance`
+    takes the reply to it and gives the next, until there is none; decisions that would make Batsim abort
+    raise :class:`RuleBroken`.
     """
 
     def __init__(self, setup: Setup, outputs: Outputs | None = None) -> None:
@@ -54,7 +75,6 @@ class Batsim:
         self._decisions: deque[ev.Event] = deque()
         self._reply_now = 0.0
         self._ended = False
-        self._instants = self._world.instants()
 
     @property
     def now(self) -> float:
@@ -66,7 +86,7 @@ class Batsim:
         """What all hosts have drawn so far; nothing where energy is not accounted for."""
         return self._world.drawn_joules
 
-    # --- in one process --------------------------------------------------------------------------
+    # --- the loop --------------------------------------------------------------------------------
 
     def instants(self, side: DecisionSide) -> Generator[float, list[Effect], None]:
         """Go through the simulation with a decision side that shares the ledger.
@@ -79,19 +99,81 @@ class Batsim:
             while True:  # StopIteration says that all is over
                 now = instants.send(process.decide(now))
         """
-        world = self._world
+        world, agenda = self._world, self._agenda
         world.listener = side
         world.begin()
         side.join(world.begins, world.ledger)
-        instants = world.instants()
-        world.set_out((yield next(instants)))
-        for now in instants:
+        effects = yield 0.0
+        self._happen_at_the_beginning()
+        self._carry_out(effects)
+        while (now := self._next_instant()) is not None:
             effects = yield now
-            if effects or now > self._agenda.clock:
-                world.carry_out(effects)
+            if effects or now > agenda.clock:
+                self._carry_out(effects)
         self._check_end()
-        side.happened(ev.SimulationEnds(time=self._agenda.now))
+        side.happened(ev.SimulationEnds(time=agenda.now))
         world.end()
+
+    def _happen_at_the_beginning(self) -> None:
+        """What was decided first is carried out when all that begins with the simulation has happened."""
+        while not self._agenda.instant_is_over():
+            self._agenda.happen()
+
+    def _next_instant(self) -> float | None:
+        """Let everything happen until something is to be decided; when that is, or nothing if all is over.
+
+        There is something to decide when there is news, the agenda has no more of this instant but notices,
+        no message is on its way to the master, and the decision process does not think any more. Plain jobs
+        end right here: see :class:`~batsched_py.simulator.execution.PlainJobs`.
+        """
+        world, agenda = self._world, self._agenda
+        heap, end_plain = agenda.heap, world.end_plain
+        while heap or world.news:
+            clock = agenda.clock
+            if (
+                world.news
+                and world.ready
+                and (not heap or heap[0][0] > clock or heap[0][1] == 1)
+                and (world.courier is None or not world.courier.busy)
+            ):
+                world.told()
+                return agenda.now
+            time, _, _, action, argument = heappop(heap)
+            if agenda.cancelled:
+                agenda.drop_cancelled()
+            if time != clock:
+                agenda.clock = time
+                agenda.now = time if time.is_integer() else to_tick(time)
+            if type(argument) is RunningJob:
+                end_plain(argument, action, 0 if action is _SUCCESS else -1)
+            else:
+                action(argument)
+        return None
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        """Carry decisions out, now or when the time has come that was told as now."""
+        agenda = self._agenda
+        if not self._world.news:
+            agenda.give_notices()
+        if agenda.now > agenda.clock:
+            self._world.ready = False
+            agenda.at(agenda.now, self._carry_out_late, effects)
+        else:
+            self._carry_out_now(effects)
+
+    def _carry_out_late(self, effects: list[Effect]) -> None:
+        self._carry_out_now(effects)
+        self._world.ready = True
+
+    def _carry_out_now(self, effects: list[Effect]) -> None:
+        apply, start_plain = self._world.apply, self._world.plain.start
+        for effect in effects:
+            if not (type(effect) is RunningJob and start_plain(effect)):
+                apply(effect)
+
+    def _check_end(self) -> None:
+        if (fault := self._world.why_stuck()) is not None:
+            raise Deadlock(f"deadlock at {self._agenda.clock:f}: nothing else will happen, yet {fault}")
 
     # --- by messages -----------------------------------------------------------------------------
 
@@ -99,9 +181,7 @@ class Batsim:
         """What is said first."""
         self._world.speak_in_messages()
         self._world.begin()
-        next(self._instants)
-        while not self._agenda.instant_is_over():
-            self._agenda.happen()
+        self._happen_at_the_beginning()
         return ev.Message(0.0, [self._world.begins])
 
     def advance(self, reply: ev.Message) -> ev.Message | None:
@@ -169,16 +249,12 @@ class Batsim:
         self._world.ready = True
 
     def _next_request(self) -> ev.Message:
-        now = next(self._instants, None)
+        now = self._next_instant()
         if now is not None:
             return self._world.messenger.message(now)
         self._check_end()
         self._ended = True
         return ev.Message(self._agenda.now, [ev.SimulationEnds(time=self._agenda.now)])
-
-    def _check_end(self) -> None:
-        if (fault := self._world.why_stuck()) is not None:
-            raise Deadlock(f"deadlock at {self._agenda.clock:f}: nothing else will happen, yet {fault}")
 
 
 def name_of(decision: ev.Event) -> str:
@@ -196,7 +272,7 @@ def simulate(batsim: Batsim, process: Decides, on_turn: Callable[[], None] | Non
         if isinstance(process, DecisionProcess) and not process.scheduling_delay:
             _share_a_ledger(batsim, process, on_turn)
         else:
-            request: Message | None = batsim.begin()
+            request: ev.Message | None = batsim.begin()
             while request is not None:
                 request = batsim.advance(process.react(request))
                 if on_turn is not None:

@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from batsched_py.errors import InputError
+from batsched_py.errors import InputError, RuleBroken
 from batsched_py.outside.curve import CURVES, Curve, Known
-from batsched_py.protocol.events import Event, HostsPStateChanged, HostsStateChanged
+from batsched_py.protocol.events import (
+    ChangeHostsPState,
+    Event,
+    HostsPStateChanged,
+    HostsStateChanged,
+    SetHostsState,
+)
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState
 from batsched_py.simulator.agenda import Agenda
@@ -274,14 +280,18 @@ class Power:
     """
 
     def __init__(
-        self, context: Context, runner: Runner, tell: Callable[[Event], None], send: Send | None
+        self,
+        context: Context,
+        energy: EnergyTrace,
+        runner: Runner,
+        tell: Callable[[Event], None],
+        send: Send | None,
     ) -> None:
-        assert context.energy is not None
         self._hosts = context.hosts
         self._agenda = context.agenda
         self._machines = context.machines
-        self._energy_trace = context.energy
-        self._meter = context.energy.meter
+        self._energy_trace = energy
+        self._meter = energy.meter
         self._state_trace = context.states
         self._pstate_trace = PowerStateTrace(context.hosts, context.agenda, context.outputs)
         self._results = context.outputs.results
@@ -295,8 +305,9 @@ class Power:
         }
         """The hosts that sleep or are on their way, also while they are unavailable."""
 
-    def request(self, hosts: HostSet, pstate: int) -> None:
+    def request(self, decision: SetHostsState) -> None:
         """Begin to put hosts into a power state."""
+        hosts, pstate = decision.hosts, decision.pstate
         first = self._hosts[next(iter(hosts))]
         self._energy_trace.power_states_change()
         self._pstate_trace.row(hosts, FALLING_ASLEEP if pstate in first.sleep_states else WAKING)
@@ -315,8 +326,11 @@ class Power:
         if self._state_trace is not None:
             self._state_trace.row()
 
-    def change(self, hosts: HostSet, pstate: int) -> None:
+    def change(self, decision: ChangeHostsPState) -> None:
         """Put hosts into a power state at once, without the time and energy of falling asleep or waking."""
+        hosts, pstate = decision.hosts, decision.pstate
+        if turned_off := hosts & self._machines.away[HostState.SLEEPING]:
+            raise RuleBroken(f"hosts {turned_off} were turned off; they have to be turned on")
         self._energy_trace.power_states_change()
         self._pstate_trace.row(hosts, pstate)
         for host in hosts:

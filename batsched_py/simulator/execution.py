@@ -233,9 +233,11 @@ class PlainJobs:
     action, and the job in the place of its argument.
     """
 
-    def __init__(self, agenda: Agenda, machines: Machines, catalog: Catalog, exact: dict[str, Job]) -> None:
-        self.speed = 0.0
-        """Of all hosts in flop/s; 0 where no job is plain."""
+    def __init__(
+        self, agenda: Agenda, machines: Machines, catalog: Catalog, exact: dict[str, Job], speed: float
+    ) -> None:
+        """The ``speed`` is that of all hosts in flop/s; 0 where no job is plain."""
+        self._speed = speed
         self._agenda = agenda
         self._machines = machines
         self._profiles = catalog.profiles
@@ -246,7 +248,7 @@ class PlainJobs:
         """Run a job, if it is plain."""
         agenda, job = self._agenda, running.job
         now = agenda.clock
-        if not self.speed or running.decision is not None or running.start != now:
+        if not self._speed or running.decision is not None or running.start != now:
             return False
         profile = self._profiles[job.id.partition("!")[0]][job.profile]
         if type(profile) is not Homogeneous or profile.return_code or profile.bytes_sent:
@@ -256,7 +258,7 @@ class PlainJobs:
         if self._catalog.malleable and MALLEABLE in job.extra:
             return False
         self._machines.occupy(running.hosts, running.nb_hosts, now)
-        seconds, end = profile.work / self.speed, _SUCCESS
+        seconds, end = profile.work / self._speed, _SUCCESS
         if seconds > job.walltime + TIMING_PRECISION:
             seconds, end = job.walltime, JobState.WALLTIME_REACHED
         agenda.count = number = agenda.count + 1
@@ -279,7 +281,7 @@ class PlainJobs:
         job = running.job
         profile = self._profiles[job.workload][job.profile]
         assert isinstance(profile, Homogeneous)
-        seconds = profile.work / self.speed
+        seconds = profile.work / self._speed
         done = min((self._agenda.clock - running.start) / seconds, 1.0) if seconds > 0 else 1.0
         return Progress(job.profile, done=done)
 

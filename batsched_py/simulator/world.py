@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from heapq import heappop
 from typing import Any
 
 from msgspec import Struct, structs
@@ -15,7 +14,7 @@ from batsched_py.ledger.running import ResizedJob, RunningJob
 from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import HostState, Job, JobState, as_told, to_tick
+from batsched_py.protocol.jobs import HostState, Job, JobState, as_told
 from batsched_py.simulator.agenda import Agenda, Outside, Submitter
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.decision_side import Listener, Messenger
@@ -82,64 +81,45 @@ def _energy_trace(
 #: Batsim stretches shorter waits for a call to this.
 LEAST_CALL = 1e-5
 
-_SUCCESS = JobState.SUCCESS
-
 
 class World:
     """Hosts, jobs and their profiles, and the side that is told what happens to them."""
 
     def __init__(self, setup: Setup, outputs: Outputs) -> None:
-        platform, settings, workloads = setup.platform, setup.settings, setup.workloads
+        self._setup = setup
         context = context_of(setup, outputs)
-        hosts, agenda, machines = context.hosts, context.agenda, context.machines
-        energy, trace = context.energy, context.trace
-        catalog = Catalog(workloads, settings, setup.may_send, _where_jobs_keep_hosts(setup, trace))
-        self._known = setup.known
-        self.begins = ev.SimulationBegins(
-            *platform.as_protocol(),
-            settings,
-            {workload.name: workload.path for workload in workloads},
-            catalog.profiles,
-            [host.speed for host in platform.hosts],
-            platform.switches,
-        )
-        self.ledger = Ledger(self.begins, catalog, setup.energy, [len(host.pstates) for host in hosts])
+        self.agenda, self.machines, self.outputs = context.agenda, context.machines, outputs
+        self._energy, self._trace = context.energy, context.trace
+        settings, keep_hosts = setup.settings, _where_jobs_keep_hosts(setup, context.trace)
+        self._catalog = catalog = Catalog(setup.workloads, settings, setup.may_send, keep_hosts)
+        self.begins = _begins(setup, catalog)
+        nb_pstates = [len(host.pstates) for host in context.hosts]
+        self.ledger = Ledger(self.begins, catalog, setup.energy, nb_pstates)
         self.messenger = Messenger(self.ledger, catalog, settings.forward_profiles)
         self.listener: Listener = self.messenger
         self.news = False
         """Whether anything has happened since this was last made false."""
         self.ready = True
         """Whether the decision process is; while it thinks, it is not."""
-        self.agenda = agenda
-        self.machines = machines
-        self.outputs = outputs
         self.runner = Runner(context, catalog, settings.compute_sharing, self._tell, self._job_is_over)
-        self.plain = PlainJobs(agenda, machines, catalog, self.runner.exact)
-        self._procedures = Procedures(setup, agenda, trace, self.runner.start)
-        self._trace = trace
         speeds = self.runner.computing.even_speeds
-        told = energy or context.states or trace or catalog.collects
-        shared = setup.shares_hosts or platform.storages
-        if speeds is not None and not (told or shared or setup.launch_time):
-            self.plain.speed = speeds.slowest
-        self._courier: Courier | None = None
+        speed = speeds.slowest if speeds and _may_be_plain(setup, context, catalog) else 0.0
+        self.plain = PlainJobs(self.agenda, self.machines, catalog, self.runner.exact, speed)
+        self._procedures = Procedures(setup, self.agenda, self._trace, self.runner.start)
+        self.courier: Courier | None = None
         """Carries to the master what a job says at its end, where that takes time."""
         if setup.network is not None and (setup.network.delays_messages or catalog.sends_bytes):
             self._employ_courier(setup.network)
-        self._power = (
-            Power(context, self.runner, self._tell, None if self._courier is None else self._send_from)
-            if energy is not None
-            else None
-        )
-        self._energy = energy
-        self._setup = setup
-        self._catalog = catalog
+        self._power: Power | None = None
+        if context.energy is not None:
+            send = None if self.courier is None else self._send_from
+            self._power = Power(context, context.energy, self.runner, self._tell, send)
+            asleep = HostSet.of(host.id for host in context.hosts if not host.computes_in(host.pstate))
+            self.ledger.begin_asleep(asleep)
         self._metadata: dict[str, str] = {}
         self._acknowledged: set[str] = set()
         """Jobs that were killed since the last news."""
-        if energy is not None:
-            asleep = HostSet.of(host.id for host in hosts if not host.computes_in(host.pstate))
-            self.ledger.begin_asleep(asleep)
+        self._take_effect = self._ways_to_take_effect()
 
     def begin(self) -> None:
         """Set everything going."""
@@ -158,39 +138,7 @@ class World:
         """The decision process is elsewhere, or takes its time: all must be said in messages."""
         self._catalog.speak_in_messages(self._setup.workloads)
 
-    def instants(self) -> Generator[float, None, None]:
-        """Let everything happen, but stop whenever something is to be decided.
-
-        The times of these stops come out, first of all the beginning. What is decided has to be given to
-        :meth:`carry_out` before the next one is asked for. Plain jobs end right here: see
-        :class:`~batsched_py.simulator.execution.PlainJobs`.
-        """
-        yield 0.0
-        agenda, end_plain = self.agenda, self._end_plain
-        heap = agenda.heap
-        while heap or self.news:
-            clock = agenda.clock
-            if (
-                self.news
-                and self.ready
-                and (not heap or heap[0][0] > clock or heap[0][1] == 1)
-                and (self._courier is None or not self._courier.busy)
-            ):
-                self.told()
-                yield agenda.now
-                continue
-            time, _, _, action, argument = heappop(heap)
-            if agenda.cancelled:
-                agenda.drop_cancelled()
-            if time != clock:
-                agenda.clock = time
-                agenda.now = time if time.is_integer() else to_tick(time)
-            if type(argument) is RunningJob:
-                end_plain(argument, action, 0 if action is _SUCCESS else -1)
-            else:
-                action(argument)
-
-    def _end_plain(self, running: RunningJob, state: JobState, return_code: int) -> None:
+    def end_plain(self, running: RunningJob, state: JobState, return_code: int) -> None:
         """A plain job has left its hosts."""
         job, hosts, agenda = running.job, running.hosts, self.agenda
         self.machines.vacate(hosts, running.nb_hosts, agenda.clock)
@@ -203,11 +151,11 @@ class World:
     ) -> None:
         """A job says that it is over, from the first of its hosts. Who was killed says nothing."""
         end = self.agenda.clock
-        if self._courier is None and not self._setup.cleaning_time:
+        if self.courier is None and not self._setup.cleaning_time:
             self._hear_end(job, hosts, start, end, state, return_code, joules)
             return
         say = partial(self._hear_end, job, hosts, start, end, state, return_code, joules)
-        if self._courier is not None and state is not JobState.KILLED:
+        if self.courier is not None and state is not JobState.KILLED:
             say = partial(self._send_from, next(iter(hosts)), say)
         self._procedures.clean(say)
 
@@ -227,24 +175,18 @@ class World:
         self.listener.job_ended(job.id, state, return_code, self.agenda.now)
 
     def _send_from(self, host: int, arrive: Callable[[], None]) -> None:
-        assert self._courier is not None
-        self._courier.send(Message(host, arrive))
+        assert self.courier is not None
+        self.courier.send(Message(host, arrive))
 
     def _send_from_master(self, arrive: Callable[[], None]) -> None:
-        if self._courier is None:
+        if self.courier is None:
             arrive()
         else:
-            self._courier.send(Message(None, arrive))
+            self.courier.send(Message(None, arrive))
 
     def _employ_courier(self, network: Network) -> None:
-        if self._courier is None:
-            self._courier = Courier(network, self.runner.fluid, self.agenda)
-
-    def set_out(self, effects: list[Effect]) -> None:
-        """What was decided first is carried out when all that begins with the simulation has happened."""
-        while not self.agenda.instant_is_over():
-            self.agenda.happen()
-        self.carry_out(effects)
+        if self.courier is None:
+            self.courier = Courier(network, self.runner.fluid, self.agenda)
 
     @property
     def drawn_joules(self) -> float:
@@ -258,8 +200,8 @@ class World:
             results.consumed_joules = self._energy.consumed_joules
             if self._energy.bill is not None:
                 self._energy.bill.complete(results)
-        if self._known is not NOTHING_KNOWN:
-            write_outside(self._known, self.outputs, self.outputs.results.makespan)
+        if self._setup.known is not NOTHING_KNOWN:
+            write_outside(self._setup.known, self.outputs, self.outputs.results.makespan)
         if self._trace is not None:
             self._trace.complete(self.agenda.clock)
         self.outputs.complete(self.machines)
@@ -336,40 +278,34 @@ class World:
 
     # --- what is done ----------------------------------------------------------------------------
 
-    def carry_out(self, effects: list[Effect]) -> None:
-        """Carry decisions out, now or when the time has come that was told as now."""
-        agenda = self.agenda
-        if not self.news:
-            agenda.give_notices()
-        if agenda.now > agenda.clock:
-            self.ready = False
-            agenda.at(agenda.now, self._carry_out_late, effects)
-        else:
-            self._carry_out_now(effects)
-
-    def _carry_out_late(self, effects: list[Effect]) -> None:
-        self._carry_out_now(effects)
-        self.ready = True
-
-    def _carry_out_now(self, effects: list[Effect]) -> None:
-        start_plain = self.plain.start
-        for effect in effects:
-            if not (type(effect) is RunningJob and start_plain(effect)):
-                self.apply(effect)
+    def _ways_to_take_effect(self) -> dict[type[Effect], Callable[[Any], object]]:
+        """What is done for each kind of decision. The others are in the ledger, or Batsim only logs them."""
+        ways: dict[type[Effect], Callable[[Any], object]] = {
+            RunningJob: self._procedures.launch,
+            RejectedJob: self._reject,
+            RegisteredJob: self._register,
+            ResizedJob: self.runner.resize,
+            ev.KillJobs: self._kill,
+            ev.CallMeLater: self._call,
+            ev.CallMeAtOnce: self._make_call,
+            ev.SetJobMetadata: self._note,
+            ev.TellJob: self._deliver,
+            ev.RegisterProfile: self._register_profile,
+        }
+        if self._power is not None:
+            ways[ev.SetHostsState] = self._power.request
+            ways[ev.ChangeHostsPState] = self._power.change
+            ways[ev.QueryEnergy] = self._answer_energy
+        return ways
 
     def apply(self, effect: Effect) -> None:
         """Do what was decided, which is in the ledger already."""
-        _CARRY_OUT[type(effect)](self, effect)
-
-    def _start(self, running: RunningJob) -> None:
-        self._procedures.launch(running)
+        if (take_effect := self._take_effect.get(type(effect))) is not None:
+            take_effect(effect)
 
     def _reject(self, rejected: RejectedJob) -> None:
         job = self.runner.exact.pop(rejected.job.id, rejected.job)
         self.outputs.rejected(job, self._metadata.pop(job.id, ""))
-
-    def _resize(self, resized: ResizedJob) -> None:
-        self.runner.resize(resized)
 
     def _register_profile(self, decision: ev.RegisterProfile) -> None:
         if self._setup.network is not None and decision.profile.sends_bytes:
@@ -394,7 +330,7 @@ class World:
             runner.kill(execution)
         for number, running in plainly:
             self.agenda.cancel(number)
-            self._end_plain(running, JobState.KILLED, self._catalog.profile_of(running.job).killed_code)
+            self.end_plain(running, JobState.KILLED, self._catalog.profile_of(running.job).killed_code)
         if named:
             self._acknowledged.update(named)
             self._procedures.clean(partial(self._tell, ev.JobsKilled(named, progress)))
@@ -405,19 +341,8 @@ class World:
     def _make_call(self, _: ev.Event | None) -> None:
         self._tell(ev.RequestedCall())
 
-    def _switch(self, decision: ev.SetHostsState) -> None:
-        assert self._power is not None
-        self._power.request(decision.hosts, decision.pstate)
-
-    def _change_pstate(self, decision: ev.ChangeHostsPState) -> None:
-        assert self._power is not None
-        if turned_off := decision.hosts & self.machines.away[HostState.SLEEPING]:
-            raise RuleBroken(f"hosts {turned_off} were turned off; they have to be turned on")
-        self._power.change(decision.hosts, decision.pstate)
-
     def _answer_energy(self, decision: ev.QueryEnergy) -> None:
-        assert self._energy is not None
-        self._tell(ev.EnergyAnswer(self._energy.meter.total()))
+        self._tell(ev.EnergyAnswer(self.drawn_joules))
 
     def _note(self, decision: ev.SetJobMetadata) -> None:
         if decision.job_id not in self.ledger.unheard:
@@ -427,8 +352,24 @@ class World:
         if decision.job_id not in self.ledger.unheard:
             self.runner.deliver(decision.job_id, decision.message)
 
-    def _nothing(self, decision: ev.Event) -> None:
-        """It is in the ledger, or Batsim only logs it."""
+
+def _begins(setup: Setup, catalog: Catalog) -> ev.SimulationBegins:
+    """What the decision side is told first."""
+    platform = setup.platform
+    return ev.SimulationBegins(
+        *platform.as_protocol(),
+        setup.settings,
+        {workload.name: workload.path for workload in setup.workloads},
+        catalog.profiles,
+        [host.speed for host in platform.hosts],
+        platform.switches,
+    )
+
+
+def _may_be_plain(setup: Setup, context: Context, catalog: Catalog) -> bool:
+    """Whether nothing is to be known of running jobs but how long they take."""
+    told = context.energy or context.states or context.trace or catalog.collects
+    return not (told or setup.shares_hosts or setup.platform.storages or setup.launch_time)
 
 
 def _where_jobs_keep_hosts(setup: Setup, trace: PajeTrace | None) -> str:
@@ -438,24 +379,3 @@ def _where_jobs_keep_hosts(setup: Setup, trace: PajeTrace | None) -> str:
     if setup.launch_time or setup.cleaning_time:
         return "where jobs take time to start or to clean up"
     return "where several may be on a host" if setup.settings.compute_sharing else ""
-
-
-_CARRY_OUT: dict[type[Effect], Callable[[World, Any], None]] = {
-    RunningJob: World._start,
-    RejectedJob: World._reject,
-    RegisteredJob: World._register,
-    ResizedJob: World._resize,
-    ev.KillJobs: World._kill,
-    ev.CallMeLater: World._call,
-    ev.CallMeAtOnce: World._make_call,
-    ev.SetHostsState: World._switch,
-    ev.ChangeHostsPState: World._change_pstate,
-    ev.SetJobMetadata: World._note,
-    ev.QueryEnergy: World._answer_energy,
-    ev.TellJob: World._deliver,
-    ev.RegisterProfile: World._register_profile,
-    ev.RegisterJob: World._nothing,
-    ev.RegistrationFinished: World._nothing,
-    ev.ContinueRegistration: World._nothing,
-    ev.WaitingTimeAnswer: World._nothing,
-}
