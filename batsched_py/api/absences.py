@@ -23,10 +23,7 @@ from batsched_py.simulator.agenda import read_events
 
 
 def absences_in(
-    schedule: pd.DataFrame,
-    events: Sequence[str],
-    changes: Iterable[str] | None,
-    others: Iterable[str] | None,
+    schedule: pd.DataFrame, events: Sequence[str], changes: Iterable[str] | None, others: Iterable[str] | None
 ) -> Absences:
     """Those of a simulation of which all is known.
 

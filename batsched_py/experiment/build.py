@@ -290,8 +290,7 @@ def new_batsim(
     setup = new_setup(scenario, platform, workloads, generic_events)
     trace = bool(scenario.schedule_trace)
     return Batsim(
-        setup,
-        outputs(prefix, scenario.traces_machine_states, links=scenario.links, schedule_trace=trace),
+        setup, outputs(prefix, scenario.traces_machine_states, links=scenario.links, schedule_trace=trace)
     )
 
 

@@ -357,11 +357,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     ] = ()
     ignore_communication: Annotated[
         bool,
-        Option(
-            "--ignore-communication",
-            "Run jobs that send bytes as if sending took no time.",
-            "platforms",
-        ),
+        Option("--ignore-communication", "Run jobs that send bytes as if sending took no time.", "platforms"),
     ] = False
     machine_states: Annotated[
         bool | None,
