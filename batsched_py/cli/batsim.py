@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,14 +16,12 @@ import msgspec
 from msgspec.structs import replace
 
 from batsched_py import __version__
-from batsched_py.cli.options import struct_options, text_in, timeout_option
+from batsched_py.cli.options import FOLDER, PATH, option, struct_options, text_in, timeout_option
 from batsched_py.errors import InputError
-from batsched_py.experiment import Scenario
+from batsched_py.experiment import Machine, Scenario
 from batsched_py.protocol.events import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from batsched_py.ledger.nodes import Node
     from batsched_py.simulator.decision_side import RemoteProcess
     from batsched_py.simulator.platform import Platform
@@ -75,68 +74,57 @@ class _EitherBatsim(click.Command):
 
 @click.command("batsim", cls=_EitherBatsim)
 @struct_options("scenario", Scenario, machine_states=True, schedule_trace=True)
-@click.option(
+@option(
     "--protocol",
-    type=click.Choice(["4", "5"]),
-    help="Which Batsim to be: its protocol, its options, its output files.  "
+    "Which Batsim to be: its protocol, its options, its output files.  "
     "[default: 4, or 5 with --edc-socket-str or --edc-socket-file]",
+    type=click.Choice(["4", "5"]),
 )
-@click.option(
-    "-e",
-    "--export",
-    "prefix",
-    metavar="PREFIX",
-    help="Where results go: PREFIX_jobs.csv and so on, of Batsim 5 PREFIXjobs.csv.  [default: out, or out/]",
+@option(
+    "-e, --export PREFIX",
+    "Where results go: PREFIX_jobs.csv and so on, of Batsim 5 PREFIXjobs.csv.  [default: out, or out/]",
+    name="prefix",
 )
-@click.option(
+@option(
     "--edc-socket-str",
-    "edc_text",
+    "Batsim 5's -s: where the decision process listens, and a text for it.",
+    name="edc_text",
     metavar="ENDPOINT TEXT",
     nargs=2,
-    help="Batsim 5's -s: where the decision process listens, and a text for it.",
 )
-@click.option(
+@option(
     "--edc-socket-file",
-    "edc_file",
+    "Batsim 5's -S: the same, with the text in a file.",
+    name="edc_file",
     metavar="ENDPOINT FILE",
     nargs=2,
-    help="Batsim 5's -S: the same, with the text in a file.",
 )
-@click.option(
-    "-s",
-    "--socket-endpoint",
-    "endpoint",
-    metavar="ENDPOINT",
+@option(
+    "-s, --socket-endpoint ENDPOINT",
+    "Where the decision process listens.",
+    name="endpoint",
     default=DEFAULT_ENDPOINT,
-    show_default=True,
-    help="Where the decision process listens.",
 )
 @timeout_option("the decision process")
-@click.option(
+@option(
     "--trace-pstate-changes",
-    is_flag=True,
-    help="Batsim 5's. No effect: changes of power states are always traced where energy is accounted for.",
+    "Batsim 5's. No effect: changes of power states are always traced where energy is accounted for.",
 )
-@click.option(
-    "--dump-execution-context", is_flag=True, help="Print the endpoint and the prefix as JSON, and exit."
-)
-@click.option(
-    "-v",
-    "--verbosity",
+@option("--dump-execution-context", "Print the endpoint and the prefix as JSON, and exit.")
+@option(
+    "-v, --verbosity",
+    "What is logged; network-only logs the messages.",
     type=click.Choice(list(_LEVELS)),
     default="information",
-    show_default=True,
-    help="What is logged; network-only logs the messages.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="The same as -v quiet.")
-@click.option(
-    "--install",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
+@option("-q, --quiet", "The same as -v quiet.")
+@option(
+    "--install DIR",
+    "Write an executable DIR/batsim that is this command, and exit.",
+    type=FOLDER,
     expose_value=False,
     is_eager=True,
     callback=lambda ctx, param, folder: _install(ctx, folder),
-    help="Write an executable DIR/batsim that is this command, and exit.",
 )
 @click.version_option(__version__, prog_name="batsched-py batsim")
 def batsim_command(
@@ -184,16 +172,7 @@ def batsim_command(
         protocol = "4"
     prefix = prefix or ("out/" if protocol == "5" else "out")
     if dump_execution_context:
-        context = {
-            "socket_endpoint": endpoint,
-            "redis_enabled": False,
-            "redis_hostname": "127.0.0.1",
-            "redis_port": 6379,
-            "redis_prefix": "default",
-            "export_prefix": prefix,
-            "external_scheduler": True,
-        }
-        click.echo(msgspec.json.encode(context))
+        click.echo(msgspec.json.encode(_execution_context(endpoint, prefix)))
         return
     for name, level in _LEVELS["quiet" if quiet else verbosity].items():
         logging.getLogger(name).setLevel(level)
@@ -209,6 +188,19 @@ def batsim_command(
             scenario = _as_asked(scenario, process, config)
             batsim = new_batsim(scenario, platform, workloads, prefix, Batsim5Outputs, generic_events=True)
         simulate(batsim, process)
+
+
+def _execution_context(endpoint: str, prefix: str) -> dict[str, object]:
+    """What Batsim tells of its conversation and its files."""
+    return {
+        "socket_endpoint": endpoint,
+        "redis_enabled": False,
+        "redis_hostname": "127.0.0.1",
+        "redis_port": 6379,
+        "redis_prefix": "default",
+        "export_prefix": prefix,
+        "external_scheduler": True,
+    }
 
 
 def _install(ctx: click.Context, folder: Path | None) -> None:
@@ -265,14 +257,8 @@ def _as_asked(scenario: Scenario, process: RemoteProcess, config: str) -> Scenar
 
 
 @click.command("platform")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    metavar="PLATFORM.xml",
-    type=click.Path(path_type=Path),
-    help="Write it as a platform of SimGrid, for a real Batsim.",
-)
+@click.argument("file", metavar="FILE", type=PATH)
+@option("-o, --output PLATFORM.xml", "Write it as a platform of SimGrid, for a real Batsim.", type=PATH)
 def platform_command(file: Path, output: Path | None) -> None:
     """Show the nodes of a machine: their cores, memory, GPUs, features and partitions.
 
@@ -285,7 +271,6 @@ def platform_command(file: Path, output: Path | None) -> None:
       batsched-py platform slurm.conf
       batsched-py platform slurm.conf -o cluster.xml
     """
-    from batsched_py.experiment import Machine
     from batsched_py.experiment.build import read_machine
     from batsched_py.ledger.nodes import NodeMachine
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from batsched_py.api.terminal import say, waiting
 from batsched_py.campaign.executors import EXECUTORS, executor_of
 from batsched_py.campaign.plan import BUILT_IN, MissingLog, usual_folder
-from batsched_py.cli.options import SECONDS, Decorator
+from batsched_py.cli.options import FILE, FOLDER, PATH, SECONDS, Decorator, option, print_json
 from batsched_py.errors import InputError
 from batsched_py.protocol.shown import harmless
 
@@ -26,45 +25,34 @@ if TYPE_CHECKING:
     from batsched_py.campaign.store import Campaign
 
 
-FILE = click.Path(path_type=Path, dir_okay=False)
-FOLDER = click.Path(path_type=Path, file_okay=False)
-
 plan_argument = click.argument("plan_file", metavar="PLAN.toml", type=FILE)
-campaign_argument = click.argument("place", metavar="CAMPAIGN", type=click.Path(path_type=Path))
-folder_option = click.option(
-    "-d",
-    "--directory",
-    "folder",
-    metavar="DIR",
+campaign_argument = click.argument("place", metavar="CAMPAIGN", type=PATH)
+folder_option = option(
+    "-d, --directory DIR",
+    "Where the results are.  [default: out/NAME, by the name of the plan]",
+    name="folder",
     type=FOLDER,
-    help="Where the results are.  [default: out/NAME, by the name of the plan]",
 )
-logs_option = click.option(
-    "--logs",
-    "log_folders",
-    metavar="DIR",
+logs_option = option(
+    "--logs DIR",
+    "Where to look for logs that are not beside the plan; may be given several times.",
+    name="log_folders",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     multiple=True,
-    help="Where to look for logs that are not beside the plan; may be given several times.",
 )
-trust_option = click.option(
+trust_option = option(
     "--trust",
-    is_flag=True,
-    help="Load the policies and users that others' results or their plan name, and the logs: this executes "
+    "Load the policies and users that others' results or their plan name, and the logs: this executes "
     "their code.",
 )
-simulator_option = click.option(
-    "--simulator",
-    metavar="COMMAND",
-    default=BUILT_IN,
-    show_default=True,
-    help="`batsim`, or another command that starts a Batsim.",
+simulator_option = option(
+    "--simulator COMMAND", "`batsim`, or another command that starts a Batsim.", default=BUILT_IN
 )
 
 
 def files_option(help: str) -> Decorator[Any]:
     """The files that results are written to."""
-    return click.option("-o", "--output", "files", metavar="FILE", type=FILE, multiple=True, help=help)
+    return option("-o, --output FILE", help, name="files", type=FILE, multiple=True)
 
 
 @click.group("campaign")
@@ -106,35 +94,27 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
 @plan_argument
 @folder_option
 @logs_option
-@click.option("-y", "--yes", is_flag=True, help="Download missing logs without asking.")
-@click.option(
+@option("-y, --yes", "Download missing logs without asking.")
+@option(
     "--executor",
+    "Where runs are executed: here, on a Dask cluster, or by Dask workers that a batch system starts.",
     type=click.Choice(EXECUTORS),
     default="processes",
-    show_default=True,
-    help="Where runs are executed: here, on a Dask cluster, or by Dask workers that a batch system starts.",
 )
-@click.option(
-    "--address", metavar="ADDRESS", help="The scheduler of the Dask cluster, such as tcp://host:8786."
-)
-@click.option(
-    "-j",
-    "--workers",
-    metavar="N",
+@option("--address ADDRESS", "The scheduler of the Dask cluster, such as tcp://host:8786.")
+@option(
+    "-j, --workers N",
+    "How many runs to execute at a time, here or by a batch system.  [default: the number of cores]",
     type=click.IntRange(min=1),
-    help="How many runs to execute at a time, here or by a batch system.  [default: the number of cores]",
 )
 @simulator_option
-@click.option(
-    "--time-limit",
-    metavar="S",
+@option(
+    "--time-limit S",
+    "Give a run up after S seconds.  [default: never; with another simulator, one hour]",
     type=SECONDS,
-    help="Give a run up after S seconds.  [default: never; with another simulator, one hour]",
 )
-@click.option("--only", metavar="RUN", multiple=True, help="Do this run only; may be given several times.")
-@click.option(
-    "--live", is_flag=True, help="Show on the terminal how far all is, and each run that is done here."
-)
+@option("--only RUN", "Do this run only; may be given several times.", multiple=True)
+@option("--live", "Show on the terminal how far all is, and each run that is done here.")
 @trust_option
 @click.pass_context
 def run_command(
@@ -233,7 +213,7 @@ def show_command(place: Path, run: str) -> None:
     finished = {each.name: each for each in _open(place).finished()}
     if run not in finished:
         raise InputError(f"{place}: there is no finished run {run!r}; see `batsched-py campaign status`")
-    say(msgspec.json.format(msgspec.json.encode(finished[run].manifest)))
+    print_json(finished[run].manifest)
 
 
 @campaign_command.command("report")
@@ -282,27 +262,24 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
 
 @campaign_command.command("table")
 @campaign_argument
-@click.option(
-    "--by",
-    metavar="AXIS",
-    multiple=True,
-    help="What tells rows apart: log, part, load, platform, scheduler, users or seed, and one of class, "
+@option(
+    "--by AXIS",
+    "What tells rows apart: log, part, load, platform, scheduler, users or seed, and one of class, "
     "partition, account and user, of jobs; may be given several times.  [default: all on which runs differ, "
     "but for parts and seeds]",
-)
-@click.option(
-    "--baseline",
-    metavar="[AXIS=]NAME",
-    default="",
-    help="The scheduler, or the choice on another axis, that the others are compared with in pairs.  "
-    "[default: the plan's]",
-)
-@click.option(
-    "--metric",
-    "metrics",
-    metavar="NAME",
     multiple=True,
-    help="What columns show; may be given several times.  [default: the metrics of the plan]",
+)
+@option(
+    "--baseline [AXIS=]NAME",
+    "The scheduler, or the choice on another axis, that the others are compared with in pairs.  "
+    "[default: the plan's]",
+    default="",
+)
+@option(
+    "--metric NAME",
+    "What columns show; may be given several times.  [default: the metrics of the plan]",
+    name="metrics",
+    multiple=True,
 )
 @files_option(
     "Write the table as Markdown (.md), as one table in LaTeX (.tex), or as data (.csv or .parquet); "
@@ -365,10 +342,9 @@ def export_command(place: Path, archive: Path) -> None:
 @campaign_command.command("import")
 @click.argument("archive", metavar="FILE.zip", type=FILE)
 @click.argument("folder", metavar="DIR", type=FOLDER)
-@click.option(
+@option(
     "--trust",
-    is_flag=True,
-    help="Trust those who made it: all commands may execute the code in it, and read the logs that it names.",
+    "Trust those who made it: all commands may execute the code in it, and read the logs that it names.",
 )
 def import_command(archive: Path, folder: Path, trust: bool) -> None:
     """Check an exported campaign and unpack it into a new folder.

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from rich.box import SIMPLE
 from rich.console import Group
 from rich.layout import Layout
 from rich.panel import Panel
@@ -17,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from batsched_py.analysis.runs.tables import ResultTable, markdown
+from batsched_py.api.console import TextConsole
 from batsched_py.api.terminal import duration, say, shown, somebody_looks
 from batsched_py.campaign.run import WORK, Run, RunResult, State
 from batsched_py.campaign.store import Campaign, Executor
@@ -41,7 +43,6 @@ def with_live_view(
 ) -> Iterator[RunResult]:
     """What is done, while the terminal shows how far all is."""
     from batsched_py.campaign.processes import Processes
-    from batsched_py.watch.screen import Screen
 
     if not isinstance(executor, Processes):
         raise InputError("--live is for runs that are executed here, by --executor processes")
@@ -57,15 +58,9 @@ def print_tables(tables: Sequence[ResultTable]) -> None:
     if not sys.stdout.isatty():
         say(markdown(tables), nl=False)
         return
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from batsched_py.api.console import TextConsole
-
     console = TextConsole()
     for table in tables:
-        view = Table(title=table.log, caption=table.note, box=box.SIMPLE)
+        view = Table(title=table.log, caption=table.note, box=SIMPLE)
         for axis in table.axes:
             view.add_column(axis, no_wrap=True)
         for heading in table.headings:

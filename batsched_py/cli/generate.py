@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from batsched_py.api.terminal import waiting
-from batsched_py.cli.options import FILE, pairs_option
+from batsched_py.cli.options import NAME, PATH, option, pairs_option
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,39 +18,18 @@ if TYPE_CHECKING:
 
 @click.command("generate")
 @click.argument("model")
-@click.option(
-    "--like",
-    "source",
-    metavar="LOG",
-    type=click.Path(path_type=Path),
-    help="The log that a model learns from.",
+@option("--like LOG", "The log that a model learns from.", name="source", type=PATH)
+@option(
+    "--model FILE", "A model that `batsched-py fit` has saved, instead of --like.", name="saved", type=PATH
 )
-@click.option(
-    "--model",
-    "saved",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="A model that `batsched-py fit` has saved, instead of --like.",
-)
-@pairs_option("-p", "--parameter", "options", "An option of the model, like types=batch.")
-@click.option(
-    "-n", "--jobs", metavar="JOBS", type=click.IntRange(min=1), required=True, help="How many jobs."
-)
-@click.option(
-    "--seed",
-    metavar="S",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Another seed gives another log.",
-)
-@click.option(
-    "-o",
-    "--output",
-    metavar="OUT",
-    type=click.Path(path_type=Path),
+@pairs_option("-p, --parameter", "options", "An option of the model, like types=batch.")
+@option("-n, --jobs JOBS", "How many jobs.", type=click.IntRange(min=1), required=True)
+@option("--seed S", "Another seed gives another log.", type=click.IntRange(min=0), default=0)
+@option(
+    "-o, --output OUT",
+    "Where the log goes: OUT.swf, OUT.swf.gz, OUT.json, OUT.csv, ...",
+    type=PATH,
     required=True,
-    help="Where the log goes: OUT.swf, OUT.swf.gz, OUT.json, OUT.csv, ...",
 )
 def generate_command(
     model: str,
@@ -91,18 +70,9 @@ def generate_command(
 
 @click.command("fit")
 @click.argument("model")
-@click.option(
-    "--like",
-    "source",
-    metavar="LOG",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="The log that the model learns from.",
-)
-@pairs_option("-p", "--parameter", "options", "An option of the model, like run_times=linear.")
-@click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), required=True, help="Where it goes."
-)
+@option("--like LOG", "The log that the model learns from.", name="source", type=PATH, required=True)
+@pairs_option("-p, --parameter", "options", "An option of the model, like run_times=linear.")
+@option("-o, --output FILE", "Where it goes.", type=PATH, required=True)
 def fit_command(model: str, source: Path, options: dict[str, str], output: Path) -> None:
     """Fit the MODEL of this name to a log and save what it learned as JSON, to generate from it later.
 
@@ -128,33 +98,22 @@ def fit_command(model: str, source: Path, options: dict[str, str], output: Path)
 
 
 @click.command("resample")
-@click.argument("log_file", metavar="LOG.swf", type=FILE)
-@click.option("--weeks", metavar="N", type=click.IntRange(1), help="How long.  [default: as the log]")
-@click.option(
-    "--seed",
-    metavar="S",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Another seed gives another log.",
-)
-@click.option(
-    "--load",
-    metavar="F",
+@click.argument("log_file", metavar="LOG.swf", type=NAME)
+@option("--weeks N", "How long.  [default: as the log]", type=click.IntRange(1))
+@option("--seed S", "Another seed gives another log.", type=click.IntRange(0), default=0)
+@option(
+    "--load F",
+    "How many times the users of the log there are.",
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
-    show_default=True,
-    help="How many times the users of the log there are.",
 )
-@click.option(
-    "-u",
-    "--user-option",
-    "settings",
-    metavar="KEY=VALUE",
+@option(
+    "-u, --user-option KEY=VALUE",
+    "Another option of `batsched-py users resample`, like long_term=8 or oversample=12:5.",
+    name="settings",
     multiple=True,
-    help="Another option of `batsched-py users resample`, like long_term=8 or oversample=12:5.",
 )
-@click.option("-o", "--output", metavar="OUT.swf", type=FILE, required=True, help="Where the new log goes.")
+@option("-o, --output OUT.swf", "Where the new log goes.", type=NAME, required=True)
 def resample_command(
     log_file: str, weeks: int | None, seed: int, load: float, settings: tuple[str, ...], output: str
 ) -> None:
@@ -168,7 +127,6 @@ def resample_command(
       batsched-py resample KTH-SP2.swf.gz --weeks 520 --seed 1 -o ten-years.swf.gz
       batsched-py resample KTH-SP2.swf.gz --load 1.5 -u oversample=93:10 -o busy.swf
     """
-    from batsched_py.errors import InputError
     from batsched_py.users import USERS
     from batsched_py.users.resample import Resample, resampled_log
     from batsched_py.workload.swf.log import write_swf
@@ -195,19 +153,15 @@ FIRST_SEED: Final = 200
 
 
 @click.command("compare")
-@click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
+@click.argument("source", metavar="LOG", type=PATH)
 @click.argument("models", metavar="[MODEL]...", nargs=-1)
-@click.option(
-    "--seeds",
-    metavar="N",
+@option(
+    "--seeds N",
+    "How many logs of each model are generated and compared.",
     type=click.IntRange(min=1),
     default=3,
-    show_default=True,
-    help="How many logs of each model are generated and compared.",
 )
-@click.option(
-    "-o", "--output", metavar="PAGE.html", type=click.Path(path_type=Path), help="Write a page with figures."
-)
+@option("-o, --output PAGE.html", "Write a page with figures.", type=PATH)
 def compare_command(source: Path, models: Sequence[str], seeds: int, output: Path | None) -> None:
     """Fit MODELs to a LOG, generate as many jobs as it has, and print how like it they are.
 

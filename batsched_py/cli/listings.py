@@ -79,6 +79,10 @@ def _meaning(field: dataclasses.Field[Any], hint: Any) -> str:
     return "  ".join(filter(None, notes))
 
 
+def _tell(registry: Registry[Any], name: str | None, flag: str) -> None:
+    click.echo(describe_all(registry) if name is None else describe(registry, name, flag), nl=False)
+
+
 @click.command("schedulers")
 @click.argument("name", required=False)
 def schedulers_command(name: str | None) -> None:
@@ -92,7 +96,7 @@ def schedulers_command(name: str | None) -> None:
     """
     from batsched_py.schedulers import SCHEDULERS
 
-    click.echo(describe_all(SCHEDULERS) if name is None else describe(SCHEDULERS, name, "-o"), nl=False)
+    _tell(SCHEDULERS, name, "-o")
 
 
 @click.command("users")
@@ -108,7 +112,7 @@ def users_command(name: str | None) -> None:
     """
     from batsched_py.users import USERS
 
-    click.echo(describe_all(USERS) if name is None else describe(USERS, name, "-u"), nl=False)
+    _tell(USERS, name, "-u")
 
 
 @click.command("models")
@@ -123,7 +127,7 @@ def models_command(name: str | None) -> None:
     """
     from batsched_py.workload.models import MODELS
 
-    click.echo(describe_all(MODELS) if name is None else describe(MODELS, name, "-p"), nl=False)
+    _tell(MODELS, name, "-p")
 
 
 @click.command("changes")
@@ -138,4 +142,4 @@ def changes_command(name: str | None) -> None:
     """
     from batsched_py.workload.changes import CHANGES
 
-    click.echo(describe_all(CHANGES) if name is None else describe(CHANGES, name, ""), nl=False)
+    _tell(CHANGES, name, "")

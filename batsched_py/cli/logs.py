@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from batsched_py.api.terminal import duration, say, shown, waiting
-from batsched_py.cli.options import pairs_option
+from batsched_py.cli.options import FOLDER, PATH, json_option, option, pairs_option, print_json, tell
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.table import Table
 
     from batsched_py.workload.description import Description
@@ -30,25 +27,23 @@ _CANCELLED = "job that was cancelled while it waited"
 
 
 @click.command("convert")
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
-@click.option("--from", "source_kind", metavar="KIND", help="What IN is, if its name does not tell.")
-@click.option("--to", "target_kind", metavar="KIND", help="What OUT shall be, if its name does not tell.")
-@pairs_option("-i", "--input-option", "input_options", "An option of the kind of IN, like zone=Europe/Paris.")
-@click.option(
+@click.argument("source", metavar="IN", type=PATH)
+@click.argument("target", metavar="OUT", type=PATH)
+@option("--from KIND", "What IN is, if its name does not tell.", name="source_kind")
+@option("--to KIND", "What OUT shall be, if its name does not tell.", name="target_kind")
+@pairs_option("-i, --input-option", "input_options", "An option of the kind of IN, like zone=Europe/Paris.")
+@option(
     "--cancelled",
+    "What becomes of jobs that were cancelled while they waited. Workloads of Batsim and logs of PBS "
+    "have no place for them, so there they are left out in any case.",
     type=click.Choice(["keep", "leave-out"]),
     default="keep",
-    show_default=True,
-    help="What becomes of jobs that were cancelled while they waited. Workloads of Batsim and logs of PBS "
-    "have no place for them, so there they are left out in any case.",
 )
-@click.option(
-    "--anonymise",
-    "seed",
-    metavar="SEED",
+@option(
+    "--anonymise SEED",
+    "Give users, groups, executables, queues and partitions new numbers and forget their names.",
+    name="seed",
     type=click.IntRange(min=0),
-    help="Give users, groups, executables, queues and partitions new numbers and forget their names.",
 )
 def convert_command(
     source: Path,
@@ -123,13 +118,12 @@ def convert_command(
 
 
 @click.command("change")
-@click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.argument("source", metavar="LOG", type=PATH)
+@click.argument("target", metavar="OUT", type=PATH)
 @click.argument("words", metavar="CHANGE [OPTION=VALUE]...", nargs=-1)
-@click.option(
-    "--parts",
-    metavar="EVERY",
-    help="Cut the result into parts of a week, a month or a span like 28d, and write OUT with -1, -2, ... "
+@option(
+    "--parts EVERY",
+    "Cut the result into parts of a week, a month or a span like 28d, and write OUT with -1, -2, ... "
     "before its ending.",
 )
 def change_command(source: Path, target: Path, words: Sequence[str], parts: str | None) -> None:
@@ -164,13 +158,11 @@ def change_command(source: Path, target: Path, words: Sequence[str], parts: str 
 
 
 @click.command("describe")
-@click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
-@click.option("--from", "kind", metavar="KIND", help="What LOG is, if its name does not tell.")
-@pairs_option("-i", "--input-option", "options", "An option of the kind of LOG, like zone=Europe/Paris.")
-@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
-@click.option(
-    "-o", "--output", metavar="PAGE.html", type=click.Path(path_type=Path), help="Write a page with figures."
-)
+@click.argument("source", metavar="LOG", type=PATH)
+@option("--from KIND", "What LOG is, if its name does not tell.", name="kind")
+@pairs_option("-i, --input-option", "options", "An option of the kind of LOG, like zone=Europe/Paris.")
+@json_option
+@option("-o, --output PAGE.html", "Write a page with figures.", type=PATH)
 def describe_command(
     source: Path, kind: str | None, options: dict[str, str], as_json: bool, output: Path | None
 ) -> None:
@@ -185,26 +177,20 @@ def describe_command(
       batsched-py describe jobs.csv -i columns=submit:SubmittedAt,run_time:Seconds
       batsched-py describe HPC2N.swf.gz --json | jq .burstiness
     """
+    from batsched_py.analysis.log_page import write_log_page
     from batsched_py.workload.description import describe
     from batsched_py.workload.sources import read_log
 
     with waiting(f"Describing {source.name}"):
         description = describe(read_log(source, kind, options))
-        if output is not None:
-            from batsched_py.analysis.log_page import write_log_page
+    tell(description, as_json, output, write_log_page, _print_description)
 
-            write_log_page(output, description)
-    if as_json:
-        import msgspec
 
-        say(msgspec.json.format(msgspec.json.encode(description)))
-        return
-    for title, rows in _sections(description).items():
+def _print_description(known: Description) -> None:
+    for title, rows in _sections(known).items():
         say(f"\n{title}")
         for label, value in rows:
             say(f"  {label:<44}{value:>20}")
-    if output is not None:
-        say(f"\n{output}")
 
 
 def _sections(known: Description) -> dict[str, list[tuple[str, str]]]:
@@ -309,26 +295,22 @@ MAX_EDGES = 200_000_000
 
 
 @click.command("sessions")
-@click.argument("log", type=click.Path(path_type=Path))
-@click.option(
-    "--delimit",
-    metavar="RULE:MINUTES|CODE",
-    default="arrival:60",
-    show_default=True,
-    help="What opens a new session: arrival:T, a job T minutes or more after the previous submission; "
+@click.argument("log", type=PATH)
+@option(
+    "--delimit RULE:MINUTES|CODE",
+    "What opens a new session: arrival:T, a job T minutes or more after the previous submission; "
     "last:T, more than T minutes after the previous job had finished; "
     "max:T, more than T minutes after all earlier jobs of the session had finished; or a class of your own, "
     "path/to/file.py:ClassName.",
+    default="arrival:60",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Write user-N.json and user-N.graphml for every user into this directory.",
+@option(
+    "-o, --output DIR",
+    "Write user-N.json and user-N.graphml for every user into this directory.",
+    type=FOLDER,
 )
-@click.option("--all-edges", is_flag=True, help="Keep the edges that others imply as well.")
-@click.option("--json", "as_json", is_flag=True, help="Print the statistics of every user as JSON.")
+@option("--all-edges", "Keep the edges that others imply as well.")
+@option("--json", "Print the statistics of every user as JSON.", name="as_json")
 def sessions_command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_json: bool) -> None:
     """Cut the jobs of each user in an SWF LOG into sessions and link the sessions into graphs.
 
@@ -369,7 +351,7 @@ def sessions_command(log: Path, delimit: str, output: Path | None, all_edges: bo
             "all": whole,
             "users": by_user,
         }
-        click.echo(msgspec.json.format(msgspec.json.encode(report)))
+        print_json(report)
     else:
         console_for_tables().print(
             _table(f"{whole.users} users of {log.name}, sessions by {delimiter}", whole, by_user)

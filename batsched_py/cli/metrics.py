@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-import msgspec
 
 from batsched_py.analysis.runs.columns import GROUPINGS, Grouping
 from batsched_py.api.terminal import duration, energy, say, waiting
-from batsched_py.cli.options import struct_options
+from batsched_py.cli.options import NAME, PATH, option, print_json, read_runs, struct_options
 from batsched_py.experiment import Machine, Workloads
 from batsched_py.protocol.shown import harmless
 
@@ -39,44 +38,40 @@ def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
 
 
 @click.command("metrics")
-@click.argument("schedule_file", metavar="PREFIX_jobs.csv", type=click.Path(path_type=Path))
-@click.option(
-    "--recorded",
-    "log_file",
-    metavar="LOG.swf",
-    type=click.Path(path_type=Path),
-    help="The log that was replayed (.swf, .swf.gz): adds lateness, and tells the users. Not needed for the "
+@click.argument("schedule_file", metavar="PREFIX_jobs.csv", type=PATH)
+@option(
+    "--recorded LOG.swf",
+    "The log that was replayed (.swf, .swf.gz): adds lateness, and tells the users. Not needed for the "
     "schedules of feedback users, who note both with their jobs.",
+    name="log_file",
+    type=PATH,
 )
-@click.option(
-    "--hosts",
-    metavar="N",
+@option(
+    "--hosts N",
+    "Size of the machine, for the utilization.  [default: up to the highest host that was used]",
     type=click.IntRange(min=1),
-    help="Size of the machine, for the utilization.  [default: up to the highest host that was used]",
 )
-@click.option(
+@option(
     "--by",
+    "Measure the jobs of each class (short up to an hour, narrow up to 8 hosts), partition, account or "
+    "user as well; may be given several times.",
     type=click.Choice(GROUPINGS),
     multiple=True,
-    help="Measure the jobs of each class (short up to an hour, narrow up to 8 hosts), partition, account or "
-    "user as well; may be given several times.",
 )
-@click.option("--per-user", is_flag=True, help="The same as --by user.")
-@click.option(
-    "--metric",
-    "own",
-    metavar="FILE.py:NAME",
+@option("--per-user", "The same as --by user.")
+@option(
+    "--metric FILE.py:NAME",
+    "Measure a metric of your own, too; may be given several times.",
+    name="own",
     multiple=True,
-    help="Measure a metric of your own, too; may be given several times.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print all figures as one JSON object.")
-@click.option(
+@option("--json", "Print all figures as one JSON object.", name="as_json")
+@option(
     "--explain",
-    is_flag=True,
+    "Print the formula of every metric, and exit.",
     is_eager=True,
     expose_value=False,
     callback=_explain,
-    help="Print the formula of every metric, and exit.",
 )
 def metrics_command(
     schedule_file: Path,
@@ -129,7 +124,7 @@ def metrics_command(
         groups[each] = {name: ours_and_own(part, {**ours[name]}) for name, part in parts.items()}
     if as_json:
         report = {"metrics": figures} | {_PLURALS[each]: found for each, found in groups.items()}
-        click.echo(msgspec.json.format(msgspec.json.encode(report)))
+        print_json(report)
         return
     console = console_for_tables()
     console.print(_table(figures, units))
@@ -198,25 +193,20 @@ def _number(value: float | None) -> str:
 @click.command("diff")
 @click.argument("first", metavar="[LABEL=]FIRST_jobs.csv")
 @click.argument("second", metavar="[LABEL=]SECOND_jobs.csv")
-@click.option(
-    "-n",
-    "--jobs",
-    "count",
-    metavar="N",
+@option(
+    "-n, --jobs N",
+    "Print so many jobs, those whose starts differ most.",
+    name="count",
     type=click.IntRange(min=0),
     default=10,
-    show_default=True,
-    help="Print so many jobs, those whose starts differ most.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="Write a page with both Gantt charts (FILE.html), or a table of all jobs (FILE.csv, FILE.parquet); "
+@option(
+    "-o, --output FILE",
+    "Write a page with both Gantt charts (FILE.html), or a table of all jobs (FILE.csv, FILE.parquet); "
     "may be given several times.",
+    name="outputs",
+    type=PATH,
+    multiple=True,
 )
 def diff_command(first: str, second: str, count: int, outputs: tuple[Path, ...]) -> None:
     """Compare two executions of one workload: simulated twice, or in reality and in simulation.
@@ -231,7 +221,6 @@ def diff_command(first: str, second: str, count: int, outputs: tuple[Path, ...])
       batsched-py diff real=KTH-SP2.swf.gz simulated=out_jobs.csv -o differences.csv
     """
     from batsched_py.analysis.executions import compare_executions
-    from batsched_py.cli.options import read_runs
 
     with waiting("Comparing") as moved:
         moved(0, 2 + len(outputs))
@@ -283,28 +272,22 @@ def _signed(seconds: float) -> str:
 @click.command("explain")
 @click.argument("prefix", metavar="PREFIX")
 @click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
-@click.option(
-    "--hosts",
-    metavar="N",
+@option(
+    "--hosts N",
+    "The number of hosts.  [default: what PREFIX_schedule.csv says, else those that were used]",
     type=click.IntRange(1),
-    help="The number of hosts.  [default: what PREFIX_schedule.csv says, else those that were used]",
 )
-@click.option(
-    "--events",
-    "--external-events",
-    "events",
-    metavar="FILE",
-    multiple=True,
-    help="The events from outside that the simulation was given, which tell what hosts were away when; may "
+@option(
+    "--events, --external-events FILE",
+    "The events from outside that the simulation was given, which tell what hosts were away when; may "
     "be repeated.  [default: what the manifest of a campaign's run names]",
+    multiple=True,
 )
-@click.option(
-    "-p",
-    "--platform",
-    "platform_file",
-    metavar="FILE",
-    type=click.Path(),
-    help="The machine of nodes it was made on; with -w, it is told which resource a job waited for.",
+@option(
+    "-p, --platform FILE",
+    "The machine of nodes it was made on; with -w, it is told which resource a job waited for.",
+    name="platform_file",
+    type=NAME,
 )
 @struct_options("workloads", Workloads)
 def explain_command(

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
+import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
+from batsched_py.api.terminal import say, waiting
 from batsched_py.errors import InputError
 from batsched_py.experiment.choice import Choice
 from batsched_py.input_files import open_input
-from batsched_py.settings import Setting, settings_of, struct_from
+from batsched_py.settings import Option, Setting, settings_of, struct_from
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.runs import Run
@@ -27,19 +29,7 @@ if TYPE_CHECKING:
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def pairs_option(short: str, long: str, name: str, help: str) -> Callable[[Command], Command]:
-    """An option that may be given several times."""
-    return click.option(
-        short,
-        long,
-        name,
-        metavar="KEY=VALUE",
-        multiple=True,
-        callback=parse_pairs,
-        help=f"{help} May be given several times.",
-    )
+Found = TypeVar("Found")
 
 
 def parse_pairs(ctx: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
@@ -61,14 +51,42 @@ Decorator = Callable[[Command], Command]
 #: A time in seconds.
 SECONDS = click.FloatRange(min=0, min_open=True, max=1e6)
 
-#: The name of a file, exactly as it was given.
-FILE = click.Path()
+#: The name of a file exactly as it was given, and the same as a path; a file or a folder, a file, a folder.
+NAME = click.Path()
+PATH = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+def option(usage: str, help: str, name: str = "", **given: Any) -> Decorator[Any]:
+    """An option of a command, such as ``-o, --output FILE``, and what it means.
+
+    One without a value is a flag, and one with a default shows it. ``name`` is that of the parameter, if the
+    first long flag is not. What else is given is for click.
+    """
+    told = Option(usage, help)
+    given = {"metavar": told.metavar, **given}
+    if given.get("default", "") != "":
+        given["show_default"] = True
+    if given["metavar"] is None and "type" not in given:
+        given["is_flag"] = True
+    return click.option(*told.flags, name or told.word, help=help, **given)
+
+
+#: Whether what was found is printed for programs.
+json_option = option("--json", "Print all figures as JSON.", "as_json")
+
+
+def pairs_option(usage: str, name: str, help: str) -> Decorator[Any]:
+    """An option that may be given several times, each time as ``KEY=VALUE``."""
+    several = f"{help} May be given several times."
+    return option(f"{usage} KEY=VALUE", several, name, multiple=True, callback=parse_pairs)
 
 
 def timeout_option(whose: str) -> Decorator[Any]:
     """How long to wait for the other side of a conversation."""
     help = f"Give up when {whose} is silent for S seconds.  [default: wait for ever]"
-    return click.option("--timeout", metavar="S", type=SECONDS, help=help)
+    return option("--timeout S", help, type=SECONDS)
 
 
 def struct_options(
@@ -144,7 +162,7 @@ def _click_options(setting: Setting, required: bool, default: bool | None = None
 def _click_type(setting: Setting) -> Any:
     kind, bounds = setting.type, setting.bounds
     if setting.option.names_files:
-        return FILE
+        return NAME
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind))
     if bounds is not None:
@@ -269,3 +287,27 @@ def _default_label(path: Path) -> str:
     if ".swf" in path.name.lower():
         return path.name[: path.name.lower().index(".swf")]
     return path.name.removesuffix("jobs.csv").removesuffix("_") or path.absolute().parent.name
+
+
+def print_json(value: Any) -> None:
+    """Print something as JSON, for programs."""
+    say(msgspec.json.format(msgspec.json.encode(value)))
+
+
+def tell(
+    found: Found,
+    as_json: bool,
+    page: Path | None,
+    write_page: Callable[[Path, Found], None],
+    print_text: Callable[[Found], None],
+) -> None:
+    """Write a page if one is wanted, and print what was found, as JSON or as text."""
+    if page is not None:
+        with waiting(f"Writing {page.name}"):
+            write_page(page, found)
+    if as_json:
+        print_json(found)
+        return
+    print_text(found)
+    if page is not None:
+        say(f"\n{page}")

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from batsched_py.api.terminal import say, two_columns
-from batsched_py.cli.options import struct_options
+from batsched_py.cli.options import option, struct_options
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 
@@ -51,33 +51,30 @@ class PaceType(click.ParamType):
         return Pace(seconds)
 
 
-step_option = click.option(
-    "--step",
-    metavar="[COMMAND]",
+step_option = option(
+    "--step [COMMAND]",
+    "Stop each time the scheduler was asked, show what happened and what it decided, and ask what to "
+    "do. With a COMMAND such as 'until 5h', 'job 12' or 'when queue > 10', stop there first.",
     is_flag=False,
     flag_value="",
-    help="Stop each time the scheduler was asked, show what happened and what it decided, and ask what to "
-    "do. With a COMMAND such as 'until 5h', 'job 12' or 'when queue > 10', stop there first.",
 )
 
-live_option = click.option(
-    "--live",
-    metavar="[PACE]",
+live_option = option(
+    "--live [PACE]",
+    "Show the simulation on the terminal while it runs: queue, running jobs, hosts, curves; keys pause "
+    "it and step. PACE is 'paused' to begin with a pause, or so many simulated seconds a second.",
     is_flag=False,
     flag_value="",
     type=PaceType(),
-    help="Show the simulation on the terminal while it runs: queue, running jobs, hosts, curves; keys pause "
-    "it and step. PACE is 'paused' to begin with a pause, or so many simulated seconds a second.",
 )
 
 
-status_option = click.option(
-    "--status",
-    metavar="[ADDRESS]",
+status_option = option(
+    "--status [ADDRESS]",
+    "Answer `batsched-py status` while the simulation runs: at a port of this machine, or a socket with "
+    "the name of a file.  [PREFIX_status.sock if no ADDRESS is given]",
     is_flag=False,
     flag_value="",
-    help="Answer `batsched-py status` while the simulation runs: at a port of this machine, or a socket with "
-    "the name of a file.  [PREFIX_status.sock if no ADDRESS is given]",
 )
 
 
@@ -118,13 +115,11 @@ def show_live(
 
 @click.command("run")
 @struct_options("experiment", Experiment, required=["files"])
-@click.option(
-    "-e", "--export", "prefix", metavar="PREFIX", default="out", show_default=True, help="Where results go."
-)
+@option("-e, --export PREFIX", "Where results go.", name="prefix", default="out")
 @step_option
 @live_option
 @status_option
-@click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+@option("--json", "Print the results as one JSON object.", name="as_json")
 def run_command(
     experiment: Experiment,
     prefix: str,
@@ -185,9 +180,6 @@ def status_command(address: str) -> None:
       batsched-py run -w KTH-SP2.swf.gz -s conservative --status 8765 &
       batsched-py status 8765
     """
-    import msgspec
-
-    from batsched_py.errors import InputError
     from batsched_py.watch.status_socket import ask
 
     told = ask(address)

@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from batsched_py.api.terminal import say
-from batsched_py.cli.options import setting_options, struct_options, timeout_option
+from batsched_py.cli.options import FILE, PATH, option, setting_options, struct_options, timeout_option
 from batsched_py.cli.run import Pace, live_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Scenario, Workloads
@@ -28,38 +28,30 @@ DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
 @click.command("serve")
 @struct_options("actors", Actors)
 @struct_options("workloads", Workloads)
-@click.option(
-    "--endpoint",
-    metavar="ENDPOINT",
-    default=DEFAULT_ENDPOINT,
-    show_default=True,
-    help="Where to listen; tcp://127.0.0.1:* chooses a free port.",
+@option(
+    "--endpoint ENDPOINT", "Where to listen; tcp://127.0.0.1:* chooses a free port.", default=DEFAULT_ENDPOINT
 )
 @timeout_option("the simulator")
-@click.option(
+@option(
     "--keep-alive",
-    is_flag=True,
-    help="Serve simulations one after another. One that fails through the simulator's fault is reported; "
+    "Serve simulations one after another. One that fails through the simulator's fault is reported; "
     "between two of them there is no --timeout.",
 )
-@click.option(
+@option(
     "--protocol",
+    "Which Batsim's protocol is spoken; auto tells by the first message of each simulation.",
     type=click.Choice(["4", "5", "auto"]),
     default="auto",
-    show_default=True,
-    help="Which Batsim's protocol is spoken; auto tells by the first message of each simulation.",
 )
-@click.option(
-    "--notes",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the notes on jobs to this CSV file when the simulation has ended: a Batsim 5 does not write "
+@option(
+    "--notes FILE",
+    "Write the notes on jobs to this CSV file when the simulation has ended: a Batsim 5 does not write "
     "them into its jobs.csv.",
+    type=FILE,
 )
-@click.option(
+@option(
     "--once-per-instant",
-    is_flag=True,
-    help="Ask the scheduler once for all messages of an instant, 10 microseconds after the first of them. "
+    "Ask the scheduler once for all messages of an instant, 10 microseconds after the first of them. "
     "For a real Batsim, and logs with fractions of seconds; see docs/built-in-batsim.md.",
 )
 @live_option
@@ -133,14 +125,13 @@ def serve_command(
 
 
 @click.command("record")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--front",
-    metavar="ENDPOINT",
+@click.argument("file", metavar="FILE", type=FILE)
+@option(
+    "--front ENDPOINT",
+    "Where to listen for the simulator; tcp://127.0.0.1:* chooses a free port.",
     required=True,
-    help="Where to listen for the simulator; tcp://127.0.0.1:* chooses a free port.",
 )
-@click.option("--back", metavar="ENDPOINT", required=True, help="Where the decision process listens.")
+@option("--back ENDPOINT", "Where the decision process listens.", required=True)
 @timeout_option("either side")
 def record_command(file: Path, front: str, back: str, timeout: float | None) -> None:
     """Stand between a simulator and a decision process and write their conversation to FILE.
@@ -169,19 +160,16 @@ def record_command(file: Path, front: str, back: str, timeout: float | None) -> 
 
 
 @click.command("replay")
-@click.argument("recording", metavar="FILE", type=click.Path(path_type=Path))
-@click.option(
+@click.argument("recording", metavar="FILE", type=PATH)
+@option(
     "--to",
-    "side",
+    "Which side takes part; the other one is played from the recording.",
+    name="side",
     type=click.Choice(["decision", "batsim"]),
     default="decision",
-    show_default=True,
-    help="Which side takes part; the other one is played from the recording.",
 )
 @setting_options(Actors, "scheduler")
-@click.option(
-    "--endpoint", metavar="ENDPOINT", help="Instead of -s: where a decision process of any kind listens."
-)
+@option("--endpoint ENDPOINT", "Instead of -s: where a decision process of any kind listens.")
 @timeout_option("that decision process")
 @struct_options("scenario", Scenario)
 @click.pass_context

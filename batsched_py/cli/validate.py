@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from batsched_py.api.terminal import duration, say, waiting
-from batsched_py.cli.options import pairs_option, setting_options, struct_options
+from batsched_py.cli.options import (
+    NAME,
+    PATH,
+    json_option,
+    option,
+    pairs_option,
+    setting_options,
+    struct_options,
+    tell,
+)
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.protocol.shown import harmless
 from batsched_py.schedulers.selection import NodeChoiceName
@@ -24,47 +33,41 @@ if TYPE_CHECKING:
 
 
 @click.command("validate")
-@click.argument("schedule_file", metavar="PREFIX_jobs.csv", type=click.Path(path_type=Path))
+@click.argument("schedule_file", metavar="PREFIX_jobs.csv", type=PATH)
 @struct_options("workloads", Workloads)
-@click.option(
-    "-p",
-    "--platform",
-    "platform_file",
-    metavar="FILE",
-    type=click.Path(),
-    help="The machine it was made on: a platform of SimGrid (.xml), or nodes (.toml, .conf, .config, .json).",
+@option(
+    "-p, --platform FILE",
+    "The machine it was made on: a platform of SimGrid (.xml), or nodes (.toml, .conf, .config, .json).",
+    name="platform_file",
+    type=NAME,
 )
-@click.option("--hosts", metavar="N", type=int, help="The number of hosts it was made on.")
-@click.option(
+@option("--hosts N", "The number of hosts it was made on.", type=int)
+@option(
     "--policy",
+    "Check what this policy promises as well; easy and conservative need --hosts or -p.",
     type=click.Choice(["fcfs", "easy", "conservative"]),
-    help="Check what this policy promises as well; easy and conservative need --hosts or -p.",
 )
-@click.option(
-    "--power-cap",
-    metavar="WATTS|FILE",
-    help="Check that no more power is drawn; needs -p with a platform that says what hosts draw. A file "
+@option(
+    "--power-cap WATTS|FILE",
+    "Check that no more power is drawn; needs -p with a platform that says what hosts draw. A file "
     "tells the cap over time, as for run.",
 )
-@click.option(
-    "--closures",
-    metavar="FILE",
-    help="Check that no job runs into these closures; needs -p or --hosts, and -w for users who are let in.",
+@option(
+    "--closures FILE",
+    "Check that no job runs into these closures; needs -p or --hosts, and -w for users who are let in.",
 )
-@click.option(
-    "--events",
-    metavar="FILE",
-    multiple=True,
-    help="The events from outside that the simulation was given, which tell when hosts were away; may be "
+@option(
+    "--events FILE",
+    "The events from outside that the simulation was given, which tell when hosts were away; may be "
     "repeated.",
+    multiple=True,
 )
-@click.option("--outside-period", metavar="S", type=float, help="The cap repeats every S seconds.")
-@click.option(
+@option("--outside-period S", "The cap repeats every S seconds.", type=float)
+@option(
     "--nodes",
+    "How nodes were chosen, on a machine of nodes: what conservative promises depends on it.",
     type=click.Choice(get_args(NodeChoiceName)),
     default="first-fit",
-    show_default=True,
-    help="How nodes were chosen, on a machine of nodes: what conservative promises depends on it.",
 )
 @click.pass_context
 def validate_command(
@@ -207,16 +210,16 @@ SHOWN = 12
 
 
 @click.command("calibrate")
-@click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
+@click.argument("source", metavar="LOG", type=PATH)
 @setting_options(Actors, "scheduler")
 @struct_options("machine", Machine)
 @setting_options(Scenario, "events")
 @setting_options(Workloads, "walltime")
 @setting_options(Workloads, "cancelled")
-@click.option("--from", "kind", metavar="KIND", help="What LOG is, if its name does not tell.")
-@pairs_option("-i", "--input-option", "options", "An option of the kind of LOG, like zone=Europe/Paris.")
-@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
-@click.option("--output", metavar="PAGE.html", type=click.Path(path_type=Path), help="Write a page.")
+@option("--from KIND", "What LOG is, if its name does not tell.", name="kind")
+@pairs_option("-i, --input-option", "options", "An option of the kind of LOG, like zone=Europe/Paris.")
+@json_option
+@option("--output PAGE.html", "Write a page.", type=PATH)
 def calibrate_command(
     source: Path,
     scheduler: Choice | None,
@@ -253,17 +256,12 @@ def calibrate_command(
         actors=Actors(scheduler=scheduler or Choice("easy")),
     )
     found = compared(Log(log), simulate_experiment(experiment, progress=True, logs={0: log}))
-    if output is not None:
-        found.save(output)
-    if as_json:
-        import msgspec
+    tell(found, as_json, output, lambda page, found: found.save(page), _print_calibration)
 
-        click.echo(msgspec.json.format(msgspec.json.encode(found)))
-        return
+
+def _print_calibration(found: Calibration) -> None:
     for line in _lines(found):
         click.echo(line)
-    if output is not None:
-        click.echo(f"\n{output}")
 
 
 def _lines(found: Calibration) -> Iterator[str]:
