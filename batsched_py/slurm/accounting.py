@@ -83,82 +83,80 @@ def _preempt_mode(text: str) -> str | None:
     return mode
 
 
+def _read_by(read: Callable[[str], Any], **fields: str) -> dict[str, Target]:
+    """Fields, each with the names that it has in listings."""
+    return {name: (field, read) for field, names in fields.items() for name in names.split()}
+
+
 _LIMITS: dict[str, Target] = {
-    "grpjobs": ("grp_jobs", limit),
-    "grpsubmitjobs": ("grp_submit_jobs", limit),
-    "grpsubmit": ("grp_submit_jobs", limit),
-    "grptres": ("grp_tres", tres),
-    "grpcpus": ("grp_tres", _one("cpu")),
-    "grpnodes": ("grp_tres", _one("node")),
-    "grptresmins": ("grp_tres_seconds", _tres_minutes),
-    "grptresrunmins": ("grp_tres_run_seconds", _tres_minutes),
-    "grpwall": ("grp_wall", _wall),
-    "grpjobsaccrue": ("grp_jobs_accrue", limit),
-    "maxtresperjob": ("max_tres_per_job", tres),
-    "maxtres": ("max_tres_per_job", tres),
-    "maxtrespj": ("max_tres_per_job", tres),
-    "maxtrespernode": ("max_tres_per_node", tres),
-    "maxtrespn": ("max_tres_per_node", tres),
-    "maxtresminsperjob": ("max_tres_seconds_per_job", _tres_minutes),
-    "maxtresmins": ("max_tres_seconds_per_job", _tres_minutes),
-    "maxtresminspj": ("max_tres_seconds_per_job", _tres_minutes),
-    "maxwalldurationperjob": ("max_wall", _wall),
-    "maxwall": ("max_wall", _wall),
-    "maxwallpj": ("max_wall", _wall),
-    "minpriothreshold": ("min_prio_thres", limit),
-    "minprio": ("min_prio_thres", limit),
-    "priority": ("priority", count),
+    **_read_by(
+        limit,
+        grp_jobs="grpjobs",
+        grp_submit_jobs="grpsubmitjobs grpsubmit",
+        grp_jobs_accrue="grpjobsaccrue",
+        min_prio_thres="minpriothreshold minprio",
+    ),
+    **_read_by(
+        tres,
+        grp_tres="grptres",
+        max_tres_per_job="maxtresperjob maxtres maxtrespj",
+        max_tres_per_node="maxtrespernode maxtrespn",
+    ),
+    **_read_by(_one("cpu"), grp_tres="grpcpus"),
+    **_read_by(_one("node"), grp_tres="grpnodes"),
+    **_read_by(
+        _tres_minutes,
+        grp_tres_seconds="grptresmins",
+        grp_tres_run_seconds="grptresrunmins",
+        max_tres_seconds_per_job="maxtresminsperjob maxtresmins maxtresminspj",
+    ),
+    **_read_by(_wall, grp_wall="grpwall", max_wall="maxwalldurationperjob maxwall maxwallpj"),
+    **_read_by(count, priority="priority"),
 }
 
-ASSOCIATION: dict[str, Target] = _LIMITS | {
-    "account": ("account", str.strip),
-    "user": ("user", str.strip),
-    "partition": ("partition", str),
-    "parent": ("parent", str),
-    "parentname": ("parent", str),
-    "parname": ("parent", str),
-    "fairshare": ("shares", _shares),
-    "share": ("shares", _shares),
-    "shares": ("shares", _shares),
-    "rawshares": ("shares", _shares),
-    "rawusage": ("usage", number),
-    "qos": ("qos", names),
-    "qoslevel": ("qos", names),
-    "defaultqos": ("default_qos", str),
-    "defqos": ("default_qos", str),
-    "maxjobs": ("max_jobs", limit),
-    "maxsubmitjobs": ("max_submit_jobs", limit),
-    "maxsubmit": ("max_submit_jobs", limit),
-    "maxjobsaccrue": ("max_jobs_accrue", limit),
+ASSOCIATION: dict[str, Target] = {
+    **_LIMITS,
+    **_read_by(str.strip, account="account", user="user"),
+    **_read_by(
+        str, partition="partition", parent="parent parentname parname", default_qos="defaultqos defqos"
+    ),
+    **_read_by(_shares, shares="fairshare share shares rawshares"),
+    **_read_by(number, usage="rawusage"),
+    **_read_by(names, qos="qos qoslevel"),
+    **_read_by(
+        limit, max_jobs="maxjobs", max_submit_jobs="maxsubmitjobs maxsubmit", max_jobs_accrue="maxjobsaccrue"
+    ),
 }
 
-QOS: dict[str, Target] = _LIMITS | {
-    "name": ("name", str),
-    "preempt": ("preempt", names),
-    "preemptmode": ("preempt_mode", _preempt_mode),
-    "preemptexempttime": ("preempt_exempt_time", _wall),
-    "gracetime": ("grace_time", seconds),
-    "flags": ("flags", _flags),
-    "usagefactor": ("usage_factor", number),
-    "usagethres": ("usage_threshold", number),
-    "usagethreshold": ("usage_threshold", number),
-    "limitfactor": ("limit_factor", number),
-    "maxtrespu": ("max_tres_per_user", tres),
-    "maxtresperuser": ("max_tres_per_user", tres),
-    "maxjobspu": ("max_jobs_per_user", limit),
-    "maxjobsperuser": ("max_jobs_per_user", limit),
-    "maxsubmitpu": ("max_submit_jobs_per_user", limit),
-    "maxsubmitjobsperuser": ("max_submit_jobs_per_user", limit),
-    "maxjobsaccruepu": ("max_jobs_accrue_per_user", limit),
-    "maxtrespa": ("max_tres_per_account", tres),
-    "maxtresperaccount": ("max_tres_per_account", tres),
-    "maxjobspa": ("max_jobs_per_account", limit),
-    "maxjobsperaccount": ("max_jobs_per_account", limit),
-    "maxsubmitpa": ("max_submit_jobs_per_account", limit),
-    "maxsubmitjobsperaccount": ("max_submit_jobs_per_account", limit),
-    "maxjobsaccruepa": ("max_jobs_accrue_per_account", limit),
-    "mintres": ("min_tres_per_job", tres),
-    "mintresperjob": ("min_tres_per_job", tres),
+QOS: dict[str, Target] = {
+    **_LIMITS,
+    **_read_by(str, name="name"),
+    **_read_by(names, preempt="preempt"),
+    **_read_by(_preempt_mode, preempt_mode="preemptmode"),
+    **_read_by(_wall, preempt_exempt_time="preemptexempttime"),
+    **_read_by(seconds, grace_time="gracetime"),
+    **_read_by(_flags, flags="flags"),
+    **_read_by(
+        number,
+        usage_factor="usagefactor",
+        usage_threshold="usagethres usagethreshold",
+        limit_factor="limitfactor",
+    ),
+    **_read_by(
+        tres,
+        max_tres_per_user="maxtrespu maxtresperuser",
+        max_tres_per_account="maxtrespa maxtresperaccount",
+        min_tres_per_job="mintres mintresperjob",
+    ),
+    **_read_by(
+        limit,
+        max_jobs_per_user="maxjobspu maxjobsperuser",
+        max_submit_jobs_per_user="maxsubmitpu maxsubmitjobsperuser",
+        max_jobs_accrue_per_user="maxjobsaccruepu",
+        max_jobs_per_account="maxjobspa maxjobsperaccount",
+        max_submit_jobs_per_account="maxsubmitpa maxsubmitjobsperaccount",
+        max_jobs_accrue_per_account="maxjobsaccruepa",
+    ),
 }
 
 #: Columns and keys that are computed from others, or shape no schedule.

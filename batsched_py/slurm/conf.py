@@ -188,14 +188,20 @@ class _Reader:
                 self._check(values, line.where, written)
             except ValueError as error:
                 self._findings.refused(line.where, what, error)
-        elif name in conf_settings.WITHOUT_EFFECT:
-            self._findings.of_no_effect(line.where, written)
-        elif name in conf_settings.UNMODELLED:
-            self._findings.left_out(line.where, f"{written} is not modelled")
         else:
-            self._findings.left_out(
-                line.where, f"{written}={shown_name(text)} is not known, neither here nor to Slurm 22.05"
-            )
+            unknown = f"{written}={shown_name(text)} is not known, neither here nor to Slurm 22.05"
+            known = conf_settings.WITHOUT_EFFECT, conf_settings.UNMODELLED
+            self._note(line.where, name, written, known, unknown)
+
+    def _note(
+        self, where: str, name: str, what: str, known: tuple[frozenset[str], frozenset[str]], unknown: str
+    ) -> None:
+        """Note a setting that becomes nothing: it is ``known`` to have no effect, not modelled, or new."""
+        without_effect, unmodelled = known
+        if name in without_effect:
+            self._findings.of_no_effect(where, what)
+        else:
+            self._findings.left_out(where, f"{what} is not modelled" if name in unmodelled else unknown)
 
     def _forget(self, name: str) -> None:
         """Forget the options of a line, for Slurm takes the last one alone."""
@@ -220,7 +226,9 @@ class _Reader:
             name, equals, value = option.partition("=")
             target = conf_settings.PARAMETERS.get(name.strip().lower())
             if target is None:
-                self._other_parameter(where, name.strip())
+                unknown = f"{shown_name(name.strip())} is not known, neither here nor to Slurm 22.05"
+                known = conf_settings.PARAMETERS_WITHOUT_EFFECT, conf_settings.PARAMETERS_UNMODELLED
+                self._note(where, name.strip().lower(), name.strip(), known, unknown)
                 continue
             table, field, read = target
             try:
@@ -230,16 +238,6 @@ class _Reader:
                 self._check({f"{table}.{field}": value_read}, where, name.strip())
             except ValueError as error:
                 self._findings.mistake(where, f"{shown_name(option)}: {error}")
-
-    def _other_parameter(self, where: str, name: str) -> None:
-        if name.lower() in conf_settings.PARAMETERS_WITHOUT_EFFECT:
-            self._findings.of_no_effect(where, name)
-        elif name.lower() in conf_settings.PARAMETERS_UNMODELLED:
-            self._findings.left_out(where, f"{name} is not modelled")
-        else:
-            self._findings.left_out(
-                where, f"{shown_name(name)} is not known, neither here nor to Slurm 22.05"
-            )
 
     def _partition(self, line: ConfLine) -> None:
         values: Values = {}
@@ -256,13 +254,10 @@ class _Reader:
                         what = _named(written, field)
                         self._findings.left_out(line.where, f"{what} of a partition is not modelled")
                 values |= found
-            elif name in conf_settings.PARTITION_WITHOUT_EFFECT:
-                self._findings.of_no_effect(line.where, f"{written} of a partition")
-            elif name in conf_settings.PARTITION_UNMODELLED:
-                if text.upper() not in ("ALL", "NONE", ""):
-                    self._findings.left_out(line.where, f"{written} of a partition is not modelled")
-            else:
-                self._findings.left_out(line.where, f"{written} of a partition is not known")
+            elif name not in conf_settings.PARTITION_UNMODELLED or text.upper() not in ("ALL", "NONE", ""):
+                known = conf_settings.PARTITION_WITHOUT_EFFECT, conf_settings.PARTITION_UNMODELLED
+                what = f"{written} of a partition"
+                self._note(line.where, name, what, known, f"{what} is not known")
         if line.get("partitionname").upper() == "DEFAULT":
             self._partition_defaults |= values
             return
@@ -280,14 +275,10 @@ class _Reader:
 
     def _node_line(self, line: ConfLine) -> None:
         """What the machine does not say of nodes."""
-        for name in line.settings:
-            written = line.names[name]
-            if name in conf_settings.NODE_WITHOUT_EFFECT:
-                self._findings.of_no_effect(line.where, f"{written} of nodes")
-            elif name in conf_settings.NODE_UNMODELLED:
-                self._findings.left_out(line.where, f"{written} of nodes is not modelled")
-            elif name not in conf_settings.NODE_KEYS:
-                self._findings.left_out(line.where, f"{written} of nodes is not known")
+        known = conf_settings.NODE_WITHOUT_EFFECT, conf_settings.NODE_UNMODELLED
+        for name in (name for name in line.settings if name not in conf_settings.NODE_KEYS):
+            what = f"{line.names[name]} of nodes"
+            self._note(line.where, name, what, known, f"{what} is not known")
         with suppress(ValueError):  # a mistake, which the machine tells
             for gres in read_gres(line.get("gres")):
                 if not gres.is_consumed:

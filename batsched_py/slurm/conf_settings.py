@@ -89,39 +89,36 @@ def _microseconds(text: str) -> float:
 #: Where an option goes, and how its value is read; without a reader it is a switch.
 Parameter = tuple[str, str, Callable[[str], Any] | None]
 
+
+def _options(read: Callable[[str], Any] | None, words: str) -> dict[str, Parameter]:
+    """Options that are fields of the scheduling, of the same names."""
+    return {name: ("scheduling", name, read) for name in words.split()}
+
+
 PARAMETERS: dict[str, Parameter] = {
-    **{
-        name: ("scheduling", name, count)
-        for name in (
-            "default_queue_depth", "partition_job_depth", "sched_max_job_start", "bf_max_job_test",
-            "bf_max_job_user", "bf_max_job_part", "bf_max_job_user_part", "bf_max_job_assoc",
-            "bf_max_job_start", "bf_max_job_array_resv", "bf_min_prio_reserve", "bf_job_part_count_reserve",
-        )
-    },
-    **{
-        name: ("scheduling", name, number)
-        for name in (
-            "batch_sched_delay", "max_sched_time", "bf_resolution", "bf_max_time", "bf_min_age_reserve",
-            "bf_window_linear",
-        )
-    },
-    **{name: ("scheduling", name, signed) for name in ("sched_interval", "bf_interval")},
-    **{
-        name: ("scheduling", name, None)
-        for name in (
-            "defer", "assoc_limit_stop", "bf_continue", "bf_busy_nodes", "bf_one_resv_per_job",
-            "bf_running_job_reserve", "bf_licenses",
-        )
-    },
-    "bf_window": ("scheduling", "bf_window", _minutes),
-    "sched_min_interval": ("scheduling", "sched_min_interval", _microseconds),
-    "bf_yield_interval": ("scheduling", "bf_yield_interval", _microseconds),
-    "bf_yield_sleep": ("scheduling", "bf_yield_sleep", _microseconds),
+    **_options(
+        count,
+        """default_queue_depth partition_job_depth sched_max_job_start bf_max_job_test bf_max_job_user
+        bf_max_job_part bf_max_job_user_part bf_max_job_assoc bf_max_job_start bf_max_job_array_resv
+        bf_min_prio_reserve bf_job_part_count_reserve""",
+    ),
+    **_options(
+        number,
+        "batch_sched_delay max_sched_time bf_resolution bf_max_time bf_min_age_reserve bf_window_linear",
+    ),
+    **_options(signed, "sched_interval bf_interval"),
+    **_options(
+        None,
+        """defer assoc_limit_stop bf_continue bf_busy_nodes bf_one_resv_per_job bf_running_job_reserve
+        bf_licenses""",
+    ),
+    **_options(_minutes, "bf_window"),
+    **_options(_microseconds, "sched_min_interval bf_yield_interval bf_yield_sleep"),
     "pack_serial_at_end": ("selection", "pack_serial_at_end", None),
     "preempt_reorder_count": ("preemption", "reorder_count", count),
     "preempt_strict_order": ("preemption", "strict_order", None),
     "preempt_youngest_first": ("preemption", "youngest_first", None),
-}  # fmt: skip
+}
 
 #: What else shapes schedules.
 PARAMETERS_UNMODELLED = frozenset(
@@ -147,6 +144,12 @@ def _at(place: str, read: Callable[[str], Any]) -> Callable[[str], Values]:
         return {place: read(text)}
 
     return values
+
+
+def _all_at(read: Callable[[str], Any], fields: str, prefix: str = "") -> dict[str, Callable[[str], Values]]:
+    """Settings that are called as their fields are, without the table, but with a prefix."""
+    names = {place: place.rpartition(".")[2].replace("_", "") for place in fields.split()}
+    return {prefix + name: _at(place, read) for place, name in names.items()}
 
 
 def _one_of(choices: dict[str, Any], *unmodelled: str) -> Callable[[str], Any]:
@@ -239,28 +242,23 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
     "clustername": _at("cluster", str),
     "accountingstorageenforce": _at("enforce", _enforced),
     "schedulertype": _at("scheduling.type", _plugin("sched", "backfill", "builtin")),
-    "enforcepartlimits": _at(
-        "scheduling.enforce_part_limits",
-        _one_of({"no": "no", "any": "any", "all": "all", "yes": "all"}),
+    **_all_at(
+        _one_of({"no": "no", "any": "any", "all": "all", "yes": "all"}), "scheduling.enforce_part_limits"
     ),
-    "overtimelimit": _at("scheduling.over_time_limit", time_limit),
-    "killwait": _at("scheduling.kill_wait", seconds),
-    "messagetimeout": _at("scheduling.message_timeout", seconds),
-    "completewait": _at("scheduling.complete_wait", seconds),
-    "jobrequeue": _at("scheduling.job_requeue", yes_no),
-    "maxarraysize": _at("scheduling.max_array_size", count),
-    "maxjobcount": _at("scheduling.max_job_count", count),
+    **_all_at(time_limit, "scheduling.over_time_limit"),
+    **_all_at(seconds, "scheduling.kill_wait scheduling.message_timeout scheduling.complete_wait"),
+    **_all_at(yes_no, "scheduling.job_requeue"),
+    **_all_at(count, "scheduling.max_array_size scheduling.max_job_count selection.def_cpu_per_gpu"),
     "selecttype": _at(
         "selection.type",
         _plugin("select", "linear", "cons_tres", cons_res="cons_tres", unmodelled=("cray_aries",)),
     ),
     "selecttypeparameters": _select_parameters,
-    "defmempercpu": _at("selection.def_mem_per_cpu", memory_limit),
-    "defmempernode": _at("selection.def_mem_per_node", memory_limit),
-    "defmempergpu": _at("selection.def_mem_per_gpu", memory_limit),
-    "maxmempercpu": _at("selection.max_mem_per_cpu", memory_limit),
-    "maxmempernode": _at("selection.max_mem_per_node", memory_limit),
-    "defcpupergpu": _at("selection.def_cpu_per_gpu", count),
+    **_all_at(
+        memory_limit,
+        """selection.def_mem_per_cpu selection.def_mem_per_node selection.def_mem_per_gpu
+        selection.max_mem_per_cpu selection.max_mem_per_node""",
+    ),
     "topologyplugin": _at(
         "selection.topology",
         _plugin(
@@ -273,19 +271,17 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
         ),
     ),
     "prioritytype": _at("priority.type", _plugin("priority", "basic", "multifactor")),
-    "priorityweightage": _at("priority.weight_age", count),
-    "priorityweightassoc": _at("priority.weight_assoc", count),
-    "priorityweightfairshare": _at("priority.weight_fairshare", count),
-    "priorityweightjobsize": _at("priority.weight_job_size", count),
-    "priorityweightpartition": _at("priority.weight_partition", count),
-    "priorityweightqos": _at("priority.weight_qos", count),
-    "priorityweighttres": _at("priority.weight_tres", weights),
-    "prioritymaxage": _at("priority.max_age", time_limit),
-    "prioritycalcperiod": _at("priority.calc_period", time_limit),
-    "prioritydecayhalflife": _at("priority.decay_half_life", time_limit),
-    "priorityusageresetperiod": _at("priority.usage_reset_period", str.lower),
-    "priorityfavorsmall": _at("priority.favor_small", yes_no),
-    "priorityflags": _at("priority.flags", _flags),
+    **_all_at(
+        count,
+        """priority.weight_age priority.weight_assoc priority.weight_fairshare priority.weight_job_size
+        priority.weight_partition priority.weight_qos""",
+        "priority",
+    ),
+    **_all_at(weights, "priority.weight_tres", "priority"),
+    **_all_at(time_limit, "priority.max_age priority.calc_period priority.decay_half_life", "priority"),
+    **_all_at(str.lower, "priority.usage_reset_period", "priority"),
+    **_all_at(yes_no, "priority.favor_small", "priority"),
+    **_all_at(_flags, "priority.flags", "priority"),
     "fairsharedampeningfactor": _at("priority.fairshare_dampening", count),
     "preempttype": _at("preemption.type", _plugin("preempt", "none", "partition_prio", "qos")),
     "preemptmode": _preempt_mode,
@@ -298,7 +294,7 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
 _OVERSUBSCRIBE = re.compile(r"(NO|EXCLUSIVE|YES|FORCE)(?::([1-9][0-9]{0,5}))?", re.IGNORECASE)
 
 
-def _over_subscribe(text: str) -> dict[str, Any]:
+def _over_subscribe(text: str) -> Values:
     match = _OVERSUBSCRIBE.fullmatch(text)
     if match is None:
         raise ValueError(f"{shown(text)} is none of NO, EXCLUSIVE, YES and FORCE")
@@ -309,14 +305,7 @@ def _over_subscribe(text: str) -> dict[str, Any]:
     return values
 
 
-def _at_field(field: str, read: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
-    def values(text: str) -> dict[str, Any]:
-        return {field: read(text)}
-
-    return values
-
-
-def _priority(text: str) -> dict[str, Any]:
+def _priority(text: str) -> Values:
     return {"priority_tier": count(text), "priority_job_factor": count(text)}
 
 
@@ -327,40 +316,26 @@ def _default_time(text: str) -> float | None:
 
 
 #: By their names in small letters.
-PARTITION_SETTINGS: dict[str, Callable[[str], dict[str, Any]]] = {
-    "partitionname": _at_field("name", str),
-    "nodes": _at_field("nodes", str),
-    "default": _at_field("default", yes_no),
-    "state": _at_field("state", str.lower),
-    "maxtime": _at_field("max_time", time_limit),
-    "defaulttime": _at_field("default_time", _default_time),
-    "minnodes": _at_field("min_nodes", count),
-    "maxnodes": _at_field("max_nodes", limit),
-    "maxcpuspernode": _at_field("max_cpus_per_node", limit),
-    "prioritytier": _at_field("priority_tier", count),
-    "priorityjobfactor": _at_field("priority_job_factor", count),
+PARTITION_SETTINGS: dict[str, Callable[[str], Values]] = {
+    "partitionname": _at("name", str),
+    **_all_at(str, "nodes"),
+    **_all_at(str.lower, "state"),
+    **_all_at(yes_no, "default lln exclusive_user req_resv root_only"),
+    **_all_at(time_limit, "max_time over_time_limit"),
+    **_all_at(_default_time, "default_time"),
+    **_all_at(count, "min_nodes priority_tier priority_job_factor def_cpu_per_gpu"),
+    **_all_at(limit, "max_nodes max_cpus_per_node"),
     "priority": _priority,
     "oversubscribe": _over_subscribe,
     "shared": _over_subscribe,
-    "lln": _at_field("lln", yes_no),
-    "exclusiveuser": _at_field("exclusive_user", yes_no),
-    "reqresv": _at_field("req_resv", yes_no),
-    "rootonly": _at_field("root_only", yes_no),
-    "preemptmode": _at_field("preempt_mode", preempt_mode),
-    "gracetime": _at_field("grace_time", seconds),
-    "overtimelimit": _at_field("over_time_limit", time_limit),
-    "qos": _at_field("qos", lambda text: "" if text.upper() == "N/A" else text),
-    "allowaccounts": _at_field("allow_accounts", names),
-    "denyaccounts": _at_field("deny_accounts", names),
-    "allowqos": _at_field("allow_qos", names),
-    "denyqos": _at_field("deny_qos", names),
-    "defmempercpu": _at_field("def_mem_per_cpu", memory_limit),
-    "defmempernode": _at_field("def_mem_per_node", memory_limit),
-    "defmempergpu": _at_field("def_mem_per_gpu", memory_limit),
-    "maxmempercpu": _at_field("max_mem_per_cpu", memory_limit),
-    "maxmempernode": _at_field("max_mem_per_node", memory_limit),
-    "defcpupergpu": _at_field("def_cpu_per_gpu", count),
-    "tresbillingweights": _at_field("tres_billing_weights", weights),
+    **_all_at(preempt_mode, "preempt_mode"),
+    **_all_at(seconds, "grace_time"),
+    **_all_at(lambda text: "" if text.upper() == "N/A" else text, "qos"),
+    **_all_at(names, "allow_accounts deny_accounts allow_qos deny_qos"),
+    **_all_at(
+        memory_limit, "def_mem_per_cpu def_mem_per_node def_mem_per_gpu max_mem_per_cpu max_mem_per_node"
+    ),
+    **_all_at(weights, "tres_billing_weights"),
 }
 
 #: These may shape schedules.

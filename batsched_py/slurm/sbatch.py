@@ -43,8 +43,11 @@ _UNMODELLED = frozenset(
 )
 _NODES = re.compile(r"([0-9]{1,9})(k?)(?:-([0-9]{1,9})(k?))?")
 _TYPE = r"[a-z0-9_.-]*[a-z_.-][a-z0-9_.-]*"
-_GRES = re.compile(rf"(?:gres[:/])?([a-z_]+)(?:[:=]({_TYPE}))?(?:[:=]([0-9]{{1,9}}))?", re.IGNORECASE)
-_GPUS = re.compile(rf"(?:({_TYPE}):)?([0-9]{{1,9}})", re.IGNORECASE)
+_COUNT = r"(?P<count>[0-9]{1,9})"
+_GRES = re.compile(
+    rf"(?:gres[:/])?(?P<name>[a-z_]+)(?:[:=](?P<type>{_TYPE}))?(?:[:=]{_COUNT})?", re.IGNORECASE
+)
+_GPUS = re.compile(rf"(?:(?P<type>{_TYPE}):)?{_COUNT}", re.IGNORECASE)
 
 
 class Submission(Struct, kw_only=True):
@@ -88,13 +91,10 @@ class Submission(Struct, kw_only=True):
 def read_options(words: Sequence[str], where: str, findings: Findings) -> Submission:
     """The submission with these options; what is wrong or not modelled is noted."""
     submission = Submission(where=where)
-    for name, value in _options(words, where, findings):
+    for name, text in _options(words, where, findings):
         if name in _READERS:
-            known = set(submission.fields)
             try:
-                _READERS[name](submission, value)
-                if any(is_unused("job", field) for field in submission.fields if field not in known):
-                    findings.left_out(where, f"--{name} is not modelled")
+                _take(submission, name, text, findings)
             except ValueError as error:
                 findings.refused(where, f"--{name}", error)
         elif name in _WITHOUT_EFFECT:
@@ -104,6 +104,20 @@ def read_options(words: Sequence[str], where: str, findings: Findings) -> Submis
         else:
             findings.left_out(where, f"--{shown_name(name)} is no option that is known")
     return submission
+
+
+def _take(submission: Submission, option: str, text: str, findings: Findings) -> None:
+    """Let a submission have an option."""
+    place, read = _EXCLUSIVE_USER if (option, text.lower()) == ("exclusive", "user") else _READERS[option]
+    value, of_job = read(text), place.removeprefix(_FIELD)
+    if of_job == place:
+        if place == "resources_per_node":  # two options tell of these
+            value = submission.resources_per_node | value
+        setattr(submission, place, value)
+        return
+    if is_unused("job", of_job) and of_job not in submission.fields:
+        findings.left_out(submission.where, f"--{option} is not modelled")
+    submission.fields[of_job] = value
 
 
 def _options(words: Sequence[str], where: str, findings: Findings) -> Iterator[tuple[str, str]]:
@@ -128,7 +142,7 @@ def _options(words: Sequence[str], where: str, findings: Findings) -> Iterator[t
         yield name, value or ""
 
 
-def _nodes(submission: Submission, text: str) -> None:
+def _nodes(text: str) -> tuple[int, int]:
     match = _NODES.fullmatch(text)
     if match is None:
         raise ValueError(f"{shown(text)} is not a number of nodes, or a range like 2-4")
@@ -136,7 +150,7 @@ def _nodes(submission: Submission, text: str) -> None:
     most = int(match[3]) * (1024 if match[4] else 1) if match[3] else least
     if not 1 <= least <= most:
         raise ValueError(f"{shown(text)} is not a range of nodes")
-    submission.nodes = (least, most)
+    return least, most
 
 
 def _positive(text: str) -> int:
@@ -145,11 +159,11 @@ def _positive(text: str) -> int:
     return value
 
 
-def _hint(submission: Submission, text: str) -> None:
-    if text in ("nomultithread", "compute_bound"):
-        submission.fields["cpus_of_core"] = 1
-    elif text != "multithread":
+def _hint(text: str) -> int | None:
+    """How many processors of a core it may use, if it says."""
+    if text not in ("nomultithread", "compute_bound", "multithread"):
         raise NotModelled(f"{shown(text)} is not modelled")
+    return None if text == "multithread" else 1
 
 
 def gres(text: str) -> dict[str, int]:
@@ -158,23 +172,7 @@ def gres(text: str) -> dict[str, int]:
     >>> gres("gpu:a100:2,gres/nvme=1")
     {'gpu': 2, 'gpu:a100': 2, 'nvme': 1}
     """
-    amounts: dict[str, int] = {}
-    for part in listed(text):
-        match = _GRES.fullmatch(part)
-        if match is None:
-            raise ValueError(f"{shown(part)} is not of the form NAME[:TYPE][:COUNT]")
-        _add(amounts, match[1].lower(), match[2], int(match[3] or 1))
-    return {name: amount for name, amount in amounts.items() if amount}
-
-
-def _gres(submission: Submission, text: str) -> None:
-    submission.resources_per_node |= {} if text.lower() == "none" else gres(text)
-
-
-def _add(amounts: dict[str, int], name: str, type_: str | None, count: int) -> None:
-    """Add so many of a resource, of a type if one is told."""
-    for called in (name, f"{name}:{type_}") if type_ else (name,):
-        amounts[called] = amounts.get(called, 0) + count
+    return _amounts(text, _GRES, "NAME[:TYPE][:COUNT]")
 
 
 def gpus(text: str) -> dict[str, int]:
@@ -183,17 +181,20 @@ def gpus(text: str) -> dict[str, int]:
     >>> gpus("a100:2,1")
     {'gpu': 3, 'gpu:a100': 2}
     """
+    return _amounts(text, _GPUS, "[TYPE:]COUNT")
+
+
+def _amounts(text: str, pattern: re.Pattern[str], form: str) -> dict[str, int]:
     amounts: dict[str, int] = {}
     for part in listed(text):
-        match = _GPUS.fullmatch(part)
+        match = pattern.fullmatch(part)
         if match is None:
-            raise ValueError(f"{shown(part)} is not of the form [TYPE:]COUNT")
-        _add(amounts, "gpu", match[1], int(match[2]))
+            raise ValueError(f"{shown(part)} is not of the form {form}")
+        found = match.groupdict()
+        name, type_ = (found.get("name") or "gpu").lower(), found["type"]
+        for called in (name, f"{name}:{type_}") if type_ else (name,):
+            amounts[called] = amounts.get(called, 0) + int(found["count"] or 1)
     return {name: amount for name, amount in amounts.items() if amount}
-
-
-def _gpus_per_node(submission: Submission, text: str) -> None:
-    submission.resources_per_node |= gpus(text)
 
 
 def licences(text: str) -> dict[str, int]:
@@ -202,88 +203,57 @@ def licences(text: str) -> dict[str, int]:
     return {name: _positive(number or "1") for name, _, number in parts}
 
 
-def _exclusive(submission: Submission, text: str) -> None:
-    match text.lower():
-        case "" | "node":
-            submission.exclusive = True
-        case "user":
-            submission.fields["exclusive_user"] = True
-        case "mcs":
-            raise NotModelled(f"{shown(text)} is not modelled")
-        case _:
-            raise ValueError(f"{shown(text)} is neither nothing nor user")
-
-
-def _attribute(name: str, read: Callable[[str], Any]) -> Callable[[Submission, str], None]:
-    def take(submission: Submission, text: str) -> None:
-        setattr(submission, name, read(text))
-
-    return take
-
-
-def _job_field(name: str, read: Callable[[str], Any]) -> Callable[[Submission, str], None]:
-    def take(submission: Submission, text: str) -> None:
-        submission.fields[name] = read(text)
-
-    return take
+def _exclusive(text: str) -> bool:
+    if text.lower() == "mcs":
+        raise NotModelled(f"{shown(text)} is not modelled")
+    if text.lower() not in ("", "node"):
+        raise ValueError(f"{shown(text)} is neither nothing nor user")
+    return True
 
 
 def _yes(text: str) -> bool:
     return True
 
 
-def _nice(text: str) -> int:
-    return signed(text) if text else 100
+#: What a name in the field ``slurm`` of a job begins with here.
+_FIELD = "fields."
 
+#: Where an option goes in a submission, and how its value is read.
+Reader = tuple[str, Callable[[str], Any]]
 
-def _one_switch(text: str) -> bool:
-    return _positive(text.partition("@")[0]) == 1
+_EXCLUSIVE_USER: Reader = ("fields.exclusive_user", _yes)
 
-
-def _priority(text: str) -> int | None:
-    return None if text.upper() == "TOP" else count(text)
-
-
-_READERS: dict[str, Callable[[Submission, str], None]] = {
-    "nodes": _nodes,
-    "ntasks": _attribute("tasks", _positive),
-    "cpus-per-task": _attribute("cpus_per_task", _positive),
-    "ntasks-per-node": _attribute("tasks_per_node", _positive),
-    "ntasks-per-core": _job_field("tasks_of_core", _positive),
-    "threads-per-core": _job_field("cpus_of_core", _positive),
-    "hint": _hint,
-    "time": _attribute("time", time_limit),
-    "mem": _attribute("memory_per_node", megabytes),
-    "mem-per-cpu": _attribute("memory_per_cpu", megabytes),
-    "mem-per-gpu": _attribute("memory_per_gpu", megabytes),
-    "gres": _gres,
-    "gpus": _attribute("resources_per_job", gpus),
-    "gpus-per-node": _gpus_per_node,
-    "gpus-per-task": _attribute("resources_per_task", gpus),
-    "constraint": _attribute("features", str),
-    "licenses": _attribute("licences", licences),
-    "partition": _attribute("partitions", listed),
-    "exclusive": _exclusive,
-    "switches": _attribute("one_switch", _one_switch),
-    "begin": _attribute("begin", str),
-    "deadline": _attribute("deadline", str),
-    "dependency": _attribute("dependency", str),
-    "array": _attribute("array", str),
-    "uid": _attribute("user", str),
-    "account": _job_field("account", str),
-    "qos": _job_field("qos", str),
-    "nice": _job_field("nice", _nice),
-    "priority": _job_field("priority", _priority),
-    "hold": _job_field("hold", _yes),
-    "reservation": _job_field("reservation", str),
-    "requeue": _job_field("requeue", _yes),
-    "no-requeue": _job_field("requeue", lambda text: False),
-    "time-min": _job_field("time_min", time_limit),
-    "nodelist": _job_field("node_list", str),
-    "exclude": _job_field("exclude", str),
-    "contiguous": _job_field("contiguous", _yes),
-    "spread-job": _job_field("spread", _yes),
-    "use-min-nodes": _job_field("use_min_nodes", _yes),
-    "oversubscribe": _job_field("oversubscribe", _yes),
-    "job-name": _job_field("name", str),
+_READERS: dict[str, Reader] = {
+    "nodes": ("nodes", _nodes),
+    "ntasks": ("tasks", _positive),
+    "cpus-per-task": ("cpus_per_task", _positive),
+    "ntasks-per-node": ("tasks_per_node", _positive),
+    "ntasks-per-core": ("fields.tasks_of_core", _positive),
+    "threads-per-core": ("fields.cpus_of_core", _positive),
+    "hint": ("fields.cpus_of_core", _hint),
+    "time": ("time", time_limit),
+    "mem": ("memory_per_node", megabytes),
+    "mem-per-cpu": ("memory_per_cpu", megabytes),
+    "mem-per-gpu": ("memory_per_gpu", megabytes),
+    "gres": ("resources_per_node", lambda text: {} if text.lower() == "none" else gres(text)),
+    "gpus": ("resources_per_job", gpus),
+    "gpus-per-node": ("resources_per_node", gpus),
+    "gpus-per-task": ("resources_per_task", gpus),
+    "constraint": ("features", str),
+    "licenses": ("licences", licences),
+    "partition": ("partitions", listed),
+    "exclusive": ("exclusive", _exclusive),
+    "switches": ("one_switch", lambda text: _positive(text.partition("@")[0]) == 1),
+    **{name: (name, str) for name in ("begin", "deadline", "dependency", "array")},
+    "uid": ("user", str),
+    **{name: (f"fields.{name}", str) for name in ("account", "qos", "reservation", "exclude")},
+    "nodelist": ("fields.node_list", str),
+    "job-name": ("fields.name", str),
+    "nice": ("fields.nice", lambda text: signed(text) if text else 100),
+    "priority": ("fields.priority", lambda text: None if text.upper() == "TOP" else count(text)),
+    "time-min": ("fields.time_min", time_limit),
+    "no-requeue": ("fields.requeue", lambda text: False),
+    **{name: (f"fields.{name}", _yes) for name in ("hold", "requeue", "contiguous", "oversubscribe")},
+    "spread-job": ("fields.spread", _yes),
+    "use-min-nodes": ("fields.use_min_nodes", _yes),
 }

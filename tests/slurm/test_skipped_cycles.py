@@ -19,8 +19,7 @@ class EachCycle(Backfill):
     def goes_on(self, now: int) -> bool:
         return False
 
-    @property
-    def holds_until(self) -> float:
+    def _until_when(self) -> float:
         return 0.0
 
 

@@ -136,11 +136,6 @@ class FairShare:
         for each in branch.upwards():
             each.usage += usage
 
-    def reset(self) -> None:
-        """Forget all usage."""
-        for branch in (self.root, *self._all()):
-            branch.usage = 0.0
-
     # --- factors ---------------------------------------------------------------------------------
 
     def _share(self, branch: Branch) -> float:

@@ -385,23 +385,9 @@ class WaitingRecord:
     """A job that waits, in one of its partitions."""
 
     __slots__ = (
-        "array",
-        "asked",
-        "cpus",
-        "eligible",
-        "fields",
-        "job",
-        "latest_start",
-        "least_limit",
-        "limit",
-        "nb_partitions",
-        "number",
-        "partition",
-        "parts",
-        "priority",
-        "rank",
-        "submitted",
-    )
+        "array", "asked", "cpus", "eligible", "fields", "job", "latest_start", "least_limit", "limit",
+        "nb_partitions", "number", "partition", "parts", "priority", "rank", "submitted",
+    )  # fmt: skip
 
     def __init__(
         self,

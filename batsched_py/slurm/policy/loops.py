@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple
 
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, rank_of
-from batsched_py.slurm.policy.limits import Verdict
 from batsched_py.slurm.policy.nodes import Share
 from batsched_py.slurm.policy.plan import Allowed
 from batsched_py.slurm.policy.state import State
@@ -28,15 +26,6 @@ Start = Callable[[WaitingRecord, Share], None]
 Cancel = Callable[[RunningRecord], None]
 
 
-class Looked(NamedTuple):
-    """What became of a look at the queue."""
-
-    marks: bool
-    """Whether it has noted of a job that others keep it waiting: that counts as a change of the job."""
-    is_cut: bool
-    """Whether it has stopped because it was to look at the first jobs only."""
-
-
 class MainLoop:
     """The main loop with its last look: if nothing has changed since then, another one finds the same."""
 
@@ -46,50 +35,48 @@ class MainLoop:
         self._last = -1, -1
         """The changes of the state before the last look that started nothing and was not cut."""
         self._marks = False
+        """Whether it has noted of a job that others keep it waiting: that counts as a change of the job."""
 
     def run(self, now: int, start: Start, full: bool, cancel: Cancel | None = None) -> bool:
         """Look at the ``full`` queue or at its first jobs; whether it has noted why jobs wait."""
         state, changes = self._state, self._state.changes
         if full and changes == self._last:
             return self._marks
-        self._marks, is_cut = look(state, now, start, full, cancel)
+        self._marks = False
+        is_whole = self._look(now, start, full, cancel)
         finds_same = changes == state.changes and state.waits_for_nodes_only and cancel is None
-        if finds_same and not is_cut and not self._depends_on_time:
+        if finds_same and is_whole and not self._depends_on_time:
             self._last = changes
         return self._marks
 
-
-def look(state: State, now: int, start: Start, full: bool, cancel: Cancel | None) -> Looked:
-    """Look at the ``full`` queue or at its first jobs, and start those that may start."""
-    settings = state.configuration.scheduling
-    available = state.up
-    stopped = 0
-    """Partitions that are stopped, as bits."""
-    most = len(state.waiting) if full else settings.default_queue_depth + 1
-    nb_looked_at = 0
-    marks = False
-    started: set[str] = set()
-    for record in _due(state, now, started):
-        partition = record.partition
-        nb_looked_at += 1
-        if nb_looked_at > most:
-            return Looked(marks, True)
-        if stopped & partition.bit and not record.fields.reservation:
-            marks = True
-            continue
-        if state.limits.before_selection(record, now) is Verdict.WAITS or not state.has_licences(record):
-            continue
-        if record.asked.least_nodes > (available & partition.nodes).bit_count():
-            marks = True
-        waits = _try(state, record, now, available, start, cancel)
-        if waits is None:
-            started.add(record.job.id)
-        elif waits and not record.fields.reservation and not _is_too_young(state, record, now):
-            stopped |= partition.bit
-            available &= ~partition.nodes
-            if stopped.bit_count() == len(state.partitions):
-                return Looked(marks or _is_another_behind(state, record, now), False)
-    return Looked(marks, False)
+    def _look(self, now: int, start: Start, full: bool, cancel: Cancel | None) -> bool:
+        """Start those that may start; whether it has not stopped because it was to look at some only."""
+        state, available = self._state, self._state.up
+        stopped = 0
+        """Partitions that are stopped, as bits."""
+        most = len(state.waiting) if full else state.configuration.scheduling.default_queue_depth + 1
+        started: set[str] = set()
+        for place, record in enumerate(_due(state, now, started)):
+            partition, names_none = record.partition, not record.fields.reservation
+            if place >= most:
+                return False
+            if stopped & partition.bit and names_none:
+                self._marks = True
+                continue
+            if state.limits.forbid(record) or not state.has_licences(record):
+                continue
+            if record.asked.least_nodes > (available & partition.nodes).bit_count():
+                self._marks = True
+            waits = _try(state, record, now, available, start, cancel)
+            if waits is None:
+                started.add(record.job.id)
+            elif waits and names_none and not _is_too_young(state, record, now):
+                stopped |= partition.bit
+                available &= ~partition.nodes
+                if stopped.bit_count() == len(state.partitions):
+                    self._marks = self._marks or _is_another_behind(state, record, now)
+                    break
+        return True
 
 
 def _due(state: State, now: int, started: Collection[str]) -> Iterator[WaitingRecord]:
@@ -129,8 +116,7 @@ def _try(
     usage = state.usage
     share = state.selector.select(record.asked, nodes & ~state.completing, usage)
     if share is not None:
-        verdict = state.limits.after_selection(record, share, now)
-        if verdict is Verdict.WAITS:
+        if state.limits.forbid_share(record, share):
             return state.configuration.scheduling.assoc_limit_stop
         start(record, share)
         return None
@@ -223,7 +209,8 @@ class Backfill:
         self._is_over = False
         """Whether it has stopped before the end of the queue."""
         self._epoch = -1
-        self._holds_until = 0.0
+        self.holds_until = 0.0
+        """Until when another cycle would find the same, if no job starts, ends or is submitted."""
         self._kept_nodes = 0
         """All nodes that are kept for jobs that will start later."""
         self._started: set[str] = set()
@@ -251,7 +238,7 @@ class Backfill:
             pass
         if self._plan.has_tried_enough:
             self._is_over = self._is_over or any(self._may_start(record) for record in records)
-        self._holds_until = self._until_when()
+        self.holds_until = self._until_when()
 
     def _may_start(self, record: WaitingRecord) -> bool:
         """Whether a job has not started, and its submitter lets it start."""
@@ -259,13 +246,13 @@ class Backfill:
 
     def _due(self, records: Iterator[WaitingRecord]) -> Iterator[WaitingRecord]:
         """Those of the next jobs that are looked at, up to a task of an array: what becomes of it matters."""
-        settings, now, state = self._settings, self._now, self._state
+        settings, state = self._settings, self._state
         limits, most_tasks = state.limits, settings.bf_max_job_array_resv
         skips = limits.are_set and not settings.assoc_limit_stop
         for record in records:
             if not self._may_start(record):
                 continue
-            if skips and limits.before_selection(record, now) is Verdict.WAITS:
+            if skips and limits.forbid(record):
                 continue
             if record.asked.licences and not state.has_licences(record):
                 continue
@@ -303,7 +290,7 @@ class Backfill:
         The jobs before the first new one have the plans that they had.
         """
         state = self._state
-        if state.epoch != self._epoch or now >= self._holds_until:
+        if state.epoch != self._epoch or now >= self.holds_until:
             return False
         if self._counts_kinds or self._planned_tasks:
             return not state.news
@@ -339,11 +326,6 @@ class Backfill:
     def keeps_nodes(self) -> bool:
         """Whether it has kept idle nodes for later, which is written into their states."""
         return bool(self._kept_nodes & self._state.usage.idle)
-
-    @property
-    def holds_until(self) -> float:
-        """Until when another cycle would find the same, if no job starts, ends or is submitted."""
-        return self._holds_until
 
     def _until_when(self) -> float:
         """Until when this cycle holds: until its plan changes, a time limit is over, or a job may start."""
@@ -421,7 +403,7 @@ class Backfill:
 
     def _start_now(self, record: WaitingRecord, share: Share) -> None:
         """Start a job on nodes that nobody else needs in the meantime."""
-        if self._state.limits.after_selection(record, share, self._now) is Verdict.WAITS:
+        if self._state.limits.forbid_share(record, share):
             return
         self._started.add(record.job.id)
         record.limit = record.least_limit

@@ -24,7 +24,7 @@ from batsched_py.slurm.policy.job import (
     fields_of,
     minutes,
 )
-from batsched_py.slurm.policy.limits import Accounts, limits_of
+from batsched_py.slurm.policy.limits import Accounts, Limits
 from batsched_py.slurm.policy.nodes import Machine, Node
 from batsched_py.slurm.policy.plan import kernel_of
 from batsched_py.slurm.policy.preemption import Preemption
@@ -34,15 +34,9 @@ from batsched_py.slurm.policy.state import Reservations, State
 
 #: What shapes a request beside its resources and its GPUs: jobs that are alike in this ask for the same.
 _shape = attrgetter(
-    "cpus_per_task",
-    "least_cpus",
-    "cpus_of_core",
-    "tasks_of_core",
-    "all_memory",
-    "contiguous",
-    "node_list",
+    "cpus_per_task", "least_cpus", "cpus_of_core", "tasks_of_core", "all_memory", "contiguous", "node_list",
     "exclude",
-)
+)  # fmt: skip
 
 
 class Setup:
@@ -69,7 +63,7 @@ class Setup:
         preemption = Preemption(
             self._configuration, self._accounts, self._selector, len(self.machine.nodes), can_requeue
         )
-        limits = limits_of(self._configuration, self._accounts)
+        limits = Limits(self._accounts if "limits" in self._configuration.enforce else None)
         return State(
             self._configuration,
             self.machine,

@@ -10,7 +10,7 @@ from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.slurm.policy.future import Future
 from batsched_py.slurm.policy.job import PartitionRecord, RunningRecord, WaitingRecord, rank_of
-from batsched_py.slurm.policy.limits import NoLimits
+from batsched_py.slurm.policy.limits import Limits
 from batsched_py.slurm.policy.nodes import Machine, Share, Usage
 from batsched_py.slurm.policy.plan import Kernel, kernel_of
 from batsched_py.slurm.policy.preemption import Preemption
@@ -126,7 +126,7 @@ class State:
         machine: Machine,
         partitions: Sequence[PartitionRecord],
         reservations: Reservations | None = None,
-        limits: NoLimits | None = None,
+        limits: Limits | None = None,
         licences: Mapping[str, int] | None = None,
         preemption: Preemption | None = None,
         kernel: Kernel | None = None,
@@ -135,7 +135,7 @@ class State:
         self.machine = machine
         self.partitions = partitions
         self.reservations = reservations or Reservations((), machine)
-        self.limits = limits or NoLimits()
+        self.limits = limits or Limits()
         self.preemption = preemption
         """Who makes way for whom, if anybody does."""
         self.licences = dict(licences or {})
