@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -18,7 +18,9 @@ from batsched_py.input_files import open_input
 from batsched_py.protocol.dialect import Codec, Dialect
 from batsched_py.protocol.dialects import refusal, spoken_in
 from batsched_py.protocol.events import SimulationEnds, stop
-from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
+
+if TYPE_CHECKING:
+    from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 
 Side = Literal["batsim", "scheduler"]
 

@@ -6,7 +6,6 @@ import random
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 import zmq
@@ -19,12 +18,11 @@ from tests.decision.test_server import (
     OPENING5,
     SUBMITTED,
     event,
-    peak,
     simulate,
     simulate5,
     why_stopped,
 )
-from tests.processes import PATIENCE, Peer, Service, serving
+from tests.processes import PATIENCE, Peer, serving
 
 RANDOM = random.Random(14).randbytes(300_000)
 
@@ -112,30 +110,18 @@ def flood(endpoint: str, frames: int, size: int) -> bytes:
         return asker.recv()
 
 
-def check_floods(service: Service, frames: int) -> None:
-    with Peer(service.endpoint) as peer:
-        peer.ask(BEGINS)
-        assert b"another simulation" in flood(service.endpoint, frames, 50_000_000)
-        assert len(peer.ask(SUBMITTED)["events"]) == 1
-        peer.ask(COMPLETED)
-        peer.ask(ENDS)
-    assert f"came in {frames} frames".encode() in flood(service.endpoint, frames, 50_000_000)
-    assert peak(service) < 300
-    with Peer(service.endpoint) as peer:
-        simulate(peer)
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux's /proc")
-def test_a_message_of_many_frames_is_refused_within_bounded_memory() -> None:
+@pytest.mark.parametrize(("frames", "size"), [(10, 50_000_000), (37, 5_000_000)])
+def test_a_message_of_many_frames_is_refused_and_the_conversation_goes_on(frames: int, size: int) -> None:
     with serving("-s", "fcfs", "--keep-alive") as service:
-        check_floods(service, 10)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux's /proc")
-def test_a_message_of_37_frames_of_50_megabytes_is_refused_within_bounded_memory() -> None:
-    with serving("-s", "fcfs", "--keep-alive") as service:
-        check_floods(service, 37)
+        with Peer(service.endpoint) as peer:
+            peer.ask(BEGINS)
+            assert b"another simulation" in flood(service.endpoint, frames, size)
+            assert len(peer.ask(SUBMITTED)["events"]) == 1
+            peer.ask(COMPLETED)
+            peer.ask(ENDS)
+        assert f"came in {frames} frames".encode() in flood(service.endpoint, frames, size)
+        with Peer(service.endpoint) as peer:
+            simulate(peer)
 
 
 def test_connections_that_say_nothing_do_not_keep_a_simulator_away() -> None:

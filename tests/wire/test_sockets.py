@@ -12,8 +12,7 @@ import pytest
 import zmq
 
 from batsched_py.errors import InputError, PeerVanished, ProtocolError
-from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
-from batsched_py.wire.zmtp import LARGEST
+from batsched_py.wire.sockets import LARGEST, AnsweringEnd, AskingEnd
 from tests.processes import PATIENCE
 
 ANYWHERE = "tcp://127.0.0.1:*"
@@ -87,6 +86,21 @@ def test_a_message_that_is_too_long_is_refused_and_can_be_answered() -> None:
         assert socket.recv() == b"no"
 
 
+def test_requests_that_nobody_hears_stay_with_who_sends_them() -> None:
+    with AnsweringEnd(ANYWHERE, PATIENCE) as end, stranger(zmq.DEALER) as socket:
+        socket.sndhwm = 1
+        socket.sndtimeo = 1000
+        socket.connect(end.endpoint)
+        sent = 0
+        with pytest.raises(zmq.Again):
+            while sent < 100:
+                socket.send_multipart([b"", bytes(5_000_000)])
+                sent += 1
+        for _ in range(sent):
+            assert len(end.receive()) == 5_000_000
+    assert 16 <= sent < 40
+
+
 def test_a_simulator_that_left_is_missed_after_a_while() -> None:
     with AnsweringEnd(ANYWHERE, grace=0.3) as end:
         with stranger(zmq.REQ, end.endpoint) as socket:
@@ -132,6 +146,22 @@ def test_files_are_listened_at_and_those_of_the_dead_replaced(tmp_path: Path) ->
         assert not (tmp_path / "here").exists()
     with socket_file(tmp_path / "here"), AnsweringEnd(endpoint):
         pass
+
+
+def test_a_file_that_is_no_socket_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("dear to somebody")
+    with (
+        pytest.raises(InputError, match="Address already in use"),
+        AnsweringEnd(f"ipc://{tmp_path / 'results'}"),
+    ):
+        pass
+    assert (tmp_path / "results").read_text() == "dear to somebody"
+
+
+def test_a_host_has_a_name() -> None:
+    with AnsweringEnd("tcp://localhost:*", PATIENCE) as end, AskingEnd(end.endpoint, PATIENCE) as asking:
+        asking.send(b"request")
+        assert end.receive() == b"request"
 
 
 @pytest.mark.parametrize(
