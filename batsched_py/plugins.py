@@ -85,6 +85,16 @@ class Registry(Generic[Plugin]):
         except (Exception, SystemExit) as error:
             raise InputError(f"{self.kind} {name!r} cannot be made with its options: {error!r}") from error
 
+    def instance(self, given: object) -> Plugin:
+        """What is given: an instance itself, or one of the class that is given or named."""
+        if isinstance(given, str):
+            return self.create(given, {})
+        if inspect.isclass(given) and issubclass(given, self.base):
+            return self.make(given, given.__name__, {})
+        if isinstance(given, self.base):
+            return given
+        raise InputError(f"{given!r} is neither the name of a {self.kind} nor a {self.base.__name__}")
+
     def options(self, name: str) -> list[str]:
         """The names of the options that the class called ``name`` has."""
         return _options(self.find(name))

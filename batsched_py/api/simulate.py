@@ -202,15 +202,8 @@ def _with(sessions: str | None, options: Options | None) -> Options:
 def _observers(registry: Registry[Plugin], given: Any) -> tuple[tuple[Plugin, ...], tuple[str, ...]]:
     """The objects among what is given, one of each class, and the names."""
     each = _several(given)
-    names = tuple(name for name in each if isinstance(name, str))
-    made = (one() if inspect.isclass(one) else one for one in each if not isinstance(one, str))
-    return tuple(_checked(registry, one) for one in made), names
-
-
-def _checked(registry: Registry[Plugin], given: Any) -> Plugin:
-    if not isinstance(given, registry.base):
-        raise InputError(f"{given!r} is neither the name of a {registry.kind} nor a {registry.base.__name__}")
-    return given
+    objects = tuple(registry.instance(one) for one in each if not isinstance(one, str))
+    return objects, tuple(name for name in each if isinstance(name, str))
 
 
 def _actor(registry: Registry[Plugin], given: Any, options: Options | None) -> tuple[Any, Choice]:

@@ -167,7 +167,7 @@ def new_process(
             around.inner = behaviour  # type: ignore[misc]
             behaviour = around
         users = UsersOf(behaviour, workloads)
-    return _observed(
+    return observed(
         actors,
         given,
         policy,
@@ -180,7 +180,7 @@ def new_process(
     )
 
 
-def _observed(actors: Actors, given: Given, *arguments: Any, **options: Any) -> DecisionProcess:
+def observed(actors: Actors, given: Given, *arguments: Any, **options: Any) -> DecisionProcess:
     """A decision process, with the monitors and the additional data if there are any."""
     if not (actors.monitors or actors.outside.data or given.monitors or given.data):
         return DecisionProcess(*arguments, **options)

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from batsched_py.api.log import FileName, Log
-from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines import new_simulation
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
-from batsched_py.experiment.build import new_setup, read_machine, with_needs
+from batsched_py.experiment.build import NOTHING_GIVEN, new_setup, observed, read_machine, with_needs
 from batsched_py.experiment.outside import failure_rule, outlook_of, with_failure_rule
 from batsched_py.experiment.value import Failures, OnFailure, OutsideFiles
 from batsched_py.gym.rewards import Reward, reward_of
@@ -215,7 +214,9 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         if self._platform is None:
             self._platform = read_machine(scenario.machine, [workload])
         users = () if self._behaviour is None else UsersOf(self._behaviour, [workload])
-        process = DecisionProcess(
+        process = observed(
+            actors,
+            NOTHING_GIVEN,
             _AgentsPlace(self._begin, workload),
             users,
             on_failure=failure_rule(actors.restarting),

@@ -8,9 +8,11 @@
 ['b']
 
 :func:`check` holds a policy against all generic properties in one call; it needs hypothesis, as do the
-strategies in :mod:`batsched_py.testing.strategies`.
+strategies in :mod:`batsched_py.testing.strategies`. What else you have written is tried with
+:mod:`batsched_py.testing.extensions`.
 """
 
+from batsched_py.testing.extensions import figure_of, log_of, sessions_of
 from batsched_py.testing.properties import Finding, PropertyBroken, check, findings
 from batsched_py.testing.runs import JobSpec, assert_valid, job, schedule_of, starts, workload_of
 from batsched_py.testing.workbench import Decisions, Workbench
@@ -23,9 +25,12 @@ __all__ = [
     "Workbench",
     "assert_valid",
     "check",
+    "figure_of",
     "findings",
     "job",
+    "log_of",
     "schedule_of",
+    "sessions_of",
     "starts",
     "workload_of",
 ]

@@ -16,6 +16,7 @@ import pandas as pd
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import Policy as Promise
 from batsched_py.analysis.validator import validate
+from batsched_py.decision.observers import DATA, MONITORS, AdditionalData, Monitor, ObservedProcess
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.submissions import FailureRule
 from batsched_py.engines.python import Batsim, simulate
@@ -159,12 +160,15 @@ def schedule_of(
     outages: Sequence[Event] = (),
     closures: Sequence[Closure] = (),
     kills: bool = False,
+    monitors: Sequence[str | Monitor] = (),
+    data: Sequence[str | AdditionalData] = (),
 ) -> pd.DataFrame:
     """The schedule of a whole simulation, in which hosts may go, come back, and be closed.
 
     Jobs go on when their hosts go, as in Batsim; or, with ``kills``, they are killed and submitted again.
+    Monitors hear what happens, and the policy sees additional data.
     """
-    with jobs_csv(policy, jobs, hosts, outages, closures, kills) as file:
+    with jobs_csv(policy, jobs, hosts, outages, closures, kills, monitors, data) as file:
         return read_schedule(file)
 
 
@@ -197,11 +201,18 @@ def jobs_csv(
     outages: Sequence[Event] = (),
     closures: Sequence[Closure] = (),
     kills: bool = False,
+    monitors: Sequence[str | Monitor] = (),
+    data: Sequence[str | AdditionalData] = (),
 ) -> Iterator[Path]:
     """Simulate; the ``jobs.csv`` is there for a while."""
     platform = Platform.homogeneous(hosts) if isinstance(hosts, int) else hosts
     workload = jobs if isinstance(jobs, Workload) else workload_of(jobs)
-    process = _process(policy, workload, closures, kills) if isinstance(policy, Scheduler) else policy
+    if isinstance(policy, Scheduler):
+        users = UsersOf(Rigid(), [workload]) if kills else ()
+        rule = FailureRule() if kills else None
+        process: Decides = process_of(policy, closures, monitors, data, users, rule)
+    else:
+        process = policy
     setup = Setup(
         platform,
         () if kills else [workload],
@@ -213,15 +224,23 @@ def jobs_csv(
         yield Path(folder, "out_jobs.csv")
 
 
-def _process(
-    policy: Scheduler, workload: Workload, closures: Sequence[Closure], kills: bool
+def process_of(
+    policy: Scheduler,
+    closures: Sequence[Closure] = (),
+    monitors: Sequence[str | Monitor] = (),
+    data: Sequence[str | AdditionalData] = (),
+    users: UsersOf | tuple[()] = (),
+    on_failure: FailureRule | None = None,
 ) -> DecisionProcess:
+    """A decision process with this policy, which knows of closures, and with those who look on."""
     known = Known(closures=tuple(closures)) if closures else None
-    return DecisionProcess(
+    return ObservedProcess(
         policy,
-        UsersOf(Rigid(), [workload]) if kills else (),
-        on_failure=FailureRule() if kills else None,
+        users,
+        on_failure=on_failure,
         outlook=None if known is None else lambda hosts: known,
+        monitors=list(map(MONITORS.instance, monitors)),
+        data=list(map(DATA.instance, data)),
     )
 
 

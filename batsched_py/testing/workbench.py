@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from batsched_py.decision.process import DecisionProcess
+from batsched_py.decision.observers import AdditionalData, Monitor
 from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.closures import Closure
-from batsched_py.outside.curve import Known
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.schedulers import Cluster, Scheduler
-from batsched_py.testing.runs import Policy, new
+from batsched_py.testing.runs import Policy, new, process_of
 
 
 @dataclass
@@ -43,17 +42,23 @@ class Workbench:
     """So many hosts with a policy, and whatever a test lets happen on them; without a policy only the hosts.
 
     What happens is told as a simulator tells it; :meth:`decide` asks the policy, and what it decides is in
-    ``cluster`` at once. Time passes when ``now`` is set. Hosts may be closed, as ``closures`` say.
+    ``cluster`` at once. Time passes when ``now`` is set. Hosts may be closed, as ``closures`` say. Monitors
+    hear what happens, and the policy sees additional ``data``.
     """
 
     def __init__(
-        self, hosts: int, policy: Policy = Nothing, now: float = 0.0, closures: Sequence[Closure] = ()
+        self,
+        hosts: int,
+        policy: Policy = Nothing,
+        now: float = 0.0,
+        closures: Sequence[Closure] = (),
+        monitors: Sequence[str | Monitor] = (),
+        data: Sequence[str | AdditionalData] = (),
     ) -> None:
         begins = ev.SimulationBegins([Host(number, f"h{number}") for number in range(hosts)])
         self.ledger = Ledger(begins)
         self.policy = new(policy)
-        known = Known(closures=tuple(closures))
-        self._process = DecisionProcess(self.policy, outlook=(lambda hosts: known) if closures else None)
+        self._process = process_of(self.policy, closures, monitors, data)
         self._process.join(begins, self.ledger)
         self.cluster = self._process.cluster
         """What the policy sees."""
