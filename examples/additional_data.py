@@ -30,8 +30,12 @@ class RoomTemperature(AdditionalData):
         """Each hour it comes closer, by a factor of e, to what the load of the machine leads to."""
         goal = COOL + (HOT - COOL) * self.load
         self.degrees = goal + (self.degrees - goal) * exp((self.since - cluster.now) / HOUR)
-        self.since, self.load = cluster.now, 1 - cluster.nb_free / cluster.nb_hosts
+        self.since = cluster.now
         return self.degrees
+
+    def settled(self, cluster: Cluster) -> None:
+        """The policy has decided: this is the load until something happens."""
+        self.load = 1 - cluster.nb_free / cluster.nb_hosts
 
 
 @dataclass

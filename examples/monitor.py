@@ -35,7 +35,7 @@ class Fullness(Monitor):
         """Jobs that were killed are counted, too."""
         self.nb_ended += 1
 
-    def looks(self, cluster: Cluster) -> None:
+    def settled(self, cluster: Cluster) -> None:
         """A line for each change."""
         seen = cluster.nb_hosts - cluster.nb_free, self.waiting, self.nb_ended
         if seen != self.last:

@@ -74,8 +74,8 @@ class Monitor:
     def decided(self, decision: Effect, now: float) -> None:
         """Anything else was decided: a job was killed or resized, hosts were switched, a call is wanted."""
 
-    def looks(self, cluster: Cluster) -> None:
-        """All that is to be done at an instant is decided; this is how things stand then."""
+    def settled(self, cluster: Cluster) -> None:
+        """All that is to be done at an instant is decided; so things stand until something happens."""
 
 
 class AdditionalData(ABC):
@@ -90,6 +90,9 @@ class AdditionalData(ABC):
 
     def begin(self, cluster: Cluster) -> None:  # noqa: B027
         """Prepare; called once, before any job is submitted."""
+
+    def settled(self, cluster: Cluster) -> None:  # noqa: B027
+        """All that is to be done at an instant is decided; so things stand until something happens."""
 
     @abstractmethod
     def measure(self, cluster: Cluster) -> float:
@@ -227,7 +230,10 @@ class ObservedProcess(DecisionProcess):
                     self._tell("submitted", effect.job, now)
                 case _:
                     self._tell("decided", effect, now)
-        self._tell("looks", self.cluster)
+        self._tell("settled", self.cluster)
+        for name, data in self._data.items():
+            with naming(f"data {name!r}"):
+                data.settled(self.cluster)
         return effects
 
     def _tell(self, what: str, *about: object) -> None:

@@ -58,6 +58,9 @@ WAYS = {
     "model": made('model = "inputs/evil.py:X", jobs = 9'),
     "kind": made('file = "small.swf", kind = "inputs/evil.py:X"'),
     "attributes": f'[logs]\nx = {{ file = "small.swf", attributes = "inputs/evil.py:X" }}\n{EASY}',
+    "sessions": f'{SMALL}{EASY}[users.think-time]\noptions = {{ sessions = "inputs/evil.py:X" }}\n',
+    "monitors": f'{SMALL}[schedulers]\neasy = {{ monitors = "inputs/evil.py:X" }}\n',
+    "data": f'{SMALL}[schedulers]\neasy = {{ data = ["inputs/evil.py:X"] }}\n',
     "fitted": made('model = "naive", fitted = "inputs/fitted.json", jobs = 9'),
 }
 

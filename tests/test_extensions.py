@@ -1,0 +1,358 @@
+"""What others write in one file outside of the project: in commands, plans, Python and the test kit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import batsched_py as bp
+from batsched_py.campaign.store import Campaign
+from batsched_py.errors import InputError
+from batsched_py.testing import JobSpec, Workbench, figure_of, job, log_of, schedule_of, sessions_of
+from tests.processes import call_here
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+SAMPLE = ROOT / "workloads" / "sample.swf"
+
+RULE = f"{EXAMPLES / 'session_rule.py'}:WorkingDay"
+READER = f"{EXAMPLES / 'own_log.py'}:ThreeWords"
+FIGURE = f"{EXAMPLES / 'own_figure.py'}:WaitsBySize"
+MONITOR = f"{EXAMPLES / 'monitor.py'}:Fullness"
+DATA = f"{EXAMPLES / 'additional_data.py'}:RoomTemperature"
+COOL = f"{EXAMPLES / 'additional_data.py'}:KeepCool"
+HOTTEST = f"{EXAMPLES / 'additional_data.py'}:Hottest"
+
+WORDS = "0 4 100\n10 8 50\n20 2 30\n"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The first jobs of a log."""
+    lines = SAMPLE.read_text().splitlines()
+    path = tmp_path / "small.swf"
+    path.write_text("\n".join([line for line in lines if line.startswith(";")] + lines[30:190]) + "\n")
+    return path
+
+
+def run(tmp_path: Path, log: Path, *options: object) -> pd.DataFrame:
+    """The jobs of a simulation on the command line."""
+    words = ["run", "-w", log, "--hosts", "64", *options, "-e", tmp_path / "out"]
+    code, _, error = call_here(words)
+    assert (code, error) == (0, "")
+    return pd.read_csv(tmp_path / "out_jobs.csv")
+
+
+def campaign(tmp_path: Path, plan: str) -> Campaign:
+    """The campaign of a plan, with the examples beside it."""
+    for example in EXAMPLES.glob("*.py"):
+        (tmp_path / example.name).write_bytes(example.read_bytes())
+    (tmp_path / "plan.toml").write_text(plan)
+    return bp.Plan.read(tmp_path / "plan.toml").run(tmp_path / "results", workers=1)
+
+
+def same_jobs(result: bp.Result, ran: pd.DataFrame) -> None:
+    """Python gives the jobs that the command has written."""
+    times = ["submission_time", "starting_time", "finish_time"]
+    pd.testing.assert_frame_equal(result.jobs[times], ran[times], check_dtype=False)
+    assert result.jobs["job_id"].tolist() == ran["job_id"].astype(str).tolist()
+
+
+def only_run(campaign: Campaign) -> Path:
+    """The folder of the one run of a campaign."""
+    (finished,) = campaign.finished()
+    return finished.jobs_file.parent
+
+
+# --- session rules -------------------------------------------------------------------------------
+
+
+def test_a_session_rule_is_the_same_everywhere(small: Path, tmp_path: Path) -> None:
+    ran = run(tmp_path, small, "-s", "easy", "--users", "think-time", "--sessions", RULE)
+    usual = run(tmp_path, small, "-s", "easy", "--users", "think-time")
+    assert not ran.equals(usual)
+    python = bp.simulate(small, "easy", hosts=64, users="think-time", sessions=RULE)
+    same_jobs(python, ran)
+    done = campaign(
+        tmp_path,
+        '[logs]\nx = { file = "small.swf" }\n[platforms]\nh = { hosts = 64 }\n[schedulers]\neasy = {}\n'
+        '[users.think-time]\noptions = { sessions = "session_rule.py:WorkingDay" }\n',
+    )
+    pd.testing.assert_frame_equal(pd.read_csv(only_run(done) / "out_jobs.csv"), ran)
+
+
+def test_both_engines_give_the_same_with_a_session_rule(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from batsched_py import native
+
+    options = ("-s", "easy", "--users", "think-time", "--sessions", RULE)
+    first = run(tmp_path, small, *options)
+    monkeypatch.setattr(native, "library", None)
+    pd.testing.assert_frame_equal(run(tmp_path, small, *options), first)
+
+
+def test_the_command_for_sessions_knows_the_rule(small: Path) -> None:
+    code, out, _ = call_here(["sessions", small, "--delimit", RULE, "--json"])
+    assert code == 0
+    assert json.loads(out)["delimiter"] == "WorkingDay"
+
+
+def test_the_kit_cuts_sessions() -> None:
+    day = 86400
+    jobs = [
+        JobSpec("a", 5 * 3600, 1, 60),
+        JobSpec("b", 20 * 3600, 1, 60),
+        JobSpec("c", day + 5 * 3600, 1, 60),
+    ]
+    assert sessions_of(RULE, jobs) == [["a", "b"], ["c"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ("return submissions.nonsense", "failed: AttributeError"),
+        ("return submissions", "gives 160 values for 160 jobs; it must give one for each but the first"),
+    ],
+)
+def test_a_mistake_in_a_session_rule_is_one_line(tmp_path: Path, body: str, fault: str) -> None:
+    own = tmp_path / "rule.py"
+    own.write_text(
+        "from batsched_py.workload.sessions import SessionRule\n\n\nclass Mine(SessionRule):\n"
+        f"    def opens(self, submissions, finishes):\n        {body}\n"
+    )
+    jobs = [JobSpec(str(number), number, 1, 1) for number in range(160)]
+    with pytest.raises(InputError, match=f"session rule 'Mine' {fault}"):
+        sessions_of(f"{own}:Mine", jobs)
+
+
+def test_a_session_rule_that_does_not_exist_is_told() -> None:
+    with pytest.raises(InputError, match=r"write arrival:MINUTES, .* or give path/to/file\.py:ClassName"):
+        sessions_of("nonsense", [])
+
+
+# --- log readers ---------------------------------------------------------------------------------
+
+
+def test_a_log_reader_is_the_same_everywhere(tmp_path: Path) -> None:
+    (tmp_path / "jobs.txt").write_text(WORDS)
+    ran = run(tmp_path, tmp_path / "jobs.txt", "--log-kind", READER, "-s", "easy")
+    assert ran["execution_time"].sum() == 180
+    python = bp.simulate(tmp_path / "jobs.txt", "easy", hosts=64, log_kind=READER)
+    same_jobs(python, ran)
+    done = campaign(
+        tmp_path,
+        '[logs]\nx = { file = "jobs.txt", kind = "own_log.py:ThreeWords" }\n'
+        "[platforms]\nh = { hosts = 64 }\n[schedulers]\neasy = {}\n",
+    )
+    pd.testing.assert_frame_equal(pd.read_csv(only_run(done) / "out_jobs.csv"), ran)
+
+
+def test_the_kit_reads_logs() -> None:
+    log = log_of(READER, WORDS)
+    assert (log.submit.tolist(), log.run_time.tolist()) == ([0, 10, 20], [100, 50, 30])
+
+
+def test_a_reader_need_not_write(tmp_path: Path) -> None:
+    own = tmp_path / "reader.py"
+    own.write_text(
+        "from batsched_py.workload.sources import Source\n\n\nclass Mine(Source):\n    name = 'mine'\n"
+        "    endings = ('.mine',)\n\n    def read(self, path):\n        return path.nonsense\n"
+    )
+    code, _, error = call_here(["convert", SAMPLE, tmp_path / "x.mine", "--to", f"{own}:Mine"])
+    assert (code, error.count("\n")) == (1, 1)
+    assert "logs of this kind can be read, but not written" in error
+    words = ["run", "-w", SAMPLE, "--log-kind", f"{own}:Mine", "-s", "easy", "-e", tmp_path / "out"]
+    code, _, error = call_here(words)
+    assert (code, error.count("\n")) == (1, 1)
+    assert f"({own}:9)" in error
+
+
+# --- figures -------------------------------------------------------------------------------------
+
+
+def test_a_figure_is_drawn_everywhere(small: Path, tmp_path: Path) -> None:
+    run(tmp_path, small, "-s", "easy")
+    code, _, error = call_here(
+        ["plot", FIGURE, f"EASY={tmp_path / 'out_jobs.csv'}", "--least", "2", "-o", tmp_path / "waits.svg"]
+    )
+    assert (code, error) == (0, "")
+    assert "EASY" in (tmp_path / "waits.svg").read_text()
+    python = bp.simulate(small, "easy", hosts=64)
+    (axes,) = python.plot(FIGURE, least=2).axes
+    sizes = python.jobs.groupby("requested_number_of_resources")["waiting_time"].agg(["mean", "size"])
+    assert axes.lines[0].get_ydata() == pytest.approx(sizes[sizes["size"] > 1]["mean"] / 3600)
+    with pytest.raises(InputError, match="figure 'load' does not show this, but the table of a campaign"):
+        python.plot("load")
+
+
+def test_the_kit_draws_figures() -> None:
+    from batsched_py.schedulers.easy import Easy
+
+    schedule = schedule_of(Easy(), [JobSpec("a", 0, 4, 10), JobSpec("b", 0, 4, 3600)], hosts=4)
+    (axes,) = figure_of(FIGURE, schedule, schedule).axes
+    assert [line.get_label() for line in axes.lines] == ["run 1", "run 2"]
+
+
+def test_a_mistake_in_a_figure_is_one_line(small: Path, tmp_path: Path) -> None:
+    own = tmp_path / "figure.py"
+    own.write_text(
+        "from batsched_py.analysis.plots.figures import RunsKind\n\n\nclass Mine(RunsKind):\n"
+        "    def draw(self, sheet, runs, recorded):\n        runs.nonsense\n"
+    )
+    run(tmp_path, small, "-s", "easy")
+    words = ["plot", f"{own}:Mine", tmp_path / "out_jobs.csv", "-o", tmp_path / "x.svg"]
+    code, _, error = call_here(words)
+    assert (code, error.count("\n")) == (1, 1)
+    assert (
+        f"figure 'mine' failed: AttributeError: 'list' object has no attribute 'nonsense' ({own}:6)" in error
+    )
+
+
+# --- monitors and additional data ----------------------------------------------------------------
+
+
+def test_a_monitor_hears_the_same_everywhere(small: Path, tmp_path: Path) -> None:
+    without = run(tmp_path, small, "-s", "easy")
+    ran = run(tmp_path, small, "-s", "easy", "--monitor", MONITOR)
+    pd.testing.assert_frame_equal(ran, without)
+    heard = pd.read_csv(tmp_path / "out_monitor_fullness.csv")
+    assert heard.columns.tolist() == ["time", "busy", "waiting", "ended"]
+    assert heard.iloc[-1].tolist() == [ran["finish_time"].max(), 0, 0, len(ran)]
+    full = ran[(ran["starting_time"] <= 1e5) & (ran["finish_time"] > 1e5)]["requested_number_of_resources"]
+    assert heard[heard["time"] <= 1e5]["busy"].iloc[-1] == full.sum()
+    python = bp.simulate(small, "easy", hosts=64, monitor=MONITOR)
+    pd.testing.assert_frame_equal(python.monitored("fullness"), heard)
+    done = campaign(
+        tmp_path,
+        '[logs]\nx = { file = "small.swf" }\n[platforms]\nh = { hosts = 64 }\n'
+        '[schedulers]\neasy = { monitors = "monitor.py:Fullness" }\n',
+    )
+    pd.testing.assert_frame_equal(pd.read_csv(only_run(done) / "out_monitor_fullness.csv"), heard)
+
+
+def test_monitors_hear_users_and_hosts(small: Path, tmp_path: Path) -> None:
+    """Jobs that users submit are submitted like others; failures are told as they happen."""
+    heard: list[str] = []
+
+    from batsched_py.decision.observers import Monitor
+
+    class Ear(Monitor):
+        def submitted(self, job, now):  # type: ignore[no-untyped-def]
+            heard.append("submitted")
+
+        def started(self, running, now):  # type: ignore[no-untyped-def]
+            heard.append("started")
+
+        def ended(self, ended, state, now):  # type: ignore[no-untyped-def]
+            heard.append("ended")
+
+        def happened(self, event):  # type: ignore[no-untyped-def]
+            heard.append(type(event).__name__)
+
+        def decided(self, decision, now):  # type: ignore[no-untyped-def]
+            heard.append(f"decided {type(decision).__name__}")
+
+    result = bp.simulate(
+        small,
+        "easy",
+        hosts=64,
+        users="think-time",
+        monitor=Ear,
+        failures="exponential",
+        mtbf=2e5,
+        on_failure="resubmit",
+    )
+    counts = {word: heard.count(word) for word in heard}
+    assert counts["submitted"] == counts["started"] == counts["ended"] == len(result.jobs)
+    assert counts["HostsUnavailable"] > 0
+    assert counts["decided KillJobs"] == (result.jobs["final_state"] == "COMPLETED_KILLED").sum() > 0
+
+
+def test_data_is_the_same_everywhere(small: Path, tmp_path: Path) -> None:
+    ran = run(tmp_path, small, "-s", COOL, "-o", "limit=25", "--data", DATA)
+    table = pd.read_csv(tmp_path / "out_data.csv")
+    assert set(table["name"]) == {"room"}
+    code, out, _ = call_here(["metrics", tmp_path / "out_jobs.csv", "--metric", HOTTEST, "--json"])
+    assert code == 0
+    assert json.loads(out)["metrics"]["hottest_room"] == table["value"].max()
+    python = bp.simulate(small, COOL, options={"limit": 25}, hosts=64, data=DATA)
+    pd.testing.assert_frame_equal(python.data, table)
+    same_jobs(python, ran)
+    assert python.measure(HOTTEST) == table["value"].max()
+    done = campaign(
+        tmp_path,
+        'metrics = ["additional_data.py:Hottest"]\n[logs]\nx = { file = "small.swf" }\n'
+        "[platforms]\nh = { hosts = 64 }\n[schedulers.cool]\n"
+        'name = "additional_data.py:KeepCool"\noptions = { limit = 25 }\n'
+        'data = "additional_data.py:RoomTemperature"\n',
+    )
+    pd.testing.assert_frame_equal(pd.read_csv(only_run(done) / "out_data.csv"), table)
+    assert done.table()["hottest_room"].tolist() == [table["value"].max()]
+
+
+def test_the_kit_has_monitors_and_data() -> None:
+    bench = Workbench(4, COOL, monitors=[MONITOR], data=[DATA])
+    bench.submit(job("a", size=4, walltime=9e4))
+    assert bench.decide().started == ["a"]
+    bench.now = 8e4
+    bench.submit(job("b", size=4))
+    bench.decide()
+    assert bench.cluster.outside.data["room"] == pytest.approx(35)
+
+
+def test_no_engine_but_python_runs_observers(small: Path, tmp_path: Path) -> None:
+    from batsched_py.decision.observers import ObservedProcess
+    from batsched_py.engines.simulation import why_not_native
+    from batsched_py.schedulers.easy import Easy
+    from batsched_py.simulator.outputs import Outputs
+    from batsched_py.simulator.platform import Platform
+    from batsched_py.simulator.setup import Setup
+
+    why = why_not_native(Setup(Platform.homogeneous(4), ()), ObservedProcess(Easy()), Outputs(None))
+    assert why in (
+        "monitors, and data that a class computes over time",
+        "the native engine is not installed, or turned off",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        (["--data", "OWN:Nan"], "data 'nan' gives nan at time 0, which is no finite number"),
+        (["--data", "OWN:Raises"], "data 'raises' failed: AttributeError"),
+        (["--data", "OWN:Raises", "--data", "OWN:Raises"], "two are called 'raises'"),
+        (["--monitor", "OWN:Deaf"], "monitor 'deaf' failed: ZeroDivisionError: division by zero (OWN:17)"),
+        (["--monitor", "OWN:Spaced"], "is made of letters, digits, _ and -, not 'a b'"),
+        (["--monitor", "OWN:Nan"], "defines no monitor 'Nan' (it defines Deaf, Spaced)"),
+        (["--monitor", "nobody"], "there is no monitor 'nobody'; none is installed; give path/to/file.py"),
+    ],
+)
+def test_mistakes_of_observers_are_one_line(
+    small: Path, tmp_path: Path, options: list[str], fault: str
+) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(
+        "from batsched_py.decision.observers import AdditionalData, Monitor\n\n\n"
+        "class Nan(AdditionalData):\n    def measure(self, cluster):\n        return float('nan')\n\n\n"
+        "class Raises(AdditionalData):\n    def measure(self, cluster):\n        return cluster.none\n\n\n"
+        "class Deaf(Monitor):\n    def submitted(self, job, now):\n        if job:\n            1 / 0\n\n\n"
+        "class Spaced(Monitor):\n    name = 'a b'\n"
+    )
+    words = [option.replace("OWN", str(own)) for option in options]
+    code, _, error = call_here(
+        ["run", "-w", small, "--hosts", "64", "-s", "easy", *words, "-e", tmp_path / "out"]
+    )
+    assert (code, error.count("\n")) == (1, 1)
+    assert fault.replace("OWN", str(own)) in error
+    assert not (tmp_path / "out_jobs.csv").exists()
+
+
+def test_observers_of_a_slow_scheduler_and_of_messages(small: Path, tmp_path: Path) -> None:
+    """The same is heard when both sides exchange messages, one way or the other."""
+    slow = run(tmp_path, small, "-s", "easy", "--scheduling-delay", "5", "--monitor", MONITOR)
+    heard = pd.read_csv(tmp_path / "out_monitor_fullness.csv")
+    assert heard["ended"].iloc[-1] == len(slow)
