@@ -21,16 +21,8 @@ from msgspec.structs import replace
 
 from batsched_py.workload.description.bags import DELTA, contiguous_bags
 from batsched_py.workload.description.distributions import requested
-from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress
-from batsched_py.workload.models.arrivals import (
-    Cascade,
-    Exponent,
-    ZipfSizes,
-    cut_bags_by_size,
-    fit_cascade,
-    fit_zipf_sizes,
-    generate_arrivals,
-)
+from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress, arrivals
+from batsched_py.workload.models.arrivals import Cascade, Exponent, ZipfSizes
 from batsched_py.workload.models.shapes import Mixture, Pairs, Scale, count_pairs, fit_mixture
 from batsched_py.workload.swf.log import Integers, SwfLog, wall_clock
 
@@ -76,18 +68,18 @@ class MinhWolters(LearningModel):
         return MinhWoltersParameters(
             source=source,
             machine=machine,
-            arrivals=fit_cascade(wall_clock(jobs, jobs.submit)),
+            arrivals=arrivals.fit_cascade(wall_clock(jobs, jobs.submit)),
             mixture=mixture,
             parallelism=parallelism_classes(sizes),
             pairs=count_pairs(mixture.likeliest(jobs.run_time), sizes),
-            zipf=fit_zipf_sizes(contiguous_bags(jobs, self.window)),
+            zipf=arrivals.fit_zipf_sizes(contiguous_bags(jobs, self.window)),
         )
 
     def draw(self, learned: MinhWoltersParameters, jobs: int, random: np.random.Generator) -> Columns:
         """Stage 4: Algorithm 1."""
-        submit = generate_arrivals(learned.arrivals, jobs, random)
+        submit = arrivals.generate_arrivals(learned.arrivals, jobs, random)
         zipf = learned.zipf if self.zipf is None else replace(learned.zipf, exponent=self.zipf)
-        bags = cut_bags_by_size(zipf, submit, random, self.window)
+        bags = arrivals.cut_bags_by_size(zipf, submit, random, self.window)
         weights = np.array(learned.mixture.weights)
         labels = random.choice(len(weights), len(bags.sizes), p=weights / weights.sum())
         sizes = np.repeat(_parallelism(learned, labels, random), bags.sizes)

@@ -13,42 +13,10 @@ from batsched_py.errors import InputError
 from batsched_py.workload.description.bags import DELTA, Bags, bag_keys, contiguous_bags
 from batsched_py.workload.description.distributions import requested
 from batsched_py.workload.description.load import daily_work, variation
-from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress
-from batsched_py.workload.models.arrivals import (
-    BagCuts,
-    Cascade,
-    Exponent,
-    LargeBags,
-    ZipfSizes,
-    cut_bags,
-    cut_bags_by_size,
-    fit_bag_cuts,
-    fit_cascade,
-    fit_large_bags,
-    generate_arrivals,
-    most_of_small_bags,
-    place_large_bags,
-)
-from batsched_py.workload.models.owners import (
-    Owners,
-    Programs,
-    draw_owners,
-    draw_programs,
-    fit_owners,
-    fit_programs,
-)
-from batsched_py.workload.models.persistence import (
-    TRIALS,
-    Persistence,
-    calibrate,
-    draw_program_values,
-    draw_values,
-    fit_persistence,
-    fullness_of_days,
-    likeness_of_programs,
-    make_room,
-    normal_scores,
-)
+from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress, arrivals, hidden, owners
+from batsched_py.workload.models.arrivals import BagCuts, Cascade, Exponent, LargeBags, ZipfSizes
+from batsched_py.workload.models.hidden import Persistence
+from batsched_py.workload.models.owners import Owners, Programs
 from batsched_py.workload.models.run_times import (
     Means,
     Requests,
@@ -115,19 +83,19 @@ class Realistic(LearningModel):
         programs = np.unique(bags.first(bag_keys(jobs)), return_inverse=True)[1]
         sizes = np.log(bags.first(requested(jobs)))
         ranks = ranks_within(bag_classes(bags.sizes), bags.means(jobs.run_time))
-        fullness = fullness_of_days(bags.first(jobs.submit), bags.first(requested(jobs)) * bags.sizes)
+        fullness = hidden.fullness_of_days(bags.first(jobs.submit), bags.first(requested(jobs)) * bags.sizes)
         learned = RealisticParameters(
             source=source,
             machine=machine,
             window=self.window,
-            arrivals=fit_cascade(wall_clock(jobs, jobs.submit)),
-            large_bags=fit_large_bags(jobs.submit, bags),
-            bags=fit_bag_cuts(jobs.submit, bags, most_of_small_bags(bags), self.window),
-            owners=fit_owners(jobs.submit, jobs.user, jobs.group, bags, self.window),
-            programs=fit_programs(jobs.submit, users, programs, bags, self.window),
+            arrivals=arrivals.fit_cascade(wall_clock(jobs, jobs.submit)),
+            large_bags=arrivals.fit_large_bags(jobs.submit, bags),
+            bags=arrivals.fit_bag_cuts(jobs.submit, bags, arrivals.most_of_small_bags(bags), self.window),
+            owners=owners.fit_owners(jobs.submit, jobs.user, jobs.group, bags, self.window),
+            programs=owners.fit_programs(jobs.submit, users, programs, bags, self.window),
             shapes=fit_shapes(jobs, bags, programs, mixture),
-            sizes=likeness_of_programs(sizes, users, programs),
-            run_times=fit_persistence(normal_scores(ranks), users, programs, fullness),
+            sizes=hidden.likeness_of_programs(sizes, users, programs),
+            run_times=hidden.fit_persistence(hidden.normal_scores(ranks), users, programs, fullness),
             demand=variation(daily_work(jobs.submit, requested(jobs))),
             variation=variation(daily_work(jobs.submit, jobs.run_time * requested(jobs))),
             requests=fit_requests(
@@ -139,19 +107,21 @@ class Realistic(LearningModel):
             return self.draw(replace(learned, run_times=persistence), len(jobs), np.random.default_rng(seed))
 
         bags_per_job = len(bags.sizes) / len(jobs)
-        learned.run_times = calibrate(learned.run_times, jobs.run_time, bags_per_job, trial, trials_done)
+        learned.run_times = hidden.calibrate(
+            learned.run_times, jobs.run_time, bags_per_job, trial, trials_done
+        )
         return learned
 
     def draw(self, learned: RealisticParameters, jobs: int, random: np.random.Generator) -> Columns:
         """Draw arrivals, bags, users, programs, sizes, run times and requests, in this order."""
-        submit, bags = self._bags(learned, generate_arrivals(learned.arrivals, jobs, random), random)
-        users = draw_owners(learned.owners, submit, bags, random, learned.window)
-        programs = draw_programs(learned.programs, submit, users, bags, random, learned.window)
+        submit, bags = self._bags(learned, arrivals.generate_arrivals(learned.arrivals, jobs, random), random)
+        users = owners.draw_owners(learned.owners, submit, bags, random, learned.window)
+        programs = owners.draw_programs(learned.programs, submit, users, bags, random, learned.window)
         sizes = self._sizes(learned, submit, users, programs, bags, random)
         means = Means(learned.shapes, bags, sizes, random)
-        fullness = fullness_of_days(bags.first(submit), sizes * bags.sizes)
-        values = draw_values(learned.run_times, users, programs, bags.sizes, fullness, random)
-        values = make_room(
+        fullness = hidden.fullness_of_days(bags.first(submit), sizes * bags.sizes)
+        values = hidden.draw_values(learned.run_times, users, programs, bags.sizes, fullness, random)
+        values = hidden.make_room(
             values,
             np.arange(len(values)),
             bags.first(submit),
@@ -185,10 +155,12 @@ class Realistic(LearningModel):
         def sizes(values: Floats) -> Integers:
             return draw_sizes(learned.shapes, programs, bags, submit, _places(values))[programs]
 
-        values = draw_program_values(learned.sizes, users, programs, bags.sizes, random)
+        values = hidden.draw_program_values(learned.sizes, users, programs, bags.sizes, random)
         starts = bags.first(submit)
         return sizes(
-            make_room(values, programs, starts, learned.demand, lambda values: sizes(values) * bags.sizes)
+            hidden.make_room(
+                values, programs, starts, learned.demand, lambda values: sizes(values) * bags.sizes
+            )
         )
 
     def _bags(
@@ -203,9 +175,9 @@ class Realistic(LearningModel):
         if self.zipf is not None:
             most = max([learned.bags.most, *learned.large_bags.sizes])
             zipf = ZipfSizes(exponent=self.zipf, most=most)
-            return submit, cut_bags_by_size(zipf, submit, random, learned.window)
-        submit, planned = place_large_bags(learned.large_bags, submit, learned.window, random)
-        return submit, cut_bags(learned.bags, submit, planned, random, learned.window)
+            return submit, arrivals.cut_bags_by_size(zipf, submit, random, learned.window)
+        submit, planned = arrivals.place_large_bags(learned.large_bags, submit, learned.window, random)
+        return submit, arrivals.cut_bags(learned.bags, submit, planned, random, learned.window)
 
 
 def _stages(progress: Progress | None) -> tuple[Progress, Progress]:
@@ -216,7 +188,7 @@ def _stages(progress: Progress | None) -> tuple[Progress, Progress]:
         nonlocal clusters
         clusters = total
         if progress is not None:
-            progress(done, total + TRIALS)
+            progress(done, total + hidden.TRIALS)
 
     def trials_done(done: int, total: int) -> None:
         if progress is not None:

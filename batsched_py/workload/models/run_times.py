@@ -7,7 +7,7 @@ small ones. It is
     mean + slope * (log(size) - centre) + deviation * standard normal
 
 on the scale of the mixture, with the mean of the cluster; the slope says how run time grows with size. These
-are given to bags in the order of hidden values (``persistence``), so that they persist as in the log,
+are given to bags in the order of hidden values (``hidden``), so that they persist as in the log,
 whatever their distribution is. Around the mean the jobs of a bag differ (``spread``).
 """
 

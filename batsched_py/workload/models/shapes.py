@@ -2,7 +2,7 @@
 
 All bags of a program have the same size. Sizes are drawn from those of the log's jobs, separately for
 programs that have one job on a day on which they are run, two or three, four to seven, and so on: many jobs
-at once are mostly small. They are given to programs in the order of hidden values (``persistence``). Run
+at once are mostly small. They are given to programs in the order of hidden values (``hidden``). Run
 times follow, given the sizes (``run_times``).
 """
 

@@ -11,19 +11,8 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from batsched_py.workload.sources import Source, count_lost, read_text
-from batsched_py.workload.sources.accounting import (
-    Account,
-    duration,
-    memory,
-    most_in_use,
-    named_columns,
-    names_of,
-    preceding_jobs,
-    whole,
-    written_duration,
-    zone_named,
-)
+from batsched_py.workload.sources import Source, accounting, count_lost, read_text
+from batsched_py.workload.sources.accounting import Account
 from batsched_py.workload.swf.log import SwfLog, on_clock, start_of
 
 COMPLETED: Final = 1
@@ -67,22 +56,24 @@ class Pbs(Source):
         columns = {name: _array([record[name] for record in records]) for name in records[0]}
         origin = float(columns["submit"].min())
         columns["submit"] = columns["submit"] - origin
-        named, names = named_columns(
+        named, names = accounting.named_columns(
             {column: columns.pop(column) for column in ("user", "group", "executable", "queue")}
         )
         more = {name: columns.pop(name) for name in ("id", "exit_status", "gpus", "nodes", *_KEPT)}
         more = {name: column for name, column in more.items() if name not in _KEPT or column.any()}
         starts = columns["submit"] + columns["wait"]
         sizes = columns["allocated_processors"]
-        machine = max(most_in_use(starts, starts + columns["run_time"], sizes), int(sizes.max()))
+        machine = max(accounting.most_in_use(starts, starts + columns["run_time"], sizes), int(sizes.max()))
         header = account.header("PBS", origin, self.zone, machine) | names
-        columns["preceding_job"] = preceding_jobs(more["id"], columns["submit"])
+        columns["preceding_job"] = accounting.preceding_jobs(more["id"], columns["submit"])
         return account.log(columns | named, header, more=more)
 
     def write(self, path: Path, log: SwfLog) -> None:
         """Write an ``E`` record for each job that was executed."""
         log = log.select(~log.never_started)
-        names = {column: names_of(log, column) for column in ("user", "group", "executable", "queue")}
+        names = {
+            column: accounting.names_of(log, column) for column in ("user", "group", "executable", "queue")
+        }
         with path.open("w", encoding="utf-8", newline="\n") as file:
             for first in range(0, len(log), _PIECE):
                 piece = np.arange(first, min(first + _PIECE, len(log)))
@@ -119,7 +110,12 @@ class Pbs(Source):
         texts = [
             [f"{key}={value}" if value != "" else "" for value in column] for key, column in fields.items()
         ]
-        moments = on_clock(np.round(ends), zone_named(self.zone)).astype("datetime64[s]").astype(str).tolist()
+        moments = (
+            on_clock(np.round(ends), accounting.zone_named(self.zone))
+            .astype("datetime64[s]")
+            .astype(str)
+            .tolist()
+        )
         ids = log.more.get("id", log.job_number).tolist()
         return [
             f"{time[5:7]}/{time[8:10]}/{time[:4]} {time[11:]};E;{name};{' '.join(filter(None, row))}\n"
@@ -168,17 +164,17 @@ def _job(name: str, fields: dict[str, str], account: Account) -> dict[str, Any]:
     if allocated <= 0:
         account.guessed["size of a job that says none: 1"] += 1
         allocated = requested = 1
-    used = duration(fields.get("resources_used.walltime", ""))
+    used = accounting.duration(fields.get("resources_used.walltime", ""))
     run_time = used if used >= 0 else end - start
-    limit = duration(fields.get("Resource_List.walltime", ""))
+    limit = accounting.duration(fields.get("Resource_List.walltime", ""))
     exit_status = int(_number(fields.get("Exit_status") or "0"))
     return {
         "submit": queued,
         "wait": max(start - queued, 0.0),
         "run_time": max(run_time, 0.0),
         "allocated_processors": allocated,
-        "average_cpu_time": _share(duration(fields.get("resources_used.cput", "")), allocated),
-        "used_memory": _share(memory(fields.get("resources_used.mem", ""))[0], allocated),
+        "average_cpu_time": _share(accounting.duration(fields.get("resources_used.cput", "")), allocated),
+        "used_memory": _share(accounting.memory(fields.get("resources_used.mem", ""))[0], allocated),
         "requested_processors": requested if requested > 0 else allocated,
         "requested_time": limit if limit > 0 else -1.0,
         "requested_memory": _requested_memory(fields, requested or allocated),
@@ -230,10 +226,10 @@ def _in_chunks(text: str, key: str) -> int:
         count, *rest = chunk.split(":")
         values = dict(part.partition("=")[::2] for part in rest)
         otherwise = 0 if key == "ngpus" else 1
-        each = whole(values[key]) if values.get(key) else otherwise
+        each = accounting.whole(values[key]) if values.get(key) else otherwise
         if each is None:
             raise ValueError(f"{key}={values[key][:25]} is no number")
-        total += each * (1 if (chunks := whole(count)) is None else chunks)
+        total += each * (1 if (chunks := accounting.whole(count)) is None else chunks)
     return total
 
 
@@ -242,8 +238,8 @@ def _exec_slots(text: str) -> int:
     total = 0
     for place in filter(None, text.split("+")):
         slots = place.partition("/")[2]
-        first, last = map(whole, slots.partition("-")[::2])
-        count = whole(slots.partition("*")[2])
+        first, last = map(accounting.whole, slots.partition("-")[::2])
+        count = accounting.whole(slots.partition("*")[2])
         if count is not None:
             total += count
         else:
@@ -253,8 +249,8 @@ def _exec_slots(text: str) -> int:
 
 def _requested_memory(fields: dict[str, str], size: int) -> float:
     """Kilobytes for each processor."""
-    each = memory(fields.get("Resource_List.pmem", ""))[0]
-    return each if each > 0 else _share(memory(fields.get("Resource_List.mem", ""))[0], size)
+    each = accounting.memory(fields.get("Resource_List.pmem", ""))[0]
+    return each if each > 0 else _share(accounting.memory(fields.get("Resource_List.mem", ""))[0], size)
 
 
 def _share(amount: float, size: int) -> float:
@@ -262,11 +258,11 @@ def _share(amount: float, size: int) -> float:
 
 
 def _known(text: str | None) -> int:
-    return whole(text or "") or 0
+    return accounting.whole(text or "") or 0
 
 
 def _clock(seconds: float) -> str:
     if seconds < 0:
         return ""
     hours = int(seconds // 3600)
-    return f"{hours:02}:{written_duration(seconds % 3600)[3:]}"
+    return f"{hours:02}:{accounting.written_duration(seconds % 3600)[3:]}"

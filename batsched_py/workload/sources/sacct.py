@@ -17,19 +17,8 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.sources import Source, count_lost, open_text
-from batsched_py.workload.sources.accounting import (
-    Account,
-    Piece,
-    for_each,
-    memory,
-    most_in_use,
-    named_columns,
-    names_of,
-    preceding_jobs,
-    written_duration,
-    zone_named,
-)
+from batsched_py.workload.sources import Source, accounting, count_lost, open_text
+from batsched_py.workload.sources.accounting import Account, Piece
 from batsched_py.workload.sources.slurm_fields import (
     CANCELLED,
     COMPLETED,
@@ -97,7 +86,7 @@ class Sacct(Source):
             return account.log({"submit": np.empty(0)}, {})
         origin = float(np.floor(times["Submit"].min()))
         columns = self._columns(records, times, origin, account)
-        named, names = named_columns({name: records.text(field) for name, field in _NAMED.items()})
+        named, names = accounting.named_columns({name: records.text(field) for name, field in _NAMED.items()})
         header = account.header("Slurm", origin, self.zone, self._machine(columns)) | names
         more = {
             "id": records.text("JobID").astype(str),
@@ -120,7 +109,9 @@ class Sacct(Source):
                 raise _too_many_tasks(path)
             if len(records):
                 columns = self._columns(records, times, 0.0, account)
-                named, names = named_columns({name: records.text(field) for name, field in _NAMED.items()})
+                named, names = accounting.named_columns(
+                    {name: records.text(field) for name, field in _NAMED.items()}
+                )
                 waits = bool(dependencies(records, account))
                 yield Piece(columns | named, {}, names, has_dependencies=waits)
 
@@ -162,7 +153,7 @@ class Sacct(Source):
             "requested_time": records.limit(),
             "requested_memory": records.memory_each(requested),
             "status": np.where(never_ran, CANCELLED, [STATES[state] for state in states.tolist()]),
-            "preceding_job": preceding_jobs(records.text("JobID"), submit),
+            "preceding_job": accounting.preceding_jobs(records.text("JobID"), submit),
         }
 
     def _eligible(self, records: Records, submit: NDArray[Any], account: Account) -> dict[str, NDArray[Any]]:
@@ -174,7 +165,7 @@ class Sacct(Source):
 
     def _machine(self, columns: dict[str, NDArray[Any]]) -> int:
         starts = columns["submit"] + np.maximum(columns["wait"], 0)
-        in_use = most_in_use(starts, starts + columns["run_time"], columns["allocated_processors"])
+        in_use = accounting.most_in_use(starts, starts + columns["run_time"], columns["allocated_processors"])
         return max(in_use, int(columns["requested_processors"].max()))
 
     def write(self, path: Path, log: SwfLog) -> None:
@@ -185,8 +176,8 @@ class Sacct(Source):
 
     def _lines(self, log: SwfLog) -> Iterator[list[tuple[str, ...]]]:
         """The fields of each line, in pieces."""
-        names = {column: names_of(log, column) for column in _NAMED}
-        zone, origin = zone_named(self.zone), start_of(log) or 0
+        names = {column: accounting.names_of(log, column) for column in _NAMED}
+        zone, origin = accounting.zone_named(self.zone), start_of(log) or 0
         for first in range(0, len(log), _PIECE):
             positions = np.arange(first, min(first + _PIECE, len(log)))
             part = log.select(positions)
@@ -206,7 +197,8 @@ class Sacct(Source):
                     _written_states(part),
                     [f"{seconds:.0f}" for seconds in part.run_time.tolist()],
                     _each(
-                        part.requested_time, lambda time: written_duration(time) if time > 0 else "UNLIMITED"
+                        part.requested_time,
+                        lambda time: accounting.written_duration(time) if time > 0 else "UNLIMITED",
                     ),
                     part.requested_processors.astype(str).tolist(),
                     part.allocated_processors.astype(str).tolist(),
@@ -292,7 +284,7 @@ def _jobs(tables: Iterable[pd.DataFrame], account: Account) -> Records:
     for table in tables:
         ids = table["JobID"]
         steps = ids.str.contains(".", regex=False)
-        peak = for_each(Records(table).text("MaxRSS"), lambda text: memory(text)[0])
+        peak = accounting.for_each(Records(table).text("MaxRSS"), lambda text: accounting.memory(text)[0])
         measured = np.flatnonzero(peak >= 0)
         of_jobs = ids.iloc[measured].str.split(".").str[0].to_numpy()
         peaks.append(pd.Series(peak[measured]).groupby(of_jobs).max())

@@ -23,17 +23,8 @@ from batsched_py.protocol.jobs import Job, ReadOnlyDict
 from batsched_py.protocol.profiles import Homogeneous, Profile
 from batsched_py.workload.lines import read_lines
 from batsched_py.workload.model import Jobs, Places, WalltimeRule, Workload
-from batsched_py.workload.swf.conventions import (
-    CANCELLED_LEFT_OUT,
-    LARGEST,
-    LOG_SPEED,
-    Comments,
-    extra_fields,
-    machine_size,
-    never_started,
-    profile_name,
-    run_time_factor,
-)
+from batsched_py.workload.swf import conventions
+from batsched_py.workload.swf.conventions import Comments, extra_fields, never_started, profile_name
 
 if TYPE_CHECKING:
     from batsched_py.workload.columns import Numbers
@@ -140,7 +131,9 @@ class RunTimeProfiles(Mapping[str, Profile]):
     @cached_property
     def _profiles(self) -> dict[str, Profile]:
         run_times = sorted(set(array("d", bytes(self._log.run_times()))))
-        return {profile_name(run_time): Homogeneous(run_time * LOG_SPEED) for run_time in run_times}
+        return {
+            profile_name(run_time): Homogeneous(run_time * conventions.LOG_SPEED) for run_time in run_times
+        }
 
     def __getitem__(self, name: str) -> Profile:
         return self._profiles[name]
@@ -167,9 +160,9 @@ JobsRead = tuple[Sequence[Job], Mapping[str, Profile], Sequence[float], list[byt
 #: The characters of numbers and of the space between them.
 _CHARACTERS = b"0123456789+-.eE \t\r\n"
 
-_Whole = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
-_Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
-_NotNegative = Annotated[float, Meta(ge=0, le=LARGEST)]
+_Whole = Annotated[int, Meta(ge=-conventions.LARGEST, le=conventions.LARGEST)]
+_Number = Annotated[float, Meta(ge=-conventions.LARGEST, le=conventions.LARGEST)]
+_NotNegative = Annotated[float, Meta(ge=0, le=conventions.LARGEST)]
 
 
 class Record(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -200,21 +193,21 @@ _decoder = Decoder(list[Record])
 
 def read_quickly(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload | None:
     """The workload of an SWF log, or None if it is large or if there is something to report about it."""
-    found = _read_jobs(path, name, run_time_factor(walltime, walltime_factor))
+    found = _read_jobs(path, name, conventions.run_time_factor(walltime, walltime_factor))
     if found is None:
         return None
     jobs, profiles, finishes, lines, nb_unsized, nb_cancelled, nb_all = found
     if nb_unsized:
         _log.warning("%s: left out for want of processors: %d of %d jobs", path, nb_unsized, nb_all)
     if nb_cancelled:
-        _log.warning(CANCELLED_LEFT_OUT, path, nb_cancelled, nb_all - nb_unsized)
+        _log.warning(conventions.CANCELLED_LEFT_OUT, path, nb_cancelled, nb_all - nb_unsized)
     comments = Comments()
     comments.add(lines)
     return Workload(
         name=name,
         jobs=jobs,
         profiles=profiles,
-        nb_hosts=machine_size(comments.header()),
+        nb_hosts=conventions.machine_size(comments.header()),
         path=str(path),
         finishes=finishes,
     )
@@ -225,7 +218,7 @@ def _read_jobs(path: Path, workload: str, factor: float) -> JobsRead | None:
     pieces = read_lines(path, PIECE)
     if native.library is None:
         return read_jobs(pieces, LARGE, workload, factor)
-    found = native.library.read_swf(pieces, LARGE, workload, factor, LOG_SPEED)
+    found = native.library.read_swf(pieces, LARGE, workload, factor, conventions.LOG_SPEED)
     if found is None:
         return None
     log, *rest = found
@@ -243,7 +236,7 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
     finishes = array("d")
     comments: list[bytes] = []
     names, extra = _ProfileNames(), cache(extra_fields)
-    number, submit, first = -LARGEST - 1, 0.0, None
+    number, submit, first = -conventions.LARGEST - 1, 0.0, None
     nb_unsized, nb_cancelled = 0, 0
     for text in _limited(pieces, largest):
         if (records := _records(text, comments)) is None:
@@ -276,7 +269,7 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
     if not jobs:
         return None
     profiles: dict[str, Profile] = {
-        names[run_time]: Homogeneous(run_time * LOG_SPEED) for run_time in sorted(names)
+        names[run_time]: Homogeneous(run_time * conventions.LOG_SPEED) for run_time in sorted(names)
     }
     nb_all = len(jobs) + nb_unsized + nb_cancelled
     return jobs, profiles, finishes, comments, nb_unsized, nb_cancelled, nb_all

@@ -27,17 +27,8 @@ from batsched_py.workload.model import (
     WalltimeRule,
     Workload,
 )
-from batsched_py.workload.swf.conventions import (
-    CANCELLED_LEFT_OUT,
-    EXTRA,
-    LOG_SPEED,
-    extra_fields,
-    machine_size,
-    never_started,
-    number_text,
-    profile_name,
-    run_time_factor,
-)
+from batsched_py.workload.swf import conventions
+from batsched_py.workload.swf.conventions import EXTRA, LOG_SPEED, extra_fields, number_text, profile_name
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 from batsched_py.workload.swf.reader import SwfReader, keep
 
@@ -282,7 +273,7 @@ def swf_to_workload(
     Further ``attributes`` in their ``extra`` are those of :mod:`batsched_py.workload.attributes`.
     """
     columns = {column: getattr(log, column) for column in COLUMNS}
-    jobs = JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
+    jobs = JobColumns(conventions.run_time_factor(walltime, walltime_factor), cancelled)
     if words is not None:
         from batsched_py.workload.requests import requests_of
 
@@ -313,7 +304,7 @@ def read_swf_workload(
     Only what the jobs need is ever in memory, some thirty bytes a job.
     """
     reader = SwfReader(path)
-    jobs = JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
+    jobs = JobColumns(conventions.run_time_factor(walltime, walltime_factor), cancelled)
     columns = reader.usable(gather(jobs.derive(reader.pieces())))
     return jobs.workload(columns, name, reader.header, str(path))
 
@@ -346,7 +337,7 @@ class JobColumns:
                 if name in piece
             }
             allocated = piece["allocated_processors"]
-            cancelled = never_started(piece["status"], piece["run_time"], allocated)
+            cancelled = conventions.never_started(piece["status"], piece["run_time"], allocated)
             columns["left_out"] = cancelled & ~(self._withdrawn & (piece["wait"] >= 0))
             columns["withdrawn"] = cancelled & ~columns["left_out"]
             columns["wait"] = np.maximum(piece["wait"], 0)
@@ -391,7 +382,7 @@ class JobColumns:
         columns["submit"] = _from_zero(columns["submit"])
         left_out = columns.pop("left_out").astype(bool)
         if left_out.any():
-            _log.warning(CANCELLED_LEFT_OUT, path, left_out.sum(), len(left_out))
+            _log.warning(conventions.CANCELLED_LEFT_OUT, path, left_out.sum(), len(left_out))
             keep(columns, ~left_out)
         if left_out.all():
             raise InputError(f"{path}: every job was cancelled while it waited")
@@ -413,7 +404,7 @@ class JobColumns:
             name=name,
             jobs=jobs,
             profiles=profiles,
-            nb_hosts=machine_size(header),
+            nb_hosts=conventions.machine_size(header),
             path=path,
             finishes=finishes,
             has_cancelled=bool(waits),

@@ -17,7 +17,7 @@ from batsched_py.workload.description.likeness import (
     traits,
 )
 from batsched_py.workload.models import MODELS, LearningModel
-from batsched_py.workload.models.persistence import TRIALS
+from batsched_py.workload.models.hidden import TRIALS
 from batsched_py.workload.sources import read_log
 
 LOGS = ["HPC2N-2002-2.2-cln", "LLNL-Thunder-2007-1.1-cln"]

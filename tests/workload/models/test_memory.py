@@ -10,8 +10,7 @@ from batsched_py.workload.description.load import daily_work, variation
 from batsched_py.workload.description.memory import autocorrelation
 from batsched_py.workload.models import Columns
 from batsched_py.workload.models.arrivals import LargeBags, fit_large_bags, place_large_bags
-from batsched_py.workload.models.owners import draw_steps, fit_recurrence
-from batsched_py.workload.models.persistence import (
+from batsched_py.workload.models.hidden import (
     Persistence,
     calibrate,
     draw_values,
@@ -19,6 +18,7 @@ from batsched_py.workload.models.persistence import (
     fullness_of_days,
     make_room,
 )
+from batsched_py.workload.models.owners import draw_steps, fit_recurrence
 from batsched_py.workload.models.shapes import fit_spread, spread_out
 from batsched_py.workload.swf.log import Integers
 
