@@ -1,4 +1,4 @@
-"""Changing a log before it is simulated: one change per file, found by name as schedulers are.
+"""Changing a log before it is simulated: each change is found by name, as schedulers are.
 
 Changes are written one after another, each as its name and its options: ``first jobs=1000 load factor=1.2``.
 """
@@ -11,6 +11,8 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final
+
+from numpy.typing import NDArray
 
 from batsched_py.blame import naming
 from batsched_py.errors import InputError
@@ -42,19 +44,14 @@ class Change(ABC):
 
     def __str__(self) -> str:
         """The change as it is written on the command line and in a plan."""
-        fields: tuple[dataclasses.Field[Any], ...] = ()
-        if dataclasses.is_dataclass(self):
-            fields = dataclasses.fields(self)
-        options = [
-            f"{field.name}={_written(getattr(self, field.name))}"
-            for field in fields
-            if getattr(self, field.name) != field.default
-        ]
-        return " ".join([self.name, *options])
-
-
-def _written(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        words = [self.name]
+        fields: Any = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
+        for field in fields:
+            value = getattr(self, field.name)
+            if value != field.default:
+                text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+                words.append(f"{field.name}={text}")
+        return " ".join(words)
 
 
 def _with_line(log: SwfLog, line: str) -> dict[str, str]:
@@ -64,9 +61,12 @@ def _with_line(log: SwfLog, line: str) -> dict[str, str]:
     return header | {key: str(len(log)) for key in ("MaxJobs", "MaxRecords") if key in header}
 
 
-def kept(before: SwfLog, after: SwfLog) -> str:
-    """How many jobs are left."""
-    return f"{len(after)} of {len(before)} jobs kept"
+def kept(log: SwfLog, jobs: NDArray[Any], change: Change) -> tuple[SwfLog, str]:
+    """The log with some of its jobs only, and how many they are; an error if there is none."""
+    changed = log.select(jobs)
+    if not len(changed):
+        raise InputError(f"{change}: no job is left")
+    return changed, f"{len(changed)} of {len(log)} jobs kept"
 
 
 #: The known changes.

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 from msgspec import Meta
 
-from batsched_py.errors import InputError
-from batsched_py.workload.changes import Change, kept
-from batsched_py.workload.swf.log import COLUMNS, Floats, Integers, SwfLog, swf_log
+from batsched_py.workload.changes import Change
+from batsched_py.workload.swf.conventions import EXTRA
+from batsched_py.workload.swf.log import COLUMNS, HOUR, Floats, Integers, SwfLog, swf_log
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Load(Change):
             submit = first + (log.submit - first) / self.factor
             return replace(log, submit=submit), "the daily and weekly cycles are scaled, too"
         if self.by == "run-times":
+            times = {name: getattr(log, name) for name in ("run_time", "requested_time", "average_cpu_time")}
             scaled: dict[str, Any] = {
-                name: _scaled(getattr(log, name), self.factor)
-                for name in ("run_time", "requested_time", "average_cpu_time")
+                name: np.where(time > 0, time * self.factor, time) for name, time in times.items()
             }
             return replace(log, **scaled), "jobs that followed each other may overlap"
         return self._by_sizes(log)
@@ -59,28 +59,6 @@ class Load(Change):
     def _sizes(self, sizes: Integers, chances: Floats, most: int) -> Integers:
         scaled = np.clip(np.floor(sizes * self.factor + chances), 1, most).astype(np.int64)
         return np.where(sizes > 0, scaled, sizes)
-
-
-def _scaled(times: Floats, factor: float) -> Floats:
-    return np.where(times > 0, times * factor, times)
-
-
-@dataclass(frozen=True)
-class Sizes(Change):
-    """Keep the jobs that ran on some numbers of processors."""
-
-    name = "sizes"
-
-    least: Annotated[int, Meta(ge=1, description="The smallest size.")] = 1
-    most: Annotated[int | None, Meta(description="The largest size; any by default.")] = None
-
-    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
-        """The jobs of these sizes."""
-        inside = (log.processors >= self.least) & (log.processors <= (self.most or np.inf))
-        if not inside.any():
-            raise InputError(f"{self}: no job is left")
-        changed = log.select(inside)
-        return changed, kept(log, changed)
 
 
 @dataclass(frozen=True)
@@ -111,12 +89,10 @@ class Shake(Change):
         return changed.select(order), "the order of jobs may have changed"
 
 
-_MINUTE: Final = 60.0
-_HOUR: Final = 3600.0
 #: The twenty round numbers that people use, in seconds.
 ROUND: Final = np.array(
-    [minutes * _MINUTE for minutes in (5, 10, 15, 20, 30, 45)]
-    + [hours * _HOUR for hours in (1, 2, 3, 4, 5, 6, 8, 10, 12, 18, 24, 36, 48, 72)]
+    [minutes * 60.0 for minutes in (5, 10, 15, 20, 30, 45)]
+    + [hours * HOUR for hours in (1, 2, 3, 4, 5, 6, 8, 10, 12, 18, 24, 36, 48, 72)]
 )
 #: How much rarer each next value in the order of popularity is.
 _DECAY: Final = 0.18
@@ -168,10 +144,9 @@ def _round(run_times: Floats, random: np.random.Generator) -> Floats:
     least = above[np.minimum(np.searchsorted(values, run_times), limit)]
     drawn = least + random.random(len(run_times)) * (above[-1] - least)
     chosen = values[np.clip(np.searchsorted(above, drawn, side="right") - 1, 0, limit)]
-    return np.maximum(chosen, np.where(run_times > values[-1], np.ceil(run_times / _HOUR) * _HOUR, 0.0))
+    return np.maximum(chosen, np.where(run_times > values[-1], np.ceil(run_times / HOUR) * HOUR, 0.0))
 
 
-_NAMED: Final = ("user", "group", "executable", "queue", "partition")
 #: Parts of the header that may name people, machines or programs.
 _TELLING: Final = ("User", "Group", "Executable", "Queue", "Partition")
 
@@ -191,7 +166,7 @@ class Anonymise(Change):
     def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
         """The log without names."""
         random = np.random.default_rng(self.seed)
-        columns: dict[str, Any] = {name: _renumbered(getattr(log, name), random) for name in _NAMED}
+        columns: dict[str, Any] = {name: _renumbered(getattr(log, name), random) for name in EXTRA}
         header = {key: value for key, value in log.header.items() if key not in _TELLING}
         more = {name: column for name, column in log.more.items() if column.dtype.kind in "iuf"}
         return replace(log, **columns, header=header, more=more, path=""), "names and hosts are forgotten"
@@ -208,9 +183,6 @@ def _renumbered(numbers: Integers, random: np.random.Generator) -> Integers:
     new = distinct.copy()
     new[known] = random.permutation(np.arange(1, known.sum() + 1))
     return new[codes]
-
-
-_NAMES = ("user", "group", "executable", "queue", "partition")
 
 
 @dataclass(frozen=True)
@@ -248,6 +220,6 @@ def _moved(log: SwfLog, other: SwfLog, name: str) -> np.ndarray:
     column = getattr(other, name)
     if name == "submit":
         return column - column.min() + log.submit.min()
-    if name in _NAMES:
+    if name in EXTRA:
         return np.where(column >= 0, column + max(int(getattr(log, name).max()), 0) + 1, column)
     return column

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -22,17 +21,7 @@ from batsched_py.workload.description.users import (
     find_flurries,
     weeks_of,
 )
-from batsched_py.workload.swf.log import (
-    DAY,
-    HOUR,
-    WEEK,
-    Integers,
-    SwfLog,
-    local_time,
-    start_of,
-    wall_clock,
-    zone_of,
-)
+from batsched_py.workload.swf.log import DAY, HOUR, WEEK, SwfLog, local_time, start_of, wall_clock, zone_of
 
 _UNITS: Final = {"s": 1.0, "m": 60.0, "min": 60.0, "h": HOUR, "d": DAY, "w": WEEK}
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d|w)")
@@ -85,8 +74,7 @@ class First(Change):
 
     def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
         """Jobs are in the order of their submissions."""
-        changed = log.select(np.arange(min(self.jobs, len(log))))
-        return changed, kept(log, changed)
+        return kept(log, np.arange(min(self.jobs, len(log))), self)
 
 
 @dataclass(frozen=True)
@@ -112,8 +100,7 @@ class Period(Change):
             inside &= log.submit < moment(self.end, log)
         if not inside.any():
             raise InputError(f"{self}: no job of {log.path or 'the log'} is submitted in this period")
-        changed = log.select(inside)
-        return changed, kept(log, changed)
+        return kept(log, inside, self)
 
 
 @dataclass(frozen=True)
@@ -135,8 +122,8 @@ class Part(Change):
         parts = _parts(log, self.every)
         if self.number > len(parts):
             raise InputError(f"{self}: {log.path or 'the log'} has {len(parts)} parts of one {self.every}")
-        changed = log.select(parts[self.number - 1])
-        return changed, f"part {self.number} of {len(parts)}, {len(changed)} of {len(log)} jobs kept"
+        changed, text = kept(log, parts[self.number - 1], self)
+        return changed, f"part {self.number} of {len(parts)}, {text}"
 
 
 def split(log: SwfLog, every: str) -> list[SwfLog]:
@@ -181,7 +168,7 @@ def _parts(log: SwfLog, every: str) -> list[NDArray[np.intp]]:
     return [np.flatnonzero(whole & (numbers == number)) for number in np.unique(numbers[whole]).tolist()]
 
 
-def _months(log: SwfLog) -> tuple[Integers, bool, bool]:
+def _months(log: SwfLog) -> tuple[NDArray[np.int64], bool, bool]:
     """The month of each job, and whether the log covers the first and the last of them."""
     if start_of(log) is None:
         raise InputError(f"{log.path or 'the log'} does not say when it began, so not where its months are")
@@ -192,66 +179,75 @@ def _months(log: SwfLog) -> tuple[Integers, bool, bool]:
     return months.astype(np.int64), bool(first_is_whole), bool(last_is_whole)
 
 
-def matching(numbers: Integers, keep: Sequence[int], drop: Sequence[int], change: str) -> NDArray[np.bool_]:
-    """Which jobs have one of the numbers to keep, if any are given, and none of those to drop."""
-    for number in (*keep, *drop):
-        if number not in numbers:
-            raise InputError(f"{change}: no job of the log has the number {number}")
-    chosen = np.isin(numbers, keep) if keep else np.ones(len(numbers), dtype=bool)
-    chosen &= ~np.isin(numbers, drop)
-    if not chosen.any():
-        raise InputError(f"{change}: no job is left")
-    return chosen
+class _ByNumber:
+    """Keeps the jobs that have one of some numbers in a column, if any are given, and none of some others."""
+
+    column: ClassVar[str]
+    keep: tuple[int, ...]
+    drop: tuple[int, ...]
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The jobs with those numbers."""
+        assert isinstance(self, Change)
+        numbers = getattr(log, self.column)
+        for number in (*self.keep, *self.drop):
+            if number not in numbers:
+                raise InputError(f"{self}: no job of the log has the number {number}")
+        chosen = np.isin(numbers, self.keep) if self.keep else np.ones(len(numbers), dtype=bool)
+        return kept(log, chosen & ~np.isin(numbers, self.drop), self)
 
 
 @dataclass(frozen=True)
-class Users(Change):
+class Users(_ByNumber, Change):
     """Keep the jobs of some users, or leave them out."""
 
     name = "users"
+    column = "user"
 
     keep: Annotated[tuple[int, ...], Meta(description="Numbers of users, like 3,7; all by default.")] = ()
     drop: Annotated[tuple[int, ...], Meta(description="Numbers of users to leave out.")] = ()
 
-    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
-        """The jobs of those users."""
-        changed = log.select(matching(log.user, self.keep, self.drop, str(self)))
-        return changed, kept(log, changed)
-
 
 @dataclass(frozen=True)
-class Queues(Change):
+class Queues(_ByNumber, Change):
     """Keep the jobs of some queues, or leave them out."""
 
     name = "queues"
+    column = "queue"
 
     keep: Annotated[tuple[int, ...], Meta(description="Numbers of queues, like 3,7; all by default.")] = ()
     drop: Annotated[tuple[int, ...], Meta(description="Numbers of queues to leave out.")] = ()
 
-    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
-        """The jobs of those queues."""
-        changed = log.select(matching(log.queue, self.keep, self.drop, str(self)))
-        return changed, kept(log, changed)
-
 
 @dataclass(frozen=True)
-class Partitions(Change):
+class Partitions(_ByNumber, Change):
     """Keep the jobs of some partitions, or leave them out."""
 
     name = "partitions"
+    column = "partition"
 
     keep: Annotated[
         tuple[int, ...], Meta(description="Numbers of partitions, like 3,7; all by default.")
     ] = ()
     drop: Annotated[tuple[int, ...], Meta(description="Numbers of partitions to leave out.")] = ()
 
-    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
-        """The jobs of those partitions."""
-        changed = log.select(matching(log.partition, self.keep, self.drop, str(self)))
-        return changed, kept(log, changed)
-
 
 Action = Literal["remove", "keep"]
+
+
+@dataclass(frozen=True)
+class Sizes(Change):
+    """Keep the jobs that ran on some numbers of processors."""
+
+    name = "sizes"
+
+    least: Annotated[int, Meta(ge=1, description="The smallest size.")] = 1
+    most: Annotated[int | None, Meta(description="The largest size; any by default.")] = None
+
+    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
+        """The jobs of these sizes."""
+        inside = (log.processors >= self.least) & (log.processors <= (self.most or np.inf))
+        return kept(log, inside, self)
 
 
 @dataclass(frozen=True)
@@ -276,7 +272,7 @@ class Flurries(Change):
         for flurry in found:
             jobs |= (log.user == flurry.user) & (weeks >= flurry.first_week) & (weeks <= flurry.last_week)
         which = ", ".join(f"user {each.user} in weeks {each.first_week}-{each.last_week}" for each in found)
-        return _chosen(log, jobs, self.action, str(self), which)
+        return _chosen(log, jobs, self, which)
 
 
 @dataclass(frozen=True)
@@ -293,12 +289,10 @@ class Dominating(Change):
         found = find_dominating(log, self.share)
         jobs = np.isin(log.user, [each.user for each in found])
         which = ", ".join(f"user {each.user} with {each.share_of_jobs:.0%} of all jobs" for each in found)
-        return _chosen(log, jobs, self.action, str(self), which)
+        return _chosen(log, jobs, self, which)
 
 
-def _chosen(log: SwfLog, jobs: np.ndarray, action: Action, change: str, which: str) -> tuple[SwfLog, str]:
-    left = jobs if action == "keep" else ~jobs
-    if not left.any():
-        raise InputError(f"{change}: no job is left")
-    verb = "kept" if action == "keep" else "removed"
-    return log.select(left), f"{verb} {int(jobs.sum())} of {len(log)} jobs ({which or 'there is none'})"
+def _chosen(log: SwfLog, jobs: np.ndarray, change: Flurries | Dominating, which: str) -> tuple[SwfLog, str]:
+    changed, _ = kept(log, jobs if change.action == "keep" else ~jobs, change)
+    verb = "kept" if change.action == "keep" else "removed"
+    return changed, f"{verb} {int(jobs.sum())} of {len(log)} jobs ({which or 'there is none'})"
