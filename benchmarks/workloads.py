@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from batsched_py.analysis.log_page import write_log_page
 from batsched_py.workload.description import describe
-from batsched_py.workload.description.distributions import characterised
+from batsched_py.workload.description.jobs import characterised
 from batsched_py.workload.models.lublin import Lublin
 from batsched_py.workload.models.realistic import Realistic
 from batsched_py.workload.sources import read_log, write_log

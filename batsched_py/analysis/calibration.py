@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from batsched_py.analysis.job_groups import CLASSES, class_numbers
 from batsched_py.analysis.schedule import started
 from batsched_py.workload.columns import group
-from batsched_py.workload.description.distributions import spearman
+from batsched_py.workload.description.jobs import spearman
 from batsched_py.workload.sources.accounting import names_of
 from batsched_py.workload.swf.log import DAY, Floats, Integers, SwfLog, local_time, start_of
 

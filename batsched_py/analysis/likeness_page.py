@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.analysis.pages import Axis, Figure, Layer, Point, figure, section, table, write_figures_page
-from batsched_py.workload.description.bags import contiguous_bags, repeat_gaps
-from batsched_py.workload.description.distributions import characterised, requested
+from batsched_py.workload.description.jobs import characterised, contiguous_bags, repeat_gaps, requested
 from batsched_py.workload.swf.log import SwfLog
 
 TIMES: Final = (

@@ -22,9 +22,8 @@ from batsched_py.analysis.pages import (
     write_figures_page,
 )
 from batsched_py.workload.description import Description
-from batsched_py.workload.description.bags import BagStatistics
-from batsched_py.workload.description.distributions import Distribution
-from batsched_py.workload.description.memory import SCALES
+from batsched_py.workload.description.jobs import BagStatistics, Distribution
+from batsched_py.workload.description.over_time import SCALES
 from batsched_py.workload.swf.log import WEEK
 
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

@@ -13,7 +13,7 @@ from batsched_py.cli.options import NAME, PATH, option, pairs_option
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
-    from batsched_py.workload.description.likeness import Likeness, Traits
+    from batsched_py.workload.description import Likeness, Traits
 
 
 @click.command("generate")
@@ -178,8 +178,8 @@ def compare_command(source: Path, models: Sequence[str], seeds: int, output: Pat
       batsched-py compare HPC2N.swf.gz realistic -o hpc2n.html
     """
     from batsched_py.api.console import console_for_tables
-    from batsched_py.workload.description.distributions import characterised
-    from batsched_py.workload.description.likeness import likeness, traits
+    from batsched_py.workload.description import likeness, traits
+    from batsched_py.workload.description.jobs import characterised
     from batsched_py.workload.models import MODELS, LearningModel
     from batsched_py.workload.sources import read_log
 
@@ -223,7 +223,7 @@ def compare_command(source: Path, models: Sequence[str], seeds: int, output: Pat
 
 def _rows(original: Traits, found: dict[str, list[Likeness]]) -> list[list[str]]:
     """The cells of the table: each check, the log's value, those of the models, and what is tolerated."""
-    from batsched_py.workload.description.likeness import DISTANCES, TOLERANCES, failures
+    from batsched_py.workload.description import DISTANCES, TOLERANCES, failures
 
     failed = {name: failures(original, copies) for name, copies in found.items()}
     rows = []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from batsched_py.workload.description import Description
-    from batsched_py.workload.description.distributions import Distribution
+    from batsched_py.workload.description.jobs import Distribution
     from batsched_py.workload.model import Workload
     from batsched_py.workload.session_graph import SessionGraph, SessionStatistics
     from batsched_py.workload.sessions import SessionRule

@@ -1,7 +1,8 @@
-"""Who submits: one behaviour a file.
+"""Who submits: what every user is, the users that a log names, and behaviours around behaviours.
 
 A user says when it acts next and hears when its jobs start and end; it never sees a scheduler.
 To write a behaviour, subclass :class:`Behaviour` and :class:`User` in a file of your own (see ``rigid.py``).
+``patience(think-time)`` are users with think times who may lose patience.
 """
 
 from __future__ import annotations

@@ -3,8 +3,11 @@
 A *batch* are jobs of one session that overlapped: it ends when all of them had ended, as recorded, and the
 next job of the session opens another. What keeps a user waiting are batches, and what is kept of the record
 is the think time between the end of a batch and the start of those that depend on it. The models of the two
-authors (MASCOTS 2014) differ in where a batch goes whose time has come: see ``adjusted``, ``fluid`` and
-``distribution``.
+authors differ in where a batch goes whose time has come: :class:`Adjusted`, :class:`Fluid` and
+:class:`Distribution`.
+
+N. Zakay and D. Feitelson, "Preserving User Behavior Characteristics in Trace-Based Simulation of Parallel Job
+Scheduling", MASCOTS 2014.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The broker: speaks for all users, however many there are."""
+"""The broker: speaks for all users, however many there are, and checks what they do before it counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is there, week by week: a population made of the users of a log.
+"""Who is there, week by week: a population made of the users of a log, and the jobs of a log as one mix.
 
 N. Zakay and D. Feitelson, "Workload Resampling for Performance Evaluation of Parallel Job Schedulers",
 Concurrency and Computation 26(12), 2014; D. Feitelson, "Resampling with Feedback: A New Paradigm of Using

@@ -1,4 +1,4 @@
-"""A population that changes while the simulation runs."""
+"""A population that changes while the simulation runs; and a new log made of one, without feedback."""
 
 from __future__ import annotations
 

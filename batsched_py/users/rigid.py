@@ -1,4 +1,4 @@
-"""Users who react to nothing."""
+"""Users who react to nothing, users who take back what was cancelled, and what notes say of jobs."""
 
 from __future__ import annotations
 

@@ -7,17 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.dependencies import (
-    AFTER,
-    ARRAY,
-    Dependency,
-    array_of,
-    dependency_of,
-    depends,
-    full_name,
-    read_array,
-    read_dependency,
-)
+from batsched_py.protocol import dependencies as protocol
+from batsched_py.protocol.dependencies import Dependency, depends
 from batsched_py.protocol.jobs import Job
 
 
@@ -36,7 +27,7 @@ def check_dependencies(jobs: Iterable[Job], path: str) -> None:
     waits: dict[str, Dependency] = {}
     for job in dependent.values():
         try:
-            array, dependency = array_of(job), dependency_of(job)
+            array, dependency = protocol.array_of(job), protocol.dependency_of(job)
         except ValueError as error:
             raise InputError(f"{path}: job {job.id}: {error}") from None
         if array is not None:
@@ -51,7 +42,7 @@ def check_dependencies(jobs: Iterable[Job], path: str) -> None:
         job = dependent[job_id]
         targets[job_id] = []
         for end in dependency.ends:
-            name = full_name(job, end.target)
+            name = protocol.full_name(job, end.target)
             if name in known:
                 targets[job_id].append([name])
             elif name in tasks:
@@ -65,7 +56,7 @@ def _check_limits(jobs: Iterable[Job], path: str) -> None:
     """All tasks of an array have one limit."""
     limits: dict[str, int | None] = {}
     for job in jobs:
-        array = array_of(job)
+        array = protocol.array_of(job)
         if array is not None and limits.setdefault(array.name, array.limit) != array.limit:
             raise InputError(f"{path}: job {job.id}: other tasks of array {array.name} have another limit")
 
@@ -103,7 +94,7 @@ def rewritten(text: str, rename: Callable[[str], str | None]) -> str:
     >>> rewritten("afterok:12?afterok:13", {"12": "1"}.get)
     ''
     """
-    dependency = read_dependency(text)
+    dependency = protocol.read_dependency(text)
     names = [rename(end.target) for end in dependency.ends]
     if dependency.any and None in names:
         return ""
@@ -120,7 +111,9 @@ def with_names(jobs: Sequence[Job], new: Callable[[str], str | None], suffix: st
 
     Arrays of which one of these jobs is a task are among what they may wait for.
     """
-    arrays = {read_array(job.extra[ARRAY]).name for job in jobs if job.extra.get(ARRAY)}
+    arrays = {
+        protocol.read_array(job.extra[protocol.ARRAY]).name for job in jobs if job.extra.get(protocol.ARRAY)
+    }
 
     def rename(target: str) -> str | None:
         return f"{target}{suffix}" if target in arrays else new(target)
@@ -129,11 +122,11 @@ def with_names(jobs: Sequence[Job], new: Callable[[str], str | None], suffix: st
     for job in jobs:
         if depends(job):
             extra = dict(job.extra)
-            if text := rewritten(extra.pop(AFTER), rename) if extra.get(AFTER) else "":
-                extra[AFTER] = text
-            if extra.get(ARRAY):
-                name, percent, limit = extra[ARRAY].partition("%")
-                extra[ARRAY] = f"{name}{suffix}{percent}{limit}"
+            if text := rewritten(extra.pop(protocol.AFTER), rename) if extra.get(protocol.AFTER) else "":
+                extra[protocol.AFTER] = text
+            if extra.get(protocol.ARRAY):
+                name, percent, limit = extra[protocol.ARRAY].partition("%")
+                extra[protocol.ARRAY] = f"{name}{suffix}{percent}{limit}"
             job = replace(job, extra=extra)
         made.append(job)
     return made

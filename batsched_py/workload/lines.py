@@ -1,7 +1,8 @@
 """The lines of a file, plain or compressed with gzip, piece by piece, however large it is.
 
 A file may be malicious: a few kilobytes of gzip can unpack to more than any memory holds. So the length of
-a line and the size that a compressed file unpacks to are limited, and checked before memory is taken.
+a line and the size that a compressed file unpacks to are limited, and checked before memory is taken;
+those of a table in Parquet as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a workload is, independent of the file it came from."""
+"""What a workload is, independent of the file it came from.
+
+Its jobs are a sequence, which may make them only when they are asked for.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs as a plan writes them: a file or a model, and changes.
+"""Logs as a plan writes them: a file or a model, and changes; and fitted models as files, to be shared.
 
 {file = "HPC2N.swf.gz", changes = ["period start=2003-01-01 end=2003-02-01", "load factor=1.2"]}
 {model = "lublin", jobs = 10000, seed = 1, types = "batch"}

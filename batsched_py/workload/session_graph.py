@@ -8,6 +8,8 @@ An edge *i -> j* is implied by others when some session between the two depends 
 which happens from ``stop[i]`` on, the smallest ``first`` of all that depend on *i*. What remains of the
 transitive reduction are the edges from *i* to ``first[i] ... stop[i] - 1``: two numbers a session,
 found by one sort, however many edges they represent.
+
+Graphs are written as files, one JSON file per user, described in ``docs/session-format.md``, and GraphML.
 """
 
 from __future__ import annotations

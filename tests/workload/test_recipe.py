@@ -9,7 +9,7 @@ import pytest
 
 from batsched_py.errors import InputError
 from batsched_py.workload.changes import HISTORY
-from batsched_py.workload.models.naive import Naive
+from batsched_py.workload.models.minh_wolters import Naive
 from batsched_py.workload.recipe import log_from_recipe, save_model
 from batsched_py.workload.sources import read_log
 

@@ -13,14 +13,8 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.workload.changes import Change, kept
-from batsched_py.workload.description.users import (
-    DOMINATING_SHARE,
-    FACTOR,
-    SHARE,
-    find_dominating,
-    find_flurries,
-    weeks_of,
-)
+from batsched_py.workload.description import users
+from batsched_py.workload.description.users import find_dominating, find_flurries, weeks_of
 from batsched_py.workload.swf.log import DAY, HOUR, WEEK, SwfLog, local_time, start_of, wall_clock, zone_of
 
 _UNITS: Final = {"s": 1.0, "m": 60.0, "min": 60.0, "h": HOUR, "d": DAY, "w": WEEK}
@@ -261,8 +255,10 @@ class Flurries(Change):
     name = "flurries"
 
     action: Annotated[Action, Meta(description="What happens to the jobs of a flurry.")] = "remove"
-    share: Annotated[float, Meta(gt=0, le=1, description="Least share of a week's jobs.")] = SHARE
-    factor: Annotated[float, Meta(gt=0, description="Least multiple of the median week's jobs.")] = FACTOR
+    share: Annotated[float, Meta(gt=0, le=1, description="Least share of a week's jobs.")] = users.SHARE
+    factor: Annotated[float, Meta(gt=0, description="Least multiple of the median week's jobs.")] = (
+        users.FACTOR
+    )
 
     def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
         """The log without the flurries, or they alone."""
@@ -282,7 +278,7 @@ class Dominating(Change):
     name = "dominating"
 
     action: Annotated[Action, Meta(description="What happens to the jobs of these users.")] = "remove"
-    share: Annotated[float, Meta(gt=0, le=1, description="Least share of all jobs.")] = DOMINATING_SHARE
+    share: Annotated[float, Meta(gt=0, le=1, description="Least share of all jobs.")] = users.DOMINATING_SHARE
 
     def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
         """The log without these users, or they alone."""

@@ -1,4 +1,4 @@
-"""Who submits: the busiest users, and the sessions in which users work."""
+"""Who submits: the busiest users and their sessions, flurries, and how alike the jobs of a time are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from batsched_py.workload.description.bags import bag_keys
-from batsched_py.workload.description.distributions import Distribution, distribution, requested
+from batsched_py.workload.description.jobs import Distribution, bag_keys, distribution, requested
 from batsched_py.workload.swf.log import WEEK, Integers, SwfLog
 
 #: A user who has not submitted for this many seconds has left (Zakay and Feitelson 2012).
@@ -105,7 +104,13 @@ class DominatingUser(Struct, frozen=True, kw_only=True):
 
 
 class Flurries(Struct, frozen=True, kw_only=True):
-    """What single users do to the statistics of a log."""
+    """What single users do to the statistics of a log.
+
+    The rule is explicit, so that a paper can state it. Time is cut into weeks from the first submission.
+    A *flurry* is a week in which one user submits at least half of the jobs, and at least three times as
+    many as the median week has in all; consecutive such weeks of a user are one flurry. A *dominating
+    user* submits at least a quarter of all jobs of the log. Both numbers can be chosen.
+    """
 
     flurries: list[Flurry]
     dominating: list[DominatingUser]
@@ -186,7 +191,17 @@ class AttributeLocality(Struct, frozen=True, kw_only=True):
 
 
 class Locality(Struct, frozen=True, kw_only=True):
-    """How much jobs are like those around them."""
+    """How much jobs are like those around them.
+
+    Locality of sampling: at any time the jobs are more alike than those of the whole log (Feitelson
+    2007).
+
+    For each week the distribution of an attribute is compared with that of the whole log by their total
+    variation distance, half the sum of the absolute differences of the shares of each bin: 0 when a week
+    is like the whole log, 1 when they have nothing in common. Weeks of few jobs differ from the whole by
+    chance, too. So the same is computed with the jobs in a random order, and the ratio of the two is what
+    is left.
+    """
 
     run_time: AttributeLocality
     size: AttributeLocality

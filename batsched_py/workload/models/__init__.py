@@ -1,4 +1,4 @@
-"""Generating logs: one model per file, found by name as schedulers are."""
+"""Generating logs: what a model is, and the known ones, found by name as schedulers are."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from batsched_py import __version__
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
-from batsched_py.workload.description.distributions import characterised, requested
-from batsched_py.workload.description.load import machine_of
+from batsched_py.workload.description.jobs import characterised, requested
+from batsched_py.workload.description.over_time import machine_of
 from batsched_py.workload.swf.log import COLUMNS, SwfLog, swf_log
 
 #: Generated logs begin on a Monday at midnight, unless their model says otherwise: 2024-01-01 in UTC.

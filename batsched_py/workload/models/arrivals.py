@@ -18,8 +18,8 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from batsched_py.workload.description.bags import DELTA, Bags, zipf_exponent
-from batsched_py.workload.description.memory import arrival_hurst
+from batsched_py.workload.description.jobs import DELTA, Bags, zipf_exponent
+from batsched_py.workload.description.over_time import arrival_hurst
 from batsched_py.workload.swf.log import HOUR, WEEK, Floats, Integers
 
 
@@ -206,7 +206,16 @@ Exponent = Annotated[float, Meta(ge=0, le=100)]
 
 
 class BagCuts(Struct):
-    """How likely a job that comes within delta opens a new bag."""
+    """How likely a job that comes within delta opens a new bag.
+
+    In the paper a bag goes on while jobs follow each other within delta seconds, up to a size that is
+    drawn from a Zipf distribution fitted to the sizes in the log. But bags of the log mostly ended
+    because nothing more came in time, so to end them once more makes them too small. Here a job that
+    comes in time opens a new bag with the probability that the log shows for such a delay after the
+    previous job and for a bag of so many jobs, both in classes. Its size then follows from the arrivals,
+    as it does in the log, except for the largest bags, which have their places before
+    (:class:`LargeBags`).
+    """
 
     chances: list[list[float]]
     """For each class of the bag's size so far, and each class of delays."""
@@ -292,7 +301,16 @@ _ONE_IN: Final = 300
 
 
 class LargeBags(Struct):
-    """The sizes of the largest bags, in ascending order, and how long it took to submit each."""
+    """The sizes of the largest bags, in ascending order, and how long it took to submit each.
+
+    The largest bags of a log: few of them, but they hold many jobs and fill the queue at once.
+
+    Arrivals that are drawn without regard to bags hardly ever bring thousands of jobs a second apart, so
+    bags cut from them end too soon. Here the largest bags, one in some hundreds, are planned: their sizes
+    and how long it took to submit them are those of the log, as often for each job as there. Each takes
+    the place of as many successive arrivals in about the same time, the largest first, so that the memory
+    and the cycles of the arrivals stay.
+    """
 
     jobs: int
     """Jobs of the whole log."""

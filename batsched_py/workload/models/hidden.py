@@ -19,8 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from batsched_py.workload.description.load import daily_work, variation
-from batsched_py.workload.description.memory import LAGS, autocorrelation
+from batsched_py.workload.description.over_time import LAGS, autocorrelation, daily_work, variation
 from batsched_py.workload.models import Columns, Progress
 from batsched_py.workload.swf.log import DAY, Floats, Integers
 
@@ -198,6 +197,15 @@ def make_room(
 
     Each bag starts at some time and has one of the values: its own, or that of its program. ``weigh`` tells
     how much each bag brings, given the hidden values.
+
+    In a log the work of a day varies less than it would if its jobs had come in any order: a day with
+    many jobs has smaller and shorter ones. Users see the queue, and the machine does no more than it can
+    (Feitelson calls this self-regulation). So programs of days that ask for more processors than the days
+    around them exchange sizes with programs of other days, until the processors of days vary about as in
+    the log at most. Then bags of days with more work exchange run times with bags of days with less,
+    until the work of days varies as it does in the log. Without the first step the second has more or
+    less to do in each generated log, and as it makes the run times of a day alike, their autocorrelation
+    would differ much between seeds.
     """
     days = ((starts - starts.min()) // DAY).astype(np.int64)
     bags = np.bincount(whose)
@@ -249,7 +257,16 @@ def calibrate(
     trial: Callable[[Persistence, int], Columns],
     progress: Progress,
 ) -> Persistence:
-    """Correct the parts, if there are enough jobs; ``trial`` generates a log with some parts and a seed."""
+    """Correct the parts, if there are enough jobs; ``trial`` generates a log with some parts and a seed.
+
+    Run times follow hidden values by their ranks, so they are less alike than the values are, and how
+    much less depends on their distribution and on everything else in the model. So some logs are
+    generated when a model is fitted. Where the autocorrelation of the logarithms of run times is not that
+    of the log, the parts of the user and of everyone are corrected by what is missing far apart, the part
+    of the present by what is missing between, and that of the program by what is missing from one job to
+    the next. This is the method of simulated moments. What everyone does fades as slowly as the log's
+    autocorrelation does from 10 to 100 jobs apart, or more slowly if bags of different users show it.
+    """
     if len(run_times) <= LAGS[-1]:
         return persistence
     wanted = _moments(run_times)

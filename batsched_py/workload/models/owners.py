@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from batsched_py.workload.description.bags import DELTA, Bags
+from batsched_py.workload.description.jobs import DELTA, Bags
 from batsched_py.workload.models.shapes import BAG_CLASSES, bag_classes, is_large
 from batsched_py.workload.swf.log import Floats, Integers
 
@@ -29,7 +29,15 @@ _LITTLE: Final = 1e-9
 
 
 class Recurrence(Struct):
-    """Which of the labels before comes again, if one does."""
+    """Which of the labels before comes again, if one does.
+
+    The discrete autoregressive process of Jacobs and Lewis (1978): each label of a series is that of d
+    steps before, with a probability for each d, else a new one. It has the distribution of the new ones,
+    whatever the probabilities are, and how often labels d steps apart are the same follows from them as
+    in any autoregressive process (the equations of Yule and Walker). So the probabilities are those with
+    which labels recur as often as in the log, from one step to thousands: users who stay for a session,
+    return the next day, and leave after some months.
+    """
 
     new: float
     """Share of the labels that are new."""
@@ -188,7 +196,17 @@ _PROGRAM_SITUATIONS: Final = len(_PROGRAM_BREAKS) + 3
 
 
 class Programs(Struct):
-    """The parameters of what users run again."""
+    """The parameters of what users run again.
+
+    What users run again: each bag is of a program, with one size, one requested time and similar run
+    times.
+
+    Some programs of a user are run once, more or less often by each user. Among the other bags of a user
+    each is of the program of the last one, or of that of some bags before, or of a new program
+    (:class:`Recurrence`). How likely the last program goes on depends on how long ago the user's last bag
+    was. A bag that follows the user's last one within delta, with none of others in between, has another
+    program: else both would be one bag.
+    """
 
     once: list[float]
     """For each user, which share of the small bags is of a program that is run once."""

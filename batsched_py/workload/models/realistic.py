@@ -10,26 +10,18 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
-from batsched_py.workload.description.bags import DELTA, Bags, bag_keys, contiguous_bags
-from batsched_py.workload.description.distributions import requested
-from batsched_py.workload.description.load import daily_work, variation
-from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress, arrivals, hidden, owners
+from batsched_py.workload import models
+from batsched_py.workload.description.jobs import DELTA, Bags, bag_keys, contiguous_bags, requested
+from batsched_py.workload.description.over_time import daily_work, variation
+from batsched_py.workload.models import arrivals, hidden, owners, shapes
 from batsched_py.workload.models.arrivals import BagCuts, Cascade, Exponent, LargeBags, ZipfSizes
 from batsched_py.workload.models.hidden import Persistence
 from batsched_py.workload.models.owners import Owners, Programs
-from batsched_py.workload.models.run_times import (
-    Means,
-    Requests,
-    draw_requests,
-    draw_run_times,
-    fit_requests,
-    ranks_within,
-)
-from batsched_py.workload.models.shapes import Scale, Shapes, bag_classes, draw_sizes, fit_mixture, fit_shapes
+from batsched_py.workload.models.shapes import Means, Requests, Scale, Shapes
 from batsched_py.workload.swf.log import Floats, Integers, SwfLog, wall_clock
 
 
-class RealisticParameters(Parameters):
+class RealisticParameters(models.Parameters):
     """All that the model learns of a log."""
 
     window: float
@@ -51,7 +43,7 @@ class RealisticParameters(Parameters):
 
 
 @dataclass
-class Realistic(LearningModel):
+class Realistic(models.LearningModel):
     """Long memory, bursts, cycles, bags of tasks, and run times that go with sizes, as in a log.
 
     The four stages of Minh and Wolters: clusters of run times by a mixture of Gaussians, parallelism, bags of
@@ -73,16 +65,16 @@ class Realistic(LearningModel):
     parameters: RealisticParameters | None = field(default=None, init=False)
 
     def learn(
-        self, jobs: SwfLog, source: str, machine: int, progress: Progress | None
+        self, jobs: SwfLog, source: str, machine: int, progress: models.Progress | None
     ) -> RealisticParameters:
         """Learn the parameters of each stage."""
         clusters_done, trials_done = _stages(progress)
-        mixture = fit_mixture(jobs.run_time, self.run_times, clusters_done)
+        mixture = shapes.fit_mixture(jobs.run_time, self.run_times, clusters_done)
         bags = contiguous_bags(jobs, self.window)
         users = bags.first(jobs.user)
         programs = np.unique(bags.first(bag_keys(jobs)), return_inverse=True)[1]
         sizes = np.log(bags.first(requested(jobs)))
-        ranks = ranks_within(bag_classes(bags.sizes), bags.means(jobs.run_time))
+        ranks = shapes.ranks_within(shapes.bag_classes(bags.sizes), bags.means(jobs.run_time))
         fullness = hidden.fullness_of_days(bags.first(jobs.submit), bags.first(requested(jobs)) * bags.sizes)
         learned = RealisticParameters(
             source=source,
@@ -93,17 +85,17 @@ class Realistic(LearningModel):
             bags=arrivals.fit_bag_cuts(jobs.submit, bags, arrivals.most_of_small_bags(bags), self.window),
             owners=owners.fit_owners(jobs.submit, jobs.user, jobs.group, bags, self.window),
             programs=owners.fit_programs(jobs.submit, users, programs, bags, self.window),
-            shapes=fit_shapes(jobs, bags, programs, mixture),
+            shapes=shapes.fit_shapes(jobs, bags, programs, mixture),
             sizes=hidden.likeness_of_programs(sizes, users, programs),
             run_times=hidden.fit_persistence(hidden.normal_scores(ranks), users, programs, fullness),
             demand=variation(daily_work(jobs.submit, requested(jobs))),
             variation=variation(daily_work(jobs.submit, jobs.run_time * requested(jobs))),
-            requests=fit_requests(
+            requests=shapes.fit_requests(
                 _longest(programs, bags, jobs.run_time), _first(programs, bags.first(jobs.requested_time))
             ),
         )
 
-        def trial(persistence: Persistence, seed: int) -> Columns:
+        def trial(persistence: Persistence, seed: int) -> models.Columns:
             return self.draw(replace(learned, run_times=persistence), len(jobs), np.random.default_rng(seed))
 
         bags_per_job = len(bags.sizes) / len(jobs)
@@ -112,7 +104,7 @@ class Realistic(LearningModel):
         )
         return learned
 
-    def draw(self, learned: RealisticParameters, jobs: int, random: np.random.Generator) -> Columns:
+    def draw(self, learned: RealisticParameters, jobs: int, random: np.random.Generator) -> models.Columns:
         """Draw arrivals, bags, users, programs, sizes, run times and requests, in this order."""
         submit, bags = self._bags(learned, arrivals.generate_arrivals(learned.arrivals, jobs, random), random)
         users = owners.draw_owners(learned.owners, submit, bags, random, learned.window)
@@ -128,8 +120,8 @@ class Realistic(LearningModel):
             learned.variation,
             lambda values: means.by(values) * sizes * bags.sizes,
         )
-        run_times = draw_run_times(learned.shapes, means.by(values), sizes, bags, random)
-        requests = draw_requests(learned.requests, _longest(programs, bags, run_times), random)
+        run_times = shapes.draw_run_times(learned.shapes, means.by(values), sizes, bags, random)
+        requests = shapes.draw_requests(learned.requests, _longest(programs, bags, run_times), random)
         of_bags = {
             "allocated_processors": sizes,
             "requested_processors": sizes,
@@ -153,7 +145,7 @@ class Realistic(LearningModel):
         """The size of each bag."""
 
         def sizes(values: Floats) -> Integers:
-            return draw_sizes(learned.shapes, programs, bags, submit, _places(values))[programs]
+            return shapes.draw_sizes(learned.shapes, programs, bags, submit, _places(values))[programs]
 
         values = hidden.draw_program_values(learned.sizes, users, programs, bags.sizes, random)
         starts = bags.first(submit)
@@ -180,7 +172,7 @@ class Realistic(LearningModel):
         return submit, arrivals.cut_bags(learned.bags, submit, planned, random, learned.window)
 
 
-def _stages(progress: Progress | None) -> tuple[Progress, Progress]:
+def _stages(progress: models.Progress | None) -> tuple[models.Progress, models.Progress]:
     """Who tells of the clusters and of the trials that follow, as steps of one whole."""
     clusters = 0
 

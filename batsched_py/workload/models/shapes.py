@@ -3,21 +3,20 @@
 All bags of a program have the same size. Sizes are drawn from those of the log's jobs, separately for
 programs that have one job on a day on which they are run, two or three, four to seven, and so on: many jobs
 at once are mostly small. They are given to programs in the order of hidden values (``hidden``). Run
-times follow, given the sizes (``run_times``).
+times follow, given the sizes (:class:`Means`).
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.description.bags import Bags
-from batsched_py.workload.description.distributions import requested
+from batsched_py.workload.description.jobs import Bags, requested
 from batsched_py.workload.models import Progress
 from batsched_py.workload.swf.log import DAY, Floats, Integers, SwfLog
 
@@ -30,7 +29,10 @@ _LEAST_VARIANCE: Final = 1e-3
 
 
 class Mixture(Struct):
-    """Clusters of run times; on the logarithmic scale all numbers are those of natural logarithms."""
+    """Clusters of run times; on the logarithmic scale all numbers are those of natural logarithms.
+
+    Run times as a mixture of Gaussians, with as many as Bayes' information criterion asks for (stage 1).
+    """
 
     scale: Scale
     weights: list[float]
@@ -127,7 +129,13 @@ _QUANTILES: Final = 48
 
 
 class Spread(Struct):
-    """For each class of bags, quantiles of how widely their run times spread, and of how jobs deviate."""
+    """For each class of bags, quantiles of how widely their run times spread, and of how jobs deviate.
+
+    Most bags are of jobs that run equally long; in some a few jobs end early or go on for much longer. So
+    each bag draws how widely its run times spread, and each of its jobs how many times that it deviates,
+    both from what the log shows for bags of about the same mean run time, and of two or three jobs or
+    more.
+    """
 
     widths: list[list[float]]
     """The mean of the absolute differences of logarithms to that of the mean."""
@@ -219,9 +227,6 @@ class Sizes(Struct):
 
     sizes: list[int]
     counts: list[int]
-
-
-Counted = TypeVar("Counted", Pairs, Sizes)
 
 
 class Shapes(Struct):
@@ -336,12 +341,6 @@ def count_pairs(clusters: Integers, sizes: Integers, weights: Integers | None = 
     return Pairs(pairs[0].tolist(), pairs[1].tolist(), counts.tolist())
 
 
-def nearest(tables: list[Counted], bag_class: int) -> Counted:
-    """The table of a class of bags, or of the nearest one that the log has."""
-    filled = [each for each in range(len(tables)) if tables[each].counts]
-    return tables[min(filled, key=lambda each: abs(each - bag_class))]
-
-
 def size_classes(sizes: Integers) -> Integers:
     """Classes of sizes: 1 processor, 2 or 3, 4 to 7, ..."""
     return np.floor(np.log2(sizes)).astype(np.int64)
@@ -371,3 +370,167 @@ def _longest(run_times: Floats, sizes: Integers) -> list[float]:
     longest = np.zeros(int(size_classes(sizes).max()) + 1)
     np.maximum.at(longest, size_classes(sizes), run_times)
     return np.maximum(longest, 1).tolist()
+
+
+#: From at least so many run times in ascending order each bag takes the one at its place.
+_FEWEST: Final = 32
+
+
+def draw_run_times(
+    shapes: Shapes, means: Floats, sizes: Integers, bags: Bags, random: np.random.Generator
+) -> Floats:
+    """The run time of each job, given the mean and the size of each bag, in whole seconds."""
+    longest = np.repeat(np.array(shapes.longest)[size_classes(sizes)], bags.sizes)
+    run_times = np.rint(spread_out(shapes.spread, means, bags, random))
+    return np.clip(run_times, max(shapes.mixture.least, 1), longest)
+
+
+def ranks_within(groups: Integers, values: Floats) -> Floats:
+    """The place of each value among those of its group, as a share of their number, from 0 to below 1."""
+    order = np.lexsort((values, groups))
+    count = np.bincount(groups)
+    ranks = np.empty(len(values))
+    ranks[order] = np.arange(len(values)) - np.repeat(np.cumsum(count) - count, count)
+    return ranks / count[groups]
+
+
+class Means:
+    """Mean run times for bags of each class and size, to be given out in the order of hidden values.
+
+    The mean run time of a bag is drawn from how often the log has sizes and clusters of run times
+    together, separately for bags of one job, of two or three, and so on, as large bags are often made of
+    other jobs than small ones. It is
+
+        mean + slope * (log(size) - centre) + deviation * standard normal
+
+    on the scale of the mixture, with the mean of the cluster; the slope says how run time grows with
+    size. These are given to bags in the order of hidden values (``hidden``), so that they persist as in
+    the log, whatever their distribution is. Around the mean the jobs of a bag differ (:class:`Spread`).
+    """
+
+    def __init__(self, shapes: Shapes, bags: Bags, sizes: Integers, random: np.random.Generator) -> None:
+        self._classes = bag_classes(bags.sizes)
+        kinds, codes, counts = np.unique(
+            np.stack([self._classes, sizes]), axis=1, return_inverse=True, return_counts=True
+        )
+        self._kinds = codes.ravel()
+        self._of_kind = counts[self._kinds]
+        drawn = np.maximum(counts, _FEWEST)
+        self._drawn = drawn[self._kinds]
+        self._first = (np.cumsum(drawn) - drawn)[self._kinds]
+        jobs = np.bincount(self._kinds, bags.sizes)
+        whose = np.repeat(np.arange(len(drawn)), drawn)
+        clusters = _clusters(_raked(shapes, kinds[0], kinds[1], jobs), drawn, random)
+        run_times = _run_times(shapes, clusters, kinds[1][whose], random)
+        self._run_times = run_times[np.lexsort((run_times, whose))]
+
+    def by(self, values: Floats) -> Floats:
+        """The mean run time of each bag: the least one of its kind for the least value, and so on.
+
+        The only bag of its kind takes one by its place among all bags of its class.
+        """
+        turns = ranks_within(self._kinds, values) + ranks_within(self._classes, values) / self._of_kind
+        return self._run_times[self._first + (turns * self._drawn).astype(np.int64)]
+
+
+def _run_times(shapes: Shapes, clusters: Integers, sizes: Integers, random: np.random.Generator) -> Floats:
+    """A run time for each pair of a cluster and a size."""
+    slope, centre, deviation = np.array(
+        [(each.slope, each.centre, each.deviation) for each in shapes.clusters]
+    )[clusters].T
+    middle = np.array(shapes.mixture.means)[clusters] + slope * (np.log(sizes) - centre)
+    values = middle + deviation * random.standard_normal(len(clusters))
+    return shapes.mixture.from_scale(values, np.array(shapes.longest)[size_classes(sizes)])
+
+
+def _clusters(shares: Floats, counts: Integers, random: np.random.Generator) -> Integers:
+    """For each row of shares so many clusters, in proportion to them."""
+    cumulated = np.cumsum(shares, axis=1)
+    cumulated /= cumulated[:, -1:]
+    chosen = [
+        np.searchsorted(row, (np.arange(count) + random.random()) / count, side="right")
+        for row, count in zip(cumulated, counts.tolist(), strict=True)
+    ]
+    return np.minimum(np.concatenate(chosen), shares.shape[1] - 1)
+
+
+def _raked(shapes: Shapes, classes: Integers, sizes: Integers, jobs: NDArray[Any]) -> Floats:
+    """The shares of clusters of run times for each class of bags and size, of which there are so many jobs.
+
+    Where these come together in other numbers than in the log, the log's shares are raked (by proportional
+    fitting) until the clusters of each class of bags, and those of each size, are the log's.
+    """
+    count = len(shapes.mixture.weights)
+    known, codes = np.unique(np.concatenate([each.sizes for each in shapes.pairs]), return_inverse=True)
+    table = np.zeros((len(shapes.pairs), len(known), count))
+    bag_class = np.repeat(np.arange(len(shapes.pairs)), [len(each.sizes) for each in shapes.pairs])
+    clusters = np.concatenate([each.clusters for each in shapes.pairs]).astype(np.int64)
+    np.add.at(table, (bag_class, codes, clusters), np.concatenate([each.counts for each in shapes.pairs]))
+    place = np.searchsorted(known, sizes)
+    of_class, of_size = shares_of(table.sum(axis=1))[classes], shares_of(table.sum(axis=0))[place]
+    shares = shares_of(table[classes, place] + PRIOR * of_size + LITTLE)
+    for _ in range(RAKES):
+        for groups, wanted in ((classes, of_class), (place, of_size)):
+            found = np.zeros((int(groups.max()) + 1, count))
+            np.add.at(found, groups, shares * jobs[:, None])
+            total = np.bincount(groups, jobs)
+            aim = np.where(
+                wanted.sum(axis=1, keepdims=True) > 0, wanted * total[groups][:, None], found[groups]
+            )
+            shares = shares_of(shares * aim / np.maximum(found[groups], LITTLE) + LITTLE)
+    return shares
+
+
+_BINS_PER_OCTAVE: Final = 2
+_HOUR: Final = 3600.0
+
+
+class Requests(Struct):
+    """How often which time was requested, by classes of run time; -1 where none was."""
+
+    classes: list[int]
+    times: list[float]
+    counts: list[int]
+
+
+def fit_requests(run_times: Floats, requested: Floats) -> Requests:
+    """Learn from the jobs of a log."""
+    known = np.where(requested > 0, requested, -1.0)
+    rows, counts = np.unique(np.stack([_run_time_classes(run_times), known]), axis=1, return_counts=True)
+    return Requests(rows[0].astype(np.int64).tolist(), rows[1].tolist(), counts.tolist())
+
+
+def draw_requests(requests: Requests, run_times: Floats, random: np.random.Generator) -> Floats:
+    """A requested time for each run time: one of its class that is not below it, else whole hours."""
+    drawn = np.empty(len(run_times))
+    classes = _run_time_classes(run_times)
+    known, times, counts = (
+        np.array(column) for column in (requests.classes, requests.times, requests.counts)
+    )
+    seen = np.unique(known)
+    for each in np.unique(classes).tolist():
+        members = np.flatnonzero(classes == each)
+        rows = known == seen[np.abs(seen - each).argmin()]
+        drawn[members] = _at_least(times[rows], counts[rows], run_times[members], random)
+    return drawn
+
+
+def _at_least(times: Floats, counts: Integers, run_times: Floats, random: np.random.Generator) -> Floats:
+    """For each run time one of the times not below it, or none at all, as often as they were seen."""
+    unsaid = float(counts[times < 0].sum() / counts.sum())
+    said, weights = times[times > 0], counts[times > 0]
+    if not len(said):
+        return np.full(len(run_times), -1.0)
+    cumulated = np.concatenate([[0], np.cumsum(weights)])
+    least = cumulated[np.searchsorted(said, run_times)]
+    chosen = np.searchsorted(
+        cumulated, least + random.random(len(run_times)) * (cumulated[-1] - least), side="right"
+    )
+    above = np.where(
+        least < cumulated[-1], said[np.clip(chosen - 1, 0, len(said) - 1)], np.ceil(run_times / _HOUR) * _HOUR
+    )
+    return np.where(random.random(len(run_times)) < unsaid, -1.0, above)
+
+
+def _run_time_classes(run_times: Floats) -> Integers:
+    return np.floor(_BINS_PER_OCTAVE * np.log2(np.maximum(run_times, 1))).astype(np.int64)

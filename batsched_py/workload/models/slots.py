@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.requests import amount
-from batsched_py.workload.description.distributions import requested
+from batsched_py.workload.description.jobs import requested
 from batsched_py.workload.models import START, Columns, LearningModel, Parameters, Progress
 from batsched_py.workload.models.lublin import job_sizes
 from batsched_py.workload.swf.conventions import LOG_SPEED
@@ -164,6 +164,12 @@ class SlotCalendar:
 
     The weights of the 48 slots of a day, of the weekdays from Monday and of the months from January are
     numbers not below 0, not all of which are 0. A day of weight 1 takes 1 of the time of the weights.
+
+    The time of a calendar whose busy half hours are long: each takes as much of it as jobs come in it.
+
+    Time is spent along half hours of the day, of which each costs its weight, as in the slot weight
+    method of Lublin and Feitelson. Here days have weights as well, by their weekdays and months. In this
+    time jobs come at all hours alike; turned back into time of the clock, they come when jobs come.
     """
 
     def __init__(

@@ -1,4 +1,8 @@
-"""What accounting logs of batch systems have in common: names, moments, and records that cannot be used."""
+"""What accounting logs of batch systems have in common.
+
+Durations, memory and hosts as they are written, names, moments, records that cannot be used, and the jobs of
+a large log read piece by piece.
+"""
 
 from __future__ import annotations
 
@@ -283,7 +287,13 @@ class Disagreement(Exception):
 
 
 def read_in_pieces(source: ReadsPieces, path: Path, name: str, jobs: JobColumns) -> Workload | None:
-    """The workload of a file, without ever having all of it in memory; None if it must be read as a whole."""
+    """The workload of a file, without ever having all of it in memory; None if it must be read as a whole.
+
+    A source that can do so gives :class:`Piece` after :class:`Piece`. What a whole file decides, and a
+    piece cannot know, is put together here: the numbers of names, and the order of submissions. Where
+    pieces disagree about what a column is, such as users with numbers in one and with names in another,
+    the file has to be read as a whole.
+    """
     account, union = Account(path), _Union()
     try:
         pieces = (union.columns(piece) for piece in source.pieces(path, account))

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from batsched_py.workload.sources import Source, accounting, count_lost, read_text
 from batsched_py.workload.sources.accounting import Account
+from batsched_py.workload.swf.conventions import CANCELLED, COMPLETED, FAILED
 from batsched_py.workload.swf.log import SwfLog, on_clock, start_of
 
-COMPLETED: Final = 1
-FAILED: Final = 0
-CANCELLED: Final = 5
 #: How a shell tells of a program that was ended by SIGTERM or SIGKILL; PBS adds 256 instead of 128.
 _TERMINATED: Final = (256 + 15, 256 + 9, 128 + 15, 128 + 9)
 _LINE: Final = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);([A-Za-z]);([^;]*);(.*)")

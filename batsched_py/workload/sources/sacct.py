@@ -17,17 +17,10 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.sources import Source, accounting, count_lost, open_text
+from batsched_py.workload.sources import Source, accounting, count_lost, open_text, slurm_fields
 from batsched_py.workload.sources.accounting import Account, Piece
-from batsched_py.workload.sources.slurm_fields import (
-    CANCELLED,
-    COMPLETED,
-    FAILED,
-    STATES,
-    UNFINISHED,
-    Records,
-    dependencies,
-)
+from batsched_py.workload.sources.slurm_fields import Records
+from batsched_py.workload.swf.conventions import CANCELLED, COMPLETED, FAILED
 from batsched_py.workload.swf.log import SwfLog, on_clock, start_of
 
 if TYPE_CHECKING:
@@ -97,7 +90,7 @@ class Sacct(Source):
             **{name: text for name, field in _KEPT.items() if (text := records.known_text(field)).any()},
             **_requests(records),
             **self._eligible(records, times["Submit"], account),
-            **dependencies(records, account),
+            **slurm_fields.dependencies(records, account),
         }
         return account.log(columns | named, header, more=more)
 
@@ -112,7 +105,7 @@ class Sacct(Source):
                 named, names = accounting.named_columns(
                     {name: records.text(field) for name, field in _NAMED.items()}
                 )
-                waits = bool(dependencies(records, account))
+                waits = bool(slurm_fields.dependencies(records, account))
                 yield Piece(columns | named, {}, names, has_dependencies=waits)
 
     def machine_header(self, header: Mapping[str, str], machine: Callable[[], int]) -> Mapping[str, str]:
@@ -152,7 +145,9 @@ class Sacct(Source):
             "requested_processors": requested,
             "requested_time": records.limit(),
             "requested_memory": records.memory_each(requested),
-            "status": np.where(never_ran, CANCELLED, [STATES[state] for state in states.tolist()]),
+            "status": np.where(
+                never_ran, CANCELLED, [slurm_fields.STATES[state] for state in states.tolist()]
+            ),
             "preceding_job": accounting.preceding_jobs(records.text("JobID"), submit),
         }
 
@@ -295,10 +290,10 @@ def _jobs(tables: Iterable[pd.DataFrame], account: Account) -> Records:
     jobs = jobs.assign(**{_PEAK: jobs["JobID"].map(used).astype(float).fillna(-1.0)})
     account.left_out[STEP] += nb_steps
     states = Records(jobs).states()
-    for state in UNFINISHED:
+    for state in slurm_fields.UNFINISHED:
         account.left_out[f"job is {state.lower()}"] += int((states == state).sum())
-    known = np.isin(states, list(STATES))
-    for row in np.flatnonzero(~known & ~np.isin(states, UNFINISHED)).tolist():
+    known = np.isin(states, list(slurm_fields.STATES))
+    for row in np.flatnonzero(~known & ~np.isin(states, slurm_fields.UNFINISHED)).tolist():
         state = jobs["State"].iloc[row]
         account.reject(int(jobs["line"].iloc[row]), f"State {state[:25]!r} is unknown", "State is unknown")
     jobs = jobs[known]

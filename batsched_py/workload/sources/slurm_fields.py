@@ -1,4 +1,8 @@
-"""The meaning of single fields of Slurm's accounting."""
+"""The meaning of single fields of Slurm's accounting, dependencies and arrays included.
+
+``sacct`` has no field for these but the command that submitted a job, in ``SubmitLine``. A field
+``Dependency``, as ``squeue`` has it, goes first where a file has one.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.protocol.dependencies import read_dependency
-from batsched_py.workload.sources.accounting import (
-    Account,
-    count_hosts,
-    distinct_texts,
-    duration,
-    for_each,
-    memory,
-    unix_times,
-    whole,
-    zone_named,
-)
+from batsched_py.workload.sources import accounting
+from batsched_py.workload.sources.accounting import Account
+from batsched_py.workload.swf.conventions import CANCELLED, COMPLETED, FAILED
 from batsched_py.workload.swf.log import Integers
 
 if TYPE_CHECKING:
@@ -30,9 +26,6 @@ if TYPE_CHECKING:
 Texts = NDArray[Any]
 Numbers = NDArray[np.float64]
 
-COMPLETED: Final = 1
-FAILED: Final = 0
-CANCELLED: Final = 5
 #: The states of jobs that are over, and the status that the log gives them.
 STATES: Final = {
     "COMPLETED": COMPLETED,
@@ -88,27 +81,29 @@ class Records:
 
     def number(self, name: str) -> Numbers:
         """A whole number."""
-        return for_each(self.text(name), lambda text: -1.0 if (number := whole(text)) is None else number)
+        return accounting.for_each(
+            self.text(name), lambda text: -1.0 if (number := accounting.whole(text)) is None else number
+        )
 
     def duration(self, name: str) -> Numbers:
         """A time in seconds."""
-        return np.nan_to_num(for_each(self.text(name), duration), nan=-1.0)
+        return np.nan_to_num(accounting.for_each(self.text(name), accounting.duration), nan=-1.0)
 
     def states(self) -> Texts:
         """The first word of each state: it may be ``CANCELLED by 1001``, and ``COMPLETED+`` when cut off."""
-        codes, distinct = distinct_texts(self.text("State"))
+        codes, distinct = accounting.distinct_texts(self.text("State"))
         firsts = np.array([(text.split() or [""])[0].rstrip("+") for text in distinct], dtype=str)
         return firsts[codes] if len(distinct) else np.empty(0, dtype=str)
 
     def processors(self, tres: str, *names: str) -> Numbers:
         """What the first of some fields says that says anything, else the trackable resources."""
-        counted = for_each(self.text(tres), lambda text: resources(text).get("cpu", -1.0))
+        counted = accounting.for_each(self.text(tres), lambda text: resources(text).get("cpu", -1.0))
         return first_known(*(self.number(name) for name in names), counted)
 
     def gpus(self) -> Integers:
         """GPUs of any type, as allocated, else as requested."""
         allocated, requested = self.text("AllocTRES"), self.text("ReqTRES")
-        return for_each(np.where(allocated == "", requested, allocated), _gpus).astype(np.int64)
+        return accounting.for_each(np.where(allocated == "", requested, allocated), _gpus).astype(np.int64)
 
     def hosts(self) -> Texts:
         """The hosts that a job ran on, if it ran."""
@@ -117,22 +112,22 @@ class Records:
 
     def nodes(self) -> Numbers:
         """How many they are."""
-        return first_known(self.number("NNodes"), for_each(self.hosts(), count_hosts))
+        return first_known(self.number("NNodes"), accounting.for_each(self.hosts(), accounting.count_hosts))
 
     def requested_nodes(self) -> Numbers:
         """How many nodes a job asked for at least."""
-        counted = for_each(self.text("ReqTRES"), lambda text: resources(text).get("node", -1.0))
+        counted = accounting.for_each(self.text("ReqTRES"), lambda text: resources(text).get("node", -1.0))
         return first_known(self.number("ReqNodes"), counted)
 
     def features(self) -> Texts:
         """What the nodes of a job had to have, without how many of them had to."""
-        codes, distinct = distinct_texts(self.known_text("Constraints"))
+        codes, distinct = accounting.distinct_texts(self.known_text("Constraints"))
         plain = [_COUNT_OF_NODES.sub("", text).translate(_PARENTHESES) for text in distinct]
         return np.array(plain, dtype=object)[codes] if plain else np.empty(0, dtype=object)
 
     def gpu_type(self) -> Texts:
         """The type of the GPUs that a job asked for, if it asked for one type."""
-        codes, distinct = distinct_texts(self.text("ReqTRES"))
+        codes, distinct = accounting.distinct_texts(self.text("ReqTRES"))
         types = [[key for key in resources(text) if key.startswith(_TYPED)] for text in distinct]
         only = [found[0][len(_TYPED) :] if len(found) == 1 else "" for found in types]
         return np.array(only, dtype=object)[codes] if only else np.empty(0, dtype=object)
@@ -150,13 +145,17 @@ class Records:
     def memory_each(self, sizes: Numbers) -> Numbers:
         """Kilobytes requested for each processor."""
         texts = self.text("ReqMem")
-        amounts = for_each(texts, lambda text: memory(text)[0])
-        kinds = np.where(amounts > 0, for_each(texts, lambda text: "cn".find(memory(text)[1] or " ")), -1)
+        amounts = accounting.for_each(texts, lambda text: accounting.memory(text)[0])
+        kinds = np.where(
+            amounts > 0,
+            accounting.for_each(texts, lambda text: "cn".find(accounting.memory(text)[1] or " ")),
+            -1,
+        )
         for tres in ("ReqTRES", "AllocTRES"):
-            said = for_each(self.text(tres), lambda text: resources(text).get("mem", -1.0))
+            said = accounting.for_each(self.text(tres), lambda text: resources(text).get("mem", -1.0))
             amounts = np.where(amounts > 0, amounts, said)
-        whole = np.where(kinds == 1, amounts * np.maximum(self.nodes(), 1), amounts)
-        each = np.where(kinds == 0, amounts, np.round(whole / np.maximum(sizes, 1)))
+        total = np.where(kinds == 1, amounts * np.maximum(self.nodes(), 1), amounts)
+        each = np.where(kinds == 0, amounts, np.round(total / np.maximum(sizes, 1)))
         return np.where(amounts > 0, each, -1.0)
 
     def cpu_time_each(self, sizes: Numbers) -> Numbers:
@@ -175,7 +174,7 @@ class Records:
         texts = np.isnan(found)
         zoned = texts & (series.str.len().to_numpy() > _LENGTH_WITHOUT_ZONE)
         if zoned.any():
-            found[zoned] = unix_times(
+            found[zoned] = accounting.unix_times(
                 pd.to_datetime(known[zoned], utc=True, errors="coerce", format="ISO8601")
             )
         naive = texts & ~zoned
@@ -183,12 +182,14 @@ class Records:
             local = _local(known[naive])
             first, second = (
                 local.tz_localize(
-                    zone_named(zone), ambiguous=np.full(len(local), summer), nonexistent="shift_forward"
+                    accounting.zone_named(zone),
+                    ambiguous=np.full(len(local), summer),
+                    nonexistent="shift_forward",
                 )
                 for summer in (True, False)
             )
             account.guessed[_TWICE] += int(((first != second) & ~local.isna()).sum())
-            found[naive] = unix_times(first)
+            found[naive] = accounting.unix_times(first)
         return found
 
 
@@ -210,7 +211,7 @@ def resources(text: str) -> dict[str, float]:
     for part in text.split(","):
         key, _, value = part.partition("=")
         plain = len(value) <= _LONGEST and value.replace(".", "", 1).isdecimal()
-        found[key] = float(value) if plain else memory(value)[0]
+        found[key] = float(value) if plain else accounting.memory(value)[0]
     return found
 
 

@@ -1,4 +1,4 @@
-"""What both readers of SWF logs agree on when they make jobs of records."""
+"""What both readers of SWF logs agree on: headers like ``; MaxProcs: 128``, and how records become jobs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ LOG_SPEED = 1e9
 #: The fields of a record that a job's ``extra`` repeats; -1 means unknown.
 EXTRA = ("user", "group", "executable", "queue", "partition")
 
-#: The status of a job that was cancelled.
-CANCELLED = 5
+#: What the status of a job says.
+FAILED, COMPLETED, CANCELLED = 0, 1, 5
 
-#: The warning about such jobs that are left out of a simulation: the file, how many there are, of how many.
+#: The warning about jobs that were cancelled while they waited and are left out of a simulation: the file,
+#: how many there are, of how many.
 CANCELLED_LEFT_OUT = (
     "%s: left out because they were cancelled while they waited: %d of %d jobs (--cancelled withdraw keeps "
     "them in the queue until then)"

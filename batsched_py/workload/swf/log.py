@@ -1,4 +1,4 @@
-"""A log as columns, and how it is written."""
+"""A log as columns, how it is written, and its times on the wall clock of its machine's place."""
 
 from __future__ import annotations
 

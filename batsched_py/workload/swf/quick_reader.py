@@ -3,6 +3,7 @@
 It does without numpy, which takes longer to import than a log of some ten thousand jobs takes to read. A
 good line needs only commas to be JSON, and the JSON decoder checks the type and the range of every field.
 Any other log is left to the complete reader, :mod:`batsched_py.workload.swf.reader`.
+The native library holds a log as columns; objects are made of it when somebody looks at them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The jobs of a log, ready to be simulated."""
+"""The jobs of a log, ready to be simulated, and what they wait for.
+
+They are kept as columns, as a log may have too many jobs to keep an object for each.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,10 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.dependencies import AFTER, ARRAY
 from batsched_py.protocol.jobs import Job, ReadOnlyDict
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile
+from batsched_py.workload import model
 from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather, narrow
 from batsched_py.workload.dependencies import rewritten
-from batsched_py.workload.model import (
-    CANCELLED_AFTER,
-    CancelledRule,
-    Jobs,
-    Places,
-    PrecedingRule,
-    WalltimeRule,
-    Workload,
-)
+from batsched_py.workload.model import Jobs, Places, Workload
 from batsched_py.workload.swf import conventions
 from batsched_py.workload.swf.conventions import EXTRA, LOG_SPEED, extra_fields, number_text, profile_name
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
@@ -167,7 +163,7 @@ class RecordedFinishes(Sequence[float]):
         return self._submit[places].astype(np.float64) + self._wait[places] + self._run_time[places]
 
 
-def with_dependencies(jobs: Sequence[Job], log: SwfLog, preceding: PrecedingRule) -> Sequence[Job]:
+def with_dependencies(jobs: Sequence[Job], log: SwfLog, preceding: model.PrecedingRule) -> Sequence[Job]:
     """The jobs of a log with what they wait for in their ``extra``; the same sequence if it tells nothing.
 
     What they wait for that is not among the jobs, because it is in no log or was left out, is taken to be
@@ -248,10 +244,10 @@ def swf_to_workload(
     log: SwfLog,
     name: str = "w0",
     walltime_factor: float = 2.0,
-    walltime: WalltimeRule = "at-least-run-time",
-    cancelled: CancelledRule = "leave-out",
+    walltime: model.WalltimeRule = "at-least-run-time",
+    cancelled: model.CancelledRule = "leave-out",
     words: NodeWords | None = None,
-    preceding: PrecedingRule = "ignore",
+    preceding: model.PrecedingRule = "ignore",
     attributes: Sequence[str] = (),
 ) -> Workload:
     """The jobs of a log, ready to be simulated.
@@ -296,8 +292,8 @@ def read_swf_workload(
     path: str | Path,
     name: str = "w0",
     walltime_factor: float = 2.0,
-    walltime: WalltimeRule = "at-least-run-time",
-    cancelled: CancelledRule = "leave-out",
+    walltime: model.WalltimeRule = "at-least-run-time",
+    cancelled: model.CancelledRule = "leave-out",
 ) -> Workload:
     """Read a log's jobs: the same as :func:`swf_to_workload` with :func:`~.reader.read_swf`.
 
@@ -312,7 +308,7 @@ def read_swf_workload(
 class JobColumns:
     """Derives what a simulation needs from the records of a log, piece by piece."""
 
-    def __init__(self, factor: float, cancelled: CancelledRule) -> None:
+    def __init__(self, factor: float, cancelled: model.CancelledRule) -> None:
         self._factor = factor
         self._withdrawn = cancelled == "withdraw"
         self._extras: dict[tuple[int, ...], int] = {}
@@ -438,7 +434,7 @@ def _with_withdrawals(
     for place, wait in waits.items():
         job, profile = made[place], f"cancelled_after_{number_text(wait)}"
         profiles[profile] = Delay(wait + 1.0)
-        made[place] = replace(job, profile=profile, extra=job.extra | {CANCELLED_AFTER: wait})
+        made[place] = replace(job, profile=profile, extra=job.extra | {model.CANCELLED_AFTER: wait})
     return made
 
 

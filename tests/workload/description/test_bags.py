@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.workload.description.bags import (
+from batsched_py.workload.description.jobs import (
     ATTRIBUTES,
     bag_statistics,
     bags_of_tasks,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.workload.description.memory import burstiness, spatial_entropy, temporal_entropy
+from batsched_py.workload.description.over_time import burstiness, spatial_entropy, temporal_entropy
 from tests.logs import log_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from batsched_py.workload.description.memory import ESTIMATORS, hurst
+from batsched_py.workload.description.over_time import ESTIMATORS, hurst
 from batsched_py.workload.models.arrivals import fractional_gaussian_noise
 
 POINTS = 2**16

@@ -7,15 +7,14 @@ import pytest
 
 from batsched_py.errors import InputError
 from batsched_py.workload.description import describe, quality
-from batsched_py.workload.description.distributions import (
+from batsched_py.workload.description.jobs import (
     characterised,
     correlation,
     distribution,
     distributions,
     pearson,
 )
-from batsched_py.workload.description.load import cycles, load
-from batsched_py.workload.description.memory import arrival_hurst
+from batsched_py.workload.description.over_time import arrival_hurst, cycles, load
 from batsched_py.workload.description.users import locality, users
 from batsched_py.workload.models.arrivals import fractional_gaussian_noise
 from tests.logs import log_of

@@ -10,12 +10,10 @@ import pytest
 
 from batsched_py.errors import InputError
 from batsched_py.workload.description import describe
-from batsched_py.workload.description.bags import bags_of_tasks
-from batsched_py.workload.description.distributions import characterised, kolmogorov_smirnov, requested
+from batsched_py.workload.description.jobs import bags_of_tasks, characterised, kolmogorov_smirnov, requested
 from batsched_py.workload.description.users import locality
 from batsched_py.workload.models import MODELS, LearningModel
-from batsched_py.workload.models.minh_wolters import MinhWolters, parallelism_classes
-from batsched_py.workload.models.naive import Naive
+from batsched_py.workload.models.minh_wolters import MinhWolters, Naive, parallelism_classes
 from batsched_py.workload.models.realistic import Realistic
 from batsched_py.workload.models.slots import Slots
 from batsched_py.workload.recipe import load_model, save_model

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.cli.generate import FIRST_SEED
-from batsched_py.workload.description.distributions import characterised
-from batsched_py.workload.description.likeness import (
+from batsched_py.workload.description import (
     DISTANCES,
     TOLERANCES,
     Tolerance,
@@ -16,6 +15,7 @@ from batsched_py.workload.description.likeness import (
     likeness,
     traits,
 )
+from batsched_py.workload.description.jobs import characterised
 from batsched_py.workload.models import MODELS, LearningModel
 from batsched_py.workload.models.hidden import TRIALS
 from batsched_py.workload.sources import read_log

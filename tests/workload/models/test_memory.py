@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from batsched_py.workload.description.bags import Bags
-from batsched_py.workload.description.load import daily_work, variation
-from batsched_py.workload.description.memory import autocorrelation
+from batsched_py.workload.description.jobs import Bags
+from batsched_py.workload.description.over_time import autocorrelation, daily_work, variation
 from batsched_py.workload.models import Columns
 from batsched_py.workload.models.arrivals import LargeBags, fit_large_bags, place_large_bags
 from batsched_py.workload.models.hidden import (

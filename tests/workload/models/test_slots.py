@@ -12,7 +12,7 @@ import pytest
 from batsched_py.analysis.plots.kinds.cycles import CYCLES, distance, shares
 from batsched_py.analysis.plots.runs import recorded_run
 from batsched_py.errors import InputError
-from batsched_py.workload.description.distributions import characterised, kolmogorov_smirnov, requested
+from batsched_py.workload.description.jobs import characterised, kolmogorov_smirnov, requested
 from batsched_py.workload.models import MODELS
 from batsched_py.workload.models.slots import SlotCalendar, Slots
 from batsched_py.workload.sources import read_log, write_log
